@@ -92,8 +92,8 @@ class Agent(Generic[Deps, Out]):
     def __init__(
         self: "Agent[Deps, None]",
         model: ModelSource,
-        tools: ToolSource[Deps] = ...,
-        instructions: Instructions = ...,
+        tools: ToolSource[Deps] | None = ...,
+        instructions: Instructions | None = ...,
         *,
         output: None = None,
         **options: Unpack[AgentOptions],
@@ -103,8 +103,8 @@ class Agent(Generic[Deps, Out]):
     def __init__(
         self: "Agent[Deps, T]",
         model: ModelSource,
-        tools: ToolSource[Deps] = ...,
-        instructions: Instructions = ...,
+        tools: ToolSource[Deps] | None = ...,
+        instructions: Instructions | None = ...,
         *,
         output: type[T],
         **options: Unpack[AgentOptions],
@@ -114,8 +114,8 @@ class Agent(Generic[Deps, Out]):
     def __init__(
         self: "Agent[Deps, Any]",
         model: ModelSource,
-        tools: ToolSource[Deps] = ...,
-        instructions: Instructions = ...,
+        tools: ToolSource[Deps] | None = ...,
+        instructions: Instructions | None = ...,
         *,
         output: Any,
         **options: Unpack[AgentOptions],
@@ -125,8 +125,8 @@ class Agent(Generic[Deps, Out]):
     def __init__(  # noqa: PLR0913 - an agent's options, by name
         self,
         model: ModelSource,
-        tools: ToolSource[Deps] = (),
-        instructions: Instructions = "",
+        tools: ToolSource[Deps] | None = (),
+        instructions: Instructions | None = "",
         *,
         name: str = UNNAMED,
         output: Any = None,
@@ -140,15 +140,15 @@ class Agent(Generic[Deps, Out]):
         footprint: Then | Thresholds = "warn",
         **settings: Unpack[AgentSettings],
     ) -> None:
-        check_model_options(settings.get("options", {}))
+        check_model_options(options := settings.get("options") or {})
         self._opened, self.name, self.output = Opened(), name, output
         self._executor = Executor(concurrency=concurrency)
         self.trust = trust = settings.get("trust")
         self._basis = basis = Basis(
             model=self._opened.model(model),
-            tools=tools,
-            instructions=instructions,
-            options=cast("Mapping[str, Any]", settings.get("options", {})),
+            tools=() if tools is None else tools,
+            instructions=instructions or "",
+            options=cast("Mapping[str, Any]", options),
             max_tokens=settings.get("max_tokens"),
             window=settings.get("window"),
             form=None if output is None else form_of(output),
@@ -355,7 +355,7 @@ class Agent(Generic[Deps, Out]):
     async def _begin(
         self, prompt: Prompt, options: RunOptions[Deps], emit: Emit | None = None
     ) -> RunResult[Out]:
-        given = history_of(options.get("history", ()))
+        given = history_of(options.get("history"))
         history = mend(given.messages).messages if given.messages else ()
         run = options.get("run") or urandom(16).hex()
         forget(run)

@@ -119,7 +119,7 @@ def langgraph_node(
     with the pending calls, and continues with ``Command(resume={call_id: True})``, or True or False for
     all of them. That needs a graph with a checkpointer; otherwise give the agent ``approve=``.
     """
-    if "history" in options:
+    if options.get("history") is not None:
         raise UsageError("the history of a run in a graph is what the state holds")
     require("langchain_core")
     from langchain_core.messages import convert_to_messages, convert_to_openai_messages  # noqa: PLC0415

@@ -52,6 +52,7 @@ NAMES = {
     "recover": (lambda: agent().recover("r", dependancies=1), "agent.recover", "'dependencies'"),
     "as_tool": (lambda: agent().as_tool(nmae="x"), "agent.as_tool", "'name'"),
     "ask": (lambda: rc.ask("x", modle="m"), "rc.ask", "'model'"),
+    "a reply's calls": (lambda: reply(calls=[]), "rc.testing.reply", "as in reply(call(…))"),
     "ask, of an agent": (lambda: rc.ask("x", journal=None), "rc.ask", "rc.Agent(…, journal=…)"),
     "connect": (lambda: rc.connect("openai:m", api_kye="k"), "rc.connect", "'api_key'"),
     "budget": (lambda: rc.Budget(trns=1), "rc.Budget takes no", "'turns'"),
@@ -113,6 +114,8 @@ ATTRIBUTES = {
     "run_stream": (lambda: agent().run_stream, "agent.stream(…)"),
     "tool": (lambda: agent().tool, "@rc.tool, and tools=[…] of rc.Agent"),
     "invoke": (lambda: agent().invoke, "agent.run_sync(…)"),
+    "tool_calls": (lambda: agent().run_sync("x").tool_calls, "result.calls"),
+    "finish_reason": (lambda: agent().run_sync("x").finish_reason, "result.stop.reason"),
     "final_output": (lambda: agent().run_sync("x").final_output, "result.text or result.output"),
     "all_messages": (lambda: agent().run_sync("x").all_messages, "result.transcript"),
     "interruptions": (lambda: agent().run_sync("x").interruptions, "result.pending"),
@@ -136,7 +139,7 @@ def test_any_other_attribute_is_missing_in_pythons_words():
 
 
 KINDS = {
-    "budget": (lambda: agent().run("x", budget=5), "budget must be a Budget, not 5 (as in rc.Budget("),
+    "budget": (lambda: agent().run("x", budget=5), "a Budget or None, not 5 (as in rc.Budget("),
     "agent's budget": (lambda: agent(budget="5"), "budget must be a Budget or None, not '5'"),
     "choice": (lambda: agent().run("x", choice="requird"), "did you mean 'required'?"),
     "tool as choice": (lambda: agent().run("x", choice="send"), "rc.Named("),

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from time import monotonic, time
 from types import SimpleNamespace
+from typing import Any
 
 import psycopg
 import pytest
@@ -24,6 +25,7 @@ from rightcall.durable.dbos_engine import DbosEngine
 from rightcall.durable.engine import Job, Queue
 from rightcall.durable.liveness import FileLocks, SessionLocks
 from rightcall.errors import RunHeld, RunStopped, UsageError
+from rightcall.testing import ScriptedModel, reply
 
 
 @pytest.fixture
@@ -353,3 +355,16 @@ def test_a_lock_that_was_given_back_is_not_taken_again(tmp_path, monkeypatch):
         locks.release()
         locks.hold()
     assert not list(tmp_path.iterdir())
+
+
+async def test_none_of_a_submitted_run_is_not_given(tmp_path, run):
+    told = ["deadline", "details", "budget", "history", "grant", "instructions", "options", "max_tokens"]
+    options: dict[str, Any] = dict.fromkeys(told)
+    model = ScriptedModel([reply("Hi.")])
+    agent = rc.Agent(model, instructions="Be brief.", name="clerk")
+    async with rc.durable.App(f"sqlite:///{tmp_path / 'runs.db'}", [agent]) as app:
+        named = await app.submit("clerk", "Hello.", run=run, **options)
+        assert (await named.result()).text == "Hi."
+        unnamed = await app.submit("clerk", "Hello.", run=None, queue="nobody's")
+    assert (model.requests[0].system, named.run) == ("Be brief.", run)
+    assert unnamed.run

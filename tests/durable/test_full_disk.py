@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sqlite3
 
 import pytest
 import sqlalchemy as sa
@@ -9,6 +10,7 @@ import sqlalchemy as sa
 import rightcall as rc
 from durable import cast
 from durable.conftest import until
+from rightcall.core.message import Reply
 from rightcall.durable import database, disk_room
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -48,8 +50,13 @@ def agent(disk):
         cast.log("pay")
         return "paid"
 
-    script = [reply(call("fill")), reply(call("pay")), "y" * LONG, "Done."]
-    return rc.Agent(ScriptedModel(script), tools=[fill, pay], name="worker")
+    def answer(request: rc.Request) -> Reply:
+        # By what was said in that very run: two of them ask in no order.
+        turns = [reply(call("fill")), reply(call("pay")), reply("y" * LONG)]
+        asked = request.messages[0]
+        return turns[len(request.messages) // 2] if "fill it" in str(asked) else reply("Done.")
+
+    return rc.Agent(ScriptedModel(answer), tools=[fill, pay], name="worker")
 
 
 async def test_a_run_waits_for_room_and_does_nothing_twice(tmp_path, run, disk, caplog):
@@ -69,6 +76,25 @@ async def test_a_run_waits_for_room_and_does_nothing_twice(tmp_path, run, disk, 
     assert result.text == "y" * LONG
     assert cast.logged() == ["pay"]
     assert caplog.text.count("is full; waiting") < 4, "said once by each who waits, and not at every try"
+
+
+async def test_a_cancel_waits_for_room_too(tmp_path, run, disk, monkeypatch):
+    async with rc.durable.App(f"sqlite:///{tmp_path / 'runs.db'}") as app:
+        await app.submit("worker", "nobody takes it", run=run)
+        client, tries = app._engine._client, []
+        cancel = client.cancel_workflows
+
+        def full_at_first(*given, **options):
+            tries.append(given)
+            if len(tries) < 3:
+                error = sqlite3.OperationalError("database or disk is full")
+                error.sqlite_errorname = "SQLITE_FULL"
+                raise sa.exc.OperationalError("update", {}, error)
+            return cancel(*given, **options)
+
+        monkeypatch.setattr(client, "cancel_workflows", full_at_first)
+        assert await app.cancel(run)
+        assert (len(tries), (await app.show(run)).info.status) == (3, "cancelled")
 
 
 async def test_another_error_of_the_database_is_not_waited_for():

@@ -37,6 +37,8 @@ _INSTRUCTIONS = "instructions=… of rc.Agent"
 _OUTPUT = "output=… of rc.Agent"
 _OPTIONS = "options={{{!r}: …}} of rc.Agent"
 _CONNECT = "rc.Agent(rc.connect(name, {}=…))"
+_OF_A_BUDGET = ("turns", "calls", "seconds", "tokens", "cost")
+"""Words so common that they mean a budget only where one can be given."""
 _RETRY = "retries=… of a tool, and retry=rc.Retry(attempts=…) of rc.connect"
 
 _ELSEWHERE = {
@@ -44,7 +46,7 @@ _ELSEWHERE = {
         ["deps", "context", "dependency", "context_variables"], "dependencies=… of agent.run"
     ),
     **dict.fromkeys(["max_turns", "max_steps", "max_iterations", "max_iter", "recursion_limit"], _TURNS),
-    **{name: f"budget=rc.Budget({name}=…)" for name in ("turns", "calls", "seconds", "tokens", "cost")},
+    **{name: f"budget=rc.Budget({name}=…)" for name in _OF_A_BUDGET},
     **dict.fromkeys(["usage_limits", "limits_per_run", "max_budget"], "budget=rc.Budget(…)"),
     **dict.fromkeys(["max_cost", "dollars", "usd"], "budget=rc.Budget(cost=…)"),
     **dict.fromkeys(["system_prompt", "system", "system_message", "prompt_template"], _INSTRUCTIONS),
@@ -146,7 +148,7 @@ class Known:
         return f"{', no '.join(told)}. There is: {', '.join(self.kinds)}{more}"
 
     def _instead(self, name: str) -> str:
-        if name in _ELSEWHERE:
+        if name in _ELSEWHERE and (name not in _OF_A_BUDGET or "budget" in self.kinds):
             return f" (here it is {_ELSEWHERE[name]})"
         near = get_close_matches(name, self.kinds, n=1)
         if near:
@@ -225,7 +227,7 @@ def _described(kind: Any) -> Iterable[str]:
         )
 
 
-def checked(place: str, *, say: str = "") -> Callable[[F], F]:
+def checked(place: str, *, say: str = "", more: str = "") -> Callable[[F], F]:
     """Have a function's keywords checked, and its signature show what ``**options`` stands for.
 
     The options are those of the typed dict in ``**options: Unpack[...]``, beside the parameters. The
@@ -233,7 +235,7 @@ def checked(place: str, *, say: str = "") -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        check = known_of(function, place, say=say).check
+        check = known_of(function, place, say=say, more=more).check
 
         @wraps(function)
         def wrapper(*args: Any, **options: Any) -> Any:
@@ -247,11 +249,11 @@ def checked(place: str, *, say: str = "") -> Callable[[F], F]:
     return decorate
 
 
-def known_of(function: Callable[..., Any], place: str, *, say: str = "") -> Known:
+def known_of(function: Callable[..., Any], place: str, *, say: str = "", more: str = "") -> Known:
     """What a function takes by name, the members of its typed dict among it."""
     named = [each for each in _shown(function).parameters.values() if each.kind in _BY_NAME]
     kinds = {each.name: each.annotation for each in named if each.name != "self"}
-    return Known(place, kinds, say=say)
+    return Known(place, kinds, say=say, more=more)
 
 
 def show_options(function: Callable[..., Any]) -> None:

@@ -50,27 +50,27 @@ _AT_ONCE = 500
 
 
 class SubmitOptions(TypedDict, total=False):
-    """What can be said of a durable run besides its agent and its prompt."""
+    """What can be said of a durable run besides its agent and prompt. None is as good as not given."""
 
-    run: str
+    run: str | None
     """The run's name, under which it is submitted once; made up unless given."""
     queue: str
     priority: int
     """Lower numbers are taken first; 0 unless given."""
     lane: str
     """Whose rate it counts for, on a queue with lanes: a tenant, a model."""
-    deadline: float
+    deadline: float | None
     """Seconds from now in which the run must be over, waiting included."""
-    details: Mapping[str, JsonValue]
+    details: Mapping[str, JsonValue] | None
     """For whoever makes what the run's tools share: ``dependencies=`` of the app."""
-    budget: Budget
-    history: Sequence[Message] | Sequence[Mapping[str, Any]] | Said
+    budget: Budget | None
+    history: Sequence[Message] | Sequence[Mapping[str, Any]] | Said | None
     choice: ToolChoice
     sticky_choice: bool
-    grant: Grant
+    grant: Grant | None
     dry_run: bool
-    instructions: str
-    options: ModelOptions
+    instructions: str | None
+    options: ModelOptions | None
     max_tokens: int | None
 
 
@@ -157,13 +157,13 @@ class App:
         engine, name = await self._at(), agent if isinstance(agent, str) else agent.name
         if self.agents and name not in self.agents:
             raise UsageError(f"there is no agent {name!r} here; there is {', '.join(self.agents)}")
-        run = _checked_name(options.get("run", urandom(16).hex()))
+        run = _checked_name(urandom(16).hex() if (given := options.get("run")) is None else given)
         if not 0 <= (priority := options.get("priority", 0)) <= _LAST:
             raise UsageError(
                 f"a priority is 0 for what goes first, or more, up to {_LAST}, and not {priority}"
             )
-        check_model_options(options.get("options", {}))
-        said = history_of(options.get("history", ()))
+        check_model_options(options.get("options") or {})
+        said = history_of(options.get("history"))
         begin = Begin(
             message=await user_message(prompt),
             history=said.messages,
@@ -373,5 +373,5 @@ async def _decisions_in(engine: Engine, job: Job) -> Mapping[str, FinalDecision]
 
 
 def _settings(options: SubmitOptions) -> Settings:
-    kept = {name: options[name] for name in Settings.__struct_fields__ if name in options}  # type: ignore[literal-required]
-    return Settings(**kept)
+    said = {name: given for name, given in options.items() if name in Settings.__struct_fields__}
+    return Settings(**{name: given for name, given in said.items() if given is not None})  # type: ignore[arg-type]

@@ -141,7 +141,8 @@ class DbosEngine:
             each.job.id for each in await self.segments(run) if each.status in ("queued", "running")
         ]
         if active:
-            await in_thread(self._client.cancel_workflows, active, cancel_children=True)
+            cancel = partial(self._client.cancel_workflows, active, cancel_children=True)
+            await when_there_is_room(cancel)
             if self._worker is not None:
                 self._worker.look_for_cancelled()
         return bool(active)
@@ -154,16 +155,17 @@ class DbosEngine:
         if start is None:
             raise UsageError(f"the run {run!r} has recorded no step {before!r}")
         await self.blobs.share(run, new)
+        copy = partial(
+            self._client._sys_db.fork_workflow,  # noqa: SLF001 - the public one makes up an id
+            [old.job.id],
+            [segment_id(new, 0)],
+            [start],
+            application_version=VERSION,
+            queue_name=old.job.queue,
+            queue_partition_key=old.job.lane or _NO_LANE,
+        )
         try:
-            await in_thread(
-                self._client._sys_db.fork_workflow,  # noqa: SLF001 - the public one makes up an id
-                [old.job.id],
-                [segment_id(new, 0)],
-                [start],
-                application_version=VERSION,
-                queue_name=old.job.queue,
-                queue_partition_key=old.job.lane or _NO_LANE,
-            )
+            await when_there_is_room(copy)
         except sa.exc.IntegrityError as error:
             raise UsageError(f"there is a run {new!r} already; name the fork otherwise") from error
 

@@ -160,7 +160,7 @@ class RestateClient:
                         lost = error
                         await asyncio.sleep(_PAUSE)
         except TimeoutError:
-            said = f"is not to be reached: {lost}" if lost else "has no worker that answers"
+            said = f"cannot be reached: {lost}" if lost else "has no worker that answers"
             raise TransportTimeout(f"the Restate server at {url} {said}") from lost
 
 

@@ -166,13 +166,17 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         self, said: RunOptions[Any] | Overrides, connected: Callable[[ModelSource], Model]
     ) -> "Basis":
         """The same, with what was said of a run in place of the agent's."""
-        own = ("tools", "instructions", "max_tokens")
-        changes: dict[str, Any] = {name: given for name, given in said.items() if name in own}
-        if "model" in said:
-            changes["model"] = connected(said["model"])
-        if "options" in said:
-            check_model_options(said["options"])
-            changes["options"] = {**self.options, **said["options"]}
+        own = ("tools", "instructions")
+        changes: dict[str, Any] = {
+            name: given for name, given in said.items() if name in own and given is not None
+        }
+        if "max_tokens" in said:
+            changes["max_tokens"] = said["max_tokens"]
+        if (model := said.get("model")) is not None:
+            changes["model"] = connected(model)
+        if (options := said.get("options")) is not None:
+            check_model_options(options)
+            changes["options"] = {**self.options, **options}
         return replace(self, **changes) if changes else self
 
     async def started(

@@ -91,10 +91,15 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     if not TYPE_CHECKING:  # checkers know what is there
         __getattr__ = elsewhere(
             {
-                **dict.fromkeys(["all_messages", "messages", "to_input_list"], "result.transcript"),
+                **dict.fromkeys(["all_messages", "messages", "history"], "result.transcript"),
+                "to_input_list": "result.transcript",
                 "new_messages": "result.transcript[result.begins:]",
                 "all_messages_json": "result.to_json()",
                 **dict.fromkeys(["final_output", "content", "choices"], "result.text or result.output"),
+                "output_text": "result.text",
+                "tool_calls": "result.calls",
+                **dict.fromkeys(["finish_reason", "stop_reason"], "result.stop.reason"),
+                "cost": "result.usage.cost",
                 **dict.fromkeys(["data", "structured_response", "parsed"], "result.output"),
                 "interruptions": "result.pending",
             }

@@ -111,7 +111,7 @@ class ScriptedModel:
             raise turn.breaks.error
 
 
-@checked("rc.testing.reply")
+@checked("rc.testing.reply", more="texts and calls come first, as in reply(call(…))")
 def reply(
     *parts: str | Call | Reasoning, stop: StopReason | None = None, usage: Usage | None = None
 ) -> Reply:

@@ -11,6 +11,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _TOO_MUCH = b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
 _TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\n"
+_AROUND = len(": \r\n")
+"""Bytes around a header's name and value: thousands of empty headers are many bytes, too."""
 _CLOSE = b"content-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -56,7 +58,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _length(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        around = _AROUND * len(self.headers)
+        return len(self.url) + around + sum(len(name) + len(value) for name, value in self.headers)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, and what was found to be too much on the way."""

@@ -194,11 +194,11 @@ def bag(dialect: str, members: Mapping[str, JsonValue]) -> Mapping[str, JsonValu
     return {dialect: dict(members)} if members else {}
 
 
-def history_of(given: "Said | Sequence[Any]") -> Said:
+def history_of(given: "Said | Sequence[Any] | None") -> Said:
     """What ``history=`` was given: a transcript, or a conversation in a vendor's shape."""
     if isinstance(given, Said):
         return given
-    messages = tuple(given)
+    messages = () if given is None else tuple(given)
     ours = [isinstance(message, User | Reply | Results) for message in messages]
     if all(ours):
         return Said(messages)

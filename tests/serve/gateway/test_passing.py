@@ -1,11 +1,14 @@
 """Same dialect in and out: byte for byte, with only names, keys and addresses changed."""
 
+import asyncio
 import json
+import re
 
 import aiohttp
 import pytest
 
 from rightcall.serve.gateway.peek import peek, renamed
+from rightcall.serve.gateway.settings import Place
 from rightcall.wire.openai_chat import hosts
 from serve.gateway.kit import JSON, SSE, Host, gateway, listening, place, post, served
 
@@ -270,3 +273,24 @@ async def test_a_host_that_nobody_knows_is_sent_a_chat_request_as_it_came():
             _, _, came = await post(f"{base}/v1/chat/completions", CHAT + b',"stream":true}')
     assert b"stream_options" not in host.asked[0][2]
     assert came == b"".join(COUNTS)
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_what_was_said_before_a_stream_broke_off_is_paid_for(monkeypatch, leaves):
+    """Or a client that hangs up before the count comes would have its answers for nothing."""
+    monkeypatch.setattr(hosts, "HOSTS", {"127.0.0.1": hosts.OPENAI})
+    long = b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n' % (b"word " * 8000)
+    host = Host(lambda *_: (200, SSE, [long, 30.0 if leaves else 0.1, None]))
+    async with listening(host) as up:
+        priced = Place(use="openai:gpt-4o", base_url=up + "/v1")
+        async with gateway({"mine": served(priced)}) as (made, base):
+            async with aiohttp.ClientSession() as session:
+                body = CHAT + b',"stream":true}'
+                async with session.post(f"{base}/v1/chat/completions", data=body) as response:
+                    await response.content.readuntil(b"\n\n")
+                    if not leaves:
+                        await response.read()
+            while "tokens_total{" not in (counted := made.metrics.text()):
+                await asyncio.sleep(0.01)
+    assert 'rightcall_tokens_total{model="mine",direction="output"} 10000' in counted
+    assert float(re.findall(r'rightcall_dollars_total\{model="mine"\} (\S+)', counted)[0]) > 0.05

@@ -116,6 +116,8 @@ async def test_requests_are_bounded_in_size_and_time():
         whole = b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: %s\r\n\r\n"
         assert b" 431 " in await said(port, whole % (b"x" * 3000)), "in one read, too"
         assert b" 200 " in await said(port, whole % (b"x" * 1000))
+        empty = b"GET /health HTTP/1.1\r\nhost: localhost\r\n%s\r\n" % (b"a: \r\n" * 500)
+        assert b" 431 " in await said(port, empty), "many that say nothing, too"
         line = b"GET /health?%s HTTP/1.1\r\nhost: localhost\r\n\r\n" % (b"x" * 3000)
         assert b" 431 " in await said(port, line), "the address counts, as it does in pieces"
         assert b" 408 " in await said(port, b"GET /health HTTP/1.1\r\nx: ")

@@ -38,14 +38,13 @@ _LATE = 0.005
 
 
 class Answered:
-    """An answer that was given: by which model, and what it was, as far as that is known."""
+    """An answer that was given: by which place, and what it was, as far as that is known."""
 
-    __slots__ = ("model", "reply", "route", "upstream")
+    __slots__ = ("reply", "route", "upstream")
 
-    def __init__(self, route: Route, upstream: Upstream, model: Model, reply: Reply | None) -> None:
+    def __init__(self, route: Route, upstream: Upstream, reply: Reply | None) -> None:
         self.route = route
         self.upstream = upstream
-        self.model = model
         self.reply = reply
 
 
@@ -111,6 +110,7 @@ class Attempts:
                 f"the gateway cannot ask {exchange.peeked.model!r}; its operator finds why in the log"
             )
             raise VendorError(words, kind="server", status=500, retryable=True) from error
+        exchange.begin(model)
         reply: Reply | None = None
         if exchange.door.action == "count":
             await count(exchange, model)
@@ -119,7 +119,7 @@ class Attempts:
         else:
             reply = await self._asked(exchange, route, model)
         candidate.health.worked()
-        return Answered(route, upstream, model, reply)
+        return Answered(route, upstream, reply)
 
     async def _watched(self, exchange: Exchange, route: Route, model: Model) -> Reply | None:
         """Ask with observers around it. An agent's runs have them around by themselves."""

@@ -4,16 +4,16 @@ It speaks the client's dialect through that dialect's server half, and knows no 
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from secrets import token_hex
 from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from rightcall.core.events import ModelEvent, ReplyEnd, unfolded
+from rightcall.core.events import CallDelta, ModelEvent, ReasoningDelta, ReplyEnd, TextDelta, unfolded
 from rightcall.core.message import Reply
-from rightcall.core.ports import ReplyWriter, ServerDialect
+from rightcall.core.ports import Model, ReplyWriter, ServerDialect
 from rightcall.core.served import Answer, Asked
 from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.core.transport import Incoming
@@ -32,6 +32,8 @@ STREAM = {
     "x-accel-buffering": "no",
 }
 LEFT_OUT = "x-rightcall-left-out"
+BYTES_PER_TOKEN = 4
+_SAID = (TextDelta, ReasoningDelta, CallDelta)
 _LONGEST_HEADER = 1000
 _OK, _FAILED = 200, 400
 _WAIT = {429: "5", 503: "5", 529: "5"}
@@ -78,6 +80,9 @@ class Exchange:
         """What was given, where somebody wants to keep it."""
         self.items: Items | None = None
         """Keeps what the client may refer to later."""
+        self.model: Model | None = None
+        """The model that is asked."""
+        self._heard = 0
 
     @cached_property
     def asked(self) -> Asked:
@@ -107,6 +112,19 @@ class Exchange:
         said = sum(map(estimate_tokens, request.messages))
         return said + text_tokens(request.system) + spec_tokens(request.specs)
 
+    def begin(self, model: Model) -> None:
+        """A model is asked now, in place of any before."""
+        self.model, self._heard = model, 0
+
+    def hear(self, events: Iterable[object]) -> None:
+        """Note how much the model has said: whoever leaves, or is cut off, gets no count of it."""
+        self._heard += sum([len(each.text) for each in events if isinstance(each, _SAID)])
+
+    @property
+    def heard_tokens(self) -> int:
+        """About how many tokens the model has said up to now."""
+        return -(-self._heard // BYTES_PER_TOKEN)
+
     async def give(self, data: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Give the next piece of a stream."""
         self.has_given = True
@@ -130,6 +148,7 @@ class Exchange:
     async def give_events(self, events: Sequence[ModelEvent]) -> None:
         """Give what the events add to a stream."""
         self._writes, writer = True, self.writer
+        self.hear(events)
         data = b"".join([writer.write(event) for event in events])
         if data:
             await self.give(data)

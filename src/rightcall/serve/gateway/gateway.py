@@ -245,9 +245,7 @@ class Gateway:
         reply = None if answered is None else answered.reply
         if exchange.door.action == "ask" and exchange.has_given and not exchange.is_repeated:
             of = route if answered is None else answered.route
-            usage, estimated = usage_of(
-                exchange, reply, of.served, None if answered is None else answered.model
-            )
+            usage, estimated = usage_of(exchange, reply, of.served)
             metrics.add("rightcall_tokens_total", usage.input_tokens, model=model, direction="input")
             metrics.add("rightcall_tokens_total", usage.output_tokens, model=model, direction="output")
             if usage.cost:

@@ -5,7 +5,7 @@ stream, whole events are passed on as they come: one that a broken connection cu
 anybody, and the dialect's own word for the failure follows in its place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rightcall.core.events import ReplyEnd
@@ -116,7 +116,7 @@ def _whole(dialect: Dialect, body: bytes) -> Reply | None:
 
 
 async def _streamed(exchange: "Exchange", model: "WireModel", incoming: Incoming) -> Reply | None:
-    watch = Watch(model.dialect)
+    watch = Watch(model.dialect, exchange.hear)
     is_ours = is_uncounted(exchange, model)
     headers = told(incoming.headers)
     events, size = Events(), 0
@@ -193,8 +193,8 @@ def _end_of_events(data: bytes) -> int:
 class Watch:
     """Reads along with a stream that is passed on. What it cannot read, it lets pass."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._decoder = dialect.decoder()
+    def __init__(self, dialect: Dialect, hear: Callable[[tuple[object, ...]], None]) -> None:
+        self._decoder, self._hear = dialect.decoder(), hear
         self.reply: Reply | None = None
         self._is_lost = self._refused = False
 
@@ -227,6 +227,7 @@ class Watch:
                 self._lose(error)
 
     def _take(self, events: tuple[object, ...]) -> None:
+        self._hear(events)
         if events and isinstance(last := events[-1], ReplyEnd):
             self.reply = last.reply
 

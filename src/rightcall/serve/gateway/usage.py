@@ -9,26 +9,23 @@ from rightcall.core.parts import Usage
 from rightcall.core.ports import Model
 from rightcall.core.tokens import estimate_tokens
 from rightcall.request.wire_model import WireModel
-from rightcall.serve.gateway.exchange import Exchange
+from rightcall.serve.gateway.exchange import BYTES_PER_TOKEN, Exchange
 from rightcall.serve.gateway.settings import Served
 
-_BYTES_PER_TOKEN = 4
 _MILLION = 1_000_000
 
 
-def usage_of(
-    exchange: Exchange, reply: Reply | None, served: Served, model: Model | None
-) -> tuple[Usage, bool]:
+def usage_of(exchange: Exchange, reply: Reply | None, served: Served) -> tuple[Usage, bool]:
     """The usage of an exchange, with its cost where the price is known, and whether it was estimated."""
     usage = Usage() if reply is None else reply.usage
     estimated = usage.tokens == 0
     if estimated:
         # A stream of Chat's says nothing unless it is asked to, and one that the client left has no end.
-        said = 0 if reply is None else estimate_tokens(reply)
-        usage = Usage(input_tokens=len(exchange.body) // _BYTES_PER_TOKEN, output_tokens=said)
+        said = max(exchange.heard_tokens, 0 if reply is None else estimate_tokens(reply))
+        usage = Usage(input_tokens=len(exchange.body) // BYTES_PER_TOKEN, output_tokens=said)
     if usage.cost is None:
         elsewhere = {} if reply is None else reply.elsewhere
-        usage = replace(usage, cost=_cost(usage, elsewhere, served, model))
+        usage = replace(usage, cost=_cost(usage, elsewhere, served, exchange.model))
     return usage, estimated
 
 

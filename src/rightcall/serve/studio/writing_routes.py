@@ -120,7 +120,9 @@ class WritingRoutes:
     def _agent(self, given: Body) -> AgentHere:
         name = given.text("agent")
         here = self._desk.here(name)
-        if here is None or (name and here.name != name):
+        if here is None and name and self._desk.agents:
+            raise Refused(404, "not_found", "This studio has no agent of that name.")
+        if here is None:
             raise NoAgent
         return here
 
