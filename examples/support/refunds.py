@@ -26,6 +26,6 @@ def refund(number: int, cents: int, context: rc.Context[None]) -> str:
         if cents > left:
             raise rc.ToolFailure(f"Order {number} has only {left} cents left to refund.")
         database.execute("insert into refunds values (?, ?, ?)", (context.key, number, cents))
-    if os.environ.get("POWER_CUT"):  # the money is gone, and the process dies before it can say so
+    if os.environ.get("KILL"):  # the money is gone, and the process dies before it can say so
         os.kill(os.getpid(), signal.SIGKILL)
     return f"Refunded {cents} cents for order {number}."

@@ -21,6 +21,7 @@ from rightcall.core.entry import RunEnded, RunPaused, RunResumed
 from rightcall.errors import AlreadyDecided, UsageError
 from rightcall.loop.result import RunResult
 from rightcall.record.memory import MemoryJournal
+from rightcall.record.steps import stop_of
 from rightcall.testing import ScriptedModel, call, reply
 
 CALLS = [call("find", id="a", what="x"), call("send", id="b", what="y"), call("wipe", id="c", what="z")]
@@ -206,6 +207,23 @@ async def test_a_pause_and_what_was_decided_are_recorded_and_recovered_from():
     # And one that comes later still does nothing again.
     again = await Agent(ScriptedModel([]), tools, journal=journal).recover("r")
     assert (again.transcript, again.stop, desk.done) == (resumed.transcript, resumed.stop, ["send x"])
+
+
+async def test_resuming_a_run_that_has_ended_gives_its_result_and_writes_nothing():
+    desk, journal = Desk(), MemoryJournal()
+    tools = [desk.tool("send", approval=True)]
+    script = [reply(call("send", id="a", what="x")), "Done."]
+    agent = Agent(ScriptedModel(script), tools, journal=journal)
+    paused = await agent.run("Go.", run="r")
+    ended = await agent.resume(paused, {"a": True})
+    written = list(journal.entries("r"))
+    assert stop_of(written) == "end"
+    for result, decisions in ((paused, {"a": True}), (ended, {}), (await agent.recover("r"), {})):
+        again = await agent.resume(result, decisions)
+        assert (again.stop, again.text, again.transcript) == (ended.stop, "Done.", ended.transcript)
+    assert (list(journal.entries("r")), desk.done) == (written, ["send x"])
+    # Journals in which that was noted hold the same run.
+    assert stop_of([*written, RunResumed(decisions={})]) == "end"
 
 
 async def test_a_run_that_is_resumed_twice_does_nothing_twice_if_it_has_a_journal():

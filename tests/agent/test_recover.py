@@ -36,6 +36,10 @@ def cut(journal: MemoryJournal, after: type[Entry], run: str = "r") -> MemoryJou
     return found
 
 
+def recovered(journal: MemoryJournal) -> list[bool]:
+    return [each.recovered for each in journal.entries("r") if isinstance(each, CallFinished)]
+
+
 class Shop:
     """One tool of some effect, and the keys under which it was carried out."""
 
@@ -72,6 +76,7 @@ async def test_a_call_that_may_be_repeated_is_done_again_under_the_same_key(effe
     result = await Agent(ScriptedModel(["Done."]), [shop.tool], journal=found).recover("r")
     assert shop.keys == ["r.t1.0.buy"] * 2
     assert outcomes(result) == [("buy", "returned")]
+    assert [recovered(each) for each in (journal, found)] == [[False], [True]]
 
 
 async def test_a_write_that_was_started_is_reported_as_interrupted_and_not_done_again():

@@ -9,9 +9,10 @@ import rightcall as rc
 from cli.kit import Terminal
 from cli.kit import within as run
 from rightcall.cli.run_page import markdown_of, row_of
+from rightcall.core.entry import CallStarted
 from rightcall.core.message import Reply, said
 from rightcall.core.parts import Text
-from rightcall.record import JsonLinesJournal, SqliteJournal
+from rightcall.record import JsonLinesJournal, MemoryJournal, SqliteJournal
 from rightcall.testing import ScriptedModel, call, reply
 
 MAIL = """
@@ -97,7 +98,7 @@ def test_a_run_is_shown_with_its_calls_and_what_became_of_them(home, mail):
         "",
         "model (0.0 s): I will.",
         '  -> send_mail {"to":"bob"} [c1]',
-        "  <- no result",
+        "  <- [c1] no result",
         "",
         "paused, for a decision about c1",
     ]
@@ -105,9 +106,50 @@ def test_a_run_is_shown_with_its_calls_and_what_became_of_them(home, mail):
         first = journal.runs()[0]
     shown = run(home, "journal", "show", mail, first[:8], "--reasoning").out
     assert '  -> get_weather {"city":"Paris"} [' in shown
-    assert "  <- returned in 0.0 s: Sunny in Paris." in shown
+    assert "] returned in 0.0 s: Sunny in Paris." in shown
     assert "  thought: Hm." in shown
     assert "thought" not in run(home, "journal", "show", mail, first).out
+
+
+def test_a_run_is_shown_in_order_and_says_where_it_broke_off(home):
+    @rc.tool(approval=True, reconcile=lambda key: "sent before")
+    def send_mail(to: str) -> str:
+        """Send an e-mail."""
+        return "sent"
+
+    whole = MemoryJournal()
+    model = ScriptedModel([reply(call("send_mail", id="c1", to="bob")), "Done."])
+    agent = rc.Agent(model, [send_mail], journal=whole)
+    agent.resume_sync(agent.run_sync("Mail Bob.", run="r"), {"c1": True})
+    with JsonLinesJournal("runs.jsonl") as journal:
+        for entry in whole.entries("r"):
+            journal.append("r", entry)
+            if isinstance(entry, CallStarted):
+                break
+    began = [
+        '  -> send_mail {"to":"bob"} [c1]',
+        "",
+        "paused, for a decision about c1",
+        "",
+        "resumed: c1 allowed",
+        "     [c1] allowed by person",
+    ]
+    unended = "  <- [c1] started, and no result: it still runs, or its process died"
+    shown = run(home, "journal", "show", "runs.jsonl", "r").out.splitlines()
+    assert shown[5:] == [began[0], unended, *began[1:]]
+
+    with JsonLinesJournal("runs.jsonl") as journal:
+        agent = rc.Agent(ScriptedModel(["Done."]), [send_mail], journal=journal)
+        assert asyncio.run(agent.recover("r")).text == "Done."
+    shown = run(home, "journal", "show", "runs.jsonl", "r").out.splitlines()
+    assert shown[5:13] == [
+        *began,
+        "",
+        "broke off while [c1] ran, and was recovered",
+    ]
+    assert shown[13].startswith("  <- [c1] returned in ")
+    assert shown[13].endswith("s: sent before")
+    assert shown[14:] == ["", "model (0.0 s): Done."]
 
 
 @each_kind
@@ -297,7 +339,7 @@ def test_a_run_that_waits_inside_another_agent_is_resumed_and_shown(home, file):
     ran = run(home, *told, "--yes")
     assert (ran.code, ran.out, (home / "orders.txt").read_text()) == (0, "Done.\n", "tea milk ")
     shown = run(home, "journal", "show", file).out
-    assert 't1.0.clerk |   -> order {"item":"milk"} [milk]\nt1.0.clerk |      allowed by person' in shown
+    assert "t1.0.clerk |      [milk] allowed by person" in shown
 
 
 def test_yes_is_said_to_all_that_comes(home):

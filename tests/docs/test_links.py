@@ -103,6 +103,26 @@ def test_every_link_of_a_page_leads_somewhere(page):
     assert list(problems(page)) == []
 
 
+def file_names(page: Path) -> list[str]:
+    """The links of a page whose words are a file's name."""
+    return [
+        inside.content
+        for opening, inside in pairwise(tokens(page))
+        if opening.type == "link_open" and inside.content.endswith(".md")
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_link_says_in_words_where_it_leads(page):
+    assert file_names(page) == []
+
+
+def test_links_that_are_file_names_are_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("[a.md](a.md), [words](b.md), and [c.md](c.md#part)\n")
+    assert file_names(page) == ["a.md", "c.md"]
+
+
 def test_broken_links_are_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(

@@ -104,7 +104,7 @@ async def test_a_user_is_stopped_when_the_day_is_spent(tmp_path):
     assert len(at.requests) == sum(each == printed[0] for each in printed)
 
 
-@pytest.mark.parametrize("words", ["yes invoice-17", "no invoice-17 too much"])
+@pytest.mark.parametrize("words", ["yes invoice-17", "YES invoice-17", "no invoice-17 too much"])
 async def test_a_chat_message_decides_in_another_process(tmp_path, words):
     def script(body):
         results = json.dumps(body["messages"][1:])
@@ -126,14 +126,36 @@ async def test_a_chat_message_decides_in_another_process(tmp_path, words):
             address = f"http://127.0.0.1:{port}/chat"
             async with session.post(address, data={"token": "guess", "text": words}) as refused:
                 assert refused.status == 403
+            async with session.post(address, data={"token": "secret", "text": "ok"}) as usage:
+                assert (await usage.json())["text"] == 'Say "yes RUN" or "no RUN WHY".'
             assert len(at.requests) == 1
             for _ in range(2):  # the first answer stands
                 async with session.post(address, data={"token": "secret", "text": words}) as answer:
                     said = (await answer.json())["text"]
-                    assert said == ("Paid." if words.startswith("yes") else "Not paid.")
+                    assert said == ("Paid." if words.lower().startswith("yes") else "Not paid.")
         assert len(at.requests) == 2
         server.terminate()
         await server.wait()
+
+
+async def test_a_file_that_fails_stops_nothing_and_is_tried_again(tmp_path):
+    def script(body):
+        item = {"name": "tea", "count": 1, "price": "2.50"}
+        return [("final_answer", {"customer": "Ann", "items": [item]})]
+
+    write_files(RECIPES / "extract-from-files.md", tmp_path)
+    (tmp_path / "mails").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / f"mails/{name}.txt").write_text("tea, please")
+    command = [*program_of("python"), "extract.py", "mails", "orders.jsonl"]
+    printed = []
+    for status in (401, 200, 200):
+        async with vendor(script, status) as at:
+            keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": at.url}
+            printed.append(await run(*command, cwd=tmp_path, **keys))
+    assert printed == [f"{asked} asked, {2 - asked} done before\n" for asked in (2, 2, 0)]
+    rows = [json.loads(line) for line in (tmp_path / "orders.jsonl").read_text().splitlines()]
+    assert ["error" in row for row in rows] == [True, True, False, False]
 
 
 async def test_pictures_and_files_are_sent_as_what_they_are(tmp_path):

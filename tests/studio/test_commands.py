@@ -12,7 +12,7 @@ import pytest
 
 import rightcall as rc
 from cli.kit import COMMAND, environment, within
-from rightcall.core.entry import CallFinished, RequestSent, RunEnded
+from rightcall.core.entry import CallFinished, RequestSent, RunEnded, RunResumed
 from studio import stories
 
 AGENT = """
@@ -92,6 +92,14 @@ def test_a_run_that_is_over_is_shown_with_its_answer(journal, tmp_path, monkeypa
     assert (ran.code, ran.out) == (0, "Both are there.\n")
     assert 'call: look {"what":"tea"}' in ran.err
     assert "returned: look" in ran.err
+
+
+def test_a_run_that_was_resumed_after_its_end_is_over(journal, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(stories.looked(journal))
+    journal.append("looked", RunResumed(decisions={}))
+    ran = within(tmp_path, "watch", "runs.sqlite", "look")
+    assert (ran.code, ran.out) == (0, "Both are there.\n")
 
 
 def test_a_run_that_waits_is_shown_with_what_it_waits_for(journal, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import os
 import pytest
 
 import rightcall as rc
-from rightcall.core.entry import RunStarted
+from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.message import said
 from rightcall.errors import UsageError
 from rightcall.serve.studio.desk import Desk, NoRun
@@ -41,6 +41,16 @@ async def names(journal, **wanted):
     found = find(desk.index, Wanted(**wanted), frozenset())
     await desk.close()
     return [facts.run for facts in (*found.live, *found.runs)]
+
+
+async def test_a_run_that_was_resumed_after_its_end_has_ended(journal):
+    await stories.looked(journal, "looked")
+    journal.append("looked", RunResumed(decisions={}))
+    desk = Desk(journal)
+    await desk.catch_up_fully()
+    found = await desk.state("looked")
+    await desk.close()
+    assert found == "ended"
 
 
 async def test_runs_are_filtered_and_searched(journal):

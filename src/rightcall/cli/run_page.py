@@ -13,6 +13,7 @@ from rightcall.core.entry import (
     MODEL_NOTE,
     CallDecided,
     CallFinished,
+    CallStarted,
     Entry,
     ReplyReceived,
     RunFailed,
@@ -30,6 +31,7 @@ from rightcall.record.steps import stop_of, unfolded
 _WIDTH = 60
 _LONGEST_LINE = 2000
 _SHORT = 12
+_UNENDED = "started, and no result: it still runs, or its process died"
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -120,14 +122,14 @@ def page_of(row: Row, entries: Sequence[Entry], *, reasoning: bool) -> Iterator[
     turns = f"{row.turns} turn{'' if row.turns == 1 else 's'}"
     spent = f"{row.seconds:.1f} s, {usage_words(row.usage)}"
     yield f"run {row.run}: {begun}{model}{turns}, {spent}, {row.stop}"
-    facts = _Facts(entries)
+    calls = _Calls(entries)
     for at, entry in unfolded(entries):
-        for line in _lines(entry, facts, at, reasoning=reasoning):
+        for line in _lines(entry, calls, at, reasoning=reasoning):
             # What happened in an agent that was handed a task stands behind its call's key.
             yield re.sub("^(?=.)", f"{at[:-1]} | ", line, flags=re.MULTILINE) if at else line
 
 
-def _lines(entry: Entry, facts: "_Facts", at: str, *, reasoning: bool) -> Iterator[str]:
+def _lines(entry: Entry, calls: "_Calls", at: str, *, reasoning: bool) -> Iterator[str]:
     match entry:
         case RunStarted(messages=messages, system=system):
             if system:
@@ -137,44 +139,47 @@ def _lines(entry: Entry, facts: "_Facts", at: str, *, reasoning: bool) -> Iterat
         case ReplyReceived(key=key, reply=reply, seconds=seconds):
             yield from _reply(reply, f" ({seconds:.1f} s)", reasoning=reasoning)
             for index, call in enumerate(reply.calls):
-                yield from facts.lines(f"{at}{key.removesuffix('.model')}.{index}.{call.name}", call)
+                yield from calls.made(f"{at}{key.removesuffix('.model')}.{index}.{call.name}", call)
+        case CallDecided():
+            reason = f": {entry.reason}" if entry.reason else ""
+            yield f"     [{entry.call_id}] {_decision(entry.decision)} by {entry.by}{reason}"
+        case CallFinished():
+            yield from _end(entry)
         case RunFailed(message=message):
             yield f"\nfailed: {message}"
         case RunPaused(call_ids=call_ids):
             yield f"\npaused, for a decision about {', '.join(call_ids)}"
         case RunResumed(decisions=decisions):
             told = ", ".join(f"{call_id} {_decision(each)}" for call_id, each in decisions.items())
-            yield f"\nresumed: {told}"
+            yield f"\nresumed: {told}".removesuffix(": ")
         case _:
             pass
 
 
-class _Facts:
-    """What the record knows of each call, by its key and those of the calls it was made in."""
+class _Calls:
+    """Which calls have an end in the record, and which only began."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        self._ends: dict[str, CallFinished] = {}
-        self._decided: dict[str, CallDecided] = {}
-        for at, entry in unfolded(entries):
-            if isinstance(entry, CallFinished):
-                self._ends[f"{at}{entry.key}"] = entry
-            elif isinstance(entry, CallDecided):
-                self._decided[f"{at}{entry.key}"] = entry
+        told = list(unfolded(entries))
+        self._ended = {f"{at}{entry.key}" for at, entry in told if isinstance(entry, CallFinished)}
+        self._started = {f"{at}{entry.key}" for at, entry in told if isinstance(entry, CallStarted)}
 
-    def lines(self, key: str, call: Call) -> Iterator[str]:
-        """The call, the decision about it, and its result."""
+    def made(self, key: str, call: Call) -> Iterator[str]:
+        """The call, and that it has no result where no entry that follows will tell one."""
         yield f"  -> {call.name} {one_line(call.arguments, _LONGEST_LINE)} [{call.id}]"
-        if (decided := self._decided.get(key)) is not None:
-            reason = f": {decided.reason}" if decided.reason else ""
-            yield f"     {_decision(decided.decision)} by {decided.by}{reason}"
-        end = self._ends.get(key)
-        if end is None:
-            yield "  <- no result"
+        if key in self._ended:
             return
-        tries = f", {end.attempts} attempts" if end.attempts > 1 else ""
-        yield f"  <- {end.result.outcome} in {end.seconds:.1f} s{tries}: {_result(end.result)}"
-        if end.error:
-            yield f"     {one_line(end.error.strip().rpartition(chr(10))[2], _LONGEST_LINE)}"
+        yield f"  <- [{call.id}] {_UNENDED if key in self._started else 'no result'}"
+
+
+def _end(end: CallFinished) -> Iterator[str]:
+    result = end.result
+    if end.recovered:
+        yield f"\nbroke off while [{result.call_id}] ran, and was recovered"
+    tries = f", {end.attempts} attempts" if end.attempts > 1 else ""
+    yield f"  <- [{result.call_id}] {result.outcome} in {end.seconds:.1f} s{tries}: {_result(result)}"
+    if end.error:
+        yield f"     {one_line(end.error.strip().rpartition(chr(10))[2], _LONGEST_LINE)}"
 
 
 def _message(message: Message, *, reasoning: bool) -> Iterator[str]:

@@ -143,6 +143,8 @@ class CallFinished(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
     """The exception's type and message alone."""
     calls: int = 0
     """How many calls ran inside it, where it was a program."""
+    recovered: bool = False
+    """Whether it had been started before, by a process that did not record its end."""
 
 
 class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="step_done"):

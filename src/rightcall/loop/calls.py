@@ -204,7 +204,9 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     async def _run(self, key: str, call: Call, checked: CheckedCall, left: float | None) -> Entry:
         ledger: list[Usage] = []
         execute = partial(self._execute, key, ledger, left)
-        return _finished(key, call, await self.gate.run(checked, key, execute), ledger)
+        broke_off = self.setup.steps.was_started(key)
+        end = _finished(key, call, await self.gate.run(checked, key, execute), ledger)
+        return replace(end, recovered=True) if broke_off else end
 
     async def _execute(
         self, key: str, ledger: list[Usage], left: float | None, checked: CheckedCall

@@ -46,7 +46,7 @@ from rightcall.loop.shown import show
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import Spent, State, given, judged, once, paused, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
-from rightcall.record.steps import LiveSteps, WatchedSteps, showing
+from rightcall.record.steps import LiveSteps, WatchedSteps, recorded, showing
 from rightcall.trust.stakes import weightiest_first
 
 _BLANK = Request(messages=())
@@ -116,7 +116,8 @@ class Run:
     async def _go(self, first: RunStarted | RunResumed | None) -> RunResult[Any]:
         steps = self._setup.steps
         try:
-            if first is not None:
+            # A run that has ended does not begin again; it only says once more what it came to.
+            if first is not None and recorded(steps, "run.ended") is None:
                 # A run may be resumed after each of its turns.
                 resumed = f"t{self._state.progress.turns}.resumed{self._last_wait()}"
                 await steps.note("run.started" if isinstance(first, RunStarted) else resumed, first)

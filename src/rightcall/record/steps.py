@@ -178,6 +178,7 @@ class JournalSteps:
                 self._noted.add(f"{at}run.started")
             case RunEnded():
                 self._noted.add(f"{at}run.ended")
+                self._done[f"{at}run.ended"] = whole
             case _:
                 pass
 
@@ -321,10 +322,11 @@ def unfolded(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entr
 
 def stop_of(entries: Sequence[Entry]) -> str:
     """Why a run ended, or how it stands."""
+    # An end is final, also in journals where somebody resumed an ended run and that was noted.
+    if (end := next((entry for entry in entries if isinstance(entry, RunEnded)), None)) is not None:
+        return str(end.stop)
     for entry in reversed(entries):
         match entry:
-            case RunEnded(stop=stop):
-                return str(stop)
             case RunFailed(code=code):
                 return f"failed ({code})"
             case RunPaused():

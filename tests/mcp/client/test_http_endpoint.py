@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.errors import ToolFailure, TransportError
+from rightcall.errors import ProtocolError, ToolFailure, TransportError
 from rightcall.mcp import Http, connect
 
 SCHEMA = {"type": "object", "properties": {}}
@@ -117,6 +117,33 @@ async def opened(**options):
     finally:
         listening.close()
         await site.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, 'HTTP 401: the token is missing or wrong. Give it as a header: headers={"Authorization"'),
+        (403, "HTTP 403: "),
+        (500, "HTTP 500: "),
+    ],
+)
+@pytest.mark.parametrize("protocol", ["legacy", "auto"])
+async def test_a_refused_connection_says_with_which_status(status, words, protocol):
+    site = Site()
+
+    async def refuse(method, headers, body, writer) -> None:
+        await site.send(writer, status, b"")
+
+    site.respond = refuse
+    listening = await asyncio.start_server(site.serve, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    try:
+        with pytest.raises(ProtocolError) as caught:
+            await connect(f"http://127.0.0.1:{port}/mcp", name="site", protocol=protocol).open()
+    finally:
+        listening.close()
+        await site.close()
+    assert f"the server site refused the connection: {words}" in str(caught.value)
 
 
 async def test_headers_go_with_every_request():

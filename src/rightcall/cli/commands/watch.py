@@ -115,7 +115,9 @@ def _standing(entries: Sequence[Entry]) -> Entry | None:
     """The last entry that says how the run stands."""
     found: Entry | None = None
     for entry in entries:
-        if isinstance(entry, RunEnded | RunFailed | RunPaused | RunResumed):
+        if isinstance(entry, RunEnded):
+            return entry
+        if isinstance(entry, RunFailed | RunPaused | RunResumed):
             found = entry
         elif isinstance(entry, RequestSent | ReplyReceived) and isinstance(found, RunFailed):
             found = None

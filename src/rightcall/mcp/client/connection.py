@@ -58,6 +58,8 @@ class Connection:
         self._losses = 0
         """How many clients were lost since the last answer."""
         self._resting_until: float | None = None
+        self._status = 0
+        """The HTTP status of the last answer, where the server is asked by HTTP."""
         self._why = ""
         """What the transport knows of why the client is gone, in words that follow the server's name."""
         self._last = ""
@@ -156,6 +158,9 @@ class Connection:
             self._opened = self._loop.create_future()
             self._signals.lose()
 
+    def _answered(self, status: int) -> None:
+        self._status = status
+
     async def _own(self) -> None:
         try:
             while not self._signals.closing:
@@ -175,7 +180,7 @@ class Connection:
     async def _live(self) -> RightcallError:
         """One client's life, and what ended it."""
         self._signals.begin()
-        self._why = ""
+        self._why, self._status = "", 0
         self._opening = True
         listening: asyncio.Task[None] | None = None
         try:
@@ -193,7 +198,7 @@ class Connection:
                     listening = self._start(self._listen(client))
                 await self._serve(client)
         except Exception as error:  # noqa: BLE001 - the border: whatever the SDK and servers come up with
-            return explain(error, self._settings, self._why)
+            return explain(error, self._settings, self._why, self._status)
         finally:
             self._opening = False
             self._ended("")
@@ -208,6 +213,7 @@ class Connection:
             self._sampler,
             ended=self._ended,
             forgotten=self._signals.forget,
+            answered=self._answered,
             changed=self._signals.change,
         )
 

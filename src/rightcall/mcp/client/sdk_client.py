@@ -42,6 +42,8 @@ _CONNECT_SECONDS = 15.0
 _READ_SECONDS = 300.0
 _SESSION = "mcp-session-id"
 _NOT_FOUND = 404
+_UNAUTHORIZED = 401
+_LEAST_ERROR = 400
 
 
 def client_of(
@@ -51,12 +53,14 @@ def client_of(
     *,
     ended: Callable[[str], None],
     forgotten: Callable[[], None],
+    answered: Callable[[int], None],
     changed: Callable[[], None],
 ) -> Client:
     """The SDK's client, not opened yet.
 
     ``ended`` is told when no more can come from the server, and why; ``forgotten`` when it does not know
-    our session any more; ``changed`` when its tools may not be what they were.
+    our session any more; ``answered`` the HTTP status of each message sent; ``changed`` when its
+    tools may not be what they were.
     """
 
     async def log(params: LoggingMessageNotificationParams) -> None:
@@ -76,7 +80,7 @@ def client_of(
     if settings.approve is not None:
         elicitation = Elicitation(settings.name, settings.approve, notes)
     return Client(
-        _streams(settings, notes, ended, forgotten),
+        _streams(settings, notes, ended, forgotten, answered),
         mode="legacy" if is_old else settings.protocol,
         read_timeout_seconds=settings.connect_timeout,
         sampling_callback=sampler,
@@ -93,7 +97,11 @@ def client_of(
 
 @asynccontextmanager
 async def _streams(
-    settings: Settings, notes: NoteLog, ended: Callable[[str], None], forgotten: Callable[[], None]
+    settings: Settings,
+    notes: NoteLog,
+    ended: Callable[[str], None],
+    forgotten: Callable[[], None],
+    answered: Callable[[int], None],
 ) -> AsyncIterator[TransportStreams]:
     target, most = settings.target, settings.max_message_bytes
     opening: AbstractAsyncContextManager[TransportStreams]
@@ -102,7 +110,9 @@ async def _streams(
             notes.add(
                 "garbage", f"{target.url} is not encrypted: headers and tokens can be read on the way"
             )
-        opening = _http_streams(target, max_message_bytes=most, ended=ended, forgotten=forgotten)
+        opening = _http_streams(
+            target, max_message_bytes=most, ended=ended, forgotten=forgotten, answered=answered
+        )
     else:
         opening = stdio_streams(
             target,
@@ -121,14 +131,17 @@ async def _http_streams(
     max_message_bytes: int,
     ended: Callable[[str], None],
     forgotten: Callable[[], None],
+    answered: Callable[[int], None],
 ) -> AsyncIterator[TransportStreams]:
     """Speak to a server by HTTP, in the older way or in the one of today.
 
     ``ended`` is told when a stream of events is over, ``forgotten`` when the server does not know our
-    session any more.
+    session any more, ``answered`` the status of each message sent.
     """
 
     async def look(response: httpx2.Response) -> None:
+        if response.request.method == "POST":
+            answered(response.status_code)
         if response.status_code == _NOT_FOUND and _SESSION in response.request.headers:
             forgotten()
         if response.headers.get("content-encoding", "identity") != "identity":
@@ -204,8 +217,11 @@ def _filtered(item: SessionMessage | Exception) -> SessionMessage | Exception:
     return item
 
 
-def explain(error: Exception, settings: Settings, why: str) -> RightcallError:
-    """Why a server could not be connected to, or was lost. ``why`` is what the transport knows of it."""
+def explain(error: Exception, settings: Settings, why: str, status: int = 0) -> RightcallError:
+    """Why a server could not be connected to, or was lost.
+
+    ``why`` is what the transport knows of it, ``status`` that of the last HTTP answer, if there was one.
+    """
     cause = next(_leaves(error), error)
     name = settings.name
     if isinstance(cause, RightcallError):
@@ -220,11 +236,20 @@ def explain(error: Exception, settings: Settings, why: str) -> RightcallError:
     elif isinstance(cause, httpx2.HTTPError | OAuthFlowError | OSError):
         found = TransportError(f"the server {name} cannot be reached: {words_of(cause)}")
     elif isinstance(cause, MCPError):
-        found = ProtocolError(f"the server {name} refused the connection: {words_of(cause)}")
+        found = ProtocolError(f"the server {name} refused the connection: {_refusal(cause, status)}")
     else:
         found = ProtocolError(f"the server {name} does not speak MCP as agreed: {words_of(cause)}")
     found.__cause__ = error
     return found
+
+
+def _refusal(cause: Exception, status: int) -> str:
+    if status == _UNAUTHORIZED:
+        return (
+            "HTTP 401: the token is missing or wrong. Give it as a header: "
+            'headers={"Authorization": "Bearer TOKEN"}'
+        )
+    return f"HTTP {status}: {words_of(cause)}" if status >= _LEAST_ERROR else words_of(cause)
 
 
 def _leaves(error: BaseException) -> Iterator[Exception]:

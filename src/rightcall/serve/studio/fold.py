@@ -145,7 +145,8 @@ def _fold(facts: RunFacts, entry: Entry) -> None:
         case RunPaused(call_ids=call_ids):
             facts.state, facts.pending = "paused", len(call_ids)
         case RunResumed():
-            facts.state, facts.pending = "decided", 0
+            # An end is final: a journal may hold that somebody resumed a run after it.
+            facts.state, facts.pending = "ended" if facts.state == "ended" else "decided", 0
         case RunEnded(stop=stop):
             facts.state, facts.stop, facts.words = "ended", stop.reason, str(stop)
         case RunFailed(code=code, message=message):
