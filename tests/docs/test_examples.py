@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import inspect
 import io
+import logging
 import os
 import re
 import sys
@@ -62,7 +63,18 @@ def scripted(page, monkeypatch):
         assert upstream.refused == []
 
 
-@pytest.mark.usefixtures("scripted")
+@pytest.fixture
+def own_log():
+    """What a page says about logging ends with the page."""
+    loggers = [logging.getLogger(name) for name in ("rightcall", "shop.agent")]
+    before = [(each, each.level, each.handlers[:]) for each in loggers]
+    yield
+    for logger, level, handlers in before:
+        logger.setLevel(level)
+        logger.handlers[:] = handlers
+
+
+@pytest.mark.usefixtures("own_log", "scripted")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run_and_print_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -62,7 +62,7 @@ def test_a_wait_is_a_number_that_can_be_waited(text):
 
 def documented() -> tuple[set[int], set[int]]:
     """The statuses that the page on models says are tried again: those named, and whole hundreds."""
-    (row,) = [line for line in DOCS.read_text().splitlines() if "tried again, with jitter" in line]
+    (row,) = [line for line in DOCS.read_text().splitlines() if "retried with jitter" in line]
     said = row.split("|")[1]
     return set(map(int, re.findall(r"\b\d{3}\b", said))), set(map(int, re.findall(r"\b(\d)xx\b", said)))
 
