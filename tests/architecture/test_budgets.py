@@ -27,7 +27,7 @@ def name_of(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
 
-# One test for all files, which names those that fail: a test for each costs seconds to collect and report.
+# One test for all files names those that fail: one for each costs seconds to collect and report.
 def test_every_file_is_under_its_budget():
     lines = {name_of(path): path.read_text().count("\n") for path in FILES}
     assert {name: many for name, many in lines.items() if many >= MOST_LINES_IN_A_FILE} == {}
