@@ -20,15 +20,6 @@ from clients.upstream.server import Upstream, serving
 from clients.workers import PROGRAMS, Workers
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if "RIGHTCALL_CLIENTS" in os.environ:
-        return
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.skip("other people's clients are driven by: make test-clients"))
-
-
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """The rows of the task as one table, where any of them ran."""
     cells: dict[str, dict[str, str]] = {}

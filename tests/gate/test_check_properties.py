@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
 import rightcall as rc
+from effort import often
 from gate.instances import instances, json_values
 from rightcall.core.outcome import Failed, Invalid, UnknownTool
 from rightcall.gate.check import check
@@ -89,7 +90,7 @@ def mutated(draw: st.DrawFn) -> str:
 
 
 @given(name=st.sampled_from(TOOLS.names()), arguments=any_text | near_arguments | mutated())
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 def test_no_arguments_whatever_make_the_gate_raise(name, arguments):
     call = rc.Call(id="1", name=name, arguments=arguments)
     verdict = check(call, TOOLS)
@@ -111,7 +112,7 @@ def test_no_name_whatever_makes_the_gate_raise(name, arguments):
 
 
 @given(st.integers(1, 6000), st.sampled_from(["\\ud800", "\\u0041", "x"]))
-@settings(max_examples=30)
+@settings(max_examples=often(30))
 def test_no_number_of_digits_makes_the_gate_raise(digits, word):
     text = f'{{"name": "{word}", "count": {"9" * digits}}}'
     verdict = check(rc.Call(id="1", name="raw", arguments=text), TOOLS)
@@ -121,7 +122,7 @@ def test_no_number_of_digits_makes_the_gate_raise(digits, word):
 @pytest.mark.parametrize("tool", TYPED, ids=lambda tool: tool.name)
 def test_whatever_fits_a_typed_tools_own_schema_passes_its_gate(tool):
     @given(instances(tool.parameters))
-    @settings(max_examples=60)
+    @settings(max_examples=often(60))
     def passes(arguments):
         verdict = rc.check(rc.Call(id="1", name=tool.name, arguments=json.dumps(arguments)), tool)
         assert isinstance(verdict, rc.CheckedCall), verdict
@@ -182,7 +183,7 @@ def verdict_of(schema: dict, arguments: dict) -> object:
 
 
 @given(schemas_with_instances())
-@settings(max_examples=120)
+@settings(max_examples=often(120))
 def test_whatever_fits_a_raw_schema_passes_its_gate_unchanged(pair):
     schema, arguments = pair
     verdict = verdict_of(schema, arguments)
@@ -215,7 +216,7 @@ def _children(place: dict | list) -> list:
 
 
 @given(spoiled())
-@settings(max_examples=150)
+@settings(max_examples=often(150))
 def test_the_gate_and_an_independent_referee_agree_on_spoiled_arguments(pair):
     schema, arguments = pair
     referee = Draft202012Validator(schema)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rightcall as rc
+from effort import often
 from rightcall.core.decision import Proposal
 from rightcall.core.outcome import Cancelled, Denied, Failed, Returned, UnknownTool
 from rightcall.core.parts import Result
@@ -111,7 +112,7 @@ def ask(position: int, way: str, pause: float) -> rc.Call:
     ),
     concurrency=st.integers(1, 5),
 )
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 def test_no_mix_of_calls_loses_doubles_or_reorders_a_result(ways, concurrency):
     asked = [ask(position, way, pause) for position, (way, pause) in enumerate(ways)]
     done = asyncio.run(run(rc.Executor(concurrency=concurrency), asked, EVERY))

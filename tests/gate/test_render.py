@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rightcall as rc
+from effort import often
 from rightcall.core.outcome import (
     Cancelled,
     Denied,
@@ -242,7 +243,7 @@ hostile_text = st.text() | st.text(alphabet=[*'"\\{}<>,:', "\n", "\u202e", "\U00
 
 
 @given(hostile_text)
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 def test_no_text_closes_its_envelope(text):
     shown = render(call(), Returned(text), FOREIGN).text
     # One JSON value with nothing after it, two members, and the text that went in.
@@ -254,7 +255,7 @@ def test_no_text_closes_its_envelope(text):
 
 
 @given(hostile_text.map(lambda text: text * 40), st.integers(50, 2000))
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 def test_an_envelope_is_within_the_cap_and_whole(text, limit):
     shown = render(call(), Returned(text), capped(limit, FOREIGN)).text
     assert len(shown.encode()) <= limit

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import rightcall as rc
+from effort import often
 from gate.instances import instances, json_values
 from rightcall.core.call import Repair
 from rightcall.core.outcome import Invalid
@@ -207,7 +208,7 @@ async def test_a_repaired_call_runs_and_its_execution_tells_what_was_changed():
 
 
 @given(st.dictionaries(st.sampled_from(["to", "steps", "speed", "name"]), json_values))
-@settings(max_examples=80)
+@settings(max_examples=often(80))
 def test_repair_never_raises_and_keeps_what_was_valid(arguments):
     call = rc.Call(id="1", name="move", arguments=json.dumps(arguments))
     verdict = rc.check(call, move)
@@ -218,7 +219,7 @@ def test_repair_never_raises_and_keeps_what_was_valid(arguments):
 
 
 @given(instances(POINT).flatmap(lambda point: st.tuples(st.just(point), st.sampled_from(sorted(point)))))
-@settings(max_examples=40)
+@settings(max_examples=often(40))
 def test_any_valid_value_survives_being_quoted(pair):
     point, key = pair
     quoted = {**point, key: json.dumps(point[key])}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec import json
 from msgspec.structs import replace
 
+from effort import often
 from loop.states import (
     BAD_OUTPUT,
     CUT_CALL,
@@ -370,7 +371,7 @@ def test_the_model_is_asked_first_of_all_even_with_nothing_said():
     assert decide(State(messages=())) == AskModel(1, "auto")
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 @given(states())
 def test_the_same_state_gives_the_same_action_however_it_came_to_be(given):
     before = json.encode(given)
@@ -379,7 +380,7 @@ def test_the_same_state_gives_the_same_action_however_it_came_to_be(given):
     assert json.encode(given) == before
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(states(), st.sampled_from(sorted(SPENT)))
 def test_nothing_more_is_done_in_any_state_once_a_budget_is_spent(given, limit):
     spent = SPENT[limit]

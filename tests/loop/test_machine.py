@@ -9,6 +9,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from effort import often
 from loop import virtual
 from loop.machine import RUN, End, Plan, World, ended, plans, streamed
 from loop.quiet import assert_nothing_is_left
@@ -32,7 +33,7 @@ def assert_holds(end: End, plan: Plan, world: World) -> None:
     assert_nothing_is_left()
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(plans, st.booleans())
 def test_a_run_ends_with_a_result_for_every_call_and_leaves_nothing(plan, as_stream):
     world = World(plan)
@@ -47,7 +48,7 @@ def test_a_run_ends_with_a_result_for_every_call_and_leaves_nothing(plan, as_str
     assert virtual.idle()
 
 
-@settings(max_examples=50)
+@settings(max_examples=often(50))
 @given(plans)
 def test_a_run_is_the_same_run_each_time(plan):
     async def main() -> list[End]:
@@ -62,7 +63,7 @@ def test_a_run_is_the_same_run_each_time(plan):
     assert first == second == third
 
 
-@settings(max_examples=30)
+@settings(max_examples=often(30))
 @given(plans)
 def test_a_run_recovered_from_any_beginning_of_its_journal_comes_to_the_same_end(plan):
     async def main() -> None:
@@ -75,7 +76,7 @@ def test_a_run_recovered_from_any_beginning_of_its_journal_comes_to_the_same_end
     virtual.run(main())
 
 
-@settings(max_examples=80)
+@settings(max_examples=often(80))
 @given(plans, st.integers(0, 120))
 def test_a_run_that_is_cancelled_anywhere_leaves_nothing_and_is_recovered(plan, moments):
     async def main() -> None:

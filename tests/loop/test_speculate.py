@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.kit import outcomes
+from effort import often
 from loop import virtual
 from loop.quiet import assert_nothing_is_left
 from loop.sound import assert_sound
@@ -431,7 +432,7 @@ turns = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(st.lists(turns, max_size=3), st.sampled_from([0, 3, 50]), st.integers(0, 5))
 def test_the_transcript_is_the_same_with_and_without(script, takes, room):
     came = []

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import often
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User, said
 from rightcall.core.parts import Media, Result, Text
@@ -430,7 +431,7 @@ def newest(transcript: Transcript) -> int:
 
 
 @given(transcripts, windows)
-@settings(max_examples=150)
+@settings(max_examples=often(150))
 def test_whatever_grows_what_is_sent_is_whole_and_fits(transcript, window):
     view: View | None = None
     before: View | None = None
@@ -449,7 +450,7 @@ def test_whatever_grows_what_is_sent_is_whole_and_fits(transcript, window):
 
 
 @given(transcripts, windows)
-@settings(max_examples=150)
+@settings(max_examples=often(150))
 def test_it_is_over_only_when_the_least_does_not_fit(transcript, window):
     view: View | None = None
     for length in range(1, len(transcript) + 1):
@@ -463,7 +464,7 @@ def test_it_is_over_only_when_the_least_does_not_fit(transcript, window):
 
 
 @given(st.lists(st.integers(1, 90), min_size=50, max_size=200), st.booleans())
-@settings(max_examples=50)
+@settings(max_examples=often(50))
 def test_cuts_are_rare_and_only_new_messages_are_counted(sizes, chatty):
     window = Window(tokens=2000, keep=0.6, recent=4)
     count = Counted()

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rightcall as rc
+from effort import often
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.entry import RequestSent, RunEnded, RunStarted
 from rightcall.errors import JournalError
@@ -93,7 +94,7 @@ def test_a_run_whose_start_may_be_what_is_damaged_says_so(path):
     assert readable(path) == {"done": of("done"), "a": None, "b": None, "late": None}
 
 
-@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=150)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=often(150))
 @given(st.data())
 def test_no_run_is_ever_read_without_an_entry_that_it_had(tmp_path, data):
     path = written(tmp_path / "runs.jsonl")

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rightcall as rc
+from effort import often
 from record.secret_forms import FORMLESS_KEYS, OTHER_KEYS, PROVIDER_KEYS, known_keys, named
 from request.server import serving, streamed, whole
 from rightcall.core.message import said
@@ -31,7 +32,7 @@ from rightcall.request.retry import Retry
 from rightcall.testing import ScriptedModel, call, reply
 
 SOURCE = Path(rc.__file__).parent
-few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=often(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 prose = st.sampled_from(["{}", "the key {} was refused.", "log:\n{}\n", "'{}'", "a, ({}), b"])
 leaks = st.one_of(

@@ -321,7 +321,7 @@ async def test_raw_bytes_are_shown_where_they_were_kept(kept):
         told = await studio.get("/api/run/raw", run="raw", key="t1.model", show=1)
         async with studio.http.get(f"{studio.address}/api/run/raw?run=raw&key=t1.model") as response:
             assert (response.content_type, await response.read()) == ("text/plain", b"data: \x1b[31m")
-    assert told == {"text": "data: \u241b[31m", "bytes": 11, "is_cut": False}
+    assert told == {"text": "data: ⟨U+001B⟩[31m", "bytes": 11, "is_cut": False}
 
 
 async def test_tools_are_counted_and_linted(kept):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import often
 from rightcall.core.decision import Evidence, Proposal
 from rightcall.trust.asking import MARK, question, question_lines, summary
 
@@ -92,7 +93,7 @@ def test_the_approval_prompt_can_not_be_forged(text):
     assert "\x1b" not in question(proposed(text))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 @given(STRANGE, st.sampled_from([40, 80, 132]))
 def test_no_evidence_text_makes_a_line_that_looks_like_the_interfaces_own(text, columns):
     proposal = proposed(text)
@@ -103,7 +104,7 @@ def test_no_evidence_text_makes_a_line_that_looks_like_the_interfaces_own(text, 
         assert not line.from_outside or str(line).startswith(MARK)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 @given(STRANGE)
 def test_what_is_escaped_can_be_read_back_whole(text):
     lines = question_lines(Proposal(call_id="1", name="say", arguments={"a": text}))[1:]

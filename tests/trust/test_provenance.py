@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rightcall as rc
+from effort import often
 from rightcall.core.call import Call
 from rightcall.core.decision import Evidence
 from rightcall.core.jsontext import parse
@@ -279,7 +280,7 @@ def _members(of: Facts) -> dict:
     return {name: getattr(of, name) for name in of.__struct_fields__}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @given(values, st.integers(0, 2))
 def test_taint_comes_up_through_any_number_of_agents(value, depth):
     reads = rc.Tool(

@@ -21,6 +21,8 @@ def main() -> None:
     params.n_ctx = 2048
     params.n_parallel = 1
     params.use_jinja = True
+    # More would wait for each other by spinning, beside tests that use every core.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.verbosity = 0
     server = xllamacpp.Server(params)
     sys.stdout.write(f"{server.listening_address}\n")

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from effort import often
 from rightcall.core.jsontext import dump
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
@@ -629,7 +630,7 @@ def _of_kind(kind: str, schema: Any) -> st.SearchStrategy[Any]:
             return st.none()
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=often(100), suppress_health_check=list(HealthCheck))
 @given(SCHEMAS, st.lists(st.sampled_from("abc")), st.data())
 def test_what_a_strict_schema_admits_fits_the_original_without_the_added_nulls(members, required, data):
     schema = obj(members, [name for name in members if name in required])
@@ -649,7 +650,7 @@ def test_what_a_strict_schema_admits_fits_the_original_without_the_added_nulls(m
     assert jsonschema_rs.is_valid(schema, value)
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(SCHEMAS, st.lists(st.sampled_from("abc")))
 def test_every_object_of_a_strict_schema_is_closed_and_wants_all_of_its_members(members, required):
     schema = obj(members, [name for name in members if name in required])
@@ -712,7 +713,7 @@ DOCUMENTS = st.dictionaries(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=often(150))
 @given(DOCUMENTS)
 def test_any_valid_schema_is_rewritten_or_refused(document):
     try:

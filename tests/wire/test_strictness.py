@@ -13,6 +13,7 @@ from openai.types.responses import FunctionToolParam
 from pydantic import BaseModel, Field, TypeAdapter
 
 import rightcall as rc
+from effort import often
 from rightcall.core.jsontext import dump
 from rightcall.core.message import said
 from rightcall.core.request import Request
@@ -301,7 +302,7 @@ def answers(draw: Any, schema: dict[str, Any]) -> tuple[Any, Any]:
             return value, value
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=often(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_whatever_a_tool_takes_can_be_written_strictly_and_means_the_same(data):
     schema = data.draw(schemas())

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builtin.files.kit import RESOLVERS, refusal, use
+from effort import often
 from rightcall.builtin.files.fs_tool import fs
 from rightcall.builtin.files.place import Place
 from rightcall.builtin.files.resolve import has_openat2, open_by_kernel, open_by_walk
@@ -141,7 +142,7 @@ NAMES = [
 
 
 @LINUX
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=often(200))
 @given(st.lists(st.sampled_from(NAMES), min_size=1, max_size=60).map("/".join))
 def test_both_ways_agree_on_every_path(root, path):
     directory = os.open(root, os.O_RDONLY)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import often
 from local.families.replies import everything, markers_of, read
 from rightcall.local.families.family import Family
 from rightcall.local.families.known import FAMILIES
@@ -37,7 +38,7 @@ def cut(text: str, places: list[int]) -> list[str]:
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_any_text_is_read_the_same_at_any_cut_and_no_word_is_lost(family: Family):
-    @settings(max_examples=25)
+    @settings(max_examples=often(25))
     @given(
         replies(family),
         st.lists(st.integers(0, 400), max_size=5),
@@ -82,7 +83,7 @@ def test_a_damaged_reply_is_read_the_same_at_any_cut(name: str, reply: str):
         st.one_of(st.just(""), st.sampled_from(BITS + markers_of(family)), st.text(max_size=3)),
     )
 
-    @settings(max_examples=40)
+    @settings(max_examples=often(40))
     @given(st.lists(change, max_size=4), st.lists(st.integers(0, 400), max_size=4))
     def check(changes: list[tuple[int, int, str]], places: list[int]) -> None:
         text = reply

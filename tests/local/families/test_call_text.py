@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import often
 from local.families.replies import SPECS, markers_of, read
 from rightcall.core.call import Call
 from rightcall.core.tool import Spec
@@ -75,7 +76,7 @@ INCOMPLETE = {"qwen3_coder", "seed_oss", "minimax_m2", "minimax_m3", "dots", "st
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_what_is_written_is_read_back_at_any_cut(family: Family):
-    @settings(max_examples=15)
+    @settings(max_examples=often(15))
     @given(st.lists(arguments(family), min_size=1, max_size=3), st.data())
     def check(given: list[dict[str, Any]], data: st.DataObject) -> None:
         wanted = [(f"tool_{index}", one) for index, one in enumerate(given)]

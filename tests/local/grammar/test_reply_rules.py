@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from effort import often
 from local.grammar.sample import LarkJudge, Sampler
 from local.grammar.schemas import SCHEMAS, breaches, closed, spec
 from rightcall.core.call import Call
@@ -172,7 +173,7 @@ def test_what_a_forced_reply_may_be_reads_back_as_legal_calls(family):
 @given(
     members=MEMBERS, definitions=SCHEMAS.map(lambda schema: schema["$defs"]), chosen=st.integers(0, 999)
 )
-@settings(max_examples=15)
+@settings(max_examples=often(15))
 def test_arguments_read_back_as_what_any_schema_admits(name, members, definitions, chosen):
     family = FAMILIES[name]
     tool = spec("tool", {"type": "object", "properties": members, "$defs": definitions})

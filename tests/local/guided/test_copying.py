@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rightcall as rc
+from effort import often
 from local.kit import ScriptedEngine
 from rightcall.core.events import ReplyEnd
 from rightcall.core.message import said
@@ -163,7 +164,7 @@ def allowed(value: object, question: str, schema: object) -> bool:
     return any(abs(value - number) < 1e-6 for number in numbers)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=often(80), deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=14))
 def test_whatever_the_question_nothing_is_made_up(words):
     question = " ".join(words)
@@ -176,7 +177,7 @@ def test_whatever_the_question_nothing_is_made_up(words):
             assert allowed(value, question, tool.parameters), (tool.name, value)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=12), st.sampled_from(["auto", "required", "named"]))
 async def test_whatever_the_model_says_no_call_has_an_invented_value(words, choice):
     question = " ".join(words)

@@ -8,11 +8,11 @@ from rightcall.errors import EncodeError, UsageError
 from rightcall.local.engine import Card
 from rightcall.local.template.chat_template import ChatTemplate
 
-utils = pytest.importorskip("transformers.utils.chat_template_utils")
-
 
 def theirs(text, messages, **given):
     """What Hugging Face's own renderer makes of it; None when it raises."""
+    # Loaded by whoever runs these tests, not by every worker that collects them.
+    utils = pytest.importorskip("transformers.utils.chat_template_utils")
     try:
         return utils.render_jinja_template([messages], chat_template=text, **TOKENS, **given)[0][0]
     except Exception:

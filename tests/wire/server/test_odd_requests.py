@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import often
 from rightcall.errors import RightcallError, UsageError
 from rightcall.wire.dialects import SERVED, load_server
 
@@ -29,7 +30,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("name", SERVED)
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(data=st.data())
 def test_a_request_with_anything_odd_in_it_is_read_or_refused(name, data):
     body = deepcopy(BODIES[name])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import often
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reply, Results, User, said
 from rightcall.core.parts import Media, Result, Text
@@ -121,7 +122,7 @@ def worded(messages: list[Any], name: str) -> list[Any]:
 
 
 @every_dialect
-@settings(max_examples=40)
+@settings(max_examples=often(40))
 @given(data=st.data())
 def test_a_request_is_read_as_it_was_asked(name, data):
     every = OPTIONS[name]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import often
 from rightcall.core.call import Call
 from rightcall.core.events import ReplyEnd, unfolded
 from rightcall.core.message import Reasoning, Reply, said
@@ -59,7 +60,7 @@ def streamed(name: str, reply: Reply, fragment: int | None = None, asked: Asked 
 
 
 @every_dialect
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 @given(reply=replies(), fragment=st.sampled_from([None, 1, 3]))
 def test_our_decoder_reads_what_was_written(name, reply, fragment):
     pieces = streamed(name, reply, fragment)
