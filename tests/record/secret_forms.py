@@ -40,7 +40,6 @@ PROVIDER_KEYS = {
     "deepseek": [_random(HEX, 32, "sk-")],
     "fireworks": [_random(ALNUM, 22, "fw_"), _random(ALNUM, 24, "fw_")],
     "groq": [_random(ALNUM, 52, "gsk_")],
-    "github": [_random(ALNUM, 36, "ghp_")],
     "huggingface": [_random(ALNUM, 34, "hf_")],
     "minimax": [_JWT],
     "mistral": [],
