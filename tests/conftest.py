@@ -21,6 +21,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 gc.disable()
 
 
+_LONG = ("docs", "local", "durable", "studio", "cli", "mcp", "process", "chaos", "platforms")
+"""Folders whose tests wait for processes, servers and models."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with tests that take long: the last ones to run are short, and no worker waits for another."""
+    here = Path(__file__).parent
+    items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in _LONG)
+
+
 def pytest_collection_finish() -> None:
     """Leave what was collected out of every later look for garbage.
 

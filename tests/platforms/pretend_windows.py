@@ -13,6 +13,7 @@ import os
 import pkgutil
 import signal
 import socket
+import ssl
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -80,6 +81,8 @@ def pretend() -> None:
             if hasattr(module, name):
                 delattr(module, name)
     os.supports_dir_fd = set()
+    # What Windows has instead, and Python asks for there: the system's store of certificates.
+    ssl.enum_certificates = lambda _: ()  # type: ignore[attr-defined]
 
 
 def an_agent(folder: Path) -> Iterator[str]:
