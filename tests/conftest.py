@@ -26,7 +26,7 @@ _LONG = ("docs", "local", "durable", "studio", "cli", "mcp", "process", "chaos",
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with tests that take long: the last ones to run are short, and no worker waits for another."""
+    """Begin with tests that take long: those at the end are short, and no worker waits for another."""
     here = Path(__file__).parent
     items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in _LONG)
 
