@@ -15,7 +15,6 @@ import signal
 import socket
 import ssl
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from importlib.abc import MetaPathFinder
 from pathlib import Path
@@ -150,16 +149,15 @@ def unsaid(folder: Path) -> Iterator[str]:
             yield f"{name}: works, and was not expected to"
 
 
-def main() -> int:
-    """The exit code: 0 when nothing is wrong."""
+def main(folder: Path) -> int:
+    """The exit code: 0 when nothing is wrong. The folder is whoever's to clear up who has all of os."""
     wrong = [f"before anything was hidden: {each}" for each in load_all()]
     pretend()
     # First, so that nothing else has loaded what a plain agent must do without.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        wrong += [*an_agent(Path(folder)), *load_all(), *unsaid(Path(folder))]
+    wrong += [*an_agent(folder), *load_all(), *unsaid(folder)]
     print("\n".join(wrong) or f"{len(names())} modules, nothing wrong")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Path(sys.argv[1])))

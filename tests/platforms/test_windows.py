@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 
-def test_without_posix():
+def test_without_posix(tmp_path):
     program = Path(__file__).with_name("pretend_windows.py")
     done = subprocess.run(
-        [sys.executable, program], capture_output=True, text=True, timeout=110, check=False
+        [sys.executable, program, tmp_path], capture_output=True, text=True, timeout=110, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr

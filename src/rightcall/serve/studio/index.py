@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from typing import Any
+from weakref import finalize
 
 import msgspec
 from msgspec import Struct
@@ -109,6 +110,8 @@ class Index:
             # What is there is no index, or the remains of one: it is made again.
             path.unlink()
             self._open(path)
+        # An application that was made and is never served has nobody to close it.
+        finalize(self, self._database.close)
 
     def _open(self, path: Path | None) -> None:
         where = ":memory:"
