@@ -6,6 +6,7 @@ The Python blocks of a page run in order in one namespace. A text block right af
 import ast
 import asyncio
 import contextlib
+import gc
 import inspect
 import io
 import logging
@@ -13,6 +14,7 @@ import os
 import re
 import sys
 import types
+import warnings
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,11 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(page, tmp_path, monke
             printed = run_block(runner, code, str(page), line, module.__dict__)
             if output is not None:
                 assert printed == output, f"{page.name}:{line} prints something else"
+    # A page leaves journals open, as a program does at its end; no later test is to be blamed for that.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        module.__dict__.clear()
+        gc.collect()
 
 
 def test_the_pages_have_examples():
