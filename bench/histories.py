@@ -24,12 +24,10 @@ WAYS = ("plain", "journal", "trust", "both")
 WORDS = "The northern branch was late again, and somebody must look into {} and what it says of {}. "
 
 
-def history(messages: int) -> list[Message]:
-    """A conversation of some 190 characters a message, in which no run of this process took part."""
-    return [
-        said(WORDS.format(n, n) * 2) if n % 2 == 0 else Reply((Text(WORDS.format(n, n) * 2),), "end")
-        for n in range(messages)
-    ]
+def history(messages: int, way: str) -> list[Message]:
+    """A conversation of some 200 characters a message, of whose words this process has read none."""
+    words = [WORDS.format(f"{way}-{messages}-{n}", n) * 2 for n in range(messages)]
+    return [said(each) if n % 2 == 0 else Reply((Text(each),), "end") for n, each in enumerate(words)]
 
 
 async def taken(agent: rc.Agent, earlier: Sequence[Message]) -> tuple[float, Sequence[Message]]:
@@ -55,7 +53,7 @@ async def measured(messages: int, way: str, folder: str) -> dict[str, float]:
             trust=rc.trust.Rules() if way in ("trust", "both") else None,
         )
         await agent.run("Hello?")  # all is loaded by then
-        first, grown = await taken(agent, history(messages))
+        first, grown = await taken(agent, history(messages, way))
         later, _ = await taken(agent, grown)
     return {f"{messages} {way} first": first, f"{messages} {way} next": later}
 
