@@ -272,7 +272,7 @@ plain = ScriptedModel([reply(call("python_price", item="tea")), "3 EUR."])
 def test_servers_of_a_file_are_there_and_one_that_fails_takes_nobody_with_it(home):
     (home / "shop_server.py").write_text(SHOP)
     (home / "buying.py").write_text(BUYING)
-    python, *loaded = warm.python("mcp.server.mcpserver")
+    python, *loaded = warm.python(*warm.MCP)
     servers = {
         # Relative: a server starts where the user stands.
         "shop": {"command": python, "args": [*loaded, "shop_server.py"]},

@@ -15,6 +15,9 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
+AGENT = ("aiohttp", "rightcall.agent", "rightcall.testing")
+MCP = ("mcp.server.mcpserver", "rightcall.mcp.server")
+"""What several tests import, so that one process forks for them all."""
 
 
 @cache

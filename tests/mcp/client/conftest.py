@@ -75,4 +75,4 @@ async def nothing_left(rogue: Rogue) -> Callable[[], None]:
 @pytest.fixture(scope="session")
 def shop() -> list[str]:
     """A proper server, written with the SDK's own server API."""
-    return [*warm.python("mcp.server.mcpserver"), str(HERE / "shop.py")]
+    return [*warm.python(*warm.MCP), str(HERE / "shop.py")]

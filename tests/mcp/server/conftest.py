@@ -94,7 +94,7 @@ def shop() -> str:
 @pytest.fixture
 def command() -> list[str]:
     """What starts ``rightcall serve-mcp``."""
-    return [*warm.python("mcp", "rightcall.mcp.server"), "-m", "rightcall.cli.main", "serve-mcp"]
+    return [*warm.python(*warm.MCP), "-m", "rightcall.cli.main", "serve-mcp"]
 
 
 @pytest.fixture
