@@ -11,4 +11,7 @@ class Later:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            # pytest looks at everything that a file of tests holds.
+            raise AttributeError(name)
         return getattr(import_module(self._name), name)
