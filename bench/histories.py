@@ -7,13 +7,13 @@ that run, as a server does at every turn of a conversation. ``make bench`` measu
 
 import asyncio
 import gc
-import platform
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from one_turn import Canned, get_weather
+from shown import show
 
 import rightcall as rc
 from rightcall.core.message import Message, Reply, said
@@ -73,6 +73,4 @@ def figures() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(f"Python {platform.python_version()}, {platform.machine()}")
-    for name, seconds in figures().items():
-        print(f"{name:<24}{seconds * 1000:9.2f} ms of CPU")
+    show(figures(), "ms of CPU", factor=1000)

@@ -5,10 +5,10 @@ Answers come from memory. Each run has one tool turn, streamed. ``make bench`` m
 
 import asyncio
 import gc
-import platform
 import time
 
 from one_turn import Canned, get_weather
+from shown import show
 
 import rightcall as rc
 from rightcall.core.call import Call
@@ -53,6 +53,4 @@ def figures() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(f"Python {platform.python_version()}, {platform.machine()}")
-    for name, seconds in figures().items():
-        print(f"{name:<24}{seconds * 1000:9.3f} ms of CPU")
+    show(figures(), "ms of CPU", factor=1000)

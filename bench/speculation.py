@@ -6,10 +6,10 @@ writers. Wall time. ``make bench`` measures it.
 """
 
 import asyncio
-import platform
 import time
 
 from aiohttp import web
+from shown import show
 
 import rightcall as rc
 from rightcall.core.events import unfolded
@@ -111,6 +111,4 @@ def figures() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(f"Python {platform.python_version()}, {platform.machine()}")
-    for name, seconds in figures().items():
-        print(f"{name:<26}{seconds:7.3f} s")
+    show(figures(), "s")

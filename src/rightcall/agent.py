@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, ove
 from msgspec.structs import replace
 
 from rightcall.background import run_sync
-from rightcall.core.attributes import elsewhere
+from rightcall.core.attributes import other_words
 from rightcall.core.budget import Budget
 from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
@@ -75,7 +75,7 @@ class Agent(Generic[Deps, Out]):
     """
 
     if not TYPE_CHECKING:  # checkers know what is there
-        __getattr__ = elsewhere(
+        __getattr__ = other_words(
             {
                 **dict.fromkeys(["tool", "tool_plain"], "@rc.tool, and tools=[…] of rc.Agent"),
                 **dict.fromkeys(["system_prompt", "clone"], "another rc.Agent(…, instructions=…)"),

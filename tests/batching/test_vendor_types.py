@@ -2,13 +2,14 @@
 
 import json
 
-from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
-from anthropic.types.messages import batch_create_params as anthropic_params
-from openai.types import Batch, batch_create_params
 from pydantic import TypeAdapter
 
 import rightcall as rc
 from batching.vendors import Anthropic, OpenAI, Vendor, open_for_business
+from later import Later
+
+ANTHROPIC = Later("anthropic.types.messages")
+OPENAI = Later("openai.types")
 
 ASKED = ["one", "bad", "three"]
 
@@ -29,17 +30,22 @@ def shown(vendor: Vendor, target: str) -> object:
 async def test_openai():
     async with open_for_business(OpenAI()) as vendor:
         given = await asked(vendor, "openai-responses:m")
-        TypeAdapter(batch_create_params.BatchCreateParams).validate_python(given)
-        assert Batch.model_validate({**given, **shown(vendor, "/batches/batch_0")}).status == "completed"
+        TypeAdapter(OPENAI.batch_create_params.BatchCreateParams).validate_python(given)
+        assert (
+            OPENAI.Batch.model_validate({**given, **shown(vendor, "/batches/batch_0")}).status
+            == "completed"
+        )
 
 
 async def test_anthropic():
     async with open_for_business(Anthropic()) as vendor:
         given = await asked(vendor, "anthropic:m")
-        TypeAdapter(anthropic_params.BatchCreateParams).validate_python(given)
+        TypeAdapter(ANTHROPIC.batch_create_params.BatchCreateParams).validate_python(given)
         batch = "/v1/messages/batches/msgbatch_0"
         later = {"expires_at": "2100-01-02T00:00:00Z"}
-        assert MessageBatch.model_validate({**later, **shown(vendor, batch)}).results_url
+        assert ANTHROPIC.MessageBatch.model_validate({**later, **shown(vendor, batch)}).results_url
         lines = shown(vendor, f"{batch}/results").splitlines()
-        results = [MessageBatchIndividualResponse.model_validate_json(line).result for line in lines]
+        results = [
+            ANTHROPIC.MessageBatchIndividualResponse.model_validate_json(line).result for line in lines
+        ]
         assert [result.type for result in results] == ["succeeded", "errored", "succeeded"]

@@ -14,13 +14,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple, Self
 
+import warm
 from rightcall.cli.main import main
 
-COMMAND = [sys.executable, "-W", "error", "-m", "rightcall.cli.main"]
-_TAKE_THE_TERMINAL = (
-    "import os, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); os.execv(sys.argv[1], sys.argv[1:])"
-)
-"""A new session has no terminal until it opens one; then Ctrl-C reaches it."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 PATIENCE = 30.0
 
@@ -108,6 +104,13 @@ class Ran(NamedTuple):
     err: str
 
 
+def command(*arguments: str) -> list[str]:
+    """The command line in a process that has what it needs imported already."""
+    flags = ("-W", "error")
+    loaded = ("aiohttp", "rich.console", "rightcall.cli.commands.ask", "rightcall.cli.commands.chat")
+    return [*warm.python(*loaded, flags=flags), "-m", "rightcall.cli.main", *arguments]
+
+
 def environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """What a process sees: a home of its own, and no colours unless asked for."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
@@ -117,7 +120,7 @@ def environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str,
 def run(home: Path, *arguments: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None) -> Ran:
     """The command in a process, its streams pipes."""
     ran = subprocess.run(
-        [*COMMAND, *arguments],
+        command(*arguments),
         input=stdin,
         capture_output=True,
         timeout=60,
@@ -151,7 +154,7 @@ class Terminal:
     def __init__(self, home: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> None:
         self._ours, theirs = pty.openpty()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _TAKE_THE_TERMINAL, *COMMAND, *arguments],
+            command(*arguments),
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -196,7 +199,7 @@ class Terminal:
 
     def interrupt(self) -> None:
         """Type Ctrl-C, once the process waits: Python's readline misses a signal just before it does."""
-        status = Path(f"/proc/{self._process.pid}/stat")
+        status = Path(f"/proc/{os.tcgetpgrp(self._ours)}/stat")
         deadline = time.monotonic() + PATIENCE
         while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "S":
             assert time.monotonic() < deadline

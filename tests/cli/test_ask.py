@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from cli.kit import COMMAND, Ran, Terminal, environment, run
+from cli.kit import Ran, Terminal, command, environment, run
 from rightcall.builtin import default_tools
 from rightcall.cli.main import main
 from rightcall.cli.summary import PATIENCE
@@ -253,9 +253,9 @@ def test_json_ends_with_the_runs_end_when_the_run_breaks(home, capsys):
 
 def interrupted(home, *arguments: str, after: str, stream: str) -> Ran:
     """The command, interrupted when a line with these words has come."""
-    command = [*COMMAND, "ask", "--tool", "world.py", *arguments, "?"]
+    words = command("ask", "--tool", "world.py", *arguments, "?")
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=home, env=environment(home)) as process:
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, cwd=home, env=environment(home)) as process:
         seen = b""
         source = getattr(process, stream)
         while after.encode() not in seen:
@@ -290,9 +290,9 @@ def test_an_interrupted_run_has_its_end_in_json_too(home):
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["plain", "json"])
 def test_a_reader_that_has_had_enough_ends_it_quietly(home, options):
-    command = [*COMMAND, "ask", *options, "--quiet", "--model", "world.py:lines", "?"]
+    words = command("ask", *options, "--quiet", "--model", "world.py:lines", "?")
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=home, env=environment(home)) as process:
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, cwd=home, env=environment(home)) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline()

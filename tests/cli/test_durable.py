@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 
 import rightcall as rc
-from cli.kit import COMMAND
+from cli.kit import command
 from rightcall.cli.durable_arguments import _STATUSES
 from rightcall.cli.main import main
 from rightcall.durable.standing import RunStatus
@@ -78,8 +78,8 @@ def until_waiting(capsys, run: str) -> None:
 
 def test_a_run_is_worked_on_and_looked_after(shop, capsys):
     submitted("order-17")
-    command = [*COMMAND, "worker", "shop.py:app", "--concurrency", "3"]
-    worker = subprocess.Popen(command, stderr=subprocess.PIPE)
+    words = command("worker", "shop.py:app", "--concurrency", "3")
+    worker = subprocess.Popen(words, stderr=subprocess.PIPE)
     try:
         until_waiting(capsys, "order-17")
         assert main(["runs", "show", RUNS, "order-17"]) == 0
@@ -204,7 +204,7 @@ app = rc.durable.App("sqlite:///runs.db", agents=[slow])
 def test_a_second_interrupt_leaves_runs_to_others_at_once(shop, tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     submitted("slow")
-    worker = subprocess.Popen([*COMMAND, "worker", "slow.py:app"], stderr=subprocess.PIPE)
+    worker = subprocess.Popen(command("worker", "slow.py:app"), stderr=subprocess.PIPE)
     try:
         until_status("slow", "running")
         worker.send_signal(signal.SIGINT)

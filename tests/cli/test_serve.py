@@ -6,13 +6,13 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 
 import pytest
 
+from cli.kit import command
 from rightcall.cli.main import main
 
 MODELS = """
@@ -21,7 +21,6 @@ from rightcall.testing import ScriptedModel
 one = ScriptedModel(lambda _: "From one.")
 two = ScriptedModel(lambda _: "From two.")
 """
-COMMAND = [sys.executable, "-m", "rightcall.cli.main", "serve"]
 
 
 def ask(base, model, key=None):
@@ -106,7 +105,7 @@ def test_a_server_takes_up_changes_and_ends_when_told_to(tmp_path):
     config.write_text(written + 'a = "models.py:one"\n')
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     server = subprocess.Popen(
-        [*COMMAND, "--config", str(config)],
+        command("serve", "--config", str(config)),
         cwd=tmp_path,
         env=environment,
         stderr=subprocess.PIPE,
@@ -120,7 +119,7 @@ def test_a_server_takes_up_changes_and_ends_when_told_to(tmp_path):
         server.send_signal(signal.SIGHUP)
         until(lambda: True if ask(base, "b") == "From two." else None)
         added = subprocess.run(
-            [*COMMAND, "keys", "add", "bob", "--config", str(config)],
+            command("serve", "keys", "add", "bob", "--config", str(config)),
             cwd=tmp_path,
             env=environment,
             capture_output=True,
@@ -136,7 +135,7 @@ def test_a_server_takes_up_changes_and_ends_when_told_to(tmp_path):
         server.wait()
         server.stderr.close()
     told = subprocess.run(
-        [*COMMAND, "spend", "--config", str(config), "--json"],
+        command("serve", "spend", "--config", str(config), "--json"),
         cwd=tmp_path,
         capture_output=True,
         check=True,

@@ -1,14 +1,15 @@
 """``--raw``, ``--show-prompt``, ``--strict``, and kept keys, against a vendor on this machine."""
 
 import json
+import shlex
 import stat
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+import warm
 from cli.kit import Terminal, run, within
 from rightcall.cli.keys import key_for, keys_file
 from rightcall.errors import UsageError
@@ -271,9 +272,10 @@ plain = ScriptedModel([reply(call("python_price", item="tea")), "3 EUR."])
 def test_servers_of_a_file_are_there_and_one_that_fails_takes_nobody_with_it(home):
     (home / "shop_server.py").write_text(SHOP)
     (home / "buying.py").write_text(BUYING)
+    python, *loaded = warm.python(*warm.MCP)
     servers = {
         # Relative: a server starts where the user stands.
-        "shop": {"command": sys.executable, "args": ["shop_server.py"]},
+        "shop": {"command": python, "args": [*loaded, "shop_server.py"]},
         "gone": {"type": "sse", "url": "http://127.0.0.1:9/sse"},
     }
     (home / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
@@ -281,9 +283,8 @@ def test_servers_of_a_file_are_there_and_one_that_fails_takes_nobody_with_it(hom
     assert (ran.code, ran.out) == (0, "3 EUR.\n")
     assert "rightcall: the server gone is left out: " in ran.err
     assert "returned: shop_price in " in ran.err
-    with Terminal(
-        home, "chat", "-m", "buying.py:model", "--mcp", f"{sys.executable} shop_server.py"
-    ) as terminal:
+    program = shlex.join([python, *loaded, "shop_server.py"])
+    with Terminal(home, "chat", "-m", "buying.py:model", "--mcp", program) as terminal:
         terminal.wait_for("3 tools; /help")
         terminal.wait_for("> ")
         terminal.send("/tools\n")

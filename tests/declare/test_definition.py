@@ -5,16 +5,17 @@ from typing import Any
 
 import msgspec
 import pytest
-from google.genai import types as google
-from mcp_types import Tool as McpTool
-from mcp_types import ToolAnnotations
 from pydantic import BaseModel
 
 import rightcall as rc
+from later import Later
 from rightcall.core.request import Request
 from rightcall.errors import DeclarationError, EncodeError
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.wire.dialects import DIALECTS, load
+
+google = Later("google.genai.types")
+mcp = Later("mcp_types")
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -36,15 +37,22 @@ SHAPES: dict[str, Any] = {
     "Anthropic, custom": {"type": "custom", **WORDS, "input_schema": SCHEMA, "strict": False},
     "Gemini": {"functionDeclarations": [{**WORDS, "parameters": GOOGLES}]},
     "Gemini, JSON Schema": {"function_declarations": [{**WORDS, "parametersJsonSchema": SCHEMA}]},
-    "Gemini's SDK": google.Tool(
+    "Gemini's SDK": lambda: google.Tool(
         function_declarations=[google.FunctionDeclaration(**WORDS, parameters=google.Schema(**GOOGLES))]
     ),
     "Bedrock": {"toolSpec": {**WORDS, "inputSchema": {"json": SCHEMA}, "strict": True}},
     "MCP": {**WORDS, "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}},
-    "MCP's SDK": McpTool(**WORDS, input_schema=SCHEMA, annotations=ToolAnnotations(read_only_hint=True)),
+    "MCP's SDK": lambda: mcp.Tool(
+        **WORDS, input_schema=SCHEMA, annotations=mcp.ToolAnnotations(read_only_hint=True)
+    ),
     "a bare function": {**WORDS, "parameters": SCHEMA},
 }
 STRICT = {"Chat": True, "Responses": True, "Bedrock": True, "Anthropic, custom": False}
+
+
+def of_shape(name: str) -> Any:
+    shape = SHAPES[name]
+    return shape() if callable(shape) else shape
 
 
 def weather(city: str, days: int | None) -> str:
@@ -53,7 +61,7 @@ def weather(city: str, days: int | None) -> str:
 
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_a_definition_with_a_handler_is_a_tool(shape):
-    made = rc.tool(SHAPES[shape], handler=weather, effect="pure")
+    made = rc.tool(of_shape(shape), handler=weather, effect="pure")
     assert (made.name, made.description, made.effect) == ("get_weather", "The weather.", "pure")
     assert made.strict is STRICT.get(shape)
     expected = (
@@ -73,9 +81,9 @@ async def test_a_definition_with_a_handler_is_a_tool(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_wherever_tools_are_taken_a_definition_is(shape):
-    assert rc.Toolbox(SHAPES[shape]).names() == ("get_weather",)
+    assert rc.Toolbox(of_shape(shape)).names() == ("get_weather",)
     model = ScriptedModel([reply(call("get_weather", city="Bern", days=2)), "Sunny."])
-    agent = rc.Agent(model, [weather, SHAPES[shape]])
+    agent = rc.Agent(model, [weather, of_shape(shape)])
     paused = await agent.run("Weather in Bern?")
     # Nobody here can run it, so whoever asked does, and gives the result.
     (pending,) = paused.pending

@@ -1,11 +1,20 @@
 """The recipes as their pages show them: programs, files, commands, and what is printed."""
 
 import asyncio
+import gc
+import io
 import os
 import re
+import runpy
 import shlex
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+
+import pytest
+
+from rightcall.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "docs" / "recipes"
@@ -50,10 +59,15 @@ def program_of(name: str) -> list[str]:
     return [sys.executable, *known[name]]
 
 
+def _path() -> str:
+    """Where commands are looked for: those of this environment first."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
 async def start(*command: str, cwd: Path, **more: str) -> asyncio.subprocess.Process:
     environment = {
         **os.environ,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PATH": _path(),
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         **more,
     }
@@ -73,3 +87,42 @@ async def run(*command: str, cwd: Path, typed: str = "", **more: str) -> str:
     out, errors = await asyncio.wait_for(process.communicate(typed.encode()), 60)
     assert (process.returncode, errors.decode()) == (0, ""), out.decode() + errors.decode()
     return out.decode()
+
+
+async def run_here(*command: str, cwd: Path, **more: str) -> str:
+    """The same in this process, which saves a start: ``python FILE ...`` and ``rightcall ...``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cwd)
+        patch.syspath_prepend(str(cwd))
+        for name, value in {**more, "PATH": _path()}.items():
+            patch.setenv(name, value)
+        code, out, errors = await asyncio.wait_for(asyncio.to_thread(_ran, command), 60)
+    _forget(cwd)
+    assert (code, errors) == (0, ""), out + errors
+    return out
+
+
+def _ran(command: tuple[str, ...]) -> tuple[int, str, str]:
+    name, *arguments = command
+    out, errors, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = arguments
+    try:
+        with redirect_stdout(out), redirect_stderr(errors):
+            if name == "rightcall":
+                return main(arguments), out.getvalue(), errors.getvalue()
+            runpy.run_path(arguments[0], run_name="__main__")
+    except SystemExit as ended:
+        return int(ended.code or 0), out.getvalue(), errors.getvalue()
+    finally:
+        sys.argv = before
+    return 0, out.getvalue(), errors.getvalue()
+
+
+def _forget(folder: Path) -> None:
+    """Drop what was imported from a folder, and what a program leaves open at its end, as they do."""
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(str(folder)):
+            del sys.modules[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

@@ -20,8 +20,7 @@ from docs.recipe_pages import (
     blocks,
     commands,
     file_name,
-    program_of,
-    run,
+    run_here,
     write_files,
 )
 from rightcall.serve.gateway import Gateway, Place, Served, Settings
@@ -72,7 +71,7 @@ async def test_a_program_runs_as_a_file_without_a_key(page, tmp_path):
     *before, last = [block.partition(MAIN)[0] for block in blocks(page, "python")]
     name = next(filter(None, map(file_name, reversed(before))))
     (tmp_path / name).write_text("\n".join([*before, last]))
-    printed = await run(*program_of("python"), name, cwd=tmp_path)
+    printed = await run_here("python", name, cwd=tmp_path)
     assert printed == "".join(blocks(page, "text"))
 
 
@@ -83,9 +82,8 @@ async def test_the_commands_of_a_page_print_what_it_says(page, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     write_files(page, tmp_path)
     async with vendor(scripted(page)) as variables:
-        for (name, *arguments), expected in commands(page):
-            command = [*program_of(name), *arguments]
-            assert await run(*command, cwd=tmp_path, **variables) == expected
+        for command, expected in commands(page):
+            assert await run_here(*command, cwd=tmp_path, **variables) == expected
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

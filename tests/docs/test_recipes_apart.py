@@ -1,15 +1,15 @@
 """Recipes that need more than one vendor and one process, with what they need around them."""
 
 import asyncio
+import functools
 import json
 import re
 import shlex
 import socket
 
 import aiohttp
-import pytest
 
-from docs.recipe_pages import RECIPES, blocks, program_of, run, start, write_files
+from docs.recipe_pages import RECIPES, blocks, program_of, run, run_here, start, write_files
 from examples.vendor import Script, vendor
 from rightcall import Agent
 from rightcall.record import JsonLinesJournal
@@ -80,9 +80,9 @@ async def test_the_second_vendor_is_asked_when_the_first_is_down(tmp_path):
     write_files(RECIPES / "fallback.md", tmp_path)
     async with vendor(script, 529) as busy, vendor(script) as at, vendor(script, 401) as closed:
         keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": busy.url, "OPENAI_API_KEY": "key"}
-        command = [*program_of("python"), "capital.py"]
-        printed = await run(*command, cwd=tmp_path, **keys, OPENAI_BASE_URL=f"{at.url}/v1")
-        nobody = await run(*command, cwd=tmp_path, **keys, OPENAI_BASE_URL=f"{closed.url}/v1")
+        command = ["python", "capital.py"]
+        printed = await run_here(*command, cwd=tmp_path, **keys, OPENAI_BASE_URL=f"{at.url}/v1")
+        nobody = await run_here(*command, cwd=tmp_path, **keys, OPENAI_BASE_URL=f"{closed.url}/v1")
     assert "anthropic:claude-opus-4-8 failed (anthropic: HTTP 529" in printed
     assert printed.endswith("Paris. (says openai:gpt-5)\n")
     assert "nobody answered (auth): openai: HTTP 401" in nobody
@@ -96,16 +96,13 @@ async def test_a_user_is_stopped_when_the_day_is_spent(tmp_path):
     program.write_text(program.read_text().replace("DAY, RUN = 1.00, 0.20", "DAY, RUN = 0.015, 0.012"))
     async with vendor(["Because of scattering."]) as at:
         keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": at.url}
-        printed = [
-            await run(*program_of("python"), "budgets.py", cwd=tmp_path, **keys) for _ in range(3)
-        ]
+        printed = [await run_here("python", "budgets.py", cwd=tmp_path, **keys) for _ in range(3)]
     assert printed[0] == "Because of scattering.\n"
     assert printed[-1] == "Your budget for today is used up.\n"
     assert len(at.requests) == sum(each == printed[0] for each in printed)
 
 
-@pytest.mark.parametrize("words", ["yes invoice-17", "YES invoice-17", "no invoice-17 too much"])
-async def test_a_chat_message_decides_in_another_process(tmp_path, words):
+async def test_a_chat_message_decides_in_another_process(tmp_path):
     def script(body):
         results = json.dumps(body["messages"][1:])
         if "paid 40" in results or "too much" in results:
@@ -117,23 +114,29 @@ async def test_a_chat_message_decides_in_another_process(tmp_path, words):
     at_port(tmp_path, "payments.py", port)
     async with vendor(script) as at:
         keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": at.url, "CHAT_TOKEN": "secret"}
-        program = [*program_of("python"), "payments.py"]
-        asked = await run(*program, "invoice-17", "Pay Ann Lee 40 euros", cwd=tmp_path, **keys)
-        assert 'Say "yes invoice-17"' in asked
-        server = await start(*program, "serve", cwd=tmp_path, **keys)
+        program = ["payments.py", "Pay Ann Lee 40 euros"]
+        decided = {"invoice-17": "yes {}", "invoice-18": "YES {}", "invoice-19": "no {} too much"}
+        for invoice in decided:
+            asked = await run_here("python", program[0], invoice, program[1], cwd=tmp_path, **keys)
+            assert f'Say "yes {invoice}"' in asked
+        server = await start(*program_of("python"), program[0], "serve", cwd=tmp_path, **keys)
         await until_listening(port)
         async with aiohttp.ClientSession() as session:
-            address = f"http://127.0.0.1:{port}/chat"
-            async with session.post(address, data={"token": "guess", "text": words}) as refused:
-                assert refused.status == 403
-            async with session.post(address, data={"token": "secret", "text": "ok"}) as usage:
-                assert (await usage.json())["text"] == 'Say "yes RUN" or "no RUN WHY".'
-            assert len(at.requests) == 1
-            for _ in range(2):  # the first answer stands
-                async with session.post(address, data={"token": "secret", "text": words}) as answer:
-                    said = (await answer.json())["text"]
-                    assert said == ("Paid." if words.lower().startswith("yes") else "Not paid.")
-        assert len(at.requests) == 2
+
+            async def told(text: str, token: str = "secret") -> tuple[int, str]:
+                address = f"http://127.0.0.1:{port}/chat"
+                async with session.post(address, data={"token": token, "text": text}) as answer:
+                    return answer.status, (await answer.text())
+
+            assert (await told("yes invoice-17", token="guess"))[0] == 403
+            assert json.loads((await told("ok"))[1])["text"] == 'Say "yes RUN" or "no RUN WHY".'
+            assert len(at.requests) == 3
+            for invoice, words in decided.items():
+                expected = "Not paid." if words.startswith("no") else "Paid."
+                for _ in range(2):  # the first answer stands
+                    said = json.loads((await told(words.format(invoice)))[1])["text"]
+                    assert said == expected, words
+        assert len(at.requests) == 6
         server.terminate()
         await server.wait()
 
@@ -147,12 +150,12 @@ async def test_a_file_that_fails_stops_nothing_and_is_tried_again(tmp_path):
     (tmp_path / "mails").mkdir()
     for name in ("a", "b"):
         (tmp_path / f"mails/{name}.txt").write_text("tea, please")
-    command = [*program_of("python"), "extract.py", "mails", "orders.jsonl"]
+    command = ["python", "extract.py", "mails", "orders.jsonl"]
     printed = []
     for status in (401, 200, 200):
         async with vendor(script, status) as at:
             keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": at.url}
-            printed.append(await run(*command, cwd=tmp_path, **keys))
+            printed.append(await run_here(*command, cwd=tmp_path, **keys))
     assert printed == [f"{asked} asked, {2 - asked} done before\n" for asked in (2, 2, 0)]
     rows = [json.loads(line) for line in (tmp_path / "orders.jsonl").read_text().splitlines()]
     assert ["error" in row for row in rows] == [True, True, False, False]
@@ -167,7 +170,7 @@ async def test_pictures_and_files_are_sent_as_what_they_are(tmp_path):
     async with vendor([[("get_page", {"number": 3})], "Yes."]) as at:
         keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": at.url}
         words = ["look.py", "receipt.png", "report.pdf", "Is the receipt in the report?"]
-        await run(*program_of("python"), *words, cwd=tmp_path, **keys)
+        await run_here("python", *words, cwd=tmp_path, **keys)
     asked, answered = at.requests
     sent = [part["type"] for part in asked["messages"][0]["content"]]
     assert sent == ["image", "document", "text"]
@@ -194,10 +197,11 @@ async def test_recorded_once_and_replayed_under_pytest(tmp_path):
     )
     async with vendor(script) as at:
         keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": at.url}
-        before = await run(*program_of("pytest"), *options, cwd=tmp_path)
-        await run(*program_of("pytest"), *options, cwd=tmp_path, **keys, RECORD="1")
+        tests = functools.partial(run, *program_of("pytest"), *options, cwd=tmp_path)
+        before = await tests(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+        await tests(**keys, RECORD="1", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
         asked = len(at.requests)
-        after = await run(*program_of("pytest"), *options, cwd=tmp_path)
+        after = await tests(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert "2 passed, 1 skipped" in before
     assert "3 passed" in after
     assert (asked, len(at.requests)) == (3, 3)
@@ -218,13 +222,16 @@ async def test_a_moved_journal_lists_and_replays_its_runs(tmp_path):
         await Agent(model, journal=journal).run("I am Ann.", run="greeting")
     page = RECIPES / "migrate-a-journal.md"
     write_files(page, tmp_path)
-    await run(*program_of("python"), "migrate.py", "runs.jsonl", "runs.db", cwd=tmp_path)
-    journal_command = [*program_of("rightcall"), "journal"]
-    assert "greeting" in await run(*journal_command, "list", "runs.db", cwd=tmp_path)
-    replaying = await start(*journal_command, "replay", "runs.db", "greeting", cwd=tmp_path)
+    await run_here("python", "migrate.py", "runs.jsonl", "runs.db", cwd=tmp_path)
+    journal_command = ["rightcall", "journal"]
+    assert "greeting" in await run_here(*journal_command, "list", "runs.db", cwd=tmp_path)
+    replaying = await start(
+        *program_of("rightcall"), "journal", "replay", "runs.db", "greeting", cwd=tmp_path
+    )
     answer, told = await replaying.communicate()
     assert (answer, told) == (b"Hello Ann!\n", b"2 messages, as recorded: end\n")
-    back = await run(*journal_command, "export", "runs.db", "--all", "--format", "jsonl", cwd=tmp_path)
+    export = [*journal_command, "export", "runs.db", "--all", "--format", "jsonl"]
+    back = await run_here(*export, cwd=tmp_path)
     (tmp_path / "back.jsonl").write_text(back)
     with (
         JsonLinesJournal(tmp_path / "runs.jsonl") as old,
@@ -248,7 +255,8 @@ async def test_a_client_of_the_gateway_gets_an_answer(tmp_path):
     server = await start(*serve, "--config", "gateway.toml", cwd=tmp_path, OPENAI_API_KEY="key")
     await until_listening(port)
     client = {"ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}", "GATEWAY_KEY": key}
-    assert await run(*program_of("python"), "check.py", cwd=tmp_path, **client) == "Paris.\n"
+    assert await run_here("python", "check.py", cwd=tmp_path, **client) == "Paris.\n"
     server.terminate()
     await server.wait()
-    assert "laptop" in await run(*serve, "spend", "--config", "gateway.toml", cwd=tmp_path)
+    spend = ["rightcall", "serve", "spend", "--config", "gateway.toml"]
+    assert "laptop" in await run_here(*spend, cwd=tmp_path)

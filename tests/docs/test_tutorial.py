@@ -6,18 +6,23 @@ browser, and are not run.
 """
 
 import asyncio
+import atexit
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import warm
 from examples.vendor import vendor
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,11 +55,23 @@ def seen_of(page: Path) -> list[tuple[str, str | None]]:
     ]
 
 
+@cache
+def started_at_once() -> Path:
+    """A folder with a ``python`` and a ``rightcall`` that have imported already what takes long."""
+    folder = Path(tempfile.mkdtemp(prefix="commands-"))
+    atexit.register(shutil.rmtree, folder)
+    program = shlex.join(warm.python(*warm.AGENT))
+    for name, more in {"python": "", "rightcall": "-m rightcall.cli.main"}.items():
+        (folder / name).write_text(f'#!/bin/sh\nexec {program} {more} "$@"\n')
+        (folder / name).chmod(0o755)
+    return folder
+
+
 def environment(**more: str) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("SUPPORT_", "RUNS"))
     }
-    binaries = str(Path(sys.executable).parent)
+    binaries = os.pathsep.join([str(started_at_once()), str(Path(sys.executable).parent)])
     # The reader has none of our plugins, and no width of a terminal to be asked.
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1"}
     return {**kept, "PATH": f"{binaries}{os.pathsep}{kept['PATH']}", **own, **more}

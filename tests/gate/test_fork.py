@@ -2,10 +2,11 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+import warm
 
 SCRIPT = """
 import asyncio, functools, os, sys, warnings
@@ -105,7 +106,7 @@ CASES = [*((how, 1) for how in HOWS), ("sync", 2), ("waits_after", 2)]
 @pytest.mark.parametrize(("how", "calls"), CASES)
 def test_the_child_of_a_tool_that_forks_ends_with_the_tool(tmp_path: Path, how: str, calls: int):
     diary = tmp_path / "diary"
-    script = [sys.executable, "-c", SCRIPT, str(diary), how, str(calls)]
+    script = [*warm.python(*warm.AGENT), "-c", SCRIPT, str(diary), how, str(calls)]
     ran = subprocess.run(script, capture_output=True, text=True, timeout=30, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert sorted(diary.read_text().splitlines()) == sorted(

@@ -1,7 +1,6 @@
 """What every journal promises, asked of each."""
 
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import get_args
 import pytest
 
 import rightcall as rc
+import warm
 from record import writer
 from record.entries import EVERY_ENTRY
 from rightcall.core.entry import Entry, ReplyReceived, RequestSent, StepDone
@@ -50,7 +50,7 @@ def reopen(kind, path):
 
 
 def start_writer(path: Path, run: str, first: int, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, writer.__file__, str(path), run, str(first), str(count)]
+    command = [*warm.python(*warm.AGENT), writer.__file__, str(path), run, str(first), str(count)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     return process

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 import rightcall as rc
-from cli.kit import COMMAND, environment, within
+from cli.kit import command, environment, within
 from rightcall.core.entry import CallFinished, RequestSent, RunEnded, RunResumed
 from studio import stories
 
@@ -34,7 +34,7 @@ async def test_a_studio_starts_with_an_agent_and_ends_at_ctrl_c(journal, tmp_pat
     (tmp_path / "shop.py").write_text(AGENT.format(tests=str(Path(__file__).parents[1])))
     process = subprocess.Popen(
         [
-            *COMMAND,
+            *command(),
             "studio",
             "--journal",
             "runs.sqlite",
@@ -117,7 +117,7 @@ async def test_a_run_is_watched_while_it_goes_on(journal, tmp_path):
     for entry in entries[:at]:
         journal.append("grows", entry)
     process = subprocess.Popen(
-        [*COMMAND, "watch", "runs.sqlite", "grows"],
+        command("watch", "runs.sqlite", "grows"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import rightcall as rc
+import warm
 from request.server import Server, head, serving, silent, whole
 from rightcall.core.events import RetryStart
 from rightcall.core.message import said
@@ -68,11 +68,16 @@ async def until(is_so) -> None:
 STRICT = ("-W", "always::ResourceWarning", "-X", "dev")
 
 
-async def python(code: str, *arguments: str, flags: Sequence[str] = STRICT, **environment: str) -> str:
+async def python(code: str, *arguments: str, flags: tuple[str, ...] = STRICT, **environment: str) -> str:
     """What a program prints, having said nothing else."""
+    # aiohttp looks for certificates when it is imported, so who is told of others imports it anew.
+    if flags == STRICT and "SSL_CERT_FILE" not in environment:
+        started = warm.python(*warm.AGENT, flags=flags)
+    else:
+        started = (sys.executable, *flags)
     ran = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, *flags, "-c", textwrap.dedent(code), *arguments],
+        [*started, "-c", textwrap.dedent(code), *arguments],
         capture_output=True,
         text=True,
         timeout=60,

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from anthropic.types.beta import BetaThinkingConfigParam
 from pydantic import TypeAdapter
 
 import rightcall as rc
+from later import Later
 from rightcall.core.message import Reasoning, Reply, said
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
@@ -28,7 +28,9 @@ def messages(model: str, **more: Any) -> tuple[dict[str, Any], str]:
     outgoing = anthropic.encode(asked, model=model, stream=True)
     body = json.loads(outgoing.body)
     if "thinking" in body:
-        TypeAdapter(BetaThinkingConfigParam).validate_python(body["thinking"])
+        TypeAdapter(Later("anthropic.types.beta").BetaThinkingConfigParam).validate_python(
+            body["thinking"]
+        )
     return body, outgoing.headers.get("anthropic-beta", "")
 
 

@@ -5,12 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from anthropic.types import OutputConfigParam, ThinkingConfigParam
-from google.genai.types import ThinkingConfig
-from openai.types.shared import ReasoningEffort
-from openai.types.shared_params import Reasoning as ReasoningParam
 from pydantic import TypeAdapter
 
+from later import Later
 from rightcall.core.message import said
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
@@ -29,11 +26,11 @@ MODELS = {
     "bedrock": ("anthropic.claude-opus-4-8-v1", "openai.gpt-oss-120b-1:0", "amazon.nova-2-lite-v1:0"),
 }
 TYPES: Mapping[str, Any] = {
-    "reasoning_effort": ReasoningEffort,
-    "reasoning": ReasoningParam,
-    "thinking": ThinkingConfigParam,
-    "output_config": OutputConfigParam,
-    "thinkingConfig": ThinkingConfig,
+    "reasoning_effort": (Later("openai.types.shared"), "ReasoningEffort"),
+    "reasoning": (Later("openai.types.shared_params"), "Reasoning"),
+    "thinking": (Later("anthropic.types"), "ThinkingConfigParam"),
+    "output_config": (Later("anthropic.types"), "OutputConfigParam"),
+    "thinkingConfig": (Later("google.genai.types"), "ThinkingConfig"),
 }
 """What the vendors' SDKs take under each name."""
 
@@ -55,10 +52,10 @@ def test_every_word_for_effort_is_known_in_every_dialect(dialect, model):
     for word in WORDS:
         sent = body(dialect, model, word)
         assert sent != bare or (word, model) == ("none", "openai.gpt-oss-120b-1:0")
-        for name, kind in TYPES.items():
+        for name, (module, kind) in TYPES.items():
             for holder in (sent, sent.get("generationConfig", {})):
                 if name in holder and dialect != "cohere":
-                    TypeAdapter(kind).validate_python(holder[name])
+                    TypeAdapter(getattr(module, kind)).validate_python(holder[name])
 
 
 @pytest.mark.parametrize(("dialect", "model"), PLACES)

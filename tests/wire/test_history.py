@@ -5,18 +5,19 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from anthropic.types import Message as AnthropicMessage
-from google.genai import types as google
-from openai.types.chat import ChatCompletionMessage
-from openai.types.responses import EasyInputMessageParam, Response
 from pydantic import TypeAdapter
 
 import rightcall as rc
+from later import Later
 from rightcall.core.history import mend
 from rightcall.core.message import Reasoning, Reply, Results, User
 from rightcall.errors import UsageError
 from rightcall.testing import ScriptedModel
 from rightcall.wire.dialects import DIALECTS
+
+claudes = Later("anthropic.types")
+google = Later("google.genai.types")
+openai = Later("openai.types")
 
 PNG = "iVBORw0KGgo="
 CHAT: list[Any] = [
@@ -378,17 +379,19 @@ def test_the_older_form_of_calls_on_chat_is_read():
 
 def test_the_objects_of_the_sdks_are_read_where_people_append_them():
     call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    message = ChatCompletionMessage.model_validate(
+    message = openai.chat.ChatCompletionMessage.model_validate(
         {"role": "assistant", "content": None, "tool_calls": [call], "refusal": None}
     )
     said = rc.from_messages([{"role": "user", "content": "Hi"}, message])
     assert said.messages[1].calls[0].name == "look"
 
-    response = Response.model_construct(output=TypeAdapter(list[Any]).validate_python(RESPONSES[2:6]))
+    response = openai.responses.Response.model_construct(
+        output=TypeAdapter(list[Any]).validate_python(RESPONSES[2:6])
+    )
     said = rc.from_messages([RESPONSES[1], *response.output, *RESPONSES[6:8]])
     assert [call.id for call in said.messages[1].calls] == ["a", "b"]
 
-    reply = AnthropicMessage.model_validate(
+    reply = claudes.Message.model_validate(
         {
             "id": "m",
             "type": "message",
@@ -576,7 +579,7 @@ def test_plain_text_of_the_responses_api_goes_out_as_it_came_in():
     ]
     given = rc.from_messages(said, "openai_responses")
     assert rc.to_messages(given.messages, "openai_responses") == said
-    item = TypeAdapter(EasyInputMessageParam)
+    item = TypeAdapter(openai.responses.EasyInputMessageParam)
     assert [item.validate_python(each) for each in said] == said
 
 

@@ -4,11 +4,10 @@ import json
 from base64 import b64encode
 
 import pytest
-from openai.types.chat import ChatCompletionAssistantMessageParam
-from openai.types.responses.response_input_param import ImageGenerationCall
 from pydantic import TypeAdapter
 
 import rightcall as rc
+from later import Later
 from rightcall.core.message import Reply, Unknown, said
 from rightcall.core.parts import Media, Text
 from rightcall.core.request import Request
@@ -16,6 +15,8 @@ from rightcall.testing import ScriptedModel
 from rightcall.wire.dialects import DIALECTS, load
 from wire.bedrock.frames import frame
 from wire.recorded import assert_events_tell_the_reply, reply_of, same_at_every_cut
+
+OPENAI = Later("openai.types")
 
 PNG = b"\x89PNG\r\n\x1a\nnot much of a picture"
 SOUND = bytes(range(1, 200))
@@ -77,7 +78,7 @@ def test_responses_gives_a_picture_and_takes_it_back_as_its_item():
     assert (picture.data, picture.media_type) == (PNG, "image/webp")
     back = sent("openai_responses", reply)["input"][1]
     assert back == item
-    TypeAdapter(ImageGenerationCall).validate_python(back)
+    TypeAdapter(OPENAI.responses.response_input_param.ImageGenerationCall).validate_python(back)
     # One that failed, or that we could not give back as it came, stays what it was.
     for odd in ({**item, "result": None}, {**item, "result": "%"}, {**item, "result": "AB=="}):
         content = load("openai_responses").decode(json.dumps({**response, "output": [odd]}).encode())
@@ -105,7 +106,7 @@ def test_chat_speaks_and_its_sound_goes_back_by_its_id():
     assert reply.text == "Hello there"
     back = sent("openai_chat", reply)["messages"][1]
     assert back == {"role": "assistant", "content": None, "audio": {"id": "audio_1"}}
-    TypeAdapter(ChatCompletionAssistantMessageParam).validate_python(back)
+    TypeAdapter(OPENAI.chat.ChatCompletionAssistantMessageParam).validate_python(back)
     # To others goes what was said, and that there was a sound.
     assert "Hello there" in json.dumps(sent("anthropic", reply))
     assert "audio_1" not in json.dumps(sent("anthropic", reply))

@@ -4,16 +4,17 @@ import json
 from typing import Any
 
 import pytest
-from anthropic.types import MessageCreateParams, ToolParam
-from openai.types.chat import CompletionCreateParams
-from openai.types.responses import ResponseCreateParams
 from pydantic import TypeAdapter
 
 import rightcall as rc
+from later import Later
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.dialects import load
+
+ANTHROPIC = Later("anthropic.types")
+OPENAI = Later("openai.types")
 
 PDF = b"%PDF-1.7 a long contract"
 SPECS = tuple(
@@ -43,14 +44,14 @@ def sent(dialect: str, *, model: str = "m", url: str = "", specs: tuple[Spec, ..
 
 def test_anthropic_marks_parts_and_tools_and_says_how_long():
     body = sent("anthropic", specs=SPECS, cache_ttl="1h", cache=False, eager=True)
-    TypeAdapter(MessageCreateParams).validate_python(body)
+    TypeAdapter(ANTHROPIC.MessageCreateParams).validate_python(body)
     mark = {"type": "ephemeral", "ttl": "1h"}
     assert [part.get("cache_control") for part in body["messages"][0]["content"]] == [
         None, mark, mark, None,
     ]  # fmt: skip
     assert [tool.get("cache_control") for tool in body["tools"]] == [mark, None]
     assert [tool["eager_input_streaming"] for tool in body["tools"]] == [True, True]
-    TypeAdapter(list[ToolParam]).validate_python(body["tools"])
+    TypeAdapter(list[ANTHROPIC.ToolParam]).validate_python(body["tools"])
     # Marks of one's own count towards the four that there may be.
     text = json.dumps(sent("anthropic", specs=SPECS, cache_ttl="5m"))
     assert text.count("cache_control") == text.count('"ttl": "5m"') == 4
@@ -79,8 +80,8 @@ def test_bedrock_has_points_after_parts_and_tools():
 def test_openai_has_lifetimes_keys_and_breakpoints():
     breakpoints = [None, {"mode": "explicit"}, {"mode": "explicit"}, None]
     for dialect, kind, member in (
-        ("openai_chat", CompletionCreateParams, "messages"),
-        ("openai_responses", ResponseCreateParams, "input"),
+        ("openai_chat", OPENAI.chat.CompletionCreateParams, "messages"),
+        ("openai_responses", OPENAI.responses.ResponseCreateParams, "input"),
     ):
         body = sent(dialect, cache_ttl="30m", cache_key="contract-7", specs=SPECS)
         TypeAdapter(kind).validate_python(body)
@@ -121,7 +122,7 @@ def test_logprobs_are_asked_for_where_there_are_any():
     responses = sent("openai_responses", logprobs=3)
     assert "message.output_text.logprobs" in responses["include"]
     assert responses["top_logprobs"] == 3
-    TypeAdapter(ResponseCreateParams).validate_python(responses)
+    TypeAdapter(OPENAI.responses.ResponseCreateParams).validate_python(responses)
     config = sent("gemini", logprobs=3)["generationConfig"]
     assert (config["responseLogprobs"], config["logprobs"]) == (True, 3)
     assert sent("gemini", logprobs=True)["generationConfig"] == {"responseLogprobs": True}

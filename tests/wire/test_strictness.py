@@ -5,15 +5,13 @@ from typing import Any, Literal
 
 import jsonschema_rs
 import pytest
-from anthropic.types import ToolParam
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from openai.types.chat import ChatCompletionFunctionToolParam
-from openai.types.responses import FunctionToolParam
 from pydantic import BaseModel, Field, TypeAdapter
 
 import rightcall as rc
 from effort import often
+from later import Later
 from rightcall.core.jsontext import dump
 from rightcall.core.message import said
 from rightcall.core.request import Request
@@ -23,6 +21,9 @@ from rightcall.wire import anthropic, bedrock, gemini, openai_chat, openai_respo
 from rightcall.wire.claude import strict_refusal
 from rightcall.wire.strict import OPENAI
 from rightcall.wire.strictness import judged, why_not_strict
+
+CLAUDES = Later("anthropic.types")
+GPTS = Later("openai.types")
 
 CLAUDE = "claude-opus-4-8"
 ON_BEDROCK = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -190,11 +191,11 @@ def test_ceilings_choose_by_order_what_was_asked_for_first_and_never_fail_a_requ
 def test_what_is_sent_is_what_the_vendors_own_types_say():
     tool = spec(obj(["a"], a=S, b=I))
     (chat,) = tools_sent(openai_chat, "gpt-5", tool)
-    TypeAdapter(ChatCompletionFunctionToolParam).validate_python(chat, strict=True)
+    TypeAdapter(GPTS.chat.ChatCompletionFunctionToolParam).validate_python(chat, strict=True)
     (responses,) = tools_sent(openai_responses, "gpt-5", tool)
-    TypeAdapter(FunctionToolParam).validate_python(responses, strict=True)
+    TypeAdapter(GPTS.responses.FunctionToolParam).validate_python(responses, strict=True)
     (claudes,) = tools_sent(anthropic, CLAUDE, tool)
-    TypeAdapter(ToolParam).validate_python(claudes, strict=True)
+    TypeAdapter(CLAUDES.ToolParam).validate_python(claudes, strict=True)
     assert chat["function"]["strict"] is responses["strict"] is claudes["strict"] is True
     assert chat["function"]["parameters"] == responses["parameters"]
 

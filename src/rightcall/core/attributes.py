@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def elsewhere(words: Mapping[str, str]) -> Callable[[object, str], Any]:
+def other_words(words: Mapping[str, str]) -> Callable[[object, str], Any]:
     """A ``__getattr__`` that knows what other libraries' words are here."""
 
     def missing(self: object, name: str) -> Any:

@@ -7,7 +7,7 @@ from msgspec import DecodeError, Struct, json, to_builtins
 from msgspec.structs import replace
 from typing_extensions import TypeVar
 
-from rightcall.core.attributes import elsewhere
+from rightcall.core.attributes import other_words
 from rightcall.core.budget import Stop
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.citation import Citation
@@ -89,7 +89,7 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     """The validated structured answer; None if none was requested or given."""
 
     if not TYPE_CHECKING:  # checkers know what is there
-        __getattr__ = elsewhere(
+        __getattr__ = other_words(
             {
                 **dict.fromkeys(["all_messages", "messages", "history"], "result.transcript"),
                 "to_input_list": "result.transcript",

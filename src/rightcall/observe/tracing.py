@@ -7,7 +7,6 @@ which the program sets up or does not; without one, nothing is made of what is t
 from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
-from importlib.metadata import version
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from opentelemetry.trace import NoOpTracerProvider, ProxyTracerProvider, TracerP
 from rightcall.core.around import Headers, Lasting, ModelExchange, RunSegment, ToolCall
 from rightcall.core.options import checked
 from rightcall.core.ports import Watch
+from rightcall.core.version import own_version
 from rightcall.log import logger
 from rightcall.observe.content import Redact
 from rightcall.observe.conventions import chosen
@@ -68,7 +68,7 @@ class OpenTelemetry:
         logger_provider: LoggerProvider | None = None,
     ) -> None:
         convention = chosen()
-        own, schema = version("rightcall"), convention.schema_url
+        own, schema = own_version(), convention.schema_url
         meter = metrics.get_meter("rightcall", own, meter_provider, schema)
         given = (tracer_provider, meter_provider, logger_provider)
         self._is_silent = given == (None, None, None)

@@ -3,9 +3,9 @@
 from typing import get_args, get_type_hints
 
 import pytest
-from anthropic.types import ToolTextEditor20250728Param
 
 from builtin.files.kit import refusal, tree, use
+from later import Later
 from rightcall.builtin.files.editor import text_editor
 from rightcall.builtin.files.textfile import version_of
 
@@ -16,7 +16,9 @@ def tool(tmp_path):
 
 
 def test_it_goes_by_the_vendors_name(tool):
-    assert get_args(get_type_hints(ToolTextEditor20250728Param)["name"]) == (tool.name,)
+    assert get_args(get_type_hints(Later("anthropic.types").ToolTextEditor20250728Param)["name"]) == (
+        tool.name,
+    )
 
 
 def test_files_are_made_and_viewed(tool, tmp_path):

@@ -3,9 +3,9 @@
 from typing import get_args
 
 import pytest
-from anthropic.types import beta
 
 from builtin.files.kit import attacking, refusal, tree, use
+from later import Later
 from rightcall.builtin.files.memories import memory
 from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.textfile import version_of
@@ -17,7 +17,7 @@ def tool(tmp_path):
 
 
 def test_its_commands_and_their_parameters_are_the_vendors(tool):
-    commands = get_args(get_args(beta.BetaMemoryTool20250818Command)[0])
+    commands = get_args(get_args(Later("anthropic.types.beta").BetaMemoryTool20250818Command)[0])
     names = {get_args(command.model_fields["command"].annotation)[0] for command in commands}
     parameters = {name for command in commands for name in command.model_fields}
     properties = tool.parameters["properties"]

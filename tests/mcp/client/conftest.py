@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from rightcall.mcp import Server, connect
 from rightcall.process.pool import keepers
 
@@ -74,4 +75,4 @@ async def nothing_left(rogue: Rogue) -> Callable[[], None]:
 @pytest.fixture(scope="session")
 def shop() -> list[str]:
     """A proper server, written with the SDK's own server API."""
-    return [sys.executable, str(HERE / "shop.py")]
+    return [*warm.python(*warm.MCP), str(HERE / "shop.py")]

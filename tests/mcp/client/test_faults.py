@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import rightcall as rc
+import warm
 from rightcall.errors import ToolFailure, TransportError, TransportTimeout
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -173,7 +174,7 @@ def test_a_server_ends_with_the_process_that_opened_it_however_that_ends(rogue):
         "asyncio.run(main())\n"
     )
     program = [sys.executable, str(Path(__file__).parent / "rogue.py"), "stubborn", str(rogue.pids)]
-    done = subprocess.run([sys.executable, "-c", code, *program], check=False, timeout=60)
+    done = subprocess.run([*warm.python(*warm.MCP), "-c", code, *program], check=False, timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert len(rogue.started()) == 2
     give_up = time.monotonic() + 20

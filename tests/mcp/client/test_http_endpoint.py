@@ -5,10 +5,8 @@ import gzip
 import json
 import socket
 import subprocess
-import sys
 import time
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -210,11 +208,11 @@ def test_secrets_over_a_plain_connection_are_noticed():
     assert not Http(url="https://shop.example/mcp", headers={"X-Key": "k"}).is_exposed
 
 
-async def test_the_sdks_own_http_server_is_spoken_to():
+async def test_the_sdks_own_http_server_is_spoken_to(shop):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    program = [sys.executable, str(Path(__file__).parent / "shop.py"), "http", str(port)]
+    program = [*shop, "http", str(port)]
     with subprocess.Popen(program, stderr=subprocess.DEVNULL) as process:
         try:
             async with asyncio.timeout(60):

@@ -4,7 +4,6 @@ import asyncio
 import json
 import socket
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -102,11 +101,11 @@ async def serving(old: Old) -> AsyncIterator[Old]:
         await asyncio.gather(*old.serving, return_exceptions=True)
 
 
-async def test_a_server_of_the_sdks_own_is_spoken_to():
+async def test_a_server_of_the_sdks_own_is_spoken_to(shop):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with subprocess.Popen([sys.executable, str(HERE / "shop.py"), "sse", str(port)]) as process:
+    with subprocess.Popen([*shop, "sse", str(port)]) as process:
         try:
             for _ in range(200):
                 try:

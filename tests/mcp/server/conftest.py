@@ -2,7 +2,6 @@ import asyncio
 import json
 import os
 import re
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import warm
 from rightcall.mcp.server.stdio_server import serve_descriptors
 from rightcall.mcp.server.tool_server import ToolServer
 
@@ -94,7 +94,7 @@ def shop() -> str:
 @pytest.fixture
 def command() -> list[str]:
     """What starts ``rightcall serve-mcp``."""
-    return [sys.executable, "-m", "rightcall.cli.main", "serve-mcp"]
+    return [*warm.python(*warm.MCP), "-m", "rightcall.cli.main", "serve-mcp"]
 
 
 @pytest.fixture

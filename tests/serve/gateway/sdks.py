@@ -4,10 +4,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-import anthropic
-import openai
-from google import genai
-from google.genai import types
+from later import Later
+
+anthropic = Later("anthropic")
+openai = Later("openai")
+genai = Later("google.genai")
+types = Later("google.genai.types")
 
 SCHEMA = {
     "type": "object",

@@ -6,9 +6,9 @@ from importlib import import_module
 from itertools import pairwise
 
 import pytest
-from anthropic.types import MessageParam
 from pydantic import TypeAdapter
 
+from later import Later
 from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
 from rightcall.core.parts import Media, Result, Text
@@ -825,7 +825,7 @@ def test_the_developers_words_follow_the_users_turn_as_a_system_message_where_th
         request = Request(messages=messages, options={"cache": False, **options})
         body = json.loads(anthropic.encode(request, model="claude-opus-4-8", stream=False).body)
         for message in body["messages"]:
-            TypeAdapter(MessageParam).validate_python(message)
+            TypeAdapter(Later("anthropic.types").MessageParam).validate_python(message)
         return [(message["role"], len(message["content"])) for message in body["messages"]]
 
     assert roles(system_turns=True) == [

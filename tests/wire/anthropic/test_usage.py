@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from anthropic.types.beta import BetaUsage
 
+from later import Later
 from rightcall.core.parts import Usage
 from rightcall.wire import anthropic
 from wire.recorded import reply_of, same_at_every_cut
@@ -62,7 +62,7 @@ ROWS = {
 @pytest.mark.parametrize(("whole", "iterations", "expected"), ROWS.values(), ids=ROWS)
 def test_every_iteration_is_counted_once_streamed_or_whole(whole, iterations, expected):
     usage = {**whole, "iterations": iterations}
-    BetaUsage.model_validate(usage, strict=True)
+    Later("anthropic.types.beta").BetaUsage.model_validate(usage, strict=True)
     first = {"input_tokens": whole["input_tokens"], "output_tokens": 1}
     message = {"type": "message", "role": "assistant", "model": "m", "content": []}
     events = [

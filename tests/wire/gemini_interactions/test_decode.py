@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from google.genai._gaos.types.interactions import Interaction, InteractionSSEEvent
-from google.genai._gaos.types.interactions.interaction import InteractionStatus
 from pydantic import TypeAdapter
 
 from conformance.scenarios_gemini_interactions import (
@@ -20,6 +18,7 @@ from conformance.scenarios_gemini_interactions import (
     wire,
     wrote,
 )
+from later import Later
 from rightcall.core.call import Call
 from rightcall.core.events import CallEnd
 from rightcall.core.message import Reasoning, Unknown
@@ -30,24 +29,26 @@ from rightcall.wire.gemini_interactions.tables import NAME, STOPS, WAITING
 from wire.made import base64
 from wire.recorded import fed, reply_of, same_at_every_cut
 
+INTERACTIONS = Later("google.genai._gaos.types.interactions")
+
 
 def read(*events: dict[str, Any], status: str = "completed") -> Any:
     return reply_of(same_at_every_cut(interactions, stream(*events, standing("completed", status))))
 
 
 def test_the_scenarios_are_what_googles_types_say():
-    event = TypeAdapter(InteractionSSEEvent)
+    event = TypeAdapter(INTERACTIONS.InteractionSSEEvent)
     for name, (streamed, whole) in WIRES.items():
         for line in streamed.decode().split("\n\n"):
             data = line.partition("data: ")[2]
             if data and data != "[DONE]" and "mystery" not in data:
                 assert not getattr(event.validate_python(json.loads(data)), "is_unknown", False)
         if name != "error-mid-stream":
-            assert Interaction.model_validate(json.loads(whole)).status
+            assert INTERACTIONS.Interaction.model_validate(json.loads(whole)).status
 
 
 def test_every_standing_of_googles_is_known():
-    (words, _) = InteractionStatus.__args__
+    (words, _) = INTERACTIONS.interaction.InteractionStatus.__args__
     assert {*STOPS, *WAITING, "failed"} == set(words.__args__)
 
 

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from google.genai._gaos.types.interactions import CreateModelInteraction
 from msgspec.structs import replace
 
 import rightcall as rc
 from conformance.scenarios import BASE
+from later import Later
 from request.server import serving, whole
 from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
@@ -25,7 +25,7 @@ from rightcall.wire.google import FOREIGN_SIGNATURE
 
 def sent(request: Request) -> dict[str, Any]:
     body: dict[str, Any] = json.loads(interactions.encode(request, model="m", stream=True).body)
-    typed = CreateModelInteraction.model_validate(body)
+    typed = Later("google.genai._gaos.types.interactions").CreateModelInteraction.model_validate(body)
     unknown = [step for step in typed.input if getattr(step, "is_unknown", False)]  # type: ignore[union-attr]
     assert not unknown
     assert not typed.model_extra

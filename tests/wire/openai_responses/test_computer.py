@@ -3,16 +3,17 @@
 import json
 
 import pytest
-from openai.types.responses import ResponseComputerToolCall
-from openai.types.responses.response_input_item_param import ComputerCallOutput
 from pydantic import TypeAdapter
 
+from later import Later
 from rightcall.core.call import Call
 from rightcall.core.message import Results, said
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 from rightcall.wire import openai_responses
+
+RESPONSES = Later("openai.types.responses")
 
 COMPUTER = Spec(
     name="computer",
@@ -64,7 +65,7 @@ def returned(*content, outcome="returned") -> Result:
     ids=["list", "preview"],
 )
 def test_a_computers_call_is_a_call(item, arguments):
-    ResponseComputerToolCall.model_validate(item)
+    RESPONSES.ResponseComputerToolCall.model_validate(item)
     reply = reply_to(item)
     (call,) = reply.calls
     assert (call.id, call.name, json.loads(call.arguments), reply.stop) == (
@@ -79,7 +80,7 @@ def test_a_computers_call_is_a_call(item, arguments):
 def test_the_call_goes_back_as_it_came_with_a_picture_for_an_answer(item):
     call, answer = sent_back(item, returned(Text("ignored"), PICTURE))
     assert call == item
-    TypeAdapter(ComputerCallOutput).validate_python(answer)
+    TypeAdapter(RESPONSES.response_input_item_param.ComputerCallOutput).validate_python(answer)
     assert answer["output"] == {
         "type": "computer_screenshot",
         "image_url": "data:image/png;base64,iVBORw==",
@@ -89,7 +90,7 @@ def test_the_call_goes_back_as_it_came_with_a_picture_for_an_answer(item):
 
 def test_a_call_that_was_not_run_acknowledges_nothing_and_says_why_in_words():
     _, answer, words = sent_back(PREVIEW, returned(Text("Not allowed."), outcome="denied"))
-    TypeAdapter(ComputerCallOutput).validate_python(answer)
+    TypeAdapter(RESPONSES.response_input_item_param.ComputerCallOutput).validate_python(answer)
     assert "acknowledged_safety_checks" not in answer
     assert answer["output"]["image_url"].startswith("data:image/png;base64,")
     assert words == {"type": "message", "role": "user", "content": "Not allowed."}

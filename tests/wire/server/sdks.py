@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-import anthropic
 import httpx2 as httpx
-import openai
-from google import genai
 
+from later import Later
 from rightcall.core.message import Reply
+
+anthropic = Later("anthropic")
+openai = Later("openai")
+genai = Later("google.genai")
 
 HI = [{"role": "user", "content": "Hi"}]
 
@@ -61,36 +63,36 @@ _WIRE = _Wire()
 
 
 @cache
-def _openai() -> openai.OpenAI:
+def _openai() -> "openai.OpenAI":
     http = _WIRE.client()
     return openai.OpenAI(api_key="k", base_url="http://gateway/v1", http_client=http, max_retries=0)
 
 
 @cache
-def _anthropics() -> anthropic.Anthropic:
+def _anthropics() -> "anthropic.Anthropic":
     http = _WIRE.client()
     return anthropic.Anthropic(api_key="k", base_url="http://gateway", http_client=http, max_retries=0)
 
 
 @cache
-def _google() -> genai.Client:
+def _google() -> "genai.Client":
     options = genai.types.HttpOptions(base_url="http://gateway", httpx_client=_WIRE.client())
     return genai.Client(api_key="k", http_options=options)
 
 
-def openai_at(pieces: list[bytes], *, stream: bool, status: int = 200) -> openai.OpenAI:
+def openai_at(pieces: list[bytes], *, stream: bool, status: int = 200) -> "openai.OpenAI":
     """OpenAI's client, whose next request is answered with these pieces."""
     _WIRE.set(pieces, stream=stream, status=status)
     return _openai()
 
 
-def anthropic_at(pieces: list[bytes], *, stream: bool, status: int = 200) -> anthropic.Anthropic:
+def anthropic_at(pieces: list[bytes], *, stream: bool, status: int = 200) -> "anthropic.Anthropic":
     """Anthropic's client, whose next request is answered with these pieces."""
     _WIRE.set(pieces, stream=stream, status=status)
     return _anthropics()
 
 
-def google_at(pieces: list[bytes], *, stream: bool, status: int = 200) -> genai.Client:
+def google_at(pieces: list[bytes], *, stream: bool, status: int = 200) -> "genai.Client":
     """Google's client, whose next request is answered with these pieces."""
     _WIRE.set(pieces, stream=stream, status=status)
     return _google()
@@ -115,7 +117,7 @@ def _chat(pieces: list[bytes], *, stream: bool) -> Heard:
     )
 
 
-def _completion(client: openai.OpenAI) -> Any:
+def _completion(client: "openai.OpenAI") -> Any:
     with client.chat.completions.stream(model="m", messages=HI) as events:
         for _ in events:
             pass

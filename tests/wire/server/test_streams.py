@@ -3,11 +3,9 @@
 import json
 from typing import Any
 
-import anthropic as anthropic_sdk
-import openai
 import pytest
-from google.genai import errors as google_errors
 
+from later import Later
 from rightcall.core.call import Call
 from rightcall.core.citation import Citation, Token
 from rightcall.core.events import (
@@ -30,6 +28,10 @@ from rightcall.errors import TransportError, TruncatedStream, VendorError
 from rightcall.wire.dialects import SERVED, load, load_server
 from wire.recorded import fed
 from wire.server.sdks import SDKS, anthropic_at, google_at, openai_at
+
+anthropic_sdk = Later("anthropic")
+openai = Later("openai")
+google_errors = Later("google.genai.errors")
 
 ANSWER = Answer(id="abc123", model="m", created=5)
 ASKED = Asked(request=Request(messages=(said("What is the weather like?"),)), model="m", stream=True)

@@ -30,6 +30,8 @@ def put(options: Namespace, tools: Toolbox, gate: Executor) -> int:
         write(media_words(part) if isinstance(part, Media) else part.text, sys.stdout)
     if not done.result.is_error:
         return OK
+    # Where both go to one file, the result stands first there too.
+    sys.stdout.flush()
     print(f"rightcall: {done.outcome.kind}", file=sys.stderr)
     if detail := getattr(done.outcome, "error", ""):
         print(printable(detail.rstrip()), file=sys.stderr)

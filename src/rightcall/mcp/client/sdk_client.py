@@ -5,7 +5,6 @@ This is the border: no error of the SDK passes it, and nothing of a server's tha
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from importlib.metadata import version
 from typing import Any
 
 import httpx2
@@ -27,6 +26,7 @@ from mcp_types import (
 )
 
 from rightcall.core.jsontext import shorten
+from rightcall.core.version import own_version
 from rightcall.errors import ProtocolError, RightcallError, TransportError, TransportTimeout
 from rightcall.mcp.client.callbacks import Elicitation, Sampler, list_roots
 from rightcall.mcp.client.endpoints import Http
@@ -89,7 +89,7 @@ def client_of(
         logging_callback=log,
         log_level="info",
         message_handler=hear,
-        client_info=Implementation(name="rightcall", version=version("rightcall")),
+        client_info=Implementation(name="rightcall", version=own_version()),
         # A list is asked for when it may have changed, and must not come from a store then.
         cache=None,
     )

@@ -4,7 +4,6 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypedDict, Unpack
 
 from mcp.server.caching import CacheHint
@@ -25,6 +24,7 @@ from starlette.types import ASGIApp
 from rightcall.core.handler import ignore
 from rightcall.core.options import checked
 from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.core.version import own_version
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Approve, Policy
@@ -127,7 +127,7 @@ class ToolServer:
         texts = None if self._texts is None else ServedTexts(self._texts)
         sdk: Server[Any] = Server(
             self.name,
-            version=_version(),
+            version=own_version(),
             instructions=instructions or None,
             on_list_tools=self._list,
             on_call_tool=self._call,
@@ -160,14 +160,6 @@ class ToolServer:
     def _schema_of(self, name: str) -> Mapping[str, Any] | None:
         tool = self.tools.get(name)
         return None if tool is None else tool.parameters
-
-
-def _version() -> str:
-    """What is installed; nothing where it runs from bare files."""
-    try:
-        return version("rightcall")
-    except PackageNotFoundError:
-        return ""
 
 
 @checked("rc.mcp.serve")

@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from rightcall.core.sanitize import encodable_json
+from rightcall.core.version import own_version
 from rightcall.serve.studio.answers import Refused, answer
 from rightcall.serve.studio.compare import compare
 from rightcall.serve.studio.export import export
@@ -23,7 +24,7 @@ from rightcall.serve.studio.rows import facets, known_models, rows_of
 from rightcall.serve.studio.search import find
 from rightcall.serve.studio.sent import raw_of, sent_json, turn_of
 from rightcall.serve.studio.shape import INLINE, Json
-from rightcall.serve.studio.state import Studio, version
+from rightcall.serve.studio.state import Studio
 from rightcall.serve.studio.timeline import timeline_of
 from rightcall.serve.studio.tool_stats import one_tool
 
@@ -68,7 +69,7 @@ class ReadingRoutes:
         source, standing = self._desk.source, await self._desk.standing()
         return answer(
             {
-                "version": version(),
+                "version": own_version(),
                 "journal": source.name,
                 "kind": source.kind,
                 "can_write": self._studio.can_write,

@@ -1,8 +1,6 @@
 """A studio: what it works with, who watches, what it may do."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
@@ -49,11 +47,3 @@ class Studio:
         """Let go of everything."""
         await self.hosting.close()
         await self.desk.close()
-
-
-def version() -> str:
-    """What is installed; nothing where it runs from bare files."""
-    try:
-        return installed("rightcall")
-    except PackageNotFoundError:
-        return ""

@@ -295,7 +295,7 @@ class ReplyBuilder:
             model if isinstance(model, str) else "",
             {NAME: bag} if bag else {},
             citations=in_texts(parts, NAME, of_anthropic),
-            elsewhere=elsewhere(self._usage),
+            elsewhere=usage_of_others(self._usage),
         )
         self.is_done = True
         self.events.append(ReplyEnd(reply))
@@ -364,7 +364,7 @@ def usage(counts: Mapping[str, Any]) -> Usage:
     )
 
 
-def elsewhere(counts: Mapping[str, Any]) -> dict[str, Usage]:
+def usage_of_others(counts: Mapping[str, Any]) -> dict[str, Usage]:
     """What other models took of it, by their names."""
     found = dict[str, Usage]()
     for step in _iterations(counts):
