@@ -19,7 +19,8 @@ from dbos import DBOS
 import rightcall as rc
 from durable import cast
 from durable.conftest import until
-from rightcall.durable import dbos_pace, dbos_worker
+from rightcall.durable import dbos_journal, dbos_pace, dbos_worker, patience
+from rightcall.durable.channel import SqlChannel
 from rightcall.durable.database import open_database
 from rightcall.durable.dbos_engine import DbosEngine
 from rightcall.durable.engine import Job, Queue
@@ -138,6 +139,44 @@ async def test_of_those_who_recover_a_dead_workers_run_one_does(database, run):
         await app.result(run)
         assert (await app.show(run)).info.attempts == 2
     assert cast.logged() == ["pay"]
+
+
+async def test_a_server_that_breaks_off_an_answer_is_asked_again(database, run, monkeypatch):
+    """As one does that is restarted: no run fails of it, wherever it is, and no watcher."""
+    asked = {"rows": 0, "over": 0, "live": 0}
+
+    def breaking(name, function):
+        def once(*arguments):
+            asked[name] += 1
+            if asked[name] == 1:
+                raise sa.exc.OperationalError("SELECT", {}, psycopg.OperationalError("closed"))
+            return function(*arguments)
+
+        return once
+
+    monkeypatch.setattr(patience, "PAUSE", 0.05)
+    monkeypatch.setattr(dbos_journal, "rows_of", breaking("rows", dbos_journal.rows_of))
+    monkeypatch.setattr(DbosEngine, "_is_over", breaking("over", DbosEngine._is_over))
+    monkeypatch.setattr(SqlChannel, "_after", breaking("live", SqlChannel._after))
+    async with opened(database) as app:
+        handle = await app.submit("worker", "look pay", run=run)
+        seen = [each async for each in app.watch(run)]
+        assert (await handle.result()).text == seen[-1].event.result.text == "done after 2 turns"
+        await app.submit("worker", "rest", run=f"{run} b")
+        await app.result(f"{run} b")
+    assert min(asked.values()) > 1
+    assert cast.logged() == ["look", "pay", "rest"]
+
+
+async def test_what_sqlite_says_stands():
+    def locked():
+        raise sa.exc.OperationalError("SELECT", {}, error)
+
+    with pytest.raises(sqlite3.OperationalError) as told:
+        sqlite3.connect(":memory:").execute("SELECT * FROM nothing")
+    error = told.value
+    with pytest.raises(sa.exc.OperationalError):
+        await patience.when_it_is_there(locked)
 
 
 async def test_a_process_has_one_worker(runs_file):
