@@ -24,7 +24,7 @@ from msgspec import json, to_builtins
 from rightcall.core.extras import load
 from rightcall.durable.engine import JOURNAL_VERSION, MOST_DEATHS, Execute, Job, Queue
 from rightcall.durable.restate_client import Places, RestateClient, quoted
-from rightcall.durable.restate_objects import JOURNAL, blobs, journals
+from rightcall.durable.restate_objects import JOURNAL, blobs, journals, live, soon_and_for_ever
 from rightcall.errors import RightcallError, RunHeld, TransportError, UsageError
 from rightcall.log import logger
 
@@ -92,12 +92,12 @@ class Worker:
         config.h2_max_concurrent_streams = _STREAMS
         config.graceful_timeout = 1.0
         identity = self._places.identity
-        services = [self._segments(), journals(), blobs()]
+        services = [self._segments(), journals(), blobs(), live()]
         keys = None if identity is None else [identity]
         app = watched(self._restate.app(services, protocol="bidi", identity_keys=keys))
         serve = load("hypercorn.asyncio").serve
         self._serving = asyncio.create_task(serve(app, config, shutdown_trigger=self._stop.wait))
-        await self._client.register()
+        await self._client.register(service.name for service in services)
 
     async def close(self, patience: float) -> None:
         """Take nothing more, wait for what goes on, and leave the rest to other workers."""
@@ -130,18 +130,12 @@ class Worker:
         return listener.detach()
 
     def _segments(self) -> Any:
-        policy = self._restate.InvocationRetryPolicy(
-            initial_interval=timedelta(milliseconds=50),
-            exponentiation_factor=2.0,
-            max_interval=timedelta(seconds=1),
-            max_attempts=1_000_000_000,
-        )
         workflow = self._restate.Workflow(
             SEGMENT,
             inactivity_timeout=_SILENCE,
             abort_timeout=_SILENCE,
             journal_retention=_LONG,
-            invocation_retry_policy=policy,
+            invocation_retry_policy=soon_and_for_ever(),
         )
 
         async def run(_: Any, job: dict[str, Any]) -> str:
