@@ -31,7 +31,7 @@ async def test_a_second_process_takes_nothing_from_a_living_one_and_all_from_a_d
     assert outcomes == ["returned", "returned", "returned", "interrupted", "returned"]
     assert result.text == "done after 4 turns"
     assert info.attempts == 2
-    assert taken < 10, f"it took {taken:.1f} s"
+    assert taken < 30, f"it took {taken:.1f} s"
 
 
 @long
@@ -64,7 +64,7 @@ async def test_a_run_that_kills_five_processes_is_parked(asking, another_process
     async with asking() as other:
         handle = await other.submit("worker", "always_die", run=run)
         for count in range(1, 6):
-            await asyncio.to_thread(child.wait, 60)
+            await asyncio.to_thread(child.wait, 300)
             assert cast.logged().count("always_die") == count
             child = another_process()
         with pytest.raises(rc.errors.RunStopped) as stopped:

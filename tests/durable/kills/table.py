@@ -50,7 +50,7 @@ PLACES = (
     *[f"inside {what}" for what in INSIDE],
     *[f"{when} {key}" for key in KEYS for when in ("before", "after")],
 )
-PATIENCE = 40.0
+PATIENCE = 120.0
 """Seconds in which a run must be over, whatever happens to its workers."""
 
 
