@@ -7,7 +7,7 @@ import stat
 import threading
 from contextlib import asynccontextmanager
 from pathlib import Path
-from time import monotonic, time
+from time import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -195,45 +195,6 @@ async def test_a_dbos_of_the_users_own_is_left_alone(runs_file):
         assert DBOS(config={"name": "another"}) is own
     finally:
         DBOS.destroy()
-
-
-async def test_what_matters_most_goes_first(database):
-    order = []
-
-    async def execute(job, journal):
-        order.append(job.run)
-        return "x"
-
-    async with engine_at(database) as client:
-        for name, priority in (("last", 9), ("second", 1), ("first", 0)):
-            job = Job(run=name, segment=0, agent="a", input="x", priority=priority)
-            await client.submit(job)
-        async with engine_at(database, execute, [Queue(concurrency=1)]):
-            for name in ("first", "second", "last"):
-                await client.wait(name, 0)
-    assert order == ["first", "second", "last"]
-
-
-async def test_a_rate_is_counted_for_each_lane(database):
-    began: dict[str, list[float]] = {"a": [], "b": []}
-
-    async def execute(job, journal):
-        began[job.lane].append(monotonic())
-        return "x"
-
-    async with engine_at(database, execute, [Queue(rate=(1, 2.0), lanes=True)]) as engine:
-        jobs = [
-            Job(run=f"{lane}{n}", segment=0, agent="a", input="x", lane=lane)
-            for lane in "ab"
-            for n in range(2)
-        ]
-        for job in jobs:
-            await engine.submit(job)
-        await asyncio.gather(*[engine.wait(job.run, 0) for job in jobs])
-    assert all(len(times) == 2 for times in began.values())
-    # SQLite's clock counts whole seconds.
-    assert min(times[1] - times[0] for times in began.values()) > 0.9
-    assert abs(began["a"][0] - began["b"][0]) < 0.9, "one lane does not wait for another"
 
 
 async def test_closing_hands_what_is_under_way_to_others(database, run):

@@ -355,22 +355,3 @@ async def test_a_worker_that_cannot_listen_says_where(server):
 
 async def _nothing(job, journal):
     return ""
-
-
-@pytest.mark.parametrize(
-    ("queue", "told"),
-    [
-        (Queue(rate=(1, 1.0)), "has rate=, which"),
-        (Queue(everywhere=3), "has everywhere=, which"),
-        (Queue(rate=(1, 1.0), lanes=True), "has rate= and lanes=, which"),
-    ],
-)
-async def test_a_limit_that_nobody_would_hold_to_is_refused_by_its_name(queue, told):
-    with pytest.raises(UsageError, match=f"'default' {told} Restate does not hold to"):
-        await RestateEngine("restate://127.0.0.1:1").open(None, [queue])
-
-
-async def test_a_priority_is_refused_and_not_ignored():
-    job = Job(run="r", segment=0, agent="a", input="{}", priority=3)
-    with pytest.raises(UsageError, match="priority=3 of the run 'r'"):
-        await RestateEngine("restate://127.0.0.1:1").submit(job)

@@ -324,11 +324,13 @@ def _limits(queue: Queue) -> dict[str, Any]:
     """A queue's limits as DBOS names them."""
     rate = None if queue.rate is None else {"limit": queue.rate[0], "period": queue.rate[1]}
     shared = {"concurrency": queue.everywhere, "limiter": rate}
+    # DBOS refuses to allow one worker more than all together.
+    here = queue.concurrency if queue.lanes or queue.everywhere is None else queue.everywhere
     prefix = {"concurrency": "global_concurrency", "limiter": "limiter"}
     if queue.lanes:
         prefix = {"concurrency": "partition_concurrency", "limiter": "partition_limiter"}
     return {
-        "worker_concurrency": queue.concurrency,
+        "worker_concurrency": min(queue.concurrency, here),
         "polling_interval_sec": BUSY,
         **{prefix[name]: value for name, value in shared.items()},
     }

@@ -1,7 +1,7 @@
 """Runs on a Restate server, which holds them, hands them to workers, and to others when those die.
 
 Segments are its workflows (``restate_worker.py``), listed and waited for here. Priorities, rates and
-limits over all workers are not Restate's to hold: ``caps`` says so.
+limits over all workers are not Restate's to hold: workers do (``restate_limits.py``).
 """
 
 import os
@@ -40,7 +40,7 @@ _SOME = 200
 class RestateEngine:
     """Client and worker of one Restate server."""
 
-    caps = Caps(name="restate", hosts=True, live=True, rates=False)
+    caps = Caps(name="restate", hosts=True, live=True)
 
     def __init__(self, address: str) -> None:
         self._places = Places(address)
@@ -51,8 +51,6 @@ class RestateEngine:
 
     async def open(self, execute: Execute | None, queues: Sequence[Queue]) -> None:
         """Connect; with ``execute``, serve segments as well."""
-        for queue in queues:
-            _check_limits(queue)
         self._client.open()
         if execute is None:
             return
@@ -73,11 +71,6 @@ class RestateEngine:
 
     async def submit(self, job: Job) -> Job:
         """Put a segment into the server. The job that stands: this one, or that of who came first."""
-        if job.priority:
-            raise UsageError(
-                f"priority={job.priority} of the run {job.run!r}: Restate takes segments as they come; "
-                "leave it out, and give what is urgent a queue and workers of its own"
-            )
         sent = await self._client.send(SEGMENT, job.id, "run", to_builtins(job))
         if sent["status"] == "Accepted":
             return job
@@ -189,16 +182,6 @@ class RestateEngine:
                 given = json.decode(row["entry_json"])["Command"]["Input"]["payload"]
                 jobs[row["id"]] = json.decode(bytes(given), type=Job)
         return jobs
-
-
-def _check_limits(queue: Queue) -> None:
-    """Refuse what would be a limit that nobody holds to."""
-    limits = {"rate": queue.rate, "everywhere": queue.everywhere, "lanes": queue.lanes}
-    if asked := [f"{name}=" for name, value in limits.items() if value]:
-        raise UsageError(
-            f"the queue {queue.name!r} has {' and '.join(asked)}, which Restate does not hold to; one"
-            " there has concurrency=, for each worker. DBOS on Postgres has them all"
-        )
 
 
 def _of_run(run: str) -> str:

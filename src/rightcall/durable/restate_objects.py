@@ -1,4 +1,4 @@
-"""What a Restate server keeps for us, as objects: the journal of a segment, a long value, live events.
+"""What a Restate server keeps for us, as objects: journals, long values, live events, limits.
 
 The server runs the handlers of one object one at a time, in a worker, and keeps what they set. Each of
 them is run again if its worker dies, and must then do the same: so whatever it needs to know of the
@@ -17,8 +17,11 @@ from rightcall.durable.engine import JOURNAL_VERSION
 JOURNAL = f"rightcall{JOURNAL_VERSION}_journal"
 BLOB = f"rightcall{JOURNAL_VERSION}_blob"
 LIVE = f"rightcall{JOURNAL_VERSION}_live"
+LIMIT = f"rightcall{JOURNAL_VERSION}_limit"
 WATCHERS = "watchers"
 """The object of live events that has no events: until when which run is watched."""
+_BUSY = 0.2
+"""Seconds after which one asks again who found as many under way as there may be."""
 _KEPT = 256
 """How many publications of a run can be read at a time: those of ten seconds."""
 _HEAD = "head"
@@ -175,9 +178,43 @@ async def publish(context: Any, told: dict[str, Any]) -> None:
         context.clear(key)
 
 
+async def take(context: Any, told: dict[str, Any]) -> float:
+    """Have a segment count as under way; or the seconds after which to ask again.
+
+    One that is under way already may go on: its worker died, or was closed.
+    """
+    going: list[str] = await context.get("going") or []
+    starts: list[float] = await context.get("starts") or []
+    if told["segment"] in going:
+        return 0.0
+    if told["everywhere"] is not None and len(going) >= told["everywhere"]:
+        return _BUSY
+    if told["rate"] is not None:
+        most, seconds = told["rate"]
+        starts = [at for at in starts if at > told["now"] - seconds]
+        if len(starts) >= most:
+            return max(float(starts[0] + seconds - told["now"]), 0.001)
+        context.set("starts", [*starts, told["now"]])
+    if told["everywhere"] is not None:
+        context.set("going", [*going, told["segment"]])
+    return 0.0
+
+
+async def release(context: Any, told: dict[str, Any]) -> None:
+    """Have a segment that is over no longer count as under way."""
+    going: list[str] = await context.get("going") or []
+    if told["segment"] in going:
+        context.set("going", [each for each in going if each != told["segment"]])
+
+
 def journals() -> Any:
     """The object that keeps the journal of a segment, by its name."""
     return _object(JOURNAL, begin, record, leave, finish, fence, seed, forget)
+
+
+def limits() -> Any:
+    """The object that counts what of a queue, or of a lane of it, is under way and was begun."""
+    return _object(LIMIT, take, release)
 
 
 def live() -> Any:

@@ -24,7 +24,15 @@ from msgspec import json, to_builtins
 from rightcall.core.extras import load
 from rightcall.durable.engine import JOURNAL_VERSION, MOST_DEATHS, Execute, Job, Queue
 from rightcall.durable.restate_client import Places, RestateClient, quoted
-from rightcall.durable.restate_objects import JOURNAL, blobs, journals, live, soon_and_for_ever
+from rightcall.durable.restate_limits import Limits
+from rightcall.durable.restate_objects import (
+    JOURNAL,
+    blobs,
+    journals,
+    limits,
+    live,
+    soon_and_for_ever,
+)
 from rightcall.errors import RightcallError, RunHeld, TransportError, UsageError
 from rightcall.log import logger
 
@@ -76,7 +84,7 @@ class Worker:
 
     def __init__(self, client: RestateClient, places: Places, execute: Execute, name: str) -> None:
         self._client, self._places, self._execute, self._name = client, places, execute, name
-        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._limits = Limits(client, (), SEGMENT)
         self._running: set[asyncio.Task[str]] = set()
         self._closing = False
         self._stop = asyncio.Event()
@@ -85,14 +93,14 @@ class Worker:
 
     async def open(self, queues: tuple[Queue, ...]) -> None:
         """Listen, and tell the server where."""
-        self._slots = {queue.name: asyncio.Semaphore(queue.concurrency) for queue in queues}
+        self._limits = Limits(self._client, queues, SEGMENT)
         config = load("hypercorn.config").Config()
         config.bind = [f"fd://{self._listen()}"]
         config.accesslog, config.errorlog = None, None
         config.h2_max_concurrent_streams = _STREAMS
         config.graceful_timeout = 1.0
         identity = self._places.identity
-        services = [self._segments(), journals(), blobs(), live()]
+        services = [self._segments(), journals(), blobs(), live(), limits()]
         keys = None if identity is None else [identity]
         app = watched(self._restate.app(services, protocol="bidi", identity_keys=keys))
         serve = load("hypercorn.asyncio").serve
@@ -146,12 +154,11 @@ class Worker:
 
     async def _run(self, job: Job) -> str:
         retry = load("restate.exceptions").RetryableError
-        slots = self._slots.get(job.queue)
-        if slots is None or self._closing:
+        if not self._limits.serves(job.queue) or self._closing:
             # Another worker has that queue; this connection leads there sooner or later.
             raise retry(f"this worker does not serve the queue {job.queue!r}")
-        async with slots:
-            task = asyncio.create_task(self._attempt(job))
+        async with self._limits.kept(job):
+            task = asyncio.create_task(self._ended(job))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
             try:
@@ -163,6 +170,11 @@ class Worker:
             except RunHeld as held:
                 # Another execution has it, or will be told that there is nothing left to do.
                 raise retry(str(held)) from None
+
+    async def _ended(self, job: Job) -> str:
+        ended = await self._attempt(job)
+        await self._limits.release(job)
+        return ended
 
     async def _attempt(self, job: Job) -> str:
         """Execute a segment once, and keep how it ended."""
