@@ -30,6 +30,11 @@ class Slots:
         self._line: list[tuple[int, int, asyncio.Future[None]]] = []
         self._numbers = count()
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody would have to wait."""
+        return self._free > 0
+
     @asynccontextmanager
     async def taken(self, priority: int) -> AsyncIterator[None]:
         """Hold one."""
@@ -87,8 +92,14 @@ class Limits:
             return
         name = _name(queue, job)
         # One of a lane asks at a time, the most urgent first. It holds no slot while it waits.
-        async with self._turns.setdefault(name, Slots(1)).taken(job.priority):
-            await self._allowed(queue, slots, name, job)
+        turns = self._turns.setdefault(name, Slots(1))
+        try:
+            async with turns.taken(job.priority):
+                await self._allowed(queue, slots, name, job)
+        finally:
+            if turns.is_free:
+                # There may be as many lanes as customers.
+                self._turns.pop(name, None)
         try:
             yield
         finally:

@@ -85,7 +85,7 @@ class Worker:
     def __init__(self, client: RestateClient, places: Places, execute: Execute, name: str) -> None:
         self._client, self._places, self._execute, self._name = client, places, execute, name
         self._limits = Limits(client, (), SEGMENT)
-        self._running: set[asyncio.Task[str]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
         self._closing = False
         self._stop = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
@@ -112,7 +112,7 @@ class Worker:
         self._closing = True
         if self._running and patience > 0:
             await asyncio.wait(self._running, timeout=patience)
-        for task in self._running:
+        for task in list(self._running):
             task.cancel()
         if self._running:
             await asyncio.wait(self._running)
@@ -157,19 +157,27 @@ class Worker:
         if not self._limits.serves(job.queue) or self._closing:
             # Another worker has that queue; this connection leads there sooner or later.
             raise retry(f"this worker does not serve the queue {job.queue!r}")
+        task = asyncio.create_task(self._in_turn(job))
+        try:
+            return await unless_gone(task)
+        except asyncio.CancelledError:
+            if self._closing:
+                raise retry("this worker is closing") from None
+            raise
+        except RunHeld as held:
+            # Another execution has it, or will be told that there is nothing left to do.
+            raise retry(str(held)) from None
+
+    async def _in_turn(self, job: Job) -> str:
+        """Execute a segment when it may begin. Closing waits for it from then on."""
         async with self._limits.kept(job):
-            task = asyncio.create_task(self._ended(job))
+            task = asyncio.current_task()
+            assert task is not None
             self._running.add(task)
-            task.add_done_callback(self._running.discard)
             try:
-                return await unless_gone(task)
-            except asyncio.CancelledError:
-                if self._closing:
-                    raise retry("this worker is closing") from None
-                raise
-            except RunHeld as held:
-                # Another execution has it, or will be told that there is nothing left to do.
-                raise retry(str(held)) from None
+                return await self._ended(job)
+            finally:
+                self._running.discard(task)
 
     async def _ended(self, job: Job) -> str:
         ended = await self._attempt(job)

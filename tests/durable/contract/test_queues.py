@@ -106,3 +106,23 @@ async def test_a_cancelled_segment_leaves_its_place_to_another(address, run):
         await engine.cancel(run)
         ended = await asyncio.wait_for(engine.wait(f"{run} b", 0), 20)
     assert ended.status == "ended"
+
+
+async def test_one_that_is_cancelled_in_line_counts_for_no_rate(address, run):
+    began = {}
+
+    async def execute(job, journal):
+        began[job.run.removeprefix(run)] = monotonic()
+        return "x"
+
+    limits = Queue(name=f"slow {run}", rate=(1, 6.0))
+    async with opened(address, execute, limits) as engine:
+        await engine.submit(job(f"{run}a", queue=limits.name))
+        await engine.wait(f"{run}a", 0)
+        await engine.submit(job(f"{run}b", queue=limits.name))
+        await asyncio.sleep(1)
+        assert await engine.cancel(f"{run}b")
+        await engine.submit(job(f"{run}c", queue=limits.name))
+        await engine.wait(f"{run}c", 0)
+    assert list(began) == ["a", "c"]
+    assert 4.9 < began["c"] - began["a"] < 11.5
