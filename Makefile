@@ -38,7 +38,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 # Bytecode is kept wherever tests run: some hundred of them start interpreters of their own, and every worker
 # reads every test.
-test chaos test-pythons: export PYTHONDONTWRITEBYTECODE :=
+test chaos test-durable test-pythons: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(READY) ## run every test
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal

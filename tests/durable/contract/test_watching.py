@@ -49,7 +49,7 @@ async def test_events_reach_another_process_soon(address, asking, another_proces
     soon = SOON.get(address.partition(":")[0], 0.15)
     another_process()
     async with asking() as other:
-        await until(lambda: any(line.startswith("worker") for line in cast.logged()), 60)
+        await until(lambda: any(line.startswith("worker") for line in cast.logged()), 300)
         p95 = []
         for number in range(5):
             await other.submit("worker", "rest tick look tick pay tick", run=f"{run} {number}")
