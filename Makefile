@@ -38,7 +38,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 # Bytecode is kept wherever tests run: some hundred of them start interpreters of their own, and every worker
 # reads every test.
-test chaos test-pythons: export PYTHONDONTWRITEBYTECODE :=
+test chaos test-durable test-pythons: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(READY) ## run every test
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
@@ -102,7 +102,7 @@ test-otel: ## send a run to Arize Phoenix, in an environment of their own (850 M
 test-durable: $(READY) ## kill workers on SQLite, PostgreSQL and Restate, and hold each to the same contract (some minutes)
 	@npm install --silent --no-audit --no-fund --ignore-scripts --prefix .node @restatedev/restate-server@1.7.12 \
 		|| echo "no npm, so no Restate: its tests are skipped"
-	@RIGHTCALL_DURABLE=1 $(BIN)/python -m pytest -q tests/durable
+	@RIGHTCALL_DURABLE=1 $(BIN)/python -m pytest -q --timeout 900 tests/durable
 	@$(BIN)/python tests/durable/kills/table.py
 
 # Some of them: make test-clients CLIENTS='-k claude'
@@ -215,11 +215,14 @@ bench-tools-peers: ## the same searches by fastmcp and pydantic-ai, in an enviro
 	@.venv-bench-tools/bin/python -m pip install --quiet --disable-pip-version-check -e . fastmcp==4.1.2 pydantic-ai-slim==2.66.0
 	@.venv-bench-tools/bin/python bench/catalogue/find_by_peers.py
 
-bench-durable: $(READY) ## durable runs beside LangGraph's and pydantic-ai's, and a hundredth of a large cluster (a quarter of an hour)
+# Less of it, where the machine is busy: make bench-durable DURABLE='--waiting 1000 --fewer 100'
+DURABLE ?=
+
+bench-durable: $(READY) ## durable runs beside LangGraph's and pydantic-ai's, and a hundredth of a large cluster (a quarter of an hour; DURABLE)
 	@test -x .venv-durable/bin/python || $(PYTHON) -m venv .venv-durable
 	@.venv-durable/bin/python -m pip install --quiet --disable-pip-version-check 'pydantic-ai-slim[dbos]==2.66.0' dbos==3.3.0 \
 		langgraph==1.2.20 langgraph-checkpoint-sqlite==3.1.2 langgraph-checkpoint-postgres==3.2.0 'psycopg[binary,pool]'
-	@PYTHONPATH=tests/durable $(BIN)/python bench/durable.py
+	@PYTHONPATH=tests/durable $(BIN)/python bench/durable.py $(DURABLE)
 	@PYTHONPATH=tests/durable $(BIN)/python bench/durable_capacity.py
 
 # A part of it: make bench-agentdojo AGENTDOJO='--row rules banking'

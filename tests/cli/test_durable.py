@@ -59,7 +59,7 @@ def submitted(run: str) -> None:
 
 def until_status(run: str, status: str) -> None:
     async def look() -> None:
-        async with rc.durable.App(RUNS) as app, asyncio.timeout(30):
+        async with rc.durable.App(RUNS) as app, asyncio.timeout(90):
             while (await app.show(run)).info.status != status:
                 await asyncio.sleep(0.1)
 
@@ -86,6 +86,8 @@ def test_a_run_is_worked_on_and_looked_after(shop, capsys):
         out = capsys.readouterr().out
         assert "waits for a yes: call_1_0  refund {'order': 17}" in out
         assert out.splitlines()[-1].endswith("0  t1.model")
+        assert main(["runs", "approve", RUNS, "order-17", "call_9"]) == 2
+        assert "waits for refund (call_1_0), and not for call_9" in capsys.readouterr().err
         assert main(["runs", "approve", RUNS, "order-17"]) == 0
         assert capsys.readouterr().err.splitlines() == [
             "order-17: refund (call_1_0) is approved",
@@ -97,6 +99,8 @@ def test_a_run_is_worked_on_and_looked_after(shop, capsys):
         seen = capsys.readouterr()
         assert seen.err.splitlines()[-1] == "order-17: end"
         assert seen.out == "It is refunded.\n"
+        assert main(["runs", "approve", RUNS, "order-17"]) == 2
+        assert "has no pending calls: it is done" in capsys.readouterr().err
         assert main(["runs", "watch", RUNS, "order-17"]) == 0
         assert capsys.readouterr().out == "It is refunded.\n", "of a run that was over, too"
         assert main(["runs", "show", RUNS, "order-17"]) == 0
@@ -134,6 +138,7 @@ def test_a_run_is_worked_on_and_looked_after(shop, capsys):
         (["worker", "shop.py:nothing"], "is not an rc.durable.App"),
         (["worker", "shop.py:gone"], "gone"),
         (["runs", "list", "shop.py:nothing"], "is not an rc.durable.App"),
+        (["runs", "list", "runs.db"], "say sqlite:///runs.db for a file"),
         (["runs", "list", "mysql://x/y"], "names no engine"),
         (["runs", "list", "postgresql://me:secret@/runs?host=/nowhere"], "runs at postgresql:///runs"),
         (
@@ -170,6 +175,8 @@ def test_an_odd_name_stays_on_its_line(shop, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert main(["runs", "show", RUNS, "nobody"]) == 2
     assert "there is no run 'nobody'" in capsys.readouterr().err
+    assert main(["runs", "gc", RUNS, "--older", "-1"]) == 2
+    assert "--older is in days, 0 or more, and not -1" in capsys.readouterr().err
 
 
 def test_a_cancelled_run_is_said_to_be(shop, capsys):

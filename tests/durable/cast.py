@@ -19,6 +19,7 @@ from rightcall.testing import ScriptedModel, call, reply
 
 ADDRESS = "RIGHTCALL_DURABLE_ADDRESS"
 LOG = "RIGHTCALL_DURABLE_LOG"
+MAY_DIE = "RIGHTCALL_DURABLE_MAY_DIE"
 LONG = 10_000_000 if os.environ.get("RIGHTCALL_DURABLE") == "1" else 1_000_000
 
 
@@ -41,6 +42,8 @@ def _is_first(name: str) -> bool:
 
 
 def _die() -> None:
+    # Not the process of the tests, which a server may hand a run that another test has left.
+    assert MAY_DIE in os.environ, "only a process that was started for it dies"
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -111,7 +111,7 @@ def another_process(address: str) -> Iterator[Callable[[], subprocess.Popen[byte
     started: list[subprocess.Popen[bytes]] = []
 
     def start() -> subprocess.Popen[bytes]:
-        environment = {**os.environ, cast.ADDRESS: address, "PYTHONPATH": str(_TESTS)}
+        environment = {**os.environ, cast.ADDRESS: address, cast.MAY_DIE: "1", "PYTHONPATH": str(_TESTS)}
         argv = [sys.executable, "-m", "durable.program"]
         started.append(subprocess.Popen(argv, env=environment, cwd=_TESTS))
         return started[-1]
@@ -122,7 +122,7 @@ def another_process(address: str) -> Iterator[Callable[[], subprocess.Popen[byte
         child.wait()
 
 
-async def until(happened: Callable[[], Any] | Callable[[], Awaitable[Any]], seconds: float = 20) -> Any:
+async def until(happened: Callable[[], Any] | Callable[[], Awaitable[Any]], seconds: float = 60) -> Any:
     """Wait for something to be so."""
     end = monotonic() + seconds
     while True:

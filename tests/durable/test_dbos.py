@@ -7,7 +7,7 @@ import stat
 import threading
 from contextlib import asynccontextmanager
 from pathlib import Path
-from time import monotonic, time
+from time import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +19,8 @@ from dbos import DBOS
 import rightcall as rc
 from durable import cast
 from durable.conftest import until
-from rightcall.durable import dbos_pace, dbos_worker
+from rightcall.durable import dbos_journal, dbos_pace, dbos_worker, patience
+from rightcall.durable.channel import SqlChannel
 from rightcall.durable.database import open_database
 from rightcall.durable.dbos_engine import DbosEngine
 from rightcall.durable.engine import Job, Queue
@@ -140,6 +141,44 @@ async def test_of_those_who_recover_a_dead_workers_run_one_does(database, run):
     assert cast.logged() == ["pay"]
 
 
+async def test_a_server_that_breaks_off_an_answer_is_asked_again(database, run, monkeypatch):
+    """As one does that is restarted: no run fails of it, wherever it is, and no watcher."""
+    asked = {"rows": 0, "over": 0, "live": 0}
+
+    def breaking(name, function):
+        def once(*arguments):
+            asked[name] += 1
+            if asked[name] == 1:
+                raise sa.exc.OperationalError("SELECT", {}, psycopg.OperationalError("closed"))
+            return function(*arguments)
+
+        return once
+
+    monkeypatch.setattr(patience, "PAUSE", 0.05)
+    monkeypatch.setattr(dbos_journal, "rows_of", breaking("rows", dbos_journal.rows_of))
+    monkeypatch.setattr(DbosEngine, "_is_over", breaking("over", DbosEngine._is_over))
+    monkeypatch.setattr(SqlChannel, "_after", breaking("live", SqlChannel._after))
+    async with opened(database) as app:
+        handle = await app.submit("worker", "look pay", run=run)
+        seen = [each async for each in app.watch(run)]
+        assert (await handle.result()).text == seen[-1].event.result.text == "done after 2 turns"
+        await app.submit("worker", "rest", run=f"{run} b")
+        await app.result(f"{run} b")
+    assert min(asked.values()) > 1
+    assert cast.logged() == ["look", "pay", "rest"]
+
+
+async def test_what_sqlite_says_stands():
+    def locked():
+        raise sa.exc.OperationalError("SELECT", {}, error)
+
+    with pytest.raises(sqlite3.OperationalError) as told:
+        sqlite3.connect(":memory:").execute("SELECT * FROM nothing")
+    error = told.value
+    with pytest.raises(sa.exc.OperationalError):
+        await patience.when_it_is_there(locked)
+
+
 async def test_a_process_has_one_worker(runs_file):
     async with opened(f"sqlite:///{runs_file}"):
         with pytest.raises(UsageError, match="works on a durable app already"):
@@ -156,45 +195,6 @@ async def test_a_dbos_of_the_users_own_is_left_alone(runs_file):
         assert DBOS(config={"name": "another"}) is own
     finally:
         DBOS.destroy()
-
-
-async def test_what_matters_most_goes_first(database):
-    order = []
-
-    async def execute(job, journal):
-        order.append(job.run)
-        return "x"
-
-    async with engine_at(database) as client:
-        for name, priority in (("last", 9), ("second", 1), ("first", 0)):
-            job = Job(run=name, segment=0, agent="a", input="x", priority=priority)
-            await client.submit(job)
-        async with engine_at(database, execute, [Queue(concurrency=1)]):
-            for name in ("first", "second", "last"):
-                await client.wait(name, 0)
-    assert order == ["first", "second", "last"]
-
-
-async def test_a_rate_is_counted_for_each_lane(database):
-    began: dict[str, list[float]] = {"a": [], "b": []}
-
-    async def execute(job, journal):
-        began[job.lane].append(monotonic())
-        return "x"
-
-    async with engine_at(database, execute, [Queue(rate=(1, 2.0), lanes=True)]) as engine:
-        jobs = [
-            Job(run=f"{lane}{n}", segment=0, agent="a", input="x", lane=lane)
-            for lane in "ab"
-            for n in range(2)
-        ]
-        for job in jobs:
-            await engine.submit(job)
-        await asyncio.gather(*[engine.wait(job.run, 0) for job in jobs])
-    assert all(len(times) == 2 for times in began.values())
-    # SQLite's clock counts whole seconds.
-    assert min(times[1] - times[0] for times in began.values()) > 0.9
-    assert abs(began["a"][0] - began["b"][0]) < 0.9, "one lane does not wait for another"
 
 
 async def test_closing_hands_what_is_under_way_to_others(database, run):

@@ -11,7 +11,7 @@ import rightcall as rc
 from durable import cast
 from durable.conftest import until
 from rightcall.core.message import Reply
-from rightcall.durable import database, disk_room
+from rightcall.durable import database, patience
 from rightcall.testing import ScriptedModel, call, reply
 
 LONG = 300_000
@@ -33,7 +33,7 @@ def disk(monkeypatch):
         return opened
 
     monkeypatch.setattr(database, "_sqlite", bounded)
-    monkeypatch.setattr(disk_room, "PAUSE", 0.05)
+    monkeypatch.setattr(patience, "PAUSE", 0.05)
     return state
 
 
@@ -105,5 +105,5 @@ async def test_another_error_of_the_database_is_not_waited_for():
             connection.execute(sa.text("insert into nowhere values (1)"))
 
     with pytest.raises(sa.exc.OperationalError, match="no such table"):
-        await disk_room.when_there_is_room(write)
+        await patience.when_there_is_room(write)
     engine.dispose()

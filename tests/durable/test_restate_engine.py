@@ -4,13 +4,17 @@ import asyncio
 import socket
 from contextlib import asynccontextmanager
 from itertools import count
+from time import monotonic
 
 import pytest
 from msgspec import to_builtins
 
+from durable.conftest import until
+from durable.servers import free_port
+from rightcall.durable import restate_channel, restate_objects, restate_worker
 from rightcall.durable.engine import MOST_DEATHS, Job, Queue
 from rightcall.durable.restate_engine import RestateEngine
-from rightcall.durable.restate_objects import JOURNAL
+from rightcall.durable.restate_objects import JOURNAL, LIVE
 from rightcall.errors import JournalError, RunHeld, UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -250,6 +254,89 @@ async def test_no_more_are_executed_at_a_time_than_a_queue_allows(server, run):
     assert most == 2
 
 
+async def test_live_events_are_for_those_who_watch_and_leave_nothing(server, run, monkeypatch):
+    monkeypatch.setattr(restate_channel, "_WATCH", 1.5)
+    seen = []
+
+    async def execute(job, journal):
+        return ""
+
+    async def watching(channel):
+        async for texts in channel.follow(run):
+            seen.extend(texts)
+
+    async def published(text):
+        await engine.channel.publish(run, [text, "x" * 1_000_001])
+        return text in seen
+
+    async with working(server, execute) as engine, working_beside(server) as other:
+        await engine.channel.publish(run, ["nobody sees it"])
+        assert not await kept(engine, LIVE)
+        watcher = asyncio.create_task(watching(other.channel))
+        await until(lambda: published("first"))
+        for number in range(20):
+            await engine.channel.publish(run, [f"{number}"])
+        await until(lambda: "19" in seen)
+        assert [text for text in seen if text != "first"] == [f"{number}" for number in range(20)]
+        assert max(map(len, seen)) < 10, "what is very long is not sent"
+        watcher.cancel()
+
+        async def is_clear():
+            return not await kept(engine, LIVE)
+
+        await until(is_clear)
+
+
+async def test_what_was_asked_while_no_worker_was_there_is_done_as_soon_as_one_is(server, run):
+    async def execute(job, journal):
+        return "done"
+
+    async with working(server, execute):
+        pass
+    async with working_beside(server) as client:
+        await client._client.send(JOURNAL, f"{run}/0", "fence", {"at": 1.0})
+        # By itself the server would try again after longer and longer.
+        await asyncio.sleep(6)
+        async with working(server, execute) as engine:
+            began = monotonic()
+            await engine.submit(job(run))
+            assert (await engine.wait(run, 0)).status == "cancelled"
+            assert monotonic() - began < 4
+
+
+async def test_a_server_that_knows_older_workers_looks_again(server, monkeypatch):
+    place = f"{server.address.rpartition(':')[0]}:{free_port()}"
+    names = []
+    for other in (lambda: restate_objects._object("older_live"), restate_objects.live):
+        monkeypatch.setattr(restate_worker, "live", other)
+        engine = RestateEngine(place)
+        await engine.open(_nothing, [Queue()])
+        rows = await engine._client.query(
+            "select s.name from sys_service s join sys_deployment d on s.deployment_id = d.id"
+            f" where d.endpoint like '%:{place.rpartition(':')[2]}/'"
+        )
+        names.append({row["name"] for row in rows})
+        await engine.close()
+    assert [LIVE in each for each in names] == [False, True]
+
+
+@asynccontextmanager
+async def working_beside(server):
+    """A client of its own, as of another process."""
+    client = RestateEngine(server.address)
+    await client.open(None, [])
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def kept(engine, service):
+    return await engine._client.query(
+        f"select service_key, key from state where service_name = '{service}'"
+    )
+
+
 @pytest.mark.parametrize("address", ["restate://", "restate://h?x=1", "restate://h?serve=9080"])
 def test_an_address_that_makes_no_sense_is_refused(address):
     with pytest.raises(UsageError, match="restate://HOST:PORT"):
@@ -268,22 +355,3 @@ async def test_a_worker_that_cannot_listen_says_where(server):
 
 async def _nothing(job, journal):
     return ""
-
-
-@pytest.mark.parametrize(
-    ("queue", "told"),
-    [
-        (Queue(rate=(1, 1.0)), "has rate=, which"),
-        (Queue(everywhere=3), "has everywhere=, which"),
-        (Queue(rate=(1, 1.0), lanes=True), "has rate= and lanes=, which"),
-    ],
-)
-async def test_a_limit_that_nobody_would_hold_to_is_refused_by_its_name(queue, told):
-    with pytest.raises(UsageError, match=f"'default' {told} Restate does not hold to"):
-        await RestateEngine("restate://127.0.0.1:1").open(None, [queue])
-
-
-async def test_a_priority_is_refused_and_not_ignored():
-    job = Job(run="r", segment=0, agent="a", input="{}", priority=3)
-    with pytest.raises(UsageError, match="priority=3 of the run 'r'"):
-        await RestateEngine("restate://127.0.0.1:1").submit(job)

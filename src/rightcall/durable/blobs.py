@@ -6,26 +6,18 @@ that can be read never points at nothing. A value is kept once, for all the runs
 with the last of them. One that a killed process put and never referred to goes with its run too.
 """
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
-from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from rightcall.core.extras import load
-from rightcall.durable.disk_room import when_there_is_room
+from rightcall.durable.patience import when_it_is_there
 from rightcall.errors import JournalError
-from rightcall.log import logger
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-Made = TypeVar("Made")
-
-_PATIENCE = 120.0
-"""Seconds for which a server that is away is waited for."""
-_PAUSE = 0.5
 _HASH = "sha256:"
 _MOST_AT_ONCE = 500
 """Runs whose values are let go in one transaction: SQLite takes only so many parameters."""
@@ -77,34 +69,19 @@ class SqlBlobs:
 
     async def put(self, run: str, data: bytes) -> str:
         """Keep bytes for a run. They are safe when this returns."""
-        return await self._patiently(partial(self._put, run, data))
+        return await when_it_is_there(partial(self._put, run, data))
 
     async def get(self, reference: str) -> bytes:
         """The bytes of that reference, checked."""
-        return await self._patiently(partial(self._get, reference))
+        return await when_it_is_there(partial(self._get, reference))
 
     async def share(self, run: str, other: str) -> None:
         """Keep everything that is kept for one run for another, too: its fork refers to it."""
-        await self._patiently(partial(self._share, run, other))
+        await when_it_is_there(partial(self._share, run, other))
 
     async def drop(self, runs: Sequence[str]) -> int:
         """Let go of what was kept for these runs; how many values went."""
-        return await self._patiently(partial(self._drop, list(runs)))
-
-    async def _patiently(self, work: Callable[[], Made]) -> Made:
-        """Do it in a thread, and again while the server is away or the disk full.
-
-        Each of these may be done twice. A run would otherwise fail of a server that is being restarted.
-        """
-        lost, end = load("sqlalchemy").exc.OperationalError, monotonic() + _PATIENCE
-        while True:
-            try:
-                return await when_there_is_room(work)
-            except lost:
-                if not self._on_postgres or monotonic() > end:
-                    raise
-                logger.warning("the database is away; trying again", exc_info=True)
-            await asyncio.sleep(_PAUSE)
+        return await when_it_is_there(partial(self._drop, list(runs)))
 
     def _put(self, run: str, data: bytes) -> str:
         reference = reference_to(data)

@@ -7,6 +7,7 @@ hold up the journal; on Postgres they are not logged. Rows live for a few second
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic, time
 
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from rightcall.durable.database import Database
+from rightcall.durable.patience import when_it_is_there
 from rightcall.durable.threads import in_thread
 
 POLL = 0.03
@@ -80,12 +82,12 @@ class SqlChannel:
 
     async def follow(self, run: str) -> AsyncIterator[Sequence[str]]:
         """The events that are written from now on."""
-        last, said = await in_thread(self._begin, run), monotonic()
+        last, said = await when_it_is_there(partial(self._begin, run)), monotonic()
         while True:
             if monotonic() - said > _WATCH / 2:
                 said = monotonic()
-                await in_thread(self._say, run)
-            rows = await in_thread(self._after, run, last)
+                await when_it_is_there(partial(self._say, run))
+            rows = await when_it_is_there(partial(self._after, run, last))
             last = rows[-1][0] if rows else last
             yield [text for _, text in rows]
             await asyncio.sleep(POLL)

@@ -18,7 +18,6 @@ from rightcall.durable.channel import SqlChannel
 from rightcall.durable.database import Database, migrating, open_database, told
 from rightcall.durable.dbos_journal import APPLICATION, VERSION, WORKFLOW, job_of, rows_of
 from rightcall.durable.dbos_worker import Worker, hear_dbos
-from rightcall.durable.disk_room import when_there_is_room
 from rightcall.durable.engine import (
     MOST_DEATHS,
     Caps,
@@ -30,6 +29,7 @@ from rightcall.durable.engine import (
     StepRecord,
     segment_id,
 )
+from rightcall.durable.patience import when_it_is_there, when_there_is_room
 from rightcall.durable.threads import in_thread
 from rightcall.errors import UsageError
 
@@ -123,7 +123,7 @@ class DbosEngine:
         while found.status in ("queued", "running"):
             await asyncio.sleep(pause)
             pause = min(pause * 1.1, _SLOWEST_POLL)
-            if await in_thread(self._is_over, found.job.id):
+            if await when_it_is_there(partial(self._is_over, found.job.id)):
                 found = await self._found(run, segment)
         return found
 
@@ -150,7 +150,7 @@ class DbosEngine:
     async def fork(self, run: str, segment: int, before: str, new: str) -> None:
         """Have DBOS copy the workflow, with its steps before the one of that key."""
         old = await self._found(run, segment)
-        steps = await in_thread(rows_of, self._database, old.job.id)
+        steps = await when_it_is_there(partial(rows_of, self._database, old.job.id))
         start = next((step.number for step in steps if step.key == before), None)
         if start is None:
             raise UsageError(f"the run {run!r} has recorded no step {before!r}")
@@ -171,7 +171,7 @@ class DbosEngine:
 
     async def history(self, run: str, segment: int) -> Sequence[StepRecord]:
         """The steps of a segment."""
-        rows = await in_thread(rows_of, self._database, segment_id(run, segment))
+        rows = await when_it_is_there(partial(rows_of, self._database, segment_id(run, segment)))
         return [StepRecord(key=row.key, value=row.value, at=row.at) for row in rows]
 
     async def segments(

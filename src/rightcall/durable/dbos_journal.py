@@ -15,8 +15,8 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.durable.database import Database
-from rightcall.durable.disk_room import when_there_is_room
 from rightcall.durable.engine import JOURNAL_VERSION, Job, parse_segment_id
+from rightcall.durable.patience import when_there_is_room
 from rightcall.errors import RunHeld
 
 APPLICATION = "rightcall"

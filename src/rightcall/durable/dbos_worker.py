@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from functools import partial
 from logging import Handler, LogRecord, getLogger
 from time import monotonic
 from typing import Any
@@ -37,6 +38,7 @@ from rightcall.durable.engine import (
     Queue,
 )
 from rightcall.durable.liveness import Liveness, liveness_of
+from rightcall.durable.patience import when_it_is_there
 from rightcall.durable.threads import in_thread
 from rightcall.errors import RunHeld, UsageError
 from rightcall.log import logger
@@ -189,7 +191,7 @@ class Worker:
         assert context is not None
         assert context.owner_xid is not None
         workflow, owner = context.workflow_id, context.owner_xid
-        journal = await in_thread(self._journal, workflow, owner)
+        journal = await when_it_is_there(partial(self._journal, workflow, owner))
         job = job_of(text, workflow)
         future = asyncio.run_coroutine_threadsafe(self._executed(job, journal), self._loop)
         at = (workflow, owner)
@@ -322,11 +324,13 @@ def _limits(queue: Queue) -> dict[str, Any]:
     """A queue's limits as DBOS names them."""
     rate = None if queue.rate is None else {"limit": queue.rate[0], "period": queue.rate[1]}
     shared = {"concurrency": queue.everywhere, "limiter": rate}
+    # DBOS refuses to allow one worker more than all together.
+    here = queue.concurrency if queue.lanes or queue.everywhere is None else queue.everywhere
     prefix = {"concurrency": "global_concurrency", "limiter": "limiter"}
     if queue.lanes:
         prefix = {"concurrency": "partition_concurrency", "limiter": "partition_limiter"}
     return {
-        "worker_concurrency": queue.concurrency,
+        "worker_concurrency": min(queue.concurrency, here),
         "polling_interval_sec": BUSY,
         **{prefix[name]: value for name, value in shared.items()},
     }

@@ -48,8 +48,6 @@ class Caps(Struct, frozen=True, kw_only=True):
     live: bool
     """Whether events are seen in other processes while a run goes on."""
     fork: bool = True
-    rates: bool = True
-    """Whether queues hold to a rate."""
 
 
 class Queue(Struct, frozen=True, kw_only=True):

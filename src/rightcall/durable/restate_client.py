@@ -5,7 +5,7 @@ is asked of the server itself, in SQL, and so needs no worker to be there.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -25,6 +25,16 @@ _CONFLICT = 409
 _BAD = 400
 _SHAPE = "restate://HOST:PORT?admin=9070&serve=127.0.0.1:9080"
 _KNOWN = frozenset({"admin", "serve", "reach", "identity"})
+
+
+class _Service(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Deployment(msgspec.Struct, frozen=True):
+    """What the server knows of the workers at one address."""
+
+    services: tuple[_Service, ...]
 
 
 class Places:
@@ -105,9 +115,14 @@ class RestateClient:
         answer = await self._admin("POST", "/query", {"query": sql})
         return msgspec.json.decode(answer, type=dict[str, list[dict[str, Any]]])["rows"]
 
-    async def register(self) -> None:
+    async def register(self, services: Iterable[str]) -> None:
         """Tell the server where the workers are, and have it look what they serve."""
-        await self._admin("POST", "/deployments", {"uri": self._places.reach})
+        place = {"uri": self._places.reach}
+        answer = await self._admin("POST", "/deployments", place)
+        known = msgspec.json.decode(answer, type=_Deployment).services
+        if not {each.name for each in known}.issuperset(services):
+            # It has looked before, at workers of an older version, and looks again only if it must.
+            await self._admin("POST", "/deployments", {**place, "force": True})
 
     async def manage(self, invocation: str, what: str) -> None:
         """Kill an invocation, or forget one that is over. One that is gone already is as good."""

@@ -1,15 +1,13 @@
 """Runs on a Restate server, which holds them, hands them to workers, and to others when those die.
 
 Segments are its workflows (``restate_worker.py``), listed and waited for here. Priorities, rates and
-limits over all workers are not Restate's to hold, and live events stay in the process that has them:
-``caps`` says so.
+limits over all workers are not Restate's to hold: workers do (``restate_limits.py``).
 """
 
-import asyncio
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from time import time
 from typing import Any
@@ -29,60 +27,30 @@ from rightcall.durable.engine import (
     segment_id,
 )
 from rightcall.durable.restate_blobs import RestateBlobs
+from rightcall.durable.restate_channel import RestateChannel
 from rightcall.durable.restate_client import Places, RestateClient, quoted
 from rightcall.durable.restate_objects import JOURNAL
 from rightcall.durable.restate_worker import SEGMENT, Worker, recorded
 from rightcall.errors import UsageError
 
-_LOOK = 0.5
-"""Seconds after which one who follows a run is told to look elsewhere."""
 _SOME = 200
 """Invocations that are asked about in one question."""
-
-
-class HereOnly:
-    """Live events within this process. Watchers elsewhere see only what a run has come to."""
-
-    def __init__(self) -> None:
-        self._followers: dict[str, list[asyncio.Queue[Sequence[str]]]] = {}
-
-    async def publish(self, run: str, texts: Sequence[str]) -> None:
-        """Show these to everybody here who watches the run."""
-        for follower in self._followers.get(run, ()):
-            follower.put_nowait(texts)
-
-    async def follow(self, run: str) -> AsyncIterator[Sequence[str]]:
-        """What is published here from now on; nothing at all now and then."""
-        queue: asyncio.Queue[Sequence[str]] = asyncio.Queue()
-        self._followers.setdefault(run, []).append(queue)
-        try:
-            while True:
-                try:
-                    yield await asyncio.wait_for(queue.get(), _LOOK)
-                except TimeoutError:
-                    yield ()
-        finally:
-            self._followers[run].remove(queue)
-            if not self._followers[run]:
-                del self._followers[run]
 
 
 class RestateEngine:
     """Client and worker of one Restate server."""
 
-    caps = Caps(name="restate", hosts=True, live=False, rates=False)
+    caps = Caps(name="restate", hosts=True, live=True)
 
     def __init__(self, address: str) -> None:
         self._places = Places(address)
         self._client = RestateClient(self._places)
         self._worker: Worker | None = None
         self.blobs = RestateBlobs(self._client)
-        self.channel = HereOnly()
+        self.channel = RestateChannel(self._client)
 
     async def open(self, execute: Execute | None, queues: Sequence[Queue]) -> None:
         """Connect; with ``execute``, serve segments as well."""
-        for queue in queues:
-            _check_limits(queue)
         self._client.open()
         if execute is None:
             return
@@ -103,11 +71,6 @@ class RestateEngine:
 
     async def submit(self, job: Job) -> Job:
         """Put a segment into the server. The job that stands: this one, or that of who came first."""
-        if job.priority:
-            raise UsageError(
-                f"priority={job.priority} of the run {job.run!r}: Restate takes segments as they come; "
-                "leave it out, and give what is urgent a queue and workers of its own"
-            )
         sent = await self._client.send(SEGMENT, job.id, "run", to_builtins(job))
         if sent["status"] == "Accepted":
             return job
@@ -219,16 +182,6 @@ class RestateEngine:
                 given = json.decode(row["entry_json"])["Command"]["Input"]["payload"]
                 jobs[row["id"]] = json.decode(bytes(given), type=Job)
         return jobs
-
-
-def _check_limits(queue: Queue) -> None:
-    """Refuse what would be a limit that nobody holds to."""
-    limits = {"rate": queue.rate, "everywhere": queue.everywhere, "lanes": queue.lanes}
-    if asked := [f"{name}=" for name, value in limits.items() if value]:
-        raise UsageError(
-            f"the queue {queue.name!r} has {' and '.join(asked)}, which Restate does not hold to; one"
-            " there has concurrency=, for each worker. DBOS on Postgres has them all"
-        )
 
 
 def _of_run(run: str) -> str:

@@ -1,4 +1,4 @@
-"""What a Restate server keeps for us: the journal of a segment, and a long value, as objects.
+"""What a Restate server keeps for us, as objects: journals, long values, live events, limits.
 
 The server runs the handlers of one object one at a time, in a worker, and keeps what they set. Each of
 them is run again if its worker dies, and must then do the same: so whatever it needs to know of the
@@ -9,11 +9,21 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
+from msgspec.json import encode
+
 from rightcall.core.extras import load
 from rightcall.durable.engine import JOURNAL_VERSION
 
 JOURNAL = f"rightcall{JOURNAL_VERSION}_journal"
 BLOB = f"rightcall{JOURNAL_VERSION}_blob"
+LIVE = f"rightcall{JOURNAL_VERSION}_live"
+LIMIT = f"rightcall{JOURNAL_VERSION}_limit"
+WATCHERS = "watchers"
+"""The object of live events that has no events: until when which run is watched."""
+_BUSY = 0.2
+"""Seconds after which one asks again who found as many under way as there may be."""
+_KEPT = 256
+"""How many publications of a run can be read at a time: those of ten seconds."""
 _HEAD = "head"
 _NEW: Mapping[str, Any] = {
     "attempt": 0,
@@ -137,9 +147,79 @@ async def disown(context: Any, told: dict[str, Any]) -> bool:
     return True
 
 
+def events_of(run: str) -> str:
+    """The object that has the live events of a run."""
+    return f"run/{run}"
+
+
+async def watch(context: Any, told: dict[str, Any]) -> None:
+    """Take note, in the object of watchers, that a run is watched, for so many seconds."""
+    context.set(told["run"], told["until"])
+    delay = timedelta(seconds=told["seconds"])
+    context.generic_send(LIVE, "unwatch", encode(told), key=WATCHERS, send_delay=delay)
+
+
+async def unwatch(context: Any, told: dict[str, Any]) -> None:
+    """Let the live events of a run go, if nobody has said since then that it is watched."""
+    if await context.get(told["run"]) == told["until"]:
+        context.clear(told["run"])
+        context.generic_send(LIVE, "forget", b"{}", key=events_of(told["run"]))
+
+
+async def publish(context: Any, told: dict[str, Any]) -> None:
+    """Keep live events of a run for those who watch it, in place of the oldest.
+
+    They are numbered by the time, so that numbers grow also after all were cleared away.
+    """
+    kept = sorted(key for key in await context.state_keys() if key.startswith("e/"))
+    after = int(kept[-1].removeprefix("e/")) + 1 if kept else 0
+    context.set(f"e/{max(after, int(told['at'] * 1000)):015d}", told["texts"])
+    for key in kept[:-_KEPT]:
+        context.clear(key)
+
+
+async def take(context: Any, told: dict[str, Any]) -> float:
+    """Have a segment count as under way; or the seconds after which to ask again.
+
+    One that is under way already may go on: its worker died, or was closed.
+    """
+    going: list[str] = await context.get("going") or []
+    starts: list[float] = await context.get("starts") or []
+    if told["segment"] in going:
+        return 0.0
+    if told["everywhere"] is not None and len(going) >= told["everywhere"]:
+        return _BUSY
+    if told["rate"] is not None:
+        most, seconds = told["rate"]
+        starts = [at for at in starts if at > told["now"] - seconds]
+        if len(starts) >= most:
+            return max(float(starts[0] + seconds - told["now"]), 0.001)
+        context.set("starts", [*starts, told["now"]])
+    if told["everywhere"] is not None:
+        context.set("going", [*going, told["segment"]])
+    return 0.0
+
+
+async def release(context: Any, told: dict[str, Any]) -> None:
+    """Have a segment that is over no longer count as under way."""
+    going: list[str] = await context.get("going") or []
+    if told["segment"] in going:
+        context.set("going", [each for each in going if each != told["segment"]])
+
+
 def journals() -> Any:
     """The object that keeps the journal of a segment, by its name."""
     return _object(JOURNAL, begin, record, leave, finish, fence, seed, forget)
+
+
+def limits() -> Any:
+    """The object that counts what of a queue, or of a lane of it, is under way and was begun."""
+    return _object(LIMIT, take, release)
+
+
+def live() -> Any:
+    """The objects of live events: one that says which runs are watched, and one for each of these."""
+    return _object(LIVE, watch, unwatch, publish, forget)
 
 
 def blobs() -> Any:
@@ -151,8 +231,27 @@ def blobs() -> Any:
 
 
 def _object(name: str, *handlers: Callable[..., Awaitable[Any]]) -> Any:
-    # What a call was given need not be kept once it is over: the state is what counts.
-    made = load("restate").VirtualObject(name, enable_lazy_state=True, journal_retention=timedelta(0))
+    made = load("restate").VirtualObject(
+        name,
+        enable_lazy_state=True,
+        # What a call was given need not be kept once it is over: the state is what counts.
+        journal_retention=timedelta(0),
+        invocation_retry_policy=soon_and_for_ever(),
+    )
     for handler in handlers:
         made.handler()(handler)
     return made
+
+
+def soon_and_for_ever() -> Any:
+    """How often the server calls while no worker answers.
+
+    By itself it would wait for longer and longer, and at last for a person; and whatever else is asked
+    of the same object waits behind that call.
+    """
+    return load("restate").InvocationRetryPolicy(
+        initial_interval=timedelta(milliseconds=50),
+        exponentiation_factor=2.0,
+        max_interval=timedelta(seconds=1),
+        max_attempts=1_000_000_000,
+    )

@@ -24,7 +24,15 @@ from msgspec import json, to_builtins
 from rightcall.core.extras import load
 from rightcall.durable.engine import JOURNAL_VERSION, MOST_DEATHS, Execute, Job, Queue
 from rightcall.durable.restate_client import Places, RestateClient, quoted
-from rightcall.durable.restate_objects import JOURNAL, blobs, journals
+from rightcall.durable.restate_limits import Limits
+from rightcall.durable.restate_objects import (
+    JOURNAL,
+    blobs,
+    journals,
+    limits,
+    live,
+    soon_and_for_ever,
+)
 from rightcall.errors import RightcallError, RunHeld, TransportError, UsageError
 from rightcall.log import logger
 
@@ -76,8 +84,8 @@ class Worker:
 
     def __init__(self, client: RestateClient, places: Places, execute: Execute, name: str) -> None:
         self._client, self._places, self._execute, self._name = client, places, execute, name
-        self._slots: dict[str, asyncio.Semaphore] = {}
-        self._running: set[asyncio.Task[str]] = set()
+        self._limits = Limits(client, (), SEGMENT)
+        self._running: set[asyncio.Task[Any]] = set()
         self._closing = False
         self._stop = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
@@ -85,26 +93,26 @@ class Worker:
 
     async def open(self, queues: tuple[Queue, ...]) -> None:
         """Listen, and tell the server where."""
-        self._slots = {queue.name: asyncio.Semaphore(queue.concurrency) for queue in queues}
+        self._limits = Limits(self._client, queues, SEGMENT)
         config = load("hypercorn.config").Config()
         config.bind = [f"fd://{self._listen()}"]
         config.accesslog, config.errorlog = None, None
         config.h2_max_concurrent_streams = _STREAMS
         config.graceful_timeout = 1.0
         identity = self._places.identity
-        services = [self._segments(), journals(), blobs()]
+        services = [self._segments(), journals(), blobs(), live(), limits()]
         keys = None if identity is None else [identity]
         app = watched(self._restate.app(services, protocol="bidi", identity_keys=keys))
         serve = load("hypercorn.asyncio").serve
         self._serving = asyncio.create_task(serve(app, config, shutdown_trigger=self._stop.wait))
-        await self._client.register()
+        await self._client.register(service.name for service in services)
 
     async def close(self, patience: float) -> None:
         """Take nothing more, wait for what goes on, and leave the rest to other workers."""
         self._closing = True
         if self._running and patience > 0:
             await asyncio.wait(self._running, timeout=patience)
-        for task in self._running:
+        for task in list(self._running):
             task.cancel()
         if self._running:
             await asyncio.wait(self._running)
@@ -130,18 +138,12 @@ class Worker:
         return listener.detach()
 
     def _segments(self) -> Any:
-        policy = self._restate.InvocationRetryPolicy(
-            initial_interval=timedelta(milliseconds=50),
-            exponentiation_factor=2.0,
-            max_interval=timedelta(seconds=1),
-            max_attempts=1_000_000_000,
-        )
         workflow = self._restate.Workflow(
             SEGMENT,
             inactivity_timeout=_SILENCE,
             abort_timeout=_SILENCE,
             journal_retention=_LONG,
-            invocation_retry_policy=policy,
+            invocation_retry_policy=soon_and_for_ever(),
         )
 
         async def run(_: Any, job: dict[str, Any]) -> str:
@@ -152,23 +154,35 @@ class Worker:
 
     async def _run(self, job: Job) -> str:
         retry = load("restate.exceptions").RetryableError
-        slots = self._slots.get(job.queue)
-        if slots is None or self._closing:
+        if not self._limits.serves(job.queue) or self._closing:
             # Another worker has that queue; this connection leads there sooner or later.
             raise retry(f"this worker does not serve the queue {job.queue!r}")
-        async with slots:
-            task = asyncio.create_task(self._attempt(job))
+        task = asyncio.create_task(self._in_turn(job))
+        try:
+            return await unless_gone(task)
+        except asyncio.CancelledError:
+            if self._closing:
+                raise retry("this worker is closing") from None
+            raise
+        except RunHeld as held:
+            # Another execution has it, or will be told that there is nothing left to do.
+            raise retry(str(held)) from None
+
+    async def _in_turn(self, job: Job) -> str:
+        """Execute a segment when it may begin. Closing waits for it from then on."""
+        async with self._limits.kept(job):
+            task = asyncio.current_task()
+            assert task is not None
             self._running.add(task)
-            task.add_done_callback(self._running.discard)
             try:
-                return await unless_gone(task)
-            except asyncio.CancelledError:
-                if self._closing:
-                    raise retry("this worker is closing") from None
-                raise
-            except RunHeld as held:
-                # Another execution has it, or will be told that there is nothing left to do.
-                raise retry(str(held)) from None
+                return await self._ended(job)
+            finally:
+                self._running.discard(task)
+
+    async def _ended(self, job: Job) -> str:
+        ended = await self._attempt(job)
+        await self._limits.release(job)
+        return ended
 
     async def _attempt(self, job: Job) -> str:
         """Execute a segment once, and keep how it ended."""

@@ -19,7 +19,7 @@ async def test_a_second_process_takes_nothing_from_a_living_one_and_all_from_a_d
         await until(lambda: "rest" in cast.logged())
     async with working() as app:
         # The other process lives, and is at the run: nothing of it happens here.
-        await until(lambda: child.poll() is not None)
+        await until(lambda: child.poll() is not None, 300)
         died = monotonic()
         result = await app.result(run)
         taken = monotonic() - died
@@ -31,7 +31,7 @@ async def test_a_second_process_takes_nothing_from_a_living_one_and_all_from_a_d
     assert outcomes == ["returned", "returned", "returned", "interrupted", "returned"]
     assert result.text == "done after 4 turns"
     assert info.attempts == 2
-    assert taken < 10, f"it took {taken:.1f} s"
+    assert taken < 30, f"it took {taken:.1f} s"
 
 
 @long
@@ -45,7 +45,7 @@ async def test_what_becomes_of_a_call_that_was_cut_off(
     child = await _begun(another_process)
     async with asking() as other:
         await other.submit("worker", f"pay {tool}", run=run)
-        await until(lambda: child.poll() is not None)
+        await until(lambda: child.poll() is not None, 300)
     async with working() as app:
         result = await app.result(run)
     assert (result.calls[-1].name, result.calls[-1].outcome) == (tool, outcome)
@@ -64,7 +64,7 @@ async def test_a_run_that_kills_five_processes_is_parked(asking, another_process
     async with asking() as other:
         handle = await other.submit("worker", "always_die", run=run)
         for count in range(1, 6):
-            await asyncio.to_thread(child.wait, 60)
+            await asyncio.to_thread(child.wait, 300)
             assert cast.logged().count("always_die") == count
             child = another_process()
         with pytest.raises(rc.errors.RunStopped) as stopped:
@@ -76,5 +76,5 @@ async def test_a_run_that_kills_five_processes_is_parked(asking, another_process
 async def _begun(another_process):
     """A worker in another process, known to a server that would call it."""
     child = another_process()
-    await until(lambda: any(line.startswith("worker") for line in cast.logged()), 60)
+    await until(lambda: any(line.startswith("worker") for line in cast.logged()), 300)
     return child

@@ -50,7 +50,7 @@ PLACES = (
     *[f"inside {what}" for what in INSIDE],
     *[f"{when} {key}" for key in KEYS for when in ("before", "after")],
 )
-PATIENCE = 40.0
+PATIENCE = 120.0
 """Seconds in which a run must be over, whatever happens to its workers."""
 
 
@@ -165,7 +165,9 @@ async def zombie(address: str, workers: Workers, make_it_look_dead: Any) -> str:
     count = Count(failovers=[])
     async with rc.durable.App(address) as app:
         ending = asyncio.create_task(seen_to_its_end(app, "z", count, workers))
+        # Inside both payments, with nothing of theirs on its way to the journal.
         inside = await workers.seen("pay-5", "z.t2.0.pay")
+        await workers.seen("pay-7", "z.t2.1.pay")
         pid = workers.pids[inside.worker]
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -272,7 +274,7 @@ async def tried(place: Place, folder: Path, seconds: float, chance: random.Rando
 async def tried_further(place: Place, folder: Path) -> list[str]:
     """A zombie, and a server that dies in the middle; in words."""
     address = place.address("zombie")
-    async with Workers(address, _folder(folder, place, "zombie"), slow=0.5) as workers:
+    async with Workers(address, _folder(folder, place, "zombie"), slow=2.0) as workers:
         lines = [f"{place.name}, a zombie: {await zombie(address, workers, place.make_look_dead)}"]
     if isinstance(place.server, servers.Server):
         address = place.address("restart")

@@ -87,7 +87,7 @@ class Workers:
         found = [line.split(" ") for line in lines]
         return [Act(float(at), worker, what, key) for at, worker, what, key in found]
 
-    async def seen(self, what: str, key: str, *, by: str = "", timeout: float = 30.0) -> Act:
+    async def seen(self, what: str, key: str, *, by: str = "", timeout: float = 120.0) -> Act:
         """Wait until something was done, by somebody or by a worker that is named."""
         async with asyncio.timeout(timeout):
             while True:

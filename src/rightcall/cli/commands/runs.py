@@ -47,6 +47,10 @@ async def _asked(options: Namespace) -> int:
 def _address(where: str) -> str:
     if "://" in where:
         return where
+    if ":" not in where:
+        raise UsageError(
+            f"{where} is no address of runs: say sqlite:///{where} for a file, or MODULE:APP for an app"
+        )
     app = found_at("runs", where)
     if not isinstance(app, App):
         raise UsageError(f"{where} is not an rc.durable.App, and no address such as sqlite:///runs.db")
@@ -158,9 +162,14 @@ async def _deny(app: App, options: Namespace) -> int:
 
 
 async def _decide(app: App, options: Namespace, said: FinalDecision, other: FinalDecision) -> int:
-    names = {each.call_id: each.name for each in (await app.show(options.run)).info.pending}
+    info = (await app.show(options.run)).info
+    names = {each.call_id: each.name for each in info.pending}
     if not names and not options.calls:
-        raise UsageError(f"the run {options.run!r} has no pending calls")
+        raise UsageError(f"the run {options.run!r} has no pending calls: it is {info.status}")
+    unknown = [each for each in (*options.calls, *options.others) if each not in names]
+    if names and unknown:
+        waits = ", ".join(f"{name} ({call_id})" for call_id, name in names.items())
+        raise UsageError(f"the run {options.run!r} waits for {waits}, and not for {', '.join(unknown)}")
     calls = options.calls or [each for each in names if each not in options.others]
     decisions = {**dict.fromkeys(calls, said), **dict.fromkeys(options.others, other)}
     await app.decide(options.run, decisions)
@@ -194,6 +203,8 @@ async def _fork(app: App, options: Namespace) -> int:
 
 
 async def _gc(app: App, options: Namespace) -> int:
+    if not options.older >= 0:
+        raise UsageError(f"--older is in days, 0 or more, and not {options.older:g}")
     gone = await app.gc(older=options.older * _DAY)
     print(f"{gone} {'run' if gone == 1 else 'runs'} forgotten", file=sys.stderr)
     return OK

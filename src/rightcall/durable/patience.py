@@ -1,7 +1,7 @@
-"""A full disk under the runs: what must be written waits for room, as for a server that is away.
+"""What passes by itself, under the runs: a full disk, and a server that is being restarted.
 
-SQLite rolls the transaction back, so it can be written again. A run that failed of it would have to be
-forked by hand once somebody had made room.
+What was asked of the database is asked again until it has passed. A transaction that was broken off is
+rolled back, so it can be written again. A run that failed of it would have to be forked by hand.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TypeVar
 
+from rightcall.core.extras import load
 from rightcall.durable.threads import in_thread
 from rightcall.log import logger
 
@@ -16,6 +17,8 @@ PAUSE = 1.0
 """Seconds before it is tried again."""
 _SAID = 60.0
 """Seconds between two lines of the log about it."""
+_AWAY = 120.0
+"""Seconds for which a server that is away is waited for."""
 R = TypeVar("R")
 
 
@@ -32,6 +35,23 @@ async def when_there_is_room(write: Callable[[], R]) -> R:
             said = monotonic()
             logger.warning("the disk that the runs are kept on is full; waiting until there is room")
         await asyncio.sleep(PAUSE)
+
+
+async def when_it_is_there(ask: Callable[[], R]) -> R:
+    """Ask the database in a thread, and again while its server is away or the disk full.
+
+    It must be something that may be done twice. DBOS does so itself with all that is asked of it.
+    """
+    lost, end = load("sqlalchemy").exc.OperationalError, monotonic() + _AWAY
+    while True:
+        try:
+            return await when_there_is_room(ask)
+        except lost as error:
+            # SQLite has no server: what it says stands.
+            if hasattr(error.orig, "sqlite_errorname") or monotonic() > end:
+                raise
+            logger.warning("the database is away; trying again: %s", error.orig)
+        await asyncio.sleep(PAUSE / 2)
 
 
 def _is_full(error: Exception) -> bool:
