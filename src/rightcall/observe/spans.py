@@ -273,8 +273,10 @@ class CallWatch(_SpanWatch):
             parent = above.context
             if by.convention.tool_has_agent and above.agent:
                 attributes[names.AGENT_NAME] = above.agent
-            if by.convention.tool_has_agent and above.conversation:
-                attributes[names.CONVERSATION_ID] = above.conversation
+            if above.conversation:
+                attributes[names.SESSION] = above.conversation
+                if by.convention.tool_has_agent:
+                    attributes[names.CONVERSATION_ID] = above.conversation
         name = f"execute_tool {known}" if known else "execute_tool"
         super().__init__(by, name, SpanKind.INTERNAL, attributes, parent)
         self._known, self._agent = known, "" if above is None else above.agent
