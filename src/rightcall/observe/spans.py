@@ -148,9 +148,8 @@ class SegmentWatch(_SpanWatch):
         if span.is_recording():
             span.set_attributes(self._told(end))
             self.by.saying.segment(span, self._lasting, end)
-        kept: dict[str, AttributeValue] = {names.REQUEST_MODEL: self.attributes[names.REQUEST_MODEL]}
         named = {names.AGENT_NAME: self.agent} if self.agent else {}
-        kept |= named
+        kept = {names.REQUEST_MODEL: self.attributes[names.REQUEST_MODEL], **named}
         if kind:
             kept[names.ERROR_TYPE] = kind
             self._failed(kind)
@@ -176,7 +175,9 @@ class SegmentWatch(_SpanWatch):
             return {}
         told = _usage(usage, self.by.convention, cached=self.by.convention.agent_has_provider)
         told.pop(names.REASONING_TOKENS, None)
-        return {name.replace("gen_ai.usage.", totals): value for name, value in told.items()}
+        if totals == names.USAGE:
+            return told
+        return {name.replace(names.USAGE, totals): value for name, value in told.items()}
 
 
 class ExchangeWatch(_SpanWatch):
