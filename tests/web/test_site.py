@@ -68,7 +68,7 @@ async def reader(browser, site):
 
 
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("look", LOOKS)
 async def test_every_page_is_sound(look, reader):
     dark, size = LOOKS[look]
