@@ -73,6 +73,8 @@ async def reader(browser, site):
 async def test_every_page_is_sound(look, reader):
     dark, size = LOOKS[look]
     guest = await reader(HOME, dark=dark, size=size)
+    scheme = await guest.page.evaluate("document.body.getAttribute('data-md-color-scheme')")
+    assert scheme == ("slate" if dark else "default")
     found = {}
     for where in PAGES:
         await guest.go(where)
