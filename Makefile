@@ -89,14 +89,15 @@ test-langchain: ## run the tests that need LangChain and LangGraph, in an enviro
 # Where the picture of the run is kept: make test-otel SCREENSHOT=docs/images/phoenix.png
 SCREENSHOT ?=
 
-test-otel: ## send a run to Arize Phoenix, in an environment of their own (850 MB), read it back and look at it
+test-otel: ## send a run to Arize Phoenix, read it back and look at it; and through Logfire's and Langfuse's libraries (900 MB)
 	@test -x .venv-otel/bin/python || $(PYTHON) -m venv .venv-otel
 	@# Not with our constraints: Phoenix wants other versions of what both use.
 	@.venv-otel/bin/python -m pip install --quiet --disable-pip-version-check -e '.[otel]' arize-phoenix==20.26.1 \
-		opentelemetry-exporter-otlp-proto-http playwright==1.65.0 hypothesis pytest pytest-asyncio pytest-timeout
+		logfire==5.2.0 langfuse==5.0.4 opentelemetry-exporter-otlp-proto-http playwright==1.65.0 \
+		hypothesis pytest pytest-asyncio pytest-timeout
 	@# Phoenix brings a plugin for pytest along, which is not wanted.
 	@PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 RIGHTCALL_SCREENSHOT=$(SCREENSHOT) .venv-otel/bin/python -m pytest -q \
-		-p pytest_asyncio.plugin -p pytest_timeout tests/observe/test_phoenix.py
+		-p pytest_asyncio.plugin -p pytest_timeout tests/observe/test_phoenix.py tests/observe/test_backends.py
 
 # Restate's server is under the Business Source License: it is fetched for these tests, and no part of rightcall.
 test-durable: $(READY) ## kill workers on SQLite, PostgreSQL and Restate, and hold each to the same contract (some minutes)

@@ -103,6 +103,10 @@ def test_a_run_is_worked_on_and_looked_after(shop, capsys):
         assert "has no pending calls: it is done" in capsys.readouterr().err
         assert main(["runs", "watch", RUNS, "order-17"]) == 0
         assert capsys.readouterr().out == "It is refunded.\n", "of a run that was over, too"
+        assert main(["watch", RUNS, "order-17"]) == 0
+        assert capsys.readouterr().out == "It is refunded.\n", "by the command for journals, too"
+        assert main(["watch", RUNS]) == 2
+        assert "by its whole name" in capsys.readouterr().err
         assert main(["runs", "show", RUNS, "order-17"]) == 0
         assert capsys.readouterr().out.endswith("  1  t2.model\n\nIt is refunded.\n")
         assert main(["runs", "show", RUNS, "order-17", "--json"]) == 0

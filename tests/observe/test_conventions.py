@@ -160,6 +160,7 @@ async def test_a_tool_s_span_and_an_agent_s_tell_what_they_are(kept):
         "gen_ai.tool.call.id": "call_1_0",
         "rightcall.tool.early": True,
         "gen_ai.tool.description": "The weather in a city.",
+        "session.id": "talk-1",
         "rightcall.tool.outcome": "returned",
     }
     agent = dict(kept.span("invoke_agent guide").attributes)

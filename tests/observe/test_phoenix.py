@@ -196,8 +196,9 @@ async def pictured(url: str, trace: str) -> None:
     async with api.async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=found)
         page = await browser.new_page(viewport={"width": 1280, "height": 640})
+        page.set_default_timeout(PATIENCE * 1000)
         await page.goto(f"{url}/redirects/traces/{trace}")
-        await page.get_by_text("execute_tool get_weather").first.wait_for(timeout=60_000)
+        await page.get_by_text("execute_tool get_weather").first.wait_for()
         await page.get_by_text("chat large-model").last.click()
         await page.wait_for_timeout(4000)
         picture = await page.screenshot(type="png")

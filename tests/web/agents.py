@@ -21,9 +21,11 @@ def convert(
 
 
 def _answer(request: rc.Request) -> Turn:
-    """Look the weather up once, then say it; slowly, so that it can be watched."""
-    if isinstance(request.messages[-1], rc.User):
-        return Turn(reply=reply("I look it up. ", call("get_weather", city="Paris")), pause=0.01)
+    """Look the weather up once, then say it; slowly, so that it can be watched, or stopped."""
+    asked = request.messages[-1]
+    if isinstance(asked, rc.User):
+        pause = 60 if "Take your time" in asked.text else 0.01
+        return Turn(reply=reply("I look it up. ", call("get_weather", city="Paris")), pause=pause)
     return Turn(reply=reply("It is clear in Paris, at 14 °C."), pause=0.15)
 
 

@@ -14,6 +14,8 @@ import rightcall as rc
 
 AXE = Path(__file__).resolve().parents[2] / ".node" / "node_modules" / "axe-core" / "axe.min.js"
 UNFOLD = "for (const one of document.querySelectorAll('main details')) one.open = true"
+PATIENCE = 60
+"""Seconds that a page may take to show something: those of a busy machine."""
 NARROW = {"width": 360, "height": 740}
 WIDE = {"width": 1280, "height": 800}
 
@@ -35,7 +37,7 @@ async def writing_journal(path: Path, makers: Iterable[Callable[[Any], Any]]) ->
         journal.close()
 
 
-async def until(page: Any, expression: str, seconds: float = 10) -> None:
+async def until(page: Any, expression: str, seconds: float = PATIENCE) -> None:
     """Wait until an expression is true in the page: Playwright's way needs eval, which it forbids."""
     async with asyncio.timeout(seconds):
         while not await page.evaluate(expression):
@@ -65,7 +67,7 @@ class Visitor:
         await visitor.page.route("**/*", visitor._gate)
         visitor.page.on("pageerror", lambda error: visitor.faults.append(str(error)))
         visitor.page.on("console", visitor._heard)
-        visitor.page.set_default_timeout(10_000)
+        visitor.page.set_default_timeout(PATIENCE * 1000)
         await visitor.go(where)
         return visitor
 

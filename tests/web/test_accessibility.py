@@ -25,7 +25,7 @@ VIEWS = {
 LOOKS = {"light": (False, WIDE), "dark": (True, WIDE), "narrow": (True, NARROW)}
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("look", LOOKS)
 async def test_every_view_is_sound(look, reading, visitor):
     dark, size = LOOKS[look]

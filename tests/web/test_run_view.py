@@ -77,14 +77,29 @@ async def test_short_bars_are_seen_and_cover_no_other(reading, visitor, run):
     await page.wait_for_selector("svg.timeline")
     told = await page.evaluate(f"fetch('/api/run/timeline?run={run}').then(answer => answer.json())")
     lanes = {}
-    for at, span in enumerate(told["spans"]):
-        drawn = await page.locator(f'[data-span="{at}"] rect').bounding_box()
-        lanes.setdefault(span["lane"], []).append((drawn["x"], drawn["x"] + drawn["width"]))
+    # All at once: a picture that is drawn anew in between would be two.
+    drawn = await page.locator("[data-span] rect").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect())"
+    )
+    for span, box in zip(told["spans"], drawn, strict=True):
+        lanes.setdefault(span["lane"], []).append((box["left"], box["right"]))
     for boxes in lanes.values():
         boxes.sort()
         for (_, end), (start, _) in pairwise(boxes):
             assert end <= start + 1.6
         assert boxes[-1][1] - boxes[-1][0] >= 3.5, "the last has room to be seen"
+
+
+async def test_a_short_bar_after_a_long_wait_can_be_pressed(reading, visitor):
+    guest = await visitor(reading)
+    page = guest.page
+    told = await page.evaluate("fetch('/api/run/timeline?run=trip-1').then(answer => answer.json())")
+    last = {**told["spans"][-1], "lane": 0, "start": 86400, "end": 86401}
+    told |= {"seconds": 86401, "spans": [{**last, "kind": "wait", "start": 0, "end": 86400}, last]}
+    await page.route("**/api/run/timeline*", lambda route: route.fulfill(json=told))
+    await guest.go("#/run?run=trip-1")
+    await page.locator('[data-span="1"] rect').click()
+    await until(page, "document.activeElement.textContent.startsWith('Turn 3')")
 
 
 async def test_what_was_sent_is_shown_in_the_form_of_any_vendor(reading, visitor):

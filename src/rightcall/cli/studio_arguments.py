@@ -42,7 +42,8 @@ def watch(parser: ArgumentParser) -> None:
     """Watch one run in the terminal, from its beginning and while it goes on.
 
     Without a FILE it is one that ask or chat keeps. A RUN is named by its name or how that begins, and
-    is the last one unless it is named. It ends when the run does, or when it waits for a person.
+    is the last one unless it is named. It ends when the run does, or when it waits for a person. A
+    durable run is watched at the address of its store, by its whole name.
     """
     parser.add_argument(
         "where", nargs="*", metavar="[FILE] [RUN]", help="the journal, and how the run's name begins"
@@ -54,5 +55,6 @@ def watch(parser: ArgumentParser) -> None:
 examples:
   rightcall watch
   rightcall watch runs.sqlite invoice-17
+  rightcall watch sqlite:///runs.db order-17
 
 exit codes: 0 answered; 1 ended without an answer, or waits for a person; 2 bad usage; 130 interrupted"""

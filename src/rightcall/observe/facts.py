@@ -19,10 +19,20 @@ _LONGEST_NAME = 128
 _MOST_ANSWERS = 32
 
 
+class Kept(Struct, frozen=True):
+    """What a model's metrics are kept by: made once, as every reply needs them."""
+
+    attributes: Mapping[str, AttributeValue]
+    """Operation, provider, models and server."""
+    input_tokens: Mapping[str, AttributeValue]
+    output_tokens: Mapping[str, AttributeValue]
+
+
 class ModelFacts(Struct, frozen=True):
     """What is said of a model in every span and metric."""
 
     name: str
+    span_name: str
     provider: str
     kind: SpanKind
     """CLIENT for one over the wire, INTERNAL for one in this process."""
@@ -31,18 +41,21 @@ class ModelFacts(Struct, frozen=True):
     """Operation, provider, model and server: what metrics are kept by."""
     start: Mapping[str, AttributeValue]
     """The same, and whether it streams: what a span begins with, and a sampler needs."""
-    _by_answer: dict[str, Mapping[str, AttributeValue]]
+    _by_answer: dict[str, Kept]
 
-    def answered(self, model: str) -> Mapping[str, AttributeValue]:
+    def answered(self, model: str) -> Kept:
         """What the metrics of a reply are kept by; ``model`` is who answered, as the vendor says."""
-        if not model:
-            return self.attributes
         found = self._by_answer.get(model)
         if found is None:
-            found = {**self.attributes, names.RESPONSE_MODEL: model}
+            found = _kept({**self.attributes, names.RESPONSE_MODEL: model} if model else self.attributes)
             if len(self._by_answer) < _MOST_ANSWERS:
                 self._by_answer[model] = found
         return found
+
+
+def _kept(attributes: Mapping[str, AttributeValue]) -> Kept:
+    given, taken = ({**attributes, names.TOKEN_TYPE: each} for each in ("input", "output"))
+    return Kept(attributes, given, taken)
 
 
 _known: WeakKeyDictionary[Any, ModelFacts] = WeakKeyDictionary()
@@ -61,12 +74,12 @@ def facts_of(model: Any) -> ModelFacts:
     return known
 
 
-def answering(model: Any, reply: Reply) -> ModelFacts:
-    """The facts of the model that answered, of several that might have."""
+def answering(model: Any, reply: Reply, first: ModelFacts) -> ModelFacts:
+    """The facts of the model that answered, where several might have; ``first`` is who was asked."""
     for member in getattr(model, "members", ()):
         if member.name == reply.answered_by:
             return facts_of(member.model)
-    return facts_of(model)
+    return first
 
 
 def _facts_of(model: Any) -> ModelFacts:
@@ -91,7 +104,7 @@ def _facts_of(model: Any) -> ModelFacts:
     streams = getattr(wire, "streaming", True) is True
     start = {**attributes, names.STREAM: True} if streams else attributes
     kind_of_span = SpanKind.CLIENT if place else SpanKind.INTERNAL
-    return ModelFacts(name, provider, kind_of_span, streams, attributes, start, {})
+    return ModelFacts(name, f"chat {name}", provider, kind_of_span, streams, attributes, start, {})
 
 
 def _word(model: Any, name: str) -> str:

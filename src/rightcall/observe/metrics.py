@@ -1,13 +1,11 @@
 """The instruments: how long models, agents and tools take, what they use, and how calls end."""
 
-from collections.abc import Mapping
-
 from opentelemetry.metrics import Histogram, Meter
-from opentelemetry.util.types import AttributeValue
 
 from rightcall.core.parts import Usage
 from rightcall.observe import conventions as names
 from rightcall.observe.conventions import SECONDS_BUCKETS, TOKEN_BUCKETS, Convention
+from rightcall.observe.facts import Kept
 
 
 class Instruments:
@@ -52,10 +50,10 @@ class _TypedTokens:
     def __init__(self, meter: Meter) -> None:
         self._usage = _tokens(meter, names.TOKEN_USAGE)
 
-    def record(self, usage: Usage, attributes: Mapping[str, AttributeValue]) -> None:
+    def record(self, usage: Usage, kept: Kept) -> None:
         """Take what one reply used."""
-        for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
-            self._usage.record(tokens, {**attributes, names.TOKEN_TYPE: kind})
+        self._usage.record(usage.input_tokens, kept.input_tokens)
+        self._usage.record(usage.output_tokens, kept.output_tokens)
 
 
 class _CountedTokens:
@@ -75,8 +73,9 @@ class _CountedTokens:
         self._input = _tokens(meter, f"{names.INFERENCE}operation.input_tokens")
         self._output = _tokens(meter, f"{names.INFERENCE}operation.output_tokens")
 
-    def record(self, usage: Usage, attributes: Mapping[str, AttributeValue]) -> None:
+    def record(self, usage: Usage, kept: Kept) -> None:
         """Take what one reply used."""
+        attributes = kept.attributes
         for field, counter in self._counters.items():
             if tokens := getattr(usage, field):
                 counter.add(tokens, attributes)

@@ -54,6 +54,8 @@ class Saying:
         self._logger = None
         if where in ("event", "both"):
             self._logger = get_logger("rightcall", logger_provider=provider)
+        self.is_asked = where != "none"
+        """Whether anything is to be said at all."""
 
     def exchange(
         self,

@@ -148,9 +148,8 @@ class SegmentWatch(_SpanWatch):
         if span.is_recording():
             span.set_attributes(self._told(end))
             self.by.saying.segment(span, self._lasting, end)
-        kept: dict[str, AttributeValue] = {names.REQUEST_MODEL: self.attributes[names.REQUEST_MODEL]}
         named = {names.AGENT_NAME: self.agent} if self.agent else {}
-        kept |= named
+        kept = {names.REQUEST_MODEL: self.attributes[names.REQUEST_MODEL], **named}
         if kind:
             kept[names.ERROR_TYPE] = kind
             self._failed(kind)
@@ -176,7 +175,9 @@ class SegmentWatch(_SpanWatch):
             return {}
         told = _usage(usage, self.by.convention, cached=self.by.convention.agent_has_provider)
         told.pop(names.REASONING_TOKENS, None)
-        return {name.replace("gen_ai.usage.", totals): value for name, value in told.items()}
+        if totals == names.USAGE:
+            return told
+        return {name.replace(names.USAGE, totals): value for name, value in told.items()}
 
 
 class ExchangeWatch(_SpanWatch):
@@ -190,7 +191,7 @@ class ExchangeWatch(_SpanWatch):
         if above is not None and above.conversation:
             known = {names.CONVERSATION_ID: above.conversation, names.SESSION: above.conversation}
             attributes = {**attributes, **known}
-        super().__init__(by, f"chat {facts.name}", facts.kind, attributes)
+        super().__init__(by, facts.span_name, facts.kind, attributes)
         self._headers = HEADERS.set(by.headers) if self.exists and by.headers else None
 
     def _leave(self) -> None:
@@ -201,26 +202,32 @@ class ExchangeWatch(_SpanWatch):
         by, span, facts = self.by, self.span, self._facts
         kind = "" if error is None else error_type(error)
         if end is not None:
-            facts = answering(self._lasting.model, end.reply)
+            facts = answering(self._lasting.model, end.reply, facts)
             kind = kind or ("error" if end.reply.stop == "error" else "")
         if span.is_recording():
             told = self._told(end, facts)
             span.set_attributes(told)
             if facts is not self._facts:
-                span.update_name(f"chat {facts.name}")
-            attributes = {**self.attributes, **told}
-            by.saying.exchange(span, self._lasting, end, attributes, self.context)
-        kept = facts.attributes
-        if end is not None:
-            kept = facts.answered(end.reply.model)
-            if end.reply.usage.tokens:
-                by.instruments.tokens.record(end.reply.usage, kept)
-            if end.first is not None and facts.streams:
-                by.instruments.first_chunk_seconds.record(end.first, kept)
+                span.update_name(facts.span_name)
+            if by.saying.is_asked:
+                attributes = {**self.attributes, **told}
+                by.saying.exchange(span, self._lasting, end, attributes, self.context)
         if kind:
             self._failed(kind)
+        self._measure(end, facts, kind, seconds)
+
+    def _measure(self, end: ExchangeEnd | None, facts: ModelFacts, kind: str, seconds: float) -> None:
+        instruments, kept = self.by.instruments, facts.attributes
+        if end is not None:
+            answered = facts.answered(end.reply.model)
+            kept = answered.attributes
+            if end.reply.usage.tokens:
+                instruments.tokens.record(end.reply.usage, answered)
+            if end.first is not None and facts.streams:
+                instruments.first_chunk_seconds.record(end.first, kept)
+        if kind:
             kept = {**kept, names.ERROR_TYPE: kind}
-        by.instruments.exchange_seconds.record(seconds, kept)
+        instruments.exchange_seconds.record(seconds, kept)
 
     def _told(self, end: ExchangeEnd | None, facts: ModelFacts) -> dict[str, AttributeValue]:
         told = _asked(self._lasting.request, self.by.convention)
@@ -267,8 +274,10 @@ class CallWatch(_SpanWatch):
             parent = above.context
             if by.convention.tool_has_agent and above.agent:
                 attributes[names.AGENT_NAME] = above.agent
-            if by.convention.tool_has_agent and above.conversation:
-                attributes[names.CONVERSATION_ID] = above.conversation
+            if above.conversation:
+                attributes[names.SESSION] = above.conversation
+                if by.convention.tool_has_agent:
+                    attributes[names.CONVERSATION_ID] = above.conversation
         name = f"execute_tool {known}" if known else "execute_tool"
         super().__init__(by, name, SpanKind.INTERNAL, attributes, parent)
         self._known, self._agent = known, "" if above is None else above.agent
@@ -304,18 +313,20 @@ class CallWatch(_SpanWatch):
 def _asked(request: Any, convention: Convention) -> dict[str, AttributeValue]:
     """What a model was asked for besides words."""
     told: dict[str, AttributeValue] = {}
-    for option, name in names.OPTIONS.items():
-        value = request.options.get(option)
-        if value is not None:
-            told[name] = list(value) if option == "stop" else value
+    if request.options:
+        for option, name in names.OPTIONS.items():
+            value = request.options.get(option)
+            if value is not None:
+                told[name] = list(value) if option == "stop" else value
     if request.max_tokens is not None:
         told[names.MAX_TOKENS] = request.max_tokens
     wants = request.wants_output if isinstance(request, RunSegment) else request.output is not None
     if wants:
         told[names.OUTPUT_TYPE] = "json"
-    level = request.options.get("reasoning")
-    if convention.reasoning_level and level is not None and not isinstance(request, RunSegment):
-        told[convention.reasoning_level] = str(level)
+    if convention.reasoning_level and not isinstance(request, RunSegment):
+        level = request.options.get("reasoning")
+        if level is not None:
+            told[convention.reasoning_level] = str(level)
     return told
 
 

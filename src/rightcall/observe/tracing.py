@@ -7,6 +7,7 @@ which the program sets up or does not; without one, nothing is made of what is t
 from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -21,7 +22,7 @@ from rightcall.core.ports import Watch
 from rightcall.core.version import own_version
 from rightcall.log import logger
 from rightcall.observe.content import Redact
-from rightcall.observe.conventions import chosen
+from rightcall.observe.conventions import USAGE, chosen
 from rightcall.observe.metrics import Instruments
 from rightcall.observe.saying import Saying, Where, place_of
 from rightcall.observe.spans import CallWatch, ExchangeWatch, SegmentWatch, Telemetry
@@ -29,10 +30,12 @@ from rightcall.record.redact import redact_secrets
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """Hosts that are nobody else's."""
+_MOST_ADDRESSES = 64
+"""Of models that are remembered, so as not to look at each request's anew."""
 
 Totals: TypeAlias = Literal["usage", "aggregated", "none"]
 _TOTALS: Mapping[Totals, str] = {
-    "usage": "gen_ai.usage.",
+    "usage": USAGE,
     "aggregated": "gen_ai.aggregated_usage.",
     "none": "",
 }
@@ -114,10 +117,14 @@ def _as_it_is(value: object) -> object:
 def _headers_for(hosts: tuple[str, ...]) -> Headers:
     """What a request carries, as the program's propagator sets it; to strangers, nothing."""
 
-    def headers(url: str) -> Mapping[str, str]:
+    @lru_cache(maxsize=_MOST_ADDRESSES)
+    def is_told(url: str) -> bool:
         host = urlsplit(url).hostname or ""
+        return any(fnmatchcase(host, pattern) for pattern in hosts)
+
+    def headers(url: str) -> Mapping[str, str]:
         carried: dict[str, str] = {}
-        if any(fnmatchcase(host, pattern) for pattern in hosts):
+        if is_told(url):
             try:
                 propagate.inject(carried)
             except Exception:

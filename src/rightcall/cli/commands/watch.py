@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 from rightcall.cli import NO_ANSWER
+from rightcall.cli.commands import runs
 from rightcall.cli.recorded import chosen_run, journal_and_run, opened_journal
 from rightcall.cli.session import view_for
 from rightcall.cli.summary import PATIENCE, Progress, View
@@ -37,11 +38,24 @@ _OFTEN = 0.2
 
 def run(options: Namespace) -> int:
     """Watch until the run is over, or waits for somebody."""
+    if options.where and "://" in options.where[0]:
+        return _watch_durable(options)
     file, name = journal_and_run(options.where)
     with opened_journal(file) as journal:
         chosen = chosen_run(journal, name)
         watching = _Watching(journal, chosen, view_for(options, chosen), file)
         return asyncio.run(watching.watch())
+
+
+def _watch_durable(options: Namespace) -> int:
+    """Watch a run of a store, by the command that knows such runs."""
+    where, *names = options.where
+    if len(names) != 1 or options.reasoning:
+        raise UsageError(
+            "a durable run is watched by its whole name, and without its reasoning: "
+            "rightcall watch ADDRESS RUN"
+        )
+    return runs.run(Namespace(action="watch", where=where, run=names[0], json=options.json))
 
 
 class _Watching:
