@@ -83,24 +83,24 @@ def test_the_limits_of_a_key_say_when_to_come_back():
         Keys(), "a", Allowed(per_minute=2, concurrency=2, tokens_per_day=100, dollars_per_day=1), "d"
     )
     (key,) = keys.all
-    allowances.enter(key, "m")
-    allowances.enter(key, "m")
+    allowances.enter(key)
+    allowances.enter(key)
     with pytest.raises(VendorError, match="2 requests at once"):
-        allowances.enter(key, "m")
+        allowances.enter(key)
     allowances.leave(key)
     with pytest.raises(VendorError, match="2 requests a minute") as raised:
-        allowances.enter(key, "m")
+        allowances.enter(key)
     assert 0 < raised.value.retry_after <= 30
     now += 60
     spend.count(today(now), "a", "m", Usage(input_tokens=60, output_tokens=40, cost=0.5))
     with pytest.raises(VendorError, match="100 tokens a day") as raised:
-        allowances.enter(key, "m")
+        allowances.enter(key)
     assert raised.value.retry_after == pytest.approx(86_400 - now % 86_400, abs=1)
     now += 86_400
-    allowances.enter(key, "m")
+    allowances.enter(key)
     spend.count(today(now), "a", "m", Usage(input_tokens=1, cost=1.5))
     with pytest.raises(VendorError, match="1 dollars a day"):
-        allowances.enter(key, "m")
+        allowances.enter(key)
 
 
 async def test_what_a_key_spends_is_counted_and_ends_its_day(tmp_path):

@@ -1,9 +1,9 @@
-"""Whether a key may ask now: its models, its rate, its day's tokens and dollars, its concurrency."""
+"""Whether a key may ask now: its rate, its day's tokens and dollars, its concurrency."""
 
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from rightcall.errors import VendorError
 from rightcall.serve.gateway.keys import Key
@@ -14,7 +14,12 @@ _DAY = 86_400.0
 
 def today(now: float) -> str:
     """The day of a moment, where days are counted: in UTC."""
-    return datetime.fromtimestamp(now, UTC).date().isoformat()
+    return _named(int(now // _DAY))
+
+
+@lru_cache(maxsize=4)
+def _named(day: int) -> str:
+    return datetime.fromtimestamp(day * _DAY, UTC).date().isoformat()
 
 
 def until_tomorrow(now: float) -> float:
@@ -41,13 +46,9 @@ class Allowances:
         self._clock = clock
         self._uses: dict[str, _Use] = {}
 
-    def enter(self, key: Key, model: str) -> None:
+    def enter(self, key: Key) -> None:
         """Let a request pass, and count it as under way; a VendorError where a limit is reached."""
         allowed, now = key.allowed, self._clock()
-        if not any(fnmatchcase(model, pattern) for pattern in allowed.models):
-            raise VendorError(
-                f"this key may not ask for the model {model!r}", kind="not_found", status=404
-            )
         spent = self._spend.of(today(now), key.name)
         if allowed.tokens_per_day is not None and spent.tokens >= allowed.tokens_per_day:
             raise _too_much(f"{allowed.tokens_per_day:,} tokens a day", until_tomorrow(now))

@@ -178,7 +178,7 @@ class Gateway:
             route = self._upstreams.route(peeked.model)
             if route is None or not self.guests.may(key, peeked.model):
                 raise _unknown(peeked.model, self._names(key))
-            self._allowances.enter(key, peeked.model)
+            self._allowances.enter(key)
             try:
                 await self._answered(exchange, route)
             finally:

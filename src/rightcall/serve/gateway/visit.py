@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
 from rightcall.errors import VendorError
@@ -19,8 +19,20 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
-ABORT = "rightcall.abort"
-"""Where a request has what closes its connection at once, whatever was not sent yet."""
+CONNECTION = "rightcall.connection"
+"""Where a request has its connection, if the server is ours."""
+
+
+class Connection(Protocol):
+    """What a client is connected by. Without one, a task of its own has to wait for the end."""
+
+    def abort(self) -> None:
+        """Close at once, whatever was not sent yet."""
+        ...
+
+    def watch(self, left: Callable[[], None] | None, /) -> None:
+        """Have this called if the client leaves; None for nothing any more."""
+        ...
 
 
 class ClientLeft(Exception):
@@ -47,7 +59,7 @@ class Visit:
         self.first_byte: float | None = None
         self.status = 0
         self._receive = receive
-        self._abort: Callable[[], None] | None = scope.get(ABORT)
+        self._connection: Connection | None = scope.get(CONNECTION)
         self._send = send
         self._task = asyncio.current_task()
         self._watch: asyncio.Task[None] | None = None
@@ -82,11 +94,17 @@ class Visit:
 
     def watch(self) -> None:
         """From here on, end the task when the client leaves."""
-        self._watch = asyncio.ensure_future(self._until_left())
+        if self._connection is not None:
+            self._connection.watch(self._gone)
+        else:
+            self._watch = asyncio.ensure_future(self._until_left())
 
     async def _until_left(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+        self._gone()
+
+    def _gone(self) -> None:
         if not self.over:
             self.left = True
             self.abort()
@@ -99,8 +117,8 @@ class Visit:
     def drop(self) -> None:
         """Let go of a client that takes nothing, with all that waits for it."""
         self.left = True
-        if self._abort is not None:
-            self._abort()
+        if self._connection is not None:
+            self._connection.abort()
         self.abort()
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None:
@@ -129,12 +147,12 @@ class Visit:
 
     async def cut(self, data: bytes) -> None:
         """Send a last piece, and close the connection in the middle of the answer."""
-        if self._abort is None:
+        if self._connection is None:
             await self.end(data)
         elif not self.over:
             await self.write(data)
             self.over = True
-            self._abort()
+            self._connection.abort()
             # The server is told of it before it asks where the rest of the answer is.
             await asyncio.sleep(0)
 
@@ -146,6 +164,8 @@ class Visit:
     async def close(self) -> None:
         """Let go of what watches."""
         self.over = True
+        if self._connection is not None:
+            self._connection.watch(None)
         if self._watch is not None:
             self._watch.cancel()
             with suppress(asyncio.CancelledError):
