@@ -2,9 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
-import types
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -463,51 +460,3 @@ async def test_a_name_that_a_client_makes_up_is_no_part_of_a_path():
 def test_settings_and_keys_can_be_written_and_read():
     settings, _ = parse_settings(CONFIG)
     assert msgspec.json.decode(msgspec.json.encode(settings), type=Settings) == settings
-
-
-class _Cursor:
-    """What psycopg has, on a file of SQLite."""
-
-    def __init__(self, connection):
-        self._connection = connection
-        self._found = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def execute(self, statement, values=()):
-        self._found = self._connection.execute(statement.replace("%s", "?"), values)
-
-    def executemany(self, statement, rows):
-        self._connection.executemany(statement.replace("%s", "?"), rows)
-
-    def fetchall(self):
-        return self._found.fetchall()
-
-
-def test_spend_is_kept_in_postgres_where_there_is_psycopg(tmp_path, monkeypatch):
-    with monkeypatch.context() as without:
-        without.setattr("rightcall.serve.gateway.spend.find_spec", lambda _: None)
-        with pytest.raises(UsageError, match="psycopg"):
-            Spend("postgresql://x/y")
-
-    @contextmanager
-    def connect(place, **_):
-        with sqlite3.connect(tmp_path / "as-postgres") as connection:
-            yield types.SimpleNamespace(cursor=lambda: _Cursor(connection))
-        connection.close()
-
-    monkeypatch.setattr("rightcall.serve.gateway.spend.find_spec", lambda _: True)
-    monkeypatch.setattr(
-        "rightcall.serve.gateway.spend.import_module", lambda _: types.SimpleNamespace(connect=connect)
-    )
-    one, other = Spend("postgresql://x/y"), Spend("postgresql://x/y")
-    for each in (one, other):
-        each.count("2026-11-16", "alice", "m", Usage(input_tokens=3, output_tokens=2, cost=0.5))
-        each.flush("2026-11-16")
-    assert other.of("2026-11-16", "alice").tokens == 10
-    (row,) = one.rows("2026-11-01")
-    assert (row.requests, row.dollars, row.estimated) == (2, 1.0, 0)

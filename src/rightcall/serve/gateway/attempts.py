@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from rightcall.core.around import ExchangeEnd, ModelExchange
+from rightcall.core.around import CALLER, HEADERS, TRACE, ExchangeEnd, ModelExchange
 from rightcall.core.events import ModelChange, ReplyEnd, RetryStart
 from rightcall.core.message import Message, Reasoning, Reply
 from rightcall.core.ports import AroundObserver, Model
@@ -66,6 +66,19 @@ class Attempts:
 
     async def answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
         """Answer from the first place that can. Raises the last error where none could."""
+        headers = exchange.visit.headers
+        if TRACE[0] not in headers:
+            return await self._answer(exchange, route, trying)
+        trace = {name: headers[name] for name in TRACE if name in headers}
+        # For whoever traces here, and for the upstream, where nobody does.
+        caller, sent = CALLER.set(trace), HEADERS.set(lambda _: trace)
+        try:
+            return await self._answer(exchange, route, trying)
+        finally:
+            CALLER.reset(caller)
+            HEADERS.reset(sent)
+
+    async def _answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
         beginning = exchange.key.id.encode() + exchange.peeked.beginning
         last: RightcallError | None = None
         for tried in range(1, trying.rounds + 1):

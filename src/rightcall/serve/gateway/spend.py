@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 
 from rightcall.core.parts import Usage
+from rightcall.core.secret import redact_formats
 from rightcall.errors import UsageError
 
 _TABLE = """
@@ -184,13 +185,24 @@ class _Sqlite:
             return connection.execute(statement, (first,)).fetchall()
 
 
+def _make_table(cursor: Any) -> None:
+    # Of two that make the same table at once, Postgres refuses one, whatever IF NOT EXISTS says.
+    cursor.execute("SELECT pg_advisory_xact_lock(hashtext('gateway_spend'))")
+    cursor.execute(_TABLE)
+
+
 class _Postgres:
     def __init__(self, place: str) -> None:
         if find_spec("psycopg") is None:
             raise UsageError("spend in Postgres needs psycopg: pip install 'psycopg[binary]'")
-        self._connect: Any = import_module("psycopg").connect
+        psycopg: Any = import_module("psycopg")
+        self._connect: Any = psycopg.connect
         self._place = place
-        self._run(lambda cursor: cursor.execute(_TABLE))
+        try:
+            self._run(_make_table)
+        except psycopg.Error as error:
+            where, why = redact_formats(place), redact_formats(str(error)).strip()
+            raise UsageError(f"spend cannot be kept in {where}: {why}") from error
 
     def _run(self, work: Any) -> Any:
         # One connection for each writing, once a second: none to be found dead.
@@ -199,7 +211,8 @@ class _Postgres:
             return work(cursor)
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        self._run(lambda cursor: cursor.executemany(_ADD.replace("?", "%s"), list(rows)))
+        # In one order everywhere: two gateways that wait for each other's rows would wait for good.
+        self._run(lambda cursor: cursor.executemany(_ADD.replace("?", "%s"), sorted(rows)))
 
     def rows(self, statement: str, first: str) -> Sequence[tuple[Any, ...]]:
         def fetch(cursor: Any) -> Sequence[tuple[Any, ...]]:
