@@ -27,7 +27,7 @@ from rightcall.serve.gateway.recording import Recorder
 from rightcall.serve.gateway.settings import Settings
 from rightcall.serve.gateway.spend import Spend
 from rightcall.serve.gateway.upstreams import Open, Upstreams, opened
-from rightcall.serve.gateway.usage import usage_of
+from rightcall.serve.gateway.usage import expected_of, usage_of
 from rightcall.serve.gateway.visit import ClientLeft, Receive, Scope, Send, Visit
 from rightcall.wire.dialects import load_server
 
@@ -60,7 +60,9 @@ class Gateway:
         self._allowances = Allowances(self.spend)
         self._upstreams = Upstreams(open_)
         around = [each for each in observers if isinstance(each, AroundObserver)]
-        self._attempts = Attempts(self._upstreams, self._dress(settings), self._failed, around)
+        self._attempts = Attempts(
+            self._upstreams, self._allowances, self._dress(settings), self._failed, around
+        )
         self._held_bytes = 0
         self.settings = settings
         self.guests = Guests(keys or Keys(), settings)
@@ -79,6 +81,8 @@ class Gateway:
         if fixed:
             gateway_logger.warning("%s: changed, and taken up by the next start", ", ".join(fixed))
         self.settings, self.guests, self._attempts.dressing = settings, guests, dressing
+        # Another model may stand behind a name now, and other rules over its calls.
+        self._cache = Cache()
         for upstream in left:
             await upstream.retire()
 
@@ -178,11 +182,13 @@ class Gateway:
             route = self._upstreams.route(peeked.model)
             if route is None or not self.guests.may(key, peeked.model):
                 raise _unknown(peeked.model, self._names(key))
-            self._allowances.enter(key)
+            if key.allowed.has_budget or route.served.has_budget:
+                exchange.expected = expected_of(body, route.served, route.known(peeked.model))
+            held = self._allowances.enter(key, exchange.expected)
             try:
                 await self._answered(exchange, route)
             finally:
-                self._allowances.leave(key)
+                self._allowances.leave(key, held)
         finally:
             self._held_bytes -= len(body)
 

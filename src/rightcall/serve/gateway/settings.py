@@ -44,6 +44,9 @@ class Served(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     input_price: float | None = None
     """US dollars for a million tokens, where the price tables do not know the model."""
     output_price: float | None = None
+    tokens_per_day: Count | None = None
+    """For all keys together, and where there are none; its fallback is asked where it is used up."""
+    dollars_per_day: Positive | None = None
     rules: str = ""
     """A file of rules of trust: calls that they refuse become words in the reply."""
     tools: tuple[str, ...] = ()
@@ -53,6 +56,11 @@ class Served(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     """A file of MCP servers whose tools are run here."""
     instructions: str = ""
     """What an agent with tools is told first."""
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether only so much may be spent on it in a day."""
+        return self.tokens_per_day is not None or self.dollars_per_day is not None
 
     @property
     def is_agent(self) -> bool:

@@ -98,6 +98,10 @@ class Upstream:
             self._models.move_to_end(use)
         return model
 
+    def known(self, asked: str) -> Model | None:
+        """The model for a name, if it was opened before."""
+        return self._models.get(self.place.use.replace("*", asked))
+
     async def close(self) -> None:
         """Close what was opened."""
         for model in self._models.values():
@@ -113,6 +117,10 @@ class Route:
         self.name = name
         self.served = served
         self.places = places
+
+    def known(self, asked: str) -> Model | None:
+        """A model of that name, if one was opened before: its price can be told."""
+        return next((found for each in self.places if (found := each.target.known(asked))), None)
 
     def places_for(self, asked: str) -> list[Candidate[Upstream]]:
         """The places as the one who asks for a model finds them, each with the health of that model."""
