@@ -229,6 +229,27 @@ async def test_streams_may_end_when_the_gateway_does():
     assert b'"finish_reason":"stop"' in came
 
 
+@pytest.mark.parametrize("quiet", [0.05, 15.0])
+async def test_a_stream_that_outlasts_the_gateway_ends_with_an_error_and_no_traceback(caplog, quiet):
+    """Whether its client has heard anything yet or not."""
+    model = ScriptedModel(lambda _: Turn(reply=reply("Hello you"), pause=20.0))
+    opened = gateway({"m": model}, bounds=Bounds(quiet_seconds=quiet))
+    _, base = await opened.__aenter__()
+    asked = asyncio.ensure_future(post(f"{base}/v1/messages", {**CHAT, "max_tokens": 9, "stream": True}))
+    await _until(lambda: model.requests)
+    await asyncio.sleep(0.2)
+    await opened.__aexit__(None, None, None)
+    status, headers, came = await asked
+    if quiet < 1:
+        assert b"event: ping" in came
+        assert b"event: error" in came
+    else:
+        assert (status, headers["retry-after"]) == (529, "1")
+    assert b"the gateway is ending" in came
+    assert "Traceback" not in caplog.text
+    assert "Exception in ASGI" not in caplog.text
+
+
 async def test_a_fault_of_ours_says_nothing_of_itself(caplog):
     def broken(_):
         raise ZeroDivisionError("secret words")

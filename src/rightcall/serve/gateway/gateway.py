@@ -104,7 +104,8 @@ class Gateway:
         except ClientLeft:
             pass
         except asyncio.CancelledError:
-            if not visit.left:
+            # Nobody waits for what was answered to its end, or for an answer that nobody hears.
+            if not (visit.left or visit.over):
                 raise
         except Exception:
             # A fault of ours: the client hears that it is one, and no more than that.
@@ -211,8 +212,8 @@ class Gateway:
             failed = error
             await exchange.refuse(error)
         except asyncio.CancelledError:
-            if not visit.left and visit.begun:
-                await exchange.break_off(VendorError("the gateway is ending", kind="overloaded"))
+            if not visit.left:
+                await exchange.refuse(_ending())
             raise
         finally:
             self._count(exchange, route, answered)
@@ -272,6 +273,11 @@ class Gateway:
         kind = getattr(error, "kind", error.code)
         self.metrics.add("rightcall_upstream_failures_total", place=place, kind=kind)
         gateway_logger.warning("%s: %s", place, error)
+
+
+def _ending() -> VendorError:
+    words = "the gateway is ending"
+    return VendorError(words, kind="overloaded", status=503, retryable=True, retry_after=1.0)
 
 
 def _unknown(model: str, names: Sequence[str]) -> VendorError:
