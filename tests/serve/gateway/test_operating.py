@@ -501,6 +501,45 @@ async def _until(is_so):
     raise AssertionError("it did not come to that")
 
 
+async def test_files_that_the_settings_name_are_taken_up_when_they_change(tmp_path: Path):
+    key, rules = tmp_path / "key", tmp_path / "rules.toml"
+    key.write_text("first")
+    rules.write_text("")
+    host = Host(lambda *_: (200, JSON, [HELLO]))
+    async with listening(host) as up:
+        one = place("openai_chat", up, key_file=str(key))
+        models = {"m": served(one), "n": served(one, rules=str(rules))}
+        async with gateway(models) as (made_, base):
+            chores = Chores(made_, lambda: (made_.settings, Keys()), ())
+            running = asyncio.ensure_future(chores.run())
+            await post(f"{base}/v1/chat/completions", CHAT)
+            key.write_text("another")
+            rules.write_text("this is [no rule")
+            seen = []
+            made_.apply = _noted(made_.apply, seen)
+            await asyncio.sleep(2.5)
+            running.cancel()
+            assert isinstance(seen[0], UsageError)
+            rules.write_text("")
+            await made_.apply(made_.settings, Keys())
+            await post(f"{base}/v1/chat/completions", CHAT)
+    assert [headers["authorization"] for _, headers, _ in host.asked] == [
+        "Bearer first",
+        "Bearer another",
+    ]
+
+
+def _noted(apply, seen):
+    async def noting(*given):
+        try:
+            seen.append(await apply(*given))
+        except UsageError as error:
+            seen.append(error)
+            raise
+
+    return noting
+
+
 async def test_streams_go_on_when_their_place_is_not_served_any_more():
     def answer(*_):
         said = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'

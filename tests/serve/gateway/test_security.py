@@ -151,6 +151,26 @@ async def test_so_many_at_once_and_no_more():
     assert all("retry-after" in headers for status, headers, _ in answers if status == 503)
 
 
+async def test_half_a_request_is_held_like_a_whole_one():
+    """Or slow senders, each below the bound of a request, could take all memory there is."""
+    bounds = Bounds(request_bytes=100_000, waiting_bytes=150_000, body_seconds=30)
+    async with gateway({"m": scripted()}, bounds=bounds) as (made_, base):
+        port = int(base.rpartition(":")[2])
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 90000\r\n\r\n"
+        writers = []
+        for _ in range(2):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(head + b" " * 70_000)
+            writers.append(writer)
+        await _until(lambda: made_._held_bytes >= 140_000)
+        assert b" 503 " in await said(port, head + b" " * 70_000, wait=5)
+        assert (await post(f"{base}/v1/chat/completions", CHAT))[0] == 200
+        for writer in writers:
+            writer.close()
+        await _until(lambda: made_._held_bytes == 0)
+        assert (await post(f"{base}/v1/chat/completions", {**CHAT, "pad": "x" * 80_000}))[0] == 200
+
+
 async def test_a_client_that_reads_nothing_holds_no_memory_and_is_let_go():
     piece = b'data: {"choices":[{"index":0,"delta":{"content":"' + b"x" * 16_000 + b'"}}]}\n\n'
     given = 0

@@ -171,13 +171,10 @@ class Gateway:
 
     async def _exchanged(self, visit: Visit, door: Door, key: Key) -> None:
         bounds = self.settings.bounds
-        if self.metrics.under_way > bounds.concurrency or self._held_bytes > bounds.waiting_bytes:
-            raise VendorError(
-                "the gateway is busy", kind="overloaded", status=503, retryable=True, retry_after=1.0
-            )
-        body = await visit.body(bounds.request_bytes, bounds.body_seconds)
-        self._held_bytes += len(body)
+        if self.metrics.under_way > bounds.concurrency:
+            raise _busy()
         try:
+            body = await visit.body(bounds.request_bytes, bounds.body_seconds, self._take)
             peeked = peek(body, model=door.model, stream=door.stream)
             exchange = Exchange(visit, door, load_server(door.dialect), key, body, peeked)
             route = self._upstreams.route(peeked.model)
@@ -191,7 +188,13 @@ class Gateway:
             finally:
                 self._allowances.leave(key, held)
         finally:
-            self._held_bytes -= len(body)
+            self._held_bytes -= visit.held
+
+    def _take(self, size: int) -> None:
+        """Hold so much more of what clients send: half a body is held as long as a whole one."""
+        if self._held_bytes and self._held_bytes + size > self.settings.bounds.waiting_bytes:
+            raise _busy()
+        self._held_bytes += size
 
     async def _answered(self, exchange: Exchange, route: "Route") -> None:
         visit, bounds, recorder = exchange.visit, self.settings.bounds, self._recorder
@@ -273,6 +276,11 @@ class Gateway:
         kind = getattr(error, "kind", error.code)
         self.metrics.add("rightcall_upstream_failures_total", place=place, kind=kind)
         gateway_logger.warning("%s: %s", place, error)
+
+
+def _busy() -> VendorError:
+    words = "the gateway is busy"
+    return VendorError(words, kind="overloaded", status=503, retryable=True, retry_after=1.0)
 
 
 def _ending() -> VendorError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
@@ -130,6 +131,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
             ),
             None,
         )
+
+    def files(self) -> tuple[Path, ...]:
+        """The files besides their own that the settings name: rules, and keys of vendors."""
+        named = [
+            each
+            for served in self.models.values()
+            for each in (served.rules, *(place.key_file for place in served.places))
+        ]
+        return tuple(Path(each) for each in dict.fromkeys(named) if each)
 
     def names(self) -> tuple[str, ...]:
         """The names that can be listed."""

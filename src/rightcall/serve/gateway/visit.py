@@ -58,6 +58,8 @@ class Visit:
         """Since when the client takes nothing."""
         self.first_byte: float | None = None
         self.status = 0
+        self.held = 0
+        """Bytes of the body that were taken."""
         self._receive = receive
         self._connection: Connection | None = scope.get(CONNECTION)
         self._send = send
@@ -68,8 +70,11 @@ class Visit:
         self.always: Mapping[str, str] = {}
         """Headers that every answer has."""
 
-    async def body(self, most: int, seconds: float) -> bytes:
-        """All of the request's body; a VendorError where it is too long or too slow."""
+    async def body(self, most: int, seconds: float, take: Callable[[int], None]) -> bytes:
+        """All of the request's body; a VendorError where it is too long or too slow.
+
+        ``take`` is told of every piece before it is held, and may raise.
+        """
         declared = self.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > most:
             raise _too_large(most)
@@ -85,6 +90,8 @@ class Visit:
                     size += len(piece)
                     if size > most:
                         raise _too_large(most)
+                    take(len(piece))
+                    self.held = size
                     pieces.append(piece)
                     if not message.get("more_body", False):
                         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
