@@ -168,7 +168,9 @@ async def measured(
     rounds: list[list[float]] = [[] for _ in rows]
     firsts: list[list[float]] = [[] for _ in rows]
     few = max(count // ROUNDS // 8, 1)
-    async with aiohttp.ClientSession() as session:
+    # Uvicorn closes connections that are quiet for 5 s, and one may be about to.
+    connector = aiohttp.TCPConnector(keepalive_timeout=3)
+    async with aiohttp.ClientSession(connector=connector) as session:
         for turn in range(ROUNDS + 1):
             for at, row in enumerate(rows):
                 before = spent(row.server.pid)

@@ -21,12 +21,16 @@ class GatewayProtocol(BoundedProtocol):
         """Close at once, whatever was not sent yet."""
         self.transport.abort()
 
-    def watch(self, left: Callable[[], None] | None) -> None:
-        """Have this called if the client leaves; None for nothing any more."""
+    def watch(self, left: Callable[[], None]) -> None:
+        """Have this called if the client leaves."""
         self._left = left
-        if left is not None:
-            # A long body has it paused, and nobody hears of an end who does not read.
-            self.flow.resume_reading()
+        # A long body has it paused, and nobody hears of an end who does not read.
+        self.flow.resume_reading()
+
+    def unwatch(self, left: Callable[[], None]) -> None:
+        """Call it no more. The next request may have come, and watch, before the last has cleaned up."""
+        if self._left == left:
+            self._left = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever answers that nobody listens."""

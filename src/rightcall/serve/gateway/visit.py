@@ -30,8 +30,12 @@ class Connection(Protocol):
         """Close at once, whatever was not sent yet."""
         ...
 
-    def watch(self, left: Callable[[], None] | None, /) -> None:
-        """Have this called if the client leaves; None for nothing any more."""
+    def watch(self, left: Callable[[], None], /) -> None:
+        """Have this called if the client leaves."""
+        ...
+
+    def unwatch(self, left: Callable[[], None], /) -> None:
+        """Call it no more."""
         ...
 
 
@@ -172,7 +176,7 @@ class Visit:
         """Let go of what watches."""
         self.over = True
         if self._connection is not None:
-            self._connection.watch(None)
+            self._connection.unwatch(self._gone)
         if self._watch is not None:
             self._watch.cancel()
             with suppress(asyncio.CancelledError):
