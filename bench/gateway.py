@@ -72,7 +72,8 @@ paths = ["chat/completions", "messages", "responses"]
 routes = [Route("/v1/" + path, ask, methods=["POST"]) for path in paths]
 routes.append(Route("/v1beta/models/{name}", ask, methods=["POST"]))
 import uvicorn
-uvicorn.run(Starlette(routes=routes), port=int(sys.argv[1]), log_level="error", access_log=False)
+options = {"log_level": "error", "access_log": False, "timeout_keep_alive": 600}
+uvicorn.run(Starlette(routes=routes), port=int(sys.argv[1]), **options)
 """
 
 
@@ -206,8 +207,10 @@ async def crowd(server: Server, count: int, between: float) -> tuple[float, floa
             return await ask(session, row, stream=True, deltas=FEW)
 
         watching = asyncio.ensure_future(watch())
-        firsts = await asyncio.gather(*map(come, range(count)))
-        watching.cancel()
+        try:
+            firsts = await asyncio.gather(*map(come, range(count)))
+        finally:
+            watching.cancel()
         return sorted(firsts)[int(count * 0.99) - 1], (most - before) * 1024 / count
 
 

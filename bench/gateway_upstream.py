@@ -164,4 +164,6 @@ def words_of(asked: Json) -> int:
 if __name__ == "__main__":
     PAUSE = float(sys.argv[2])
     options: Json = {"log_level": "error", "access_log": False, "lifespan": "off", "backlog": 4096}
+    # On a busy machine, the turns of the servers are further apart than uvicorn keeps connections.
+    options["timeout_keep_alive"] = 600
     uvicorn.run(app, port=int(sys.argv[1]), **options)

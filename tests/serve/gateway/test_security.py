@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import socket
+import time
 
 import aiohttp
 import pytest
@@ -123,6 +124,34 @@ async def test_requests_are_bounded_in_size_and_time():
         assert b" 408 " in await said(port, b"GET /health HTTP/1.1\r\nx: ")
         slow = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 50\r\n\r\n{"
         assert b" 504 " in await said(port, slow)
+
+
+def test_a_request_that_came_in_time_is_read_by_a_gateway_that_was_late():
+    """On uvloop, which calls timers before it reads."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def asked():
+        loop = asyncio.get_running_loop()
+        one, other = socket.socketpair()
+        async with gateway({"m": scripted()}, bounds=Bounds(header_seconds=0.3)) as (_, base):
+            client = socket.create_connection(("127.0.0.1", int(base.rpartition(":")[2])))
+            await asyncio.sleep(0.05)
+
+            def hold_up():
+                loop.remove_reader(one)
+                client.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                time.sleep(0.6)
+
+            loop.add_reader(one, hold_up)
+            other.send(b"x")
+            client.settimeout(5)
+            came = await asyncio.to_thread(client.recv, 4096)
+            for each in (one, other, client):
+                each.close()
+            return came
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert b" 200 " in runner.run(asked())
 
 
 @pytest.mark.parametrize(
