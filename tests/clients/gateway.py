@@ -32,7 +32,7 @@ longest_wait = 1.2
 """
 UPSTREAM_KEY = "the-vendors-own-key"
 STARTED = re.compile(r"serving at (http://\S+)")
-LONGEST_START = 20.0
+LONGEST_START = 120.0
 
 
 @dataclass(frozen=True)

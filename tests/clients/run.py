@@ -24,7 +24,9 @@ def isolation() -> list[str]:
 
 
 def main() -> None:
-    command = [*isolation(), sys.executable, "-m", "pytest", "-q", str(HERE), *sys.argv[1:]]
+    # Clients are given minutes: on a busy machine some take that to start.
+    pytest = [sys.executable, "-m", "pytest", "-q", "-o", "timeout=900", str(HERE)]
+    command = [*isolation(), *pytest, *sys.argv[1:]]
     sys.stdout.flush()
     # In place of this process, so that an interrupt goes to the tests; the namespace ends with them.
     os.execvpe(command[0], command, {**os.environ, "RIGHTCALL_CLIENTS": str(HOME)})

@@ -99,3 +99,8 @@ Headers: TypeAlias = Callable[[str], Mapping[str, str]]
 
 HEADERS: ContextVar[Headers | None] = ContextVar("rightcall_headers", default=None)
 """Set by an observer around a question, so that who answers can go on with its trace."""
+
+TRACE = ("traceparent", "tracestate")
+"""The headers by which a trace goes on elsewhere (W3C Trace Context)."""
+CALLER: ContextVar[Mapping[str, str] | None] = ContextVar("rightcall_caller", default=None)
+"""Set by a server: the headers of TRACE that a request came with, for what is done because of it."""

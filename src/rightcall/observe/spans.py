@@ -116,7 +116,7 @@ class _SpanWatch:
 class SegmentWatch(_SpanWatch):
     """``invoke_agent``: a run from its beginning, or where it goes on."""
 
-    def __init__(self, by: Telemetry, segment: RunSegment) -> None:
+    def __init__(self, by: Telemetry, segment: RunSegment, caller: Context | None = None) -> None:
         self._lasting = segment
         self.agent, self.conversation = segment.agent, CONVERSATION.get()
         facts = facts_of(segment.model)
@@ -132,7 +132,7 @@ class SegmentWatch(_SpanWatch):
         if self.conversation:
             attributes[names.CONVERSATION_ID] = attributes[names.SESSION] = self.conversation
         name = f"invoke_agent {self.agent}" if self.agent else "invoke_agent"
-        super().__init__(by, name, SpanKind.INTERNAL, attributes, links=_links(segment.traces))
+        super().__init__(by, name, SpanKind.INTERNAL, attributes, caller, _links(segment.traces))
         self._reset = by.segment.set(self)
         self.trace = _traceparent(self.span)
 
@@ -183,7 +183,7 @@ class SegmentWatch(_SpanWatch):
 class ExchangeWatch(_SpanWatch):
     """``chat``: a question to a model."""
 
-    def __init__(self, by: Telemetry, exchange: ModelExchange) -> None:
+    def __init__(self, by: Telemetry, exchange: ModelExchange, caller: Context | None = None) -> None:
         self._lasting = exchange
         self._facts = facts = facts_of(exchange.model)
         attributes = facts.start
@@ -191,7 +191,7 @@ class ExchangeWatch(_SpanWatch):
         if above is not None and above.conversation:
             known = {names.CONVERSATION_ID: above.conversation, names.SESSION: above.conversation}
             attributes = {**attributes, **known}
-        super().__init__(by, facts.span_name, facts.kind, attributes)
+        super().__init__(by, facts.span_name, facts.kind, attributes, caller)
         self._headers = HEADERS.set(by.headers) if self.exists and by.headers else None
 
     def _leave(self) -> None:

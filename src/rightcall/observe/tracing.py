@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 from opentelemetry import metrics, propagate, trace
 from opentelemetry._logs import LoggerProvider
+from opentelemetry.context import Context
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import NoOpTracerProvider, ProxyTracerProvider, TracerProvider
 
-from rightcall.core.around import Headers, Lasting, ModelExchange, RunSegment, ToolCall
+from rightcall.core.around import CALLER, Headers, Lasting, ModelExchange, RunSegment, ToolCall
 from rightcall.core.options import checked
 from rightcall.core.ports import Watch
 from rightcall.core.version import own_version
@@ -92,11 +93,11 @@ class OpenTelemetry:
             return None
         match lasting:
             case ModelExchange():
-                return ExchangeWatch(self._telemetry, lasting)
+                return ExchangeWatch(self._telemetry, lasting, _caller())
             case ToolCall():
                 return CallWatch(self._telemetry, lasting)
             case RunSegment():
-                return SegmentWatch(self._telemetry, lasting)
+                return SegmentWatch(self._telemetry, lasting, _caller())
 
     def _still_silent(self) -> bool:
         """Look whether there is still no SDK: once for a run, as looking takes longer than a span."""
@@ -110,12 +111,23 @@ def _is_outermost(lasting: Lasting) -> bool:
     return isinstance(lasting, RunSegment) or (isinstance(lasting, ModelExchange) and not lasting.key)
 
 
+def _caller() -> Context | None:
+    """The span of whoever asked from elsewhere; None where there is none, or one is current here."""
+    carried = CALLER.get()
+    if not carried or trace.get_current_span().get_span_context().is_valid:
+        return None
+    return propagate.extract(carried)
+
+
 def _as_it_is(value: object) -> object:
     return value
 
 
 def _headers_for(hosts: tuple[str, ...]) -> Headers:
-    """What a request carries, as the program's propagator sets it; to strangers, nothing."""
+    """What a request carries, as the program's propagator sets it; to strangers, nothing of ours.
+
+    They may have been meant to know of the trace of whoever asked from elsewhere.
+    """
 
     @lru_cache(maxsize=_MOST_ADDRESSES)
     def is_told(url: str) -> bool:
@@ -123,13 +135,14 @@ def _headers_for(hosts: tuple[str, ...]) -> Headers:
         return any(fnmatchcase(host, pattern) for pattern in hosts)
 
     def headers(url: str) -> Mapping[str, str]:
+        if not is_told(url):
+            return CALLER.get() or {}
         carried: dict[str, str] = {}
-        if is_told(url):
-            try:
-                propagate.inject(carried)
-            except Exception:
-                logger.exception("a propagator failed; the request goes without the trace")
-                return {}
+        try:
+            propagate.inject(carried)
+        except Exception:
+            logger.exception("a propagator failed; the request goes without the trace")
+            return {}
         return carried
 
     return headers

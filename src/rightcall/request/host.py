@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from logging import DEBUG
 from urllib.parse import urlsplit
 
-from rightcall.core.around import HEADERS
+from rightcall.core.around import HEADERS, TRACE
 from rightcall.core.ports import Dialect
 from rightcall.core.request import Outgoing, Prepared
 from rightcall.core.secret import redact_formats
@@ -69,8 +69,11 @@ class Host:
     def _headers(self, method: str, url: str, own: Mapping[str, str], body: bytes) -> Mapping[str, str]:
         headers = {**_HEADERS, **own, **self._own_headers}
         if (besides := HEADERS.get()) is not None:
-            # What an observer adds never takes the place of what the request needs.
-            headers = {**besides(self.url), **headers}
+            # What an observer adds never takes the place of what the request needs, and a trace goes on
+            # from the observer's own span.
+            added = besides(self.url)
+            traced = {name: added[name] for name in TRACE if name in added}
+            headers = {**added, **headers, **traced}
         if self._sign is not None:
             sent = Prepared(method=method, url=url, headers=headers, body=body, time=time.time())
             headers |= self._sign(sent)

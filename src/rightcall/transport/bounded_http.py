@@ -13,6 +13,7 @@ _TOO_MUCH = b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
 _TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\n"
 _AROUND = len(": \r\n")
 """Bytes around a header's name and value: thousands of empty headers are many bytes, too."""
+_LOOK_SECONDS = 0.02
 _CLOSE = b"content-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -78,6 +79,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _give_up(self) -> None:
+        # A busy event loop calls timers before it reads: what came in time may not have been looked at.
+        self._timer = self.loop.call_later(_LOOK_SECONDS, self._end)
+
+    def _end(self) -> None:
         if self._size:
             self._refuse(_TOO_LATE)
         else:

@@ -1,6 +1,7 @@
 """The dialects there are, as data: a folder of ``wire`` and a row here are what a new one needs."""
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,6 +47,7 @@ SERVED = ("openai_chat", "openai_responses", "anthropic", "gemini")
 """The dialects that have a server half: ``wire/NAME/server.py``."""
 
 
+@cache
 def load_server(name: str) -> "ServerDialect":
     """The server half of the dialect of that name."""
     server: ServerDialect = import_module(f"rightcall.wire.{name}.server")

@@ -237,3 +237,30 @@ async def test_a_client_that_leaves_ends_what_was_done_for_it():
         await asyncio.sleep(0.01)
         assert 'status="left"' in made.metrics.text()
         assert made.metrics.under_way == 0
+
+
+async def test_the_next_request_of_a_connection_is_watched_while_the_last_is_cleaned_up():
+    left = asyncio.Event()
+
+    class Tidy(ScriptedModel):
+        async def _play(self, turn):
+            try:
+                async for event in super()._play(turn):
+                    yield event
+                    if len(self.requests) > 1:
+                        await asyncio.sleep(30)
+            finally:
+                if len(self.requests) > 1:
+                    left.set()
+                await asyncio.sleep(0.3)
+
+    model = Tidy([reply("One"), reply("Two")])
+    async with gateway({"m": model}) as (_, base):
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session:
+            body = {**ASK["openai_chat"][1], "stream": True}
+            async with session.post(f"{base}/v1/chat/completions", json=body) as response:
+                await response.read()
+            async with session.post(f"{base}/v1/chat/completions", json=body) as response:
+                await response.content.readany()
+                await asyncio.sleep(0.5)
+        await asyncio.wait_for(left.wait(), 5)

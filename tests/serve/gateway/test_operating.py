@@ -2,9 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
-import types
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -16,7 +13,7 @@ from rightcall.declare.function import tool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import TransportError, UsageError, VendorError
 from rightcall.record.memory import MemoryJournal
-from rightcall.serve.gateway.allowance import Allowances, today
+from rightcall.serve.gateway.allowance import Allowances, Expected, today
 from rightcall.serve.gateway.chores import Chores
 from rightcall.serve.gateway.keys import Allowed, Keys, as_file, made, read_keys, revoked
 from rightcall.serve.gateway.routing import Candidate, Health, ordered
@@ -37,6 +34,9 @@ HELLO = json.dumps(
         "usage": {"prompt_tokens": 300_000, "completion_tokens": 200_000},
     }
 ).encode()
+
+
+NOTHING = Expected()
 
 
 def bearer(key):
@@ -83,24 +83,84 @@ def test_the_limits_of_a_key_say_when_to_come_back():
         Keys(), "a", Allowed(per_minute=2, concurrency=2, tokens_per_day=100, dollars_per_day=1), "d"
     )
     (key,) = keys.all
-    allowances.enter(key, "m")
-    allowances.enter(key, "m")
+    allowances.enter(key, NOTHING)
+    allowances.enter(key, NOTHING)
     with pytest.raises(VendorError, match="2 requests at once"):
-        allowances.enter(key, "m")
-    allowances.leave(key)
+        allowances.enter(key, NOTHING)
+    allowances.leave(key, NOTHING)
     with pytest.raises(VendorError, match="2 requests a minute") as raised:
-        allowances.enter(key, "m")
+        allowances.enter(key, NOTHING)
     assert 0 < raised.value.retry_after <= 30
     now += 60
     spend.count(today(now), "a", "m", Usage(input_tokens=60, output_tokens=40, cost=0.5))
     with pytest.raises(VendorError, match="100 tokens a day") as raised:
-        allowances.enter(key, "m")
+        allowances.enter(key, NOTHING)
     assert raised.value.retry_after == pytest.approx(86_400 - now % 86_400, abs=1)
     now += 86_400
-    allowances.enter(key, "m")
+    allowances.enter(key, NOTHING)
     spend.count(today(now), "a", "m", Usage(input_tokens=1, cost=1.5))
     with pytest.raises(VendorError, match="1 dollars a day"):
-        allowances.enter(key, "m")
+        allowances.enter(key, NOTHING)
+
+
+def test_what_is_under_way_is_held_against_the_limits_of_a_day():
+    spend = Spend()
+    allowances = Allowances(spend, lambda: 1_700_000_000.0)
+    keys, _ = made(Keys(), "a", Allowed(tokens_per_day=1000, dollars_per_day=1), "d")
+    (key,) = keys.all
+    one = Expected(tokens=600, dollars=0.1)
+    held = [allowances.enter(key, one), allowances.enter(key, one)]
+    with pytest.raises(VendorError, match="1,000 tokens a day") as raised:
+        allowances.enter(key, one)
+    assert raised.value.retry_after == 1.0
+    for each in held:
+        allowances.leave(key, each)
+    # What others took is expected of the next ones, too.
+    spend.count(today(1_700_000_000.0), "a", "m", Usage(input_tokens=5, cost=0.4))
+    held = [allowances.enter(key, NOTHING), allowances.enter(key, NOTHING)]
+    assert held[0] == Expected(5, 0.4)
+    with pytest.raises(VendorError, match="1 dollars a day") as raised:
+        allowances.enter(key, NOTHING)
+    assert raised.value.retry_after == 1.0
+    allowances.leave(key, held[0])
+    allowances.enter(key, NOTHING)
+
+
+@pytest.mark.parametrize("limit", [{"tokens_per_day": 2000}, {"dollars_per_day": 0.005}])
+@pytest.mark.parametrize("of_a_model", [True, False])
+async def test_many_at_once_do_not_spend_a_day_many_times(limit, of_a_model):
+    """Forty that come before the first is counted are as many as their length says."""
+    keys, text = made(Keys(), "alice", Allowed(**({} if of_a_model else limit)), "2026-11-16")
+    said = HELLO.replace(b"300000", b"300").replace(b"200000", b"200")
+    host = Host(lambda *_: (200, JSON, [0.2, said]))
+    more = {"input_price": 2.0, "output_price": 4.0, **(limit if of_a_model else {})}
+    async with listening(host) as up:
+        models = {"m": served(place("openai_chat", up), **more)}
+        async with gateway(models, keys=keys) as (_, base):
+            came = await asyncio.gather(
+                *(post(f"{base}/v1/chat/completions", CHAT, bearer(text)) for _ in range(40))
+            )
+    answered = [status for status, _, _ in came].count(200)
+    assert 1 <= answered <= 4
+    assert len(host.asked) == answered
+    assert {headers["retry-after"] for status, headers, _ in came if status == 429} == {"1"}
+
+
+async def test_a_model_whose_day_is_used_up_leaves_it_to_its_fallback():
+    host, other = (Host(lambda *_: (200, JSON, [HELLO])) for _ in range(2))
+    async with listening(host) as up, listening(other) as beside:
+        models = {
+            "m": served(place("openai_chat", up), tokens_per_day=1000, fallback=("n",)),
+            "n": served(place("openai_chat", beside), tokens_per_day=1000),
+        }
+        async with gateway(models) as (_, base):
+            came = [await post(f"{base}/v1/chat/completions", CHAT) for _ in range(3)]
+            count = await post(f"{base}/v1/messages/count_tokens", {**CHAT, "max_tokens": 9})
+    assert [status for status, _, _ in came] == [200, 200, 429]
+    assert (len(host.asked), len(other.asked)) == (1, 1)
+    assert b"m has used up its limit of 1,000 tokens a day" in came[2][2]
+    assert int(came[2][1]["retry-after"]) > 1
+    assert count[0] == 200
 
 
 async def test_what_a_key_spends_is_counted_and_ends_its_day(tmp_path):
@@ -246,6 +306,20 @@ reason = "nothing is removed here"
 [[rule]]
 action = "allow"
 """
+
+
+async def test_what_is_kept_is_forgotten_when_settings_change_and_not_given_to_another_beta():
+    host = Host(lambda *_: (200, JSON, [HELLO]))
+    cold = {**CHAT, "temperature": 0}
+    async with listening(host) as up:
+        models = {"m": served(place("openai_chat", up), cache_seconds=60.0)}
+        async with gateway(models) as (made_, base):
+            for beta in ("a", "a", "b"):
+                await post(f"{base}/v1/chat/completions", cold, {"openai-beta": beta})
+            assert len(host.asked) == 2
+            await made_.apply(made_.settings, Keys())
+            await post(f"{base}/v1/chat/completions", cold, {"openai-beta": "a"})
+    assert len(host.asked) == 3
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -427,6 +501,45 @@ async def _until(is_so):
     raise AssertionError("it did not come to that")
 
 
+async def test_files_that_the_settings_name_are_taken_up_when_they_change(tmp_path: Path):
+    key, rules = tmp_path / "key", tmp_path / "rules.toml"
+    key.write_text("first")
+    rules.write_text("")
+    host = Host(lambda *_: (200, JSON, [HELLO]))
+    async with listening(host) as up:
+        one = place("openai_chat", up, key_file=str(key))
+        models = {"m": served(one), "n": served(one, rules=str(rules))}
+        async with gateway(models) as (made_, base):
+            chores = Chores(made_, lambda: (made_.settings, Keys()), ())
+            running = asyncio.ensure_future(chores.run())
+            await post(f"{base}/v1/chat/completions", CHAT)
+            key.write_text("another")
+            rules.write_text("this is [no rule")
+            seen = []
+            made_.apply = _noted(made_.apply, seen)
+            await asyncio.sleep(2.5)
+            running.cancel()
+            assert isinstance(seen[0], UsageError)
+            rules.write_text("")
+            await made_.apply(made_.settings, Keys())
+            await post(f"{base}/v1/chat/completions", CHAT)
+    assert [headers["authorization"] for _, headers, _ in host.asked] == [
+        "Bearer first",
+        "Bearer another",
+    ]
+
+
+def _noted(apply, seen):
+    async def noting(*given):
+        try:
+            seen.append(await apply(*given))
+        except UsageError as error:
+            seen.append(error)
+            raise
+
+    return noting
+
+
 async def test_streams_go_on_when_their_place_is_not_served_any_more():
     def answer(*_):
         said = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'
@@ -463,51 +576,3 @@ async def test_a_name_that_a_client_makes_up_is_no_part_of_a_path():
 def test_settings_and_keys_can_be_written_and_read():
     settings, _ = parse_settings(CONFIG)
     assert msgspec.json.decode(msgspec.json.encode(settings), type=Settings) == settings
-
-
-class _Cursor:
-    """What psycopg has, on a file of SQLite."""
-
-    def __init__(self, connection):
-        self._connection = connection
-        self._found = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def execute(self, statement, values=()):
-        self._found = self._connection.execute(statement.replace("%s", "?"), values)
-
-    def executemany(self, statement, rows):
-        self._connection.executemany(statement.replace("%s", "?"), rows)
-
-    def fetchall(self):
-        return self._found.fetchall()
-
-
-def test_spend_is_kept_in_postgres_where_there_is_psycopg(tmp_path, monkeypatch):
-    with monkeypatch.context() as without:
-        without.setattr("rightcall.serve.gateway.spend.find_spec", lambda _: None)
-        with pytest.raises(UsageError, match="psycopg"):
-            Spend("postgresql://x/y")
-
-    @contextmanager
-    def connect(place, **_):
-        with sqlite3.connect(tmp_path / "as-postgres") as connection:
-            yield types.SimpleNamespace(cursor=lambda: _Cursor(connection))
-        connection.close()
-
-    monkeypatch.setattr("rightcall.serve.gateway.spend.find_spec", lambda _: True)
-    monkeypatch.setattr(
-        "rightcall.serve.gateway.spend.import_module", lambda _: types.SimpleNamespace(connect=connect)
-    )
-    one, other = Spend("postgresql://x/y"), Spend("postgresql://x/y")
-    for each in (one, other):
-        each.count("2026-11-16", "alice", "m", Usage(input_tokens=3, output_tokens=2, cost=0.5))
-        each.flush("2026-11-16")
-    assert other.of("2026-11-16", "alice").tokens == 10
-    (row,) = one.rows("2026-11-01")
-    assert (row.requests, row.dollars, row.estimated) == (2, 1.0, 0)

@@ -233,6 +233,10 @@ COUNTS = [
     b'data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":"a ,\\"usage\\":null b"}}],'
     b'"usage":null}\n\n',
     b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage": null,"x":1}\n\n',
+    b'data: {"usage":null, "id":"c","choices":[{"index":0,"delta":{"content":"\\"usage\\":null,"}}]}\n\n',
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"\\"usage\\":{"}}],"usage": {"total_tokens":9,'
+    b'"prompt_tokens_details":{"cached_tokens":1}},"y":{"usage":{}}}\n\n',
+    b'data: {"usage":{"total_tokens":9},"choices":[{"index":0,"delta":{}}]}\n\n',
     b'data: {"id":"c","choices":[],"usage":{"prompt_tokens":70,"completion_tokens":7,"total_tokens":77}}\n\n',
     b"data: [DONE]\n\n",
 ]
@@ -240,6 +244,9 @@ UNCOUNTED = [
     b'data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":"a ,\\"usage\\":null b"}}]'
     b"}\n\n",
     b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x":1}\n\n',
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"\\"usage\\":null,"}}]}\n\n',
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"\\"usage\\":{"}}],"y":{"usage":{}}}\n\n',
+    b'data: {"choices":[{"index":0,"delta":{}}]}\n\n',
     b"data: [DONE]\n\n",
 ]
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import socket
+import time
 
 import aiohttp
 import pytest
@@ -125,6 +126,34 @@ async def test_requests_are_bounded_in_size_and_time():
         assert b" 504 " in await said(port, slow)
 
 
+def test_a_request_that_came_in_time_is_read_by_a_gateway_that_was_late():
+    """On uvloop, which calls timers before it reads."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def asked():
+        loop = asyncio.get_running_loop()
+        one, other = socket.socketpair()
+        async with gateway({"m": scripted()}, bounds=Bounds(header_seconds=0.3)) as (_, base):
+            client = socket.create_connection(("127.0.0.1", int(base.rpartition(":")[2])))
+            await asyncio.sleep(0.05)
+
+            def hold_up():
+                loop.remove_reader(one)
+                client.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                time.sleep(0.6)
+
+            loop.add_reader(one, hold_up)
+            other.send(b"x")
+            client.settimeout(5)
+            came = await asyncio.to_thread(client.recv, 4096)
+            for each in (one, other, client):
+                each.close()
+            return came
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert b" 200 " in runner.run(asked())
+
+
 @pytest.mark.parametrize(
     ("path", "told"),
     [
@@ -149,6 +178,26 @@ async def test_so_many_at_once_and_no_more():
         answers = await asyncio.gather(*asked)
     assert sorted(status for status, _, _ in answers) == [200, 200, 503, 503]
     assert all("retry-after" in headers for status, headers, _ in answers if status == 503)
+
+
+async def test_half_a_request_is_held_like_a_whole_one():
+    """Or slow senders, each below the bound of a request, could take all memory there is."""
+    bounds = Bounds(request_bytes=100_000, waiting_bytes=150_000, body_seconds=30)
+    async with gateway({"m": scripted()}, bounds=bounds) as (made_, base):
+        port = int(base.rpartition(":")[2])
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 90000\r\n\r\n"
+        writers = []
+        for _ in range(2):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(head + b" " * 70_000)
+            writers.append(writer)
+        await _until(lambda: made_._held_bytes >= 140_000)
+        assert b" 503 " in await said(port, head + b" " * 70_000, wait=5)
+        assert (await post(f"{base}/v1/chat/completions", CHAT))[0] == 200
+        for writer in writers:
+            writer.close()
+        await _until(lambda: made_._held_bytes == 0)
+        assert (await post(f"{base}/v1/chat/completions", {**CHAT, "pad": "x" * 80_000}))[0] == 200
 
 
 async def test_a_client_that_reads_nothing_holds_no_memory_and_is_let_go():
@@ -227,6 +276,27 @@ async def test_streams_may_end_when_the_gateway_does():
     _, _, came = await asked
     assert came.endswith(b"data: [DONE]\n\n")
     assert b'"finish_reason":"stop"' in came
+
+
+@pytest.mark.parametrize("quiet", [0.05, 15.0])
+async def test_a_stream_that_outlasts_the_gateway_ends_with_an_error_and_no_traceback(caplog, quiet):
+    """Whether its client has heard anything yet or not."""
+    model = ScriptedModel(lambda _: Turn(reply=reply("Hello you"), pause=20.0))
+    opened = gateway({"m": model}, bounds=Bounds(quiet_seconds=quiet))
+    _, base = await opened.__aenter__()
+    asked = asyncio.ensure_future(post(f"{base}/v1/messages", {**CHAT, "max_tokens": 9, "stream": True}))
+    await _until(lambda: model.requests)
+    await asyncio.sleep(0.2)
+    await opened.__aexit__(None, None, None)
+    status, headers, came = await asked
+    if quiet < 1:
+        assert b"event: ping" in came
+        assert b"event: error" in came
+    else:
+        assert (status, headers["retry-after"]) == (529, "1")
+    assert b"the gateway is ending" in came
+    assert "Traceback" not in caplog.text
+    assert "Exception in ASGI" not in caplog.text
 
 
 async def test_a_fault_of_ours_says_nothing_of_itself(caplog):

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from rightcall.core.around import ExchangeEnd, ModelExchange
+from rightcall.core.around import CALLER, HEADERS, TRACE, ExchangeEnd, ModelExchange
 from rightcall.core.events import ModelChange, ReplyEnd, RetryStart
 from rightcall.core.message import Message, Reasoning, Reply
 from rightcall.core.ports import AroundObserver, Model
@@ -17,6 +17,7 @@ from rightcall.loop.around import around
 from rightcall.request.batches import close_stream, together
 from rightcall.request.wire_model import WireModel
 from rightcall.serve.gateway.agent_model import AgentModel
+from rightcall.serve.gateway.allowance import Allowances
 from rightcall.serve.gateway.counting import count
 from rightcall.serve.gateway.doors import GEMINI
 from rightcall.serve.gateway.dressing import Dressing
@@ -54,6 +55,7 @@ class Attempts:
     def __init__(
         self,
         upstreams: Upstreams,
+        allowances: Allowances,
         dressing: Dressing,
         failed: Failed,
         observers: Sequence[AroundObserver] = (),
@@ -61,15 +63,31 @@ class Attempts:
         self.dressing = dressing
         self._around = observers
         self._upstreams = upstreams
+        self._allowances = allowances
         self._failed = failed
         self._items = Items()
 
     async def answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
         """Answer from the first place that can. Raises the last error where none could."""
+        headers = exchange.visit.headers
+        if TRACE[0] not in headers:
+            return await self._answer(exchange, route, trying)
+        trace = {name: headers[name] for name in TRACE if name in headers}
+        # For whoever traces here, and for the upstream, where nobody does.
+        caller, sent = CALLER.set(trace), HEADERS.set(lambda _: trace)
+        try:
+            return await self._answer(exchange, route, trying)
+        finally:
+            CALLER.reset(caller)
+            HEADERS.reset(sent)
+
+    async def _answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
         beginning = exchange.key.id.encode() + exchange.peeked.beginning
         last: RightcallError | None = None
         for tried in range(1, trying.rounds + 1):
-            for of, candidate in self._places(route, exchange.peeked.model, beginning):
+            course = self._course(route, exchange)
+            for of, candidate in self._places(course, exchange.peeked.model, beginning):
+                held = self._allowances.hold(of.name, of.served, exchange.expected)
                 candidate.target.enter()
                 try:
                     return await self._at(exchange, of, candidate)
@@ -80,23 +98,35 @@ class Attempts:
                         raise
                     last = error
                 finally:
+                    self._allowances.let_go(of.name, held)
                     await candidate.target.leave()
-            wait = self._wait(route, exchange.peeked.model)
+            wait = self._wait(course, exchange.peeked.model)
             if tried == trying.rounds or wait > trying.longest_wait or _is_locked(last):
                 raise last or _all_rest(wait)
             await asyncio.sleep(wait + _LATE)
         raise AssertionError("there is at least one round")
 
+    def _course(self, route: Route, exchange: Exchange) -> list[Route]:
+        """The route, and those it falls back on, without those whose day is used up."""
+        every = list(self._upstreams.course(route))
+        if exchange.door.action == "count":
+            return every
+        refusals = [self._allowances.refusal(of.name, of.served) for of in every]
+        course = [of for of, refusal in zip(every, refusals, strict=True) if refusal is None]
+        if not course and refusals[0] is not None:
+            raise refusals[0]
+        return course
+
     def _places(
-        self, route: Route, asked: str, beginning: bytes
+        self, course: Sequence[Route], asked: str, beginning: bytes
     ) -> Iterator[tuple[Route, Candidate[Upstream]]]:
-        for of in self._upstreams.course(route):
+        for of in course:
             for candidate in ordered(of.places_for(asked), beginning):
                 yield of, candidate
 
-    def _wait(self, route: Route, asked: str) -> float:
+    def _wait(self, course: Sequence[Route], asked: str) -> float:
         """Seconds before the next round: for as long as the least patient place asked for."""
-        candidates = [each for of in self._upstreams.course(route) for each in of.places_for(asked)]
+        candidates = [each for of in course for each in of.places_for(asked)]
         refused = least_wait(candidates)
         return refused or min((each.health.rest for each in candidates), default=0.0)
 

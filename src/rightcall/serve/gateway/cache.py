@@ -15,6 +15,8 @@ from rightcall.serve.gateway.exchange import Exchange
 
 _MOST_BYTES = 64 * 1024 * 1024
 _LARGEST = 1024 * 1024
+_ASKING = ("anthropic-version", "anthropic-beta", "openai-beta")
+"""Headers that change what is answered."""
 
 
 class Kept(Struct, frozen=True, gc=False):
@@ -63,4 +65,5 @@ class Cache:
 def _name(exchange: Exchange) -> bytes:
     visit = exchange.visit
     place = f"{exchange.key.id} {exchange.door.dialect} {visit.path} {sorted(visit.query.items())}"
+    place += str([visit.headers.get(name) for name in _ASKING])
     return blake2b(place.encode() + b"\n" + exchange.body, digest_size=32).digest()

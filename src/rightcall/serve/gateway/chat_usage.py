@@ -8,6 +8,8 @@ not given.
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from rightcall.serve.gateway.doors import CHAT
 from rightcall.wire.openai_chat.hosts import COMPATIBLE, host_of
 
@@ -18,10 +20,13 @@ if TYPE_CHECKING:
 _MEMBER = b'"stream_options"'
 _ASKED = b'{"stream_options":{"include_usage":true},'
 # Within a JSON string quotes are escaped, so what a model writes cannot look like these.
-_NOTHING = re.compile(rb',\s*"usage"\s*:\s*null')
+_NOTHING = re.compile(rb',\s*"usage"\s*:\s*null|"usage"\s*:\s*null\s*,\s*')
 _COUNT = re.compile(rb'"usage"\s*:\s*\{')
+_DATA = re.compile(rb"data:[ \t]*(.*)")
 _NO_CHOICE = re.compile(rb'"choices"\s*:\s*\[\s*\]')
 _EVENT = re.compile(rb".*?(?:\r\n\r\n|\n\n|\r\r)", re.DOTALL)
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def is_uncounted(exchange: "Exchange", model: "WireModel") -> bool:
@@ -44,5 +49,19 @@ def without_count(events: bytes) -> bytes:
     events = _NOTHING.sub(b"", events)
     if _COUNT.search(events) is None:
         return events
-    each = _EVENT.findall(events)
-    return b"".join([event for event in each if not (_COUNT.search(event) and _NO_CHOICE.search(event))])
+    return b"".join(map(_uncounted, _EVENT.findall(events)))
+
+
+def _uncounted(event: bytes) -> bytes:
+    """An event without its count; nothing where it was there for that alone."""
+    if _COUNT.search(event) is None:
+        return event
+    if _NO_CHOICE.search(event) is not None:
+        return b""
+    try:
+        count = _members(b"\n".join(_DATA.findall(event)))["usage"]
+    except (msgspec.DecodeError, KeyError):
+        # Something else is called that, further inside.
+        return event
+    written = rb'"usage"\s*:\s*' + re.escape(bytes(count))
+    return re.sub(rb",\s*" + written + rb"|" + written + rb"\s*,\s*", b"", event, count=1)

@@ -48,7 +48,8 @@ class Chores:
 
     def _look(self) -> tuple[object, ...]:
         """What tells whether a file has changed; one that is not there may come."""
-        return tuple(map(_state_of, self._files))
+        named = self._gateway.settings.files()
+        return tuple((path, _state_of(path)) for path in (*self._files, *named))
 
     async def _take_up(self) -> None:
         try:

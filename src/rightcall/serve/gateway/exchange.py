@@ -19,6 +19,7 @@ from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.core.transport import Incoming
 from rightcall.errors import RightcallError, UsageError, VendorError
 from rightcall.log import gateway_logger
+from rightcall.serve.gateway.allowance import Expected
 from rightcall.serve.gateway.doors import GEMINI, MESSAGES, RESPONSES, Door
 from rightcall.serve.gateway.keys import Key
 from rightcall.serve.gateway.peek import Peeked
@@ -68,6 +69,8 @@ class Exchange:
         self.peeked = peeked
         self.id = token_hex(12)
         self.left_out: list[str] = []
+        self.expected = Expected()
+        """What it is about to take."""
         self._server = server
         self._writes = False
         """Whether the stream is written here, and not only passed on."""

@@ -27,7 +27,7 @@ from rightcall.serve.gateway.recording import Recorder
 from rightcall.serve.gateway.settings import Settings
 from rightcall.serve.gateway.spend import Spend
 from rightcall.serve.gateway.upstreams import Open, Upstreams, opened
-from rightcall.serve.gateway.usage import usage_of
+from rightcall.serve.gateway.usage import expected_of, usage_of
 from rightcall.serve.gateway.visit import ClientLeft, Receive, Scope, Send, Visit
 from rightcall.wire.dialects import load_server
 
@@ -60,7 +60,9 @@ class Gateway:
         self._allowances = Allowances(self.spend)
         self._upstreams = Upstreams(open_)
         around = [each for each in observers if isinstance(each, AroundObserver)]
-        self._attempts = Attempts(self._upstreams, self._dress(settings), self._failed, around)
+        self._attempts = Attempts(
+            self._upstreams, self._allowances, self._dress(settings), self._failed, around
+        )
         self._held_bytes = 0
         self.settings = settings
         self.guests = Guests(keys or Keys(), settings)
@@ -79,6 +81,8 @@ class Gateway:
         if fixed:
             gateway_logger.warning("%s: changed, and taken up by the next start", ", ".join(fixed))
         self.settings, self.guests, self._attempts.dressing = settings, guests, dressing
+        # Another model may stand behind a name now, and other rules over its calls.
+        self._cache = Cache()
         for upstream in left:
             await upstream.retire()
 
@@ -100,7 +104,8 @@ class Gateway:
         except ClientLeft:
             pass
         except asyncio.CancelledError:
-            if not visit.left:
+            # Nobody waits for what was answered to its end, or for an answer that nobody hears.
+            if not (visit.left or visit.over):
                 raise
         except Exception:
             # A fault of ours: the client hears that it is one, and no more than that.
@@ -166,25 +171,30 @@ class Gateway:
 
     async def _exchanged(self, visit: Visit, door: Door, key: Key) -> None:
         bounds = self.settings.bounds
-        if self.metrics.under_way > bounds.concurrency or self._held_bytes > bounds.waiting_bytes:
-            raise VendorError(
-                "the gateway is busy", kind="overloaded", status=503, retryable=True, retry_after=1.0
-            )
-        body = await visit.body(bounds.request_bytes, bounds.body_seconds)
-        self._held_bytes += len(body)
+        if self.metrics.under_way > bounds.concurrency:
+            raise _busy()
         try:
+            body = await visit.body(bounds.request_bytes, bounds.body_seconds, self._take)
             peeked = peek(body, model=door.model, stream=door.stream)
             exchange = Exchange(visit, door, load_server(door.dialect), key, body, peeked)
             route = self._upstreams.route(peeked.model)
             if route is None or not self.guests.may(key, peeked.model):
                 raise _unknown(peeked.model, self._names(key))
-            self._allowances.enter(key, peeked.model)
+            if key.allowed.has_budget or route.served.has_budget:
+                exchange.expected = expected_of(body, route.served, route.known(peeked.model))
+            held = self._allowances.enter(key, exchange.expected)
             try:
                 await self._answered(exchange, route)
             finally:
-                self._allowances.leave(key)
+                self._allowances.leave(key, held)
         finally:
-            self._held_bytes -= len(body)
+            self._held_bytes -= visit.held
+
+    def _take(self, size: int) -> None:
+        """Hold so much more of what clients send: half a body is held as long as a whole one."""
+        if self._held_bytes and self._held_bytes + size > self.settings.bounds.waiting_bytes:
+            raise _busy()
+        self._held_bytes += size
 
     async def _answered(self, exchange: Exchange, route: "Route") -> None:
         visit, bounds, recorder = exchange.visit, self.settings.bounds, self._recorder
@@ -205,8 +215,8 @@ class Gateway:
             failed = error
             await exchange.refuse(error)
         except asyncio.CancelledError:
-            if not visit.left and visit.begun:
-                await exchange.break_off(VendorError("the gateway is ending", kind="overloaded"))
+            if not visit.left:
+                await exchange.refuse(_ending())
             raise
         finally:
             self._count(exchange, route, answered)
@@ -266,6 +276,16 @@ class Gateway:
         kind = getattr(error, "kind", error.code)
         self.metrics.add("rightcall_upstream_failures_total", place=place, kind=kind)
         gateway_logger.warning("%s: %s", place, error)
+
+
+def _busy() -> VendorError:
+    words = "the gateway is busy"
+    return VendorError(words, kind="overloaded", status=503, retryable=True, retry_after=1.0)
+
+
+def _ending() -> VendorError:
+    words = "the gateway is ending"
+    return VendorError(words, kind="overloaded", status=503, retryable=True, retry_after=1.0)
 
 
 def _unknown(model: str, names: Sequence[str]) -> VendorError:

@@ -6,6 +6,7 @@ in a browser on the same machine is no guest unless the operator named its origi
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from rightcall.errors import UsageError, VendorError
@@ -77,8 +78,14 @@ class Guests:
                 f"web pages of {origin[:100]} may not call this gateway", kind="auth", status=403
             )
         # A name that an attacker made point here is no name of this machine.
-        if self.is_open and not is_loopback(urlsplit(f"//{visit.headers.get('host', '')}").hostname):
+        if self.is_open and not _is_local(visit.headers.get("host", "")):
             raise VendorError("this gateway answers to localhost alone", kind="auth", status=403)
+
+
+@lru_cache(maxsize=256)
+def _is_local(host: str) -> bool:
+    """Whether a header names this machine alone; every request asks that, mostly with the same one."""
+    return is_loopback(urlsplit(f"//{host}").hostname)
 
 
 def _given(visit: Visit) -> Iterator[str]:

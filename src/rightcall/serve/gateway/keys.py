@@ -33,6 +33,11 @@ class Allowed(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     dollars_per_day: Positive | None = None
     concurrency: Count | None = None
 
+    @property
+    def has_budget(self) -> bool:
+        """Whether only so much may be spent in a day."""
+        return self.tokens_per_day is not None or self.dollars_per_day is not None
+
 
 class Key(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A key as it is kept."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
@@ -44,6 +45,9 @@ class Served(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     input_price: float | None = None
     """US dollars for a million tokens, where the price tables do not know the model."""
     output_price: float | None = None
+    tokens_per_day: Count | None = None
+    """For all keys together, and where there are none; its fallback is asked where it is used up."""
+    dollars_per_day: Positive | None = None
     rules: str = ""
     """A file of rules of trust: calls that they refuse become words in the reply."""
     tools: tuple[str, ...] = ()
@@ -53,6 +57,11 @@ class Served(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     """A file of MCP servers whose tools are run here."""
     instructions: str = ""
     """What an agent with tools is told first."""
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether only so much may be spent on it in a day."""
+        return self.tokens_per_day is not None or self.dollars_per_day is not None
 
     @property
     def is_agent(self) -> bool:
@@ -122,6 +131,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
             ),
             None,
         )
+
+    def files(self) -> tuple[Path, ...]:
+        """The files besides their own that the settings name: rules, and keys of vendors."""
+        named = [
+            each
+            for served in self.models.values()
+            for each in (served.rules, *(place.key_file for place in served.places))
+        ]
+        return tuple(Path(each) for each in dict.fromkeys(named) if each)
 
     def names(self) -> tuple[str, ...]:
         """The names that can be listed."""

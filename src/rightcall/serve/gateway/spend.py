@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 
 from rightcall.core.parts import Usage
+from rightcall.core.secret import redact_formats
 from rightcall.errors import UsageError
 
 _TABLE = """
@@ -33,10 +34,13 @@ INSERT INTO gateway_spend (day, key_name, model, {", ".join(_COLUMNS)})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, key_name, model) DO UPDATE SET
 {", ".join(f"{name} = gateway_spend.{name} + excluded.{name}" for name in _COLUMNS)}
 """  # noqa: S608 - the names are those above
-_TOTALS = """
-SELECT key_name, SUM(input_tokens + output_tokens), SUM(dollars) FROM gateway_spend
-WHERE day = ? GROUP BY key_name
-"""
+_BY_KEY, _BY_MODEL = (
+    f"""
+    SELECT {name}, SUM(input_tokens + output_tokens), SUM(dollars), SUM(requests) FROM gateway_spend
+    WHERE day = ? GROUP BY {name}
+    """  # noqa: S608 - the names are these
+    for name in ("key_name", "model")
+)
 _ROWS = f"""
 SELECT day, key_name, model, {", ".join(_COLUMNS)} FROM gateway_spend
 WHERE day >= ? ORDER BY day, key_name, model
@@ -48,10 +52,18 @@ _NOTHING: Counted = (0, 0, 0, 0, 0.0, 0)
 
 
 class Spent(Struct, frozen=True, gc=False):
-    """What a key has used of a day."""
+    """What a key, or a model, has used of a day."""
 
     tokens: int = 0
     dollars: float = 0.0
+    requests: int = 0
+
+    def plus(self, tokens: int, dollars: float, requests: int = 1) -> "Spent":
+        """As much, and more."""
+        return Spent(self.tokens + tokens, self.dollars + dollars, self.requests + requests)
+
+
+_UNSPENT = Spent()
 
 
 class Row(Struct, frozen=True, gc=False):
@@ -87,8 +99,8 @@ class Spend:
     def __init__(self, place: str = "") -> None:
         self._store = store_at(place)
         self._pending: dict[tuple[str, str, str], Counted] = defaultdict(lambda: _NOTHING)
-        self._today: dict[tuple[str, str], Spent] = {}
-        """By day and key: what is known of today, with what is pending."""
+        self._today = _Day("")
+        """What is known of today, with what is pending."""
 
     def count(self, day: str, key: str, model: str, usage: Usage, *, estimated: bool = False) -> None:
         """Count an exchange."""
@@ -96,44 +108,69 @@ class Spend:
         one = (1, usage.input_tokens, usage.output_tokens, usage.cached_tokens, cost, int(estimated))
         row = (day, key, model)
         self._pending[row] = _sum(self._pending[row], one)
-        before = self._today.get((day, key), Spent())
-        self._today[day, key] = Spent(before.tokens + usage.tokens, before.dollars + cost)
+        self._of(day).add(key, model, one)
 
     def of(self, day: str, key: str) -> Spent:
         """What a key has spent today, as far as it is known here."""
-        return self._today.get((day, key), Spent())
+        return self._of(day).keys.get(key, _UNSPENT)
+
+    def of_model(self, day: str, model: str) -> Spent:
+        """What was spent on a model today, by all keys, as far as it is known here."""
+        return self._of(day).models.get(model, _UNSPENT)
+
+    def _of(self, day: str) -> "_Day":
+        if self._today.name < day:
+            self._today = _Day(day)
+        return self._today if self._today.name == day else _Day(day)
 
     def flush(self, day: str) -> None:
         """Write what was counted, and learn what the day has come to. For a thread: it waits."""
         if self._store is None:
-            self._forget_other_days(day)
+            self._pending.clear()
             return
         pending, self._pending = self._pending, defaultdict(lambda: _NOTHING)
         try:
             if pending:
                 self._store.add([(*row, *counted) for row, counted in pending.items()])
-            found = self._store.rows(_TOTALS, day)
+            keys, models = self._store.rows(_BY_KEY, day), self._store.rows(_BY_MODEL, day)
         except Exception:
             # Nothing is lost: it is tried again with what comes.
             for row, counted in pending.items():
                 self._pending[row] = _sum(self._pending[row], counted)
             raise
-        known = {(day, key): Spent(int(tokens), float(dollars)) for key, tokens, dollars in found}
-        for (of_day, key, _), counted in list(self._pending.items()):
+        known = _Day(day, _spent(keys), _spent(models))
+        for (of_day, key, model), counted in list(self._pending.items()):
             # What came while it was written.
             if of_day == day:
-                so_far = known.get((day, key), Spent())
-                tokens = so_far.tokens + counted[1] + counted[2]
-                known[day, key] = Spent(tokens, so_far.dollars + counted[4])
+                known.add(key, model, counted)
         self._today = known
 
     def rows(self, since: str) -> tuple[Row, ...]:
         """What was spent since a day, by day, key and model; written spend only."""
         return () if self._store is None else tuple(Row(*row) for row in self._store.rows(_ROWS, since))
 
-    def _forget_other_days(self, day: str) -> None:
-        self._today = {row: spent for row, spent in self._today.items() if row[0] == day}
-        self._pending.clear()
+
+class _Day:
+    """What a day has come to, by key and by model."""
+
+    def __init__(
+        self, name: str, keys: dict[str, Spent] | None = None, models: dict[str, Spent] | None = None
+    ) -> None:
+        self.name = name
+        self.keys = {} if keys is None else keys
+        self.models = {} if models is None else models
+
+    def add(self, key: str, model: str, counted: Counted) -> None:
+        requests, read, written, _, dollars, _ = counted
+        for of, name in ((self.keys, key), (self.models, model)):
+            of[name] = of.get(name, _UNSPENT).plus(read + written, dollars, requests)
+
+
+def _spent(rows: Sequence[tuple[Any, ...]]) -> dict[str, Spent]:
+    return {
+        name: Spent(int(tokens), float(dollars), int(requests))
+        for name, tokens, dollars, requests in rows
+    }
 
 
 def _sum(one: Counted, other: Counted) -> Counted:
@@ -184,13 +221,24 @@ class _Sqlite:
             return connection.execute(statement, (first,)).fetchall()
 
 
+def _make_table(cursor: Any) -> None:
+    # Of two that make the same table at once, Postgres refuses one, whatever IF NOT EXISTS says.
+    cursor.execute("SELECT pg_advisory_xact_lock(hashtext('gateway_spend'))")
+    cursor.execute(_TABLE)
+
+
 class _Postgres:
     def __init__(self, place: str) -> None:
         if find_spec("psycopg") is None:
             raise UsageError("spend in Postgres needs psycopg: pip install 'psycopg[binary]'")
-        self._connect: Any = import_module("psycopg").connect
+        psycopg: Any = import_module("psycopg")
+        self._connect: Any = psycopg.connect
         self._place = place
-        self._run(lambda cursor: cursor.execute(_TABLE))
+        try:
+            self._run(_make_table)
+        except psycopg.Error as error:
+            where, why = redact_formats(place), redact_formats(str(error)).strip()
+            raise UsageError(f"spend cannot be kept in {where}: {why}") from error
 
     def _run(self, work: Any) -> Any:
         # One connection for each writing, once a second: none to be found dead.
@@ -199,7 +247,8 @@ class _Postgres:
             return work(cursor)
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        self._run(lambda cursor: cursor.executemany(_ADD.replace("?", "%s"), list(rows)))
+        # In one order everywhere: two gateways that wait for each other's rows would wait for good.
+        self._run(lambda cursor: cursor.executemany(_ADD.replace("?", "%s"), sorted(rows)))
 
     def rows(self, statement: str, first: str) -> Sequence[tuple[Any, ...]]:
         def fetch(cursor: Any) -> Sequence[tuple[Any, ...]]:

@@ -98,6 +98,10 @@ class Upstream:
             self._models.move_to_end(use)
         return model
 
+    def known(self, asked: str) -> Model | None:
+        """The model for a name, if it was opened before."""
+        return self._models.get(self.place.use.replace("*", asked))
+
     async def close(self) -> None:
         """Close what was opened."""
         for model in self._models.values():
@@ -114,6 +118,10 @@ class Route:
         self.served = served
         self.places = places
 
+    def known(self, asked: str) -> Model | None:
+        """A model of that name, if one was opened before: its price can be told."""
+        return next((found for each in self.places if (found := each.target.known(asked))), None)
+
     def places_for(self, asked: str) -> list[Candidate[Upstream]]:
         """The places as the one who asks for a model finds them, each with the health of that model."""
         return [each.named(asked) if "*" in each.target.place.use else each for each in self.places]
@@ -125,6 +133,8 @@ class Upstreams:
     def __init__(self, open_: Open = opened) -> None:
         self._open = open_
         self._routes: Mapping[str, Route] = {}
+        self._opened: Mapping[bytes, Candidate[Upstream]] = {}
+        """By all that each was opened with."""
         self._settings = Settings()
 
     def apply(self, settings: Settings) -> tuple[Upstream, ...]:
@@ -133,11 +143,7 @@ class Upstreams:
         A place that stays as it was keeps its connections, and what is known of its health. One that
         cannot be asked, for want of a key, is a UsageError, and nothing is changed.
         """
-        before = {
-            _written(candidate.target.place, self._settings.trying): candidate
-            for route in self._routes.values()
-            for candidate in route.places
-        }
+        before = dict(self._opened)
         routes: dict[str, Route] = {}
         for name, served in settings.models.items():
             places = []
@@ -156,9 +162,8 @@ class Upstreams:
             routes[name] = Route(name, served, places)
         self._routes, self._settings = routes, settings
         used = {id(candidate.target) for route in routes.values() for candidate in route.places}
-        return tuple(
-            candidate.target for candidate in before.values() if id(candidate.target) not in used
-        )
+        self._opened = {written: each for written, each in before.items() if id(each.target) in used}
+        return tuple(each.target for each in before.values() if id(each.target) not in used)
 
     def route(self, name: str) -> Route | None:
         """The model behind a name."""
@@ -188,8 +193,8 @@ class Upstreams:
 
 
 def _written(place: Place, trying: Trying) -> bytes:
-    """All that a place is opened with."""
-    return msgspec.json.encode((place, trying))
+    """All that a place is opened with; a key in a file may be another one by now."""
+    return msgspec.json.encode((place, trying, _key(place) if place.key_file else ""))
 
 
 def dialect_of(model: Model) -> str:

@@ -9,10 +9,19 @@ from rightcall.core.parts import Usage
 from rightcall.core.ports import Model
 from rightcall.core.tokens import estimate_tokens
 from rightcall.request.wire_model import WireModel
+from rightcall.serve.gateway.allowance import Expected
 from rightcall.serve.gateway.exchange import BYTES_PER_TOKEN, Exchange
 from rightcall.serve.gateway.settings import Served
 
 _MILLION = 1_000_000
+_SAID = 500
+"""Tokens that a reply is taken to have before anything is known of it."""
+
+
+def expected_of(body: bytes, served: Served, model: Model | None) -> Expected:
+    """What a request is about to take, as far as that can be told from its length."""
+    usage = Usage(input_tokens=len(body) // BYTES_PER_TOKEN, output_tokens=_SAID)
+    return Expected(usage.tokens, _cost(usage, {}, served, model) or 0.0)
 
 
 def usage_of(exchange: Exchange, reply: Reply | None, served: Served) -> tuple[Usage, bool]:

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
 from rightcall.errors import VendorError
@@ -19,8 +19,24 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
-ABORT = "rightcall.abort"
-"""Where a request has what closes its connection at once, whatever was not sent yet."""
+CONNECTION = "rightcall.connection"
+"""Where a request has its connection, if the server is ours."""
+
+
+class Connection(Protocol):
+    """What a client is connected by. Without one, a task of its own has to wait for the end."""
+
+    def abort(self) -> None:
+        """Close at once, whatever was not sent yet."""
+        ...
+
+    def watch(self, left: Callable[[], None], /) -> None:
+        """Have this called if the client leaves."""
+        ...
+
+    def unwatch(self, left: Callable[[], None], /) -> None:
+        """Call it no more."""
+        ...
 
 
 class ClientLeft(Exception):
@@ -46,8 +62,10 @@ class Visit:
         """Since when the client takes nothing."""
         self.first_byte: float | None = None
         self.status = 0
+        self.held = 0
+        """Bytes of the body that were taken."""
         self._receive = receive
-        self._abort: Callable[[], None] | None = scope.get(ABORT)
+        self._connection: Connection | None = scope.get(CONNECTION)
         self._send = send
         self._task = asyncio.current_task()
         self._watch: asyncio.Task[None] | None = None
@@ -56,8 +74,11 @@ class Visit:
         self.always: Mapping[str, str] = {}
         """Headers that every answer has."""
 
-    async def body(self, most: int, seconds: float) -> bytes:
-        """All of the request's body; a VendorError where it is too long or too slow."""
+    async def body(self, most: int, seconds: float, take: Callable[[int], None]) -> bytes:
+        """All of the request's body; a VendorError where it is too long or too slow.
+
+        ``take`` is told of every piece before it is held, and may raise.
+        """
         declared = self.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > most:
             raise _too_large(most)
@@ -73,6 +94,8 @@ class Visit:
                     size += len(piece)
                     if size > most:
                         raise _too_large(most)
+                    take(len(piece))
+                    self.held = size
                     pieces.append(piece)
                     if not message.get("more_body", False):
                         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -82,11 +105,17 @@ class Visit:
 
     def watch(self) -> None:
         """From here on, end the task when the client leaves."""
-        self._watch = asyncio.ensure_future(self._until_left())
+        if self._connection is not None:
+            self._connection.watch(self._gone)
+        else:
+            self._watch = asyncio.ensure_future(self._until_left())
 
     async def _until_left(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+        self._gone()
+
+    def _gone(self) -> None:
         if not self.over:
             self.left = True
             self.abort()
@@ -99,8 +128,8 @@ class Visit:
     def drop(self) -> None:
         """Let go of a client that takes nothing, with all that waits for it."""
         self.left = True
-        if self._abort is not None:
-            self._abort()
+        if self._connection is not None:
+            self._connection.abort()
         self.abort()
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None:
@@ -129,12 +158,12 @@ class Visit:
 
     async def cut(self, data: bytes) -> None:
         """Send a last piece, and close the connection in the middle of the answer."""
-        if self._abort is None:
+        if self._connection is None:
             await self.end(data)
         elif not self.over:
             await self.write(data)
             self.over = True
-            self._abort()
+            self._connection.abort()
             # The server is told of it before it asks where the rest of the answer is.
             await asyncio.sleep(0)
 
@@ -146,6 +175,8 @@ class Visit:
     async def close(self) -> None:
         """Let go of what watches."""
         self.over = True
+        if self._connection is not None:
+            self._connection.unwatch(self._gone)
         if self._watch is not None:
             self._watch.cancel()
             with suppress(asyncio.CancelledError):
