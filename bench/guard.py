@@ -33,6 +33,7 @@ FORBIDDEN = {
         "genai_prices",
         "opentelemetry",
         "requests",
+        "rightcall.trust.guard",
     ),
 }
 """What must not be loaded by then."""

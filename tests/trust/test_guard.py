@@ -10,6 +10,7 @@ from rightcall.core.parts import Media, Result, Text
 from rightcall.core.tool import Facts
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError
+from rightcall.trust import evidence
 from rightcall.trust.guard import GO_ON, Finding, Guard, labels
 from rightcall.trust.rules import Rules
 from trust.kit import EVIL, Office, checked, exchange, guard_of
@@ -414,3 +415,19 @@ def test_more_values_than_anybody_can_look_at_are_not_vouched_for():
 def test_one_text_where_several_are_meant_is_a_mistake(mistake):
     with pytest.raises(UsageError, match="several"):
         mistake()
+
+
+def test_a_long_history_is_recalled_without_settling_every_tool_for_each_reply(monkeypatch):
+    settled, asked = evidence.settled, []
+
+    def counting(tool):
+        asked.append(tool.name)
+        return settled(tool)
+
+    monkeypatch.setattr(evidence, "settled", counting)
+    tools = Toolbox([rc.Tool(f"look{n}", "Looks.", effect="pure") for n in range(5)])
+    guard = Guard(Rules(), tools)
+    for n in range(20):
+        guard.recall(Reply((Text(f"Answer {n}."),), "end"))
+    assert sorted(asked) == sorted(tools.names())
+    assert not guard.tainted

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from inspect import isawaitable
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct, field, json, to_builtins
 from msgspec.structs import replace
@@ -50,8 +50,11 @@ from rightcall.gate.threads import Job, current
 from rightcall.log import tool_logger, whole
 from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.finding import Finding
-from rightcall.trust.guard import Guard
 from rightcall.trust.stakes import weightiest_first
+
+if TYPE_CHECKING:
+    # The rules of trust take long to load, and most agents have none.
+    from rightcall.trust.guard import Guard
 
 Policy: TypeAlias = Callable[[CheckedCall], Decision | None]
 """Decides what happens to a checked call; None leaves it to the tool and the rules of trust."""
@@ -71,7 +74,7 @@ Other = TypeVar("Other")
 Execute: TypeAlias = Callable[[CheckedCall], Awaitable[Execution]]
 
 _final: json.Decoder[FinalDecision] = json.Decoder(FinalDecision)
-_guard: ContextVar[Guard | None] = ContextVar("guard", default=None)
+_guard: ContextVar["Guard | None"] = ContextVar("guard", default=None)
 _UNWATCHED = nullcontext()
 _NOTHING = Finding()
 
@@ -86,7 +89,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     hooks: HookChain = NO_HOOKS
     hooked: dict[str, HookAnswered] = field(default_factory=dict)
     """What hooks have said of calls before they start, by the calls' keys: none is asked twice."""
-    guard: Guard | None = None
+    guard: "Guard | None" = None
     """Holds the calls to the rules of trust."""
     steps: Steps | None = None
     """Where what happens is recorded, if anywhere."""
@@ -297,7 +300,7 @@ def _only_looks(checked: CheckedCall) -> bool:
 
 
 def decision_for(
-    checked: CheckedCall, policy: Policy | None, guard: Guard | None = None, *, early: bool = False
+    checked: CheckedCall, policy: Policy | None, guard: "Guard | None" = None, *, early: bool = False
 ) -> Finding:
     """Decide about a checked call before anyone is asked. The strictest of all counts.
 
@@ -327,7 +330,7 @@ def _decided(answer: object) -> Decision | None:
     raise UsageError(f"a policy answers with Allow, Deny, Ask, Rewrite, Answer or None, and not {kind}")
 
 
-def _review(checked: CheckedCall, guard: Guard | None) -> Finding:
+def _review(checked: CheckedCall, guard: "Guard | None") -> Finding:
     """Decide about a call whose arguments a policy has put in place."""
     finding = _NOTHING if guard is None else guard.review(checked)
     if checked.tool.approval and isinstance(finding.decision, Allow | None):
@@ -370,18 +373,18 @@ def decided_about(pending: Sequence[Proposal], decisions: Decisions) -> dict[str
     return {call_id: final_decision(decision) for call_id, decision in decisions.items()}
 
 
-def guard_above() -> Guard | None:
+def guard_above() -> "Guard | None":
     """The guard of the run that this code is called from, if it has one."""
     return _guard.get()
 
 
-def watched_by(guard: Guard | None) -> AbstractContextManager[None]:
+def watched_by(guard: "Guard | None") -> AbstractContextManager[None]:
     """What runs in here is part of that guard's run; without one, of whatever run is around it."""
     return _UNWATCHED if guard is None else _watched(guard)
 
 
 @contextmanager
-def _watched(guard: Guard) -> Iterator[None]:
+def _watched(guard: "Guard") -> Iterator[None]:
     token = _guard.set(guard)
     try:
         yield

@@ -5,17 +5,18 @@ has been written since.
 """
 
 from asyncio import to_thread
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from rightcall.core.call import CheckedCall
 from rightcall.gate.execution import Execution
-from rightcall.trust.guard import Guard
-from rightcall.trust.traces import came_back
-from rightcall.trust.written import content_of
+
+if TYPE_CHECKING:
+    from rightcall.trust.guard import Guard
 
 
-async def remember(guard: Guard | None, checked: CheckedCall) -> None:
+async def remember(guard: "Guard | None", checked: CheckedCall) -> None:
     """Put down what a call leaves behind, where outsiders may have chosen it and there is a place."""
     if guard is None or guard.rules.memory is None:
         return
@@ -23,11 +24,15 @@ async def remember(guard: Guard | None, checked: CheckedCall) -> None:
         await to_thread(guard.rules.memory.add, traces)
 
 
-async def recognised(guard: Guard | None, execution: Execution) -> Execution:
+async def recognised(guard: "Guard | None", execution: Execution) -> Execution:
     """The result with what an earlier run put down, where it comes back as a system's word."""
     memory, result = None if guard is None else guard.rules.memory, execution.result
     if memory is None or (result.source is not None and not (result.vouched or result.names)):
         return execution
+    # Not loaded for the many agents that have no rules of trust.
+    from rightcall.trust.traces import came_back  # noqa: PLC0415
+    from rightcall.trust.written import content_of  # noqa: PLC0415
+
     found = await to_thread(came_back, content_of(result), memory.__contains__)
     if not found:
         return execution

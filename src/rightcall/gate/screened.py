@@ -9,7 +9,6 @@ from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.render import reworded
-from rightcall.trust.provenance import opened
 from rightcall.trust.rules import Screen
 
 
@@ -18,6 +17,9 @@ async def screened(execution: Execution, tool: Tool, screen: Screen) -> Executio
     result = execution.result
     if result.source is None:
         return execution
+    # Not loaded for the many agents that have no screen.
+    from rightcall.trust.provenance import opened  # noqa: PLC0415
+
     verdict: object = await screen(opened(result.text))
     if verdict is False:
         return execution

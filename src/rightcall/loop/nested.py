@@ -29,13 +29,13 @@ from rightcall.gate.render import reworded
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import PausedCall
 from rightcall.record.steps import LiveSteps, recorded
-from rightcall.trust.guard import Guard
 from rightcall.trust.inheriting import inherited
 from rightcall.trust.rules import Rules
 
 if TYPE_CHECKING:
     from rightcall.core.message import User
     from rightcall.loop.result import RunResult
+    from rightcall.trust.guard import Guard
 
 
 class InnerPause(Exception):
@@ -238,7 +238,7 @@ def nesting_of(key: str) -> Nesting | None:
     return nesting if nesting is not None and nesting.run == key else None
 
 
-def rules_below(above: Guard | None, name: str, run: str) -> Rules | None:
+def rules_below(above: "Guard | None", name: str, run: str) -> Rules | None:
     """The rules that an agent without its own has from the run that it is called in; None for none."""
     nesting = nesting_of(run)
     called = name if nesting is None else nesting.agent

@@ -42,7 +42,7 @@ from rightcall.loop.nested import is_inside
 from rightcall.loop.offering import Finding
 from rightcall.loop.result import CallRecord, RunResult, complaint, last_line
 from rightcall.loop.setup import Setup, output_schema, possible_choice
-from rightcall.loop.shown import show
+from rightcall.loop.shown import guard_of, show
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import Spent, State, given, judged, once, paused, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
@@ -92,7 +92,7 @@ class Run:
         self._conversation = Conversation()
         self._approvals = list(state.approvals)
         self._hooked = {entry.key.removesuffix(".before_tool"): entry for entry in state.hooked}
-        self._guard = setup.guard(state.grant)
+        self._guard = guard_of(setup, state.grant)
         self._shown = 0
         """How many messages the guard has seen."""
         self._finding = Finding(setup.offered)

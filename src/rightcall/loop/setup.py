@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache, partial
 from inspect import isasyncgenfunction, iscoroutinefunction
-from typing import Any, Generic, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict
 
 from msgspec import Struct
 from typing_extensions import TypeVar
@@ -40,9 +40,11 @@ from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks, gathered
 from rightcall.log import logger
 from rightcall.loop.offering import Deferred, Offered
 from rightcall.loop.window import Window
-from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 from rightcall.wire.history import Said
+
+if TYPE_CHECKING:
+    from rightcall.trust.guard import Guard
 
 Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Returns a summary of the messages that no longer fit."""
@@ -198,7 +200,7 @@ class Planning(Protocol):
         """What a planned run uses."""
         ...
 
-    def guard(self, setup: "Setup", rules: Rules, grant: Grant | None, /) -> Guard:
+    def guard(self, setup: "Setup", rules: Rules, grant: Grant | None, /) -> "Guard":
         """What watches a planned run."""
         ...
 
@@ -239,7 +241,7 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     """The rules that hold once outsiders have spoken."""
     plan: Planning | None = None
     """Plans the run before anything is read."""
-    above: Guard | None = None
+    above: "Guard | None" = None
     """Watches the run that this one is part of."""
     approve: Approve | None = None
     hooks: HookChain = NO_HOOKS
@@ -252,14 +254,6 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     speculate: bool = True
     dependencies: Any = None
     clock: Clock = SystemClock()
-
-    def guard(self, grant: Grant | None) -> Guard | None:
-        """What watches a run, where there are rules."""
-        if self.trust is None:
-            return None
-        if self.plan is not None:
-            return self.plan.guard(self, self.trust, grant)
-        return Guard(self.trust, self.tools, system=self.system, grant=grant, above=self.above)
 
 
 def unpriced(model: Model, tools: Tools) -> str:

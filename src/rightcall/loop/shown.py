@@ -1,4 +1,4 @@
-"""The messages of a run, shown to its guard: in a thread of their own where that takes long.
+"""The guard of a run, and the messages shown to it: in a thread of their own where that takes long.
 
 A guard is looked at and changed by one thread at a time. Whoever shows it something waits until it has
 taken that in, and sees to it that nothing else asks it meanwhile.
@@ -8,10 +8,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from time import monotonic
+from typing import TYPE_CHECKING
 
+from rightcall.core.decision import Grant
 from rightcall.core.message import Message, Results, User
+from rightcall.loop.setup import Setup
 from rightcall.record.waits import off_loop
-from rightcall.trust.guard import Guard
+
+if TYPE_CHECKING:
+    from rightcall.trust.guard import Guard
 
 _TURN = 0.01
 """Seconds for which messages may be looked at before the event loop turns."""
@@ -19,8 +24,19 @@ _LONG = 4096
 """Characters that take some milliseconds to be taken in, where they are little but names and numbers."""
 
 
+def guard_of(setup: Setup, grant: Grant | None) -> "Guard | None":
+    """What watches a run, where there are rules."""
+    if setup.trust is None:
+        return None
+    if setup.plan is not None:
+        return setup.plan.guard(setup, setup.trust, grant)
+    from rightcall.trust.guard import Guard  # noqa: PLC0415 - it takes long to load
+
+    return Guard(setup.trust, setup.tools, system=setup.system, grant=grant, above=setup.above)
+
+
 async def show(
-    guard: Guard, messages: Sequence[Message], *, history: int, alone: Callable[[], Awaitable[None]]
+    guard: "Guard", messages: Sequence[Message], *, history: int, alone: Callable[[], Awaitable[None]]
 ) -> None:
     """Show a guard some messages, of which the first ``history`` are another run's.
 
@@ -50,5 +66,5 @@ def is_long(message: Message) -> bool:
             return False
 
 
-def _see(guard: Guard, message: Message, *, is_history: bool) -> None:
+def _see(guard: "Guard", message: Message, *, is_history: bool) -> None:
     guard.see(guard.recall(message) if is_history else message)

@@ -9,6 +9,7 @@ What the transcript says is the same either way.
 """
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,7 +30,9 @@ from rightcall.loop.around import around, call_end
 from rightcall.loop.decide import call_key
 from rightcall.loop.nested import nesting_of
 from rightcall.loop.setup import Setup
-from rightcall.trust.guard import Guard
+
+if TYPE_CHECKING:
+    from rightcall.trust.guard import Guard
 
 _EARLY = frozenset(["pure", "read"])
 """The effects of tools whose calls may be made for nothing."""
@@ -70,7 +73,7 @@ class Speculation:
         turn: int,
         *,
         most: int | None = None,
-        guard: Guard | None = None,
+        guard: "Guard | None" = None,
         emit: Emit | None = None,
         dry_run: bool = False,
     ) -> None:

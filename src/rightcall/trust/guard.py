@@ -31,7 +31,7 @@ from rightcall.trust.evidence import (
     targets_in,
     words_in,
 )
-from rightcall.trust.facts import STRICT, WORST, settled
+from rightcall.trust.facts import STRICT, WORST
 from rightcall.trust.finding import Finding, secret_in, strictness, told
 from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
 from rightcall.trust.rules import Case, Rules, first
@@ -223,7 +223,8 @@ class Guard:
             return Results(tuple(given))
         if isinstance(message, Reply) and message.text and message.tainted is not False:
             tools = map(self.tools.get, self.tools.names())
-            if message.tainted or any(settled(tool).untrusted for tool in tools if tool is not None):
+            known = (self._known(tool.name, tool).facts for tool in tools if tool is not None)
+            if message.tainted or any(facts.untrusted for facts in known):
                 self.tainted = True
                 self.provenance.taint(message.text, "an earlier answer")
         return message

@@ -1,15 +1,18 @@
 """The rules of a run into those of an agent that it hands a task to."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from rightcall.core.tool import Tool
-from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 
+if TYPE_CHECKING:
+    from rightcall.trust.guard import Guard
 
-def inherited(above: Guard, names: Iterable[str]) -> Rules | None:
+
+def inherited(above: "Guard", names: Iterable[str]) -> Rules | None:
     """The rules that hold in a run below, of an agent without its own; None where it was let off.
 
     ``names`` are those that the agent goes by. What the operator granted holds there, too. What the

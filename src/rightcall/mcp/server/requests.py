@@ -96,7 +96,7 @@ class CallRequests:
         record = Record(self._setup.journal, run, call)
         try:
             if is_new:
-                await record.began(tools.get(call.name), who.name, who.user)
+                await record.began(tools.get(call.name), who)
             else:
                 await record.resumed()
             if self._under_way >= self._bounds.calls:

@@ -7,6 +7,7 @@ agents reads these. The protocol's side, which is requests and results, is in ``
 import asyncio
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -113,11 +114,13 @@ class Record:
         """Names the call, and stays the same when it is made again with a client's answers."""
         return f"{self._run}.{self.key}"
 
-    async def began(self, tool: Tool | None, client: str, user: str) -> None:
+    async def began(self, tool: Tool | None, who: Caller) -> None:
         """The client asked for the call, on behalf of a user where that is known."""
+        if self._journal is None:
+            return
         specs = () if tool is None else (tool.spec,)
         await self._append(RunStarted(messages=(), budget=Budget(), specs=specs))
-        asking = f"mcp {client}".rstrip() + (f" for {user}" if user else "")
+        asking = f"mcp {who.name}".rstrip() + (f" for {who.user}" if who.user else "")
         reply = Reply((self._call,), "calls", model=asking)
         await self._append(ReplyReceived(key="t1.model", reply=reply, seconds=0.0))
 
@@ -131,7 +134,7 @@ class Record:
 
     async def finished(self, execution: Execution) -> None:
         """It has its result, and with that the run its end. Only the first end counts."""
-        if self._is_over:
+        if self._is_over or self._journal is None:
             return
         self._is_over = True
         outcome = execution.outcome
@@ -218,12 +221,13 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
 
         The SDK's cancellation comes again at every step, and no tool's cleaning up survives that.
         """
-        progress = ProgressSender(self.who.progress)
-        task = asyncio.get_running_loop().create_task(self._run_in_turn(checked, progress))
+        progress, loop = ProgressSender(self.who.progress), asyncio.get_running_loop()
+        over: asyncio.Future[None] = loop.create_future()
+        task = loop.create_task(self._run_in_turn(checked, progress, over))
         self.setup.running.add(task)
-        task.add_done_callback(self.setup.running.discard)
+        task.add_done_callback(partial(self._ended, over))
         try:
-            await asyncio.wait({task})
+            await over
             await progress.finish()
         except asyncio.CancelledError:
             task.cancel()
@@ -238,21 +242,40 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
             raise AwaitsClient
         return execution
 
+    def _ended(self, over: "asyncio.Future[None]", task: "asyncio.Task[Execution]") -> None:
+        self.setup.running.discard(task)
+        # A task that was cancelled before its first step has told nobody.
+        _tell(over)
+
     def _end_of(self, task: "asyncio.Task[Execution]") -> Execution:
         if task.done() and not task.cancelled():
             return task.result()
         # A tool can cancel the task it runs in, too, which is nobody's wish but its own.
         return not_run(self.call, Cancelled())
 
-    async def _run_in_turn(self, checked: CheckedCall, progress: ProgressSender) -> Execution:
+    async def _run_in_turn(
+        self, checked: CheckedCall, progress: ProgressSender, over: "asyncio.Future[None]"
+    ) -> Execution:
+        """Run the call when it may, and tell ``over`` in the last step.
+
+        A callback of the task would tell it one turn of the event loop later.
+        """
         setting = Setting(
             dependencies=self.setup.dependencies,
             key=self.record.idempotency_key,
             spend=self.record.spent.append,
             tell=progress.tell,
         )
-        await self.setup.lock.acquire(alone=checked.tool.serial)
         try:
-            return await self.setup.executor.run(checked, setting)
+            await self.setup.lock.acquire(alone=checked.tool.serial)
+            try:
+                return await self.setup.executor.run(checked, setting)
+            finally:
+                self.setup.lock.release()
         finally:
-            self.setup.lock.release()
+            _tell(over)
+
+
+def _tell(over: "asyncio.Future[None]") -> None:
+    if not over.done():
+        over.set_result(None)
