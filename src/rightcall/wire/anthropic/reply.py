@@ -35,6 +35,7 @@ from rightcall.wire.anthropic.tables import (
     THOUGHTS,
     UNPARSED,
 )
+from rightcall.wire.anthropic.toolset import FAMILY, SET_NAME, joined
 from rightcall.wire.block_order import by_index
 from rightcall.wire.citations import in_texts, of_anthropic
 from rightcall.wire.cost import charged
@@ -45,7 +46,7 @@ Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 class Block:
     """One content block, as it began and as it has grown."""
 
-    __slots__ = ("call", "fields", "grown", "is_open", "kind", "pieces", "whole_input")
+    __slots__ = ("call", "fields", "grown", "is_member", "is_open", "kind", "pieces", "whole_input")
 
     def __init__(self, fields: dict[str, Any], whole_input: str, call: int) -> None:
         kind = fields.get("type")
@@ -58,6 +59,8 @@ class Block:
         self.call = call
         """The position among the reply's calls; -1 if it is not one."""
         self.is_open = True
+        self.is_member = call >= 0 and fields.get(SET_NAME) == FAMILY
+        """Whether it calls one of the computer's actions, which is an argument here."""
         self.grown: dict[str, list[Any]] = {}
         """What deltas of unknown kinds brought, by member."""
 
@@ -98,11 +101,15 @@ def parts_of(blocks: Iterable[Block], *, cut: bool) -> tuple[Part, ...]:
 
 def call_of(block: Block, *, truncated: bool = False) -> Call:
     """The call that a block holds."""
+    name, arguments = _text(block.fields.get("name")), block.arguments(truncated=truncated)
     beside = _rest(block, "type", "id", "name", "input")
+    if block.is_member:
+        name, arguments = FAMILY, joined(name, arguments)
+        del beside[SET_NAME]
     return Call(
         id=_text(block.fields.get("id")),
-        name=_text(block.fields.get("name")),
-        arguments=block.arguments(truncated=truncated),
+        name=name,
+        arguments=arguments,
         truncated=truncated,
         vendor={NAME: beside} if beside else {},
     )
@@ -262,7 +269,8 @@ class ReplyBuilder:
         if block.call >= 0:
             if not block.is_open:
                 raise ProtocolError(f"{NAME}: arguments at index {index}, where the call has ended")
-            self.events.append(CallDelta(block.call, piece))
+            if not block.is_member:
+                self.events.append(CallDelta(block.call, piece))
         block.pieces.append(piece)
 
     def grow(self, index: int | None, delta: Mapping[str, Any]) -> None:
@@ -321,7 +329,7 @@ class ReplyBuilder:
     def _end_call(self, block: Block) -> None:
         block.is_open = False
         call = call_of(block)
-        if not block.pieces and call.arguments not in ("", "{}"):
+        if (block.is_member or not block.pieces) and call.arguments not in ("", "{}"):
             self.events.append(CallDelta(block.call, call.arguments))
         self.events.append(CallEnd(block.call, call))
 
