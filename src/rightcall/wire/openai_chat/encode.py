@@ -93,7 +93,7 @@ def encode(
         body |= of_openai(options, TTLS, NAME)
     if (most := alternatives(options, NAME)) is not None:
         body |= {"logprobs": True, **({"top_logprobs": most} if most else {})}
-    body |= _reasoning(options.get("reasoning"), host)
+    body |= _reasoning(options.get("reasoning"), host, model)
     ours = _ours(request, host, cache)
     body |= _tools(request, host, ours)
     if request.output is not None:
@@ -112,7 +112,7 @@ def encode(
     )
 
 
-def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
+def _reasoning(wanted: Any, host: Host, model: str) -> dict[str, Any]:
     if wanted is None:
         return {}
     if isinstance(wanted, str) and wanted not in EFFORTS:
@@ -122,20 +122,25 @@ def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
             "extra={'reasoning_effort': …}.",
             where="options.reasoning",
         )
-    if host.effort == "reasoning":
-        return {"reasoning": {"max_tokens": wanted} if isinstance(wanted, int) else {"effort": wanted}}
-    if host.effort == "enable_thinking":
-        budget = {"thinking_budget": wanted} if isinstance(wanted, int) and wanted else {}
-        return {"enable_thinking": wanted not in (0, "none"), **budget}
-    if host.effort == "adaptive":
-        return {"thinking": {"type": "disabled" if wanted in (0, "none") else "adaptive"}}
+    thinking = host.thinking_of(model)
+    off = wanted in (0, "none")
+    match thinking.effort:
+        case "":
+            return {}
+        case "reasoning":
+            said = {"max_tokens": wanted} if isinstance(wanted, int) else {"effort": wanted}
+            return {"reasoning": said}
+        case "enable_thinking":
+            budget = {"thinking_budget": wanted} if isinstance(wanted, int) and wanted else {}
+            return {"enable_thinking": not off, **budget}
+        case "adaptive":
+            return {"thinking": {"type": "disabled" if off else "adaptive"}}
+        case "thinking" if off:
+            return {"thinking": {"type": "disabled"}}
     if isinstance(wanted, int):
         wanted = next((word for most, word in _BUDGETS if wanted <= most), "high")
-    if host.effort == "thinking":
-        off = wanted == "none"
-        effort = {} if off else {"reasoning_effort": wanted}
-        return {"thinking": {"type": "disabled" if off else "enabled"}, **effort}
-    return {"reasoning_effort": wanted}
+    switch = {"thinking": {"type": "enabled"}} if thinking.effort == "thinking" else {}
+    return {**switch, "reasoning_effort": thinking.nearest(wanted)}
 
 
 def _ours(request: Request, host: Host, cache: EncodeCache) -> _Ours:
