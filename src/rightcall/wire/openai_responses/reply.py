@@ -23,6 +23,7 @@ from rightcall.wire.openai_responses.tables import (
     TEXTS,
     USAGE,
     WHOLE,
+    WHOLE_STATUS,
 )
 
 Item: TypeAlias = dict[str, Any]
@@ -48,7 +49,7 @@ def text_in(value: object) -> str:
 def read_reply(response: Item, output: list[Item]) -> Reply:
     """The reply that a response makes, with ``output`` as its items."""
     status = text_in(response.get("status")) or "completed"
-    reader = _PartsReader(broken=status != "completed", last=len(output) - 1)
+    reader = _PartsReader(broken=status not in WHOLE_STATUS, last=len(output) - 1)
     for at, item in enumerate(output):
         reader.take(at, item)
     bag: dict[str, Any] = {key: response[key] for key in _KEPT if response.get(key) is not None}
@@ -67,7 +68,7 @@ def read_reply(response: Item, output: list[Item]) -> Reply:
 
 
 def read_usage(usage: object) -> Usage:
-    """The tokens; OpenRouter adds the price in dollars."""
+    """The tokens; OpenRouter and Perplexity add the price in dollars."""
     counts = {name: _first(usage, places) for name, places in USAGE.items()}
     return Usage(**counts, cost=charged(usage) if isinstance(usage, dict) else None)
 
@@ -236,7 +237,7 @@ class _PartsReader:
 
 
 def _stop(status: str, response: Item, reader: _PartsReader) -> StopReason:
-    if status == "completed":
+    if status in WHOLE_STATUS:
         return "calls" if reader.ids else "refusal" if reader.refused else "end"
     details = response.get("incomplete_details")
     reason = text_in(details.get("reason")) if isinstance(details, dict) else ""
