@@ -14,6 +14,8 @@ from typing import Any
 def charged(usage: Mapping[str, Any]) -> float | None:
     """Dollars, where the usage says so."""
     told = usage.get("cost")
+    if told is None:
+        return None
     cost = _dollars(told.get("total_cost") if isinstance(told, Mapping) else told)
     details = usage.get("cost_details")
     if cost is not None and usage.get("is_byok") is True and isinstance(details, Mapping):

@@ -113,16 +113,16 @@ def encode(
     options = request.options
     extra = {**mapping(options.get("extra"))}
     betas = extra.pop("betas", None)
-    ttl = lifetime(options, TTLS, NAME)
+    ttl = lifetime(options, TTLS, NAME) if options else ""
     mark = {"type": "ephemeral", **({"ttl": ttl} if ttl else {})}
-    refuse(options, NAME)
+    if options:
+        refuse(options, NAME)
     own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
     ours = _ours(request, model, cache, mark)
-    has_set = ours.has_set or any(is_set(tool) for tool in own)
+    has_set = ours.has_set or bool([tool for tool in own if is_set(tool)])
     turns = encode_messages(request, cache, mark, has_set=has_set)
     body: dict[str, Any] = {"model": model, **_lengths(request, model)}
-    spoken = [turn for turn in turns.last if turn["role"] != "system"]
-    if _is_manual(body) and _is_unthought(spoken):
+    if _is_manual(body) and _is_unthought([t for t in turns.last if t["role"] != "system"]):
         del body["thinking"]
     if bound := unbound(body.get("thinking", {}), request.messages, model):
         body["thinking"] = bound

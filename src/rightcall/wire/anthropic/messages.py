@@ -5,7 +5,7 @@ What nothing later can change is written into bytes once, and kept for the next 
 
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias, assert_never
 
 from msgspec import Raw, Struct
@@ -19,7 +19,15 @@ from rightcall.core.request import Request
 from rightcall.errors import EncodeError
 from rightcall.wire.anthropic.tables import CUTTING, MADE, MEDIA, NAME, THOUGHTS, UNPARSED
 from rightcall.wire.anthropic.toolset import FAMILY, SET_NAME, parted
-from rightcall.wire.encoding import EncodeCache, as_bytes, base64_raw, mapping, note_of, object_in
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    base64_raw,
+    mapping,
+    note_of,
+    object_in,
+    sequence,
+)
 from rightcall.wire.media import check_taken, first_new, place_of
 
 _Block: TypeAlias = dict[str, Any]
@@ -97,7 +105,7 @@ def encode_messages(
     new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, where=place_of(at, new))
+        writer.write(message, where=place_of(at) if at >= new else "")
 
     apart = request.options.get("system_turns") is True
     key = f"{NAME}.{mark.get('ttl', '')}.{apart}.{has_set}"
@@ -117,9 +125,9 @@ def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
     """How many blocks have a cache mark. That of a text within a result counts too."""
     count = 0
     for block in blocks:
-        within = block.get("content")
-        parts = within if isinstance(within, Sequence) and not isinstance(within, str) else ()
-        count += (MARK in block) + sum([MARK in mapping(part) for part in parts])
+        count += MARK in block
+        if parts := sequence(block.get("content")):
+            count += sum([MARK in mapping(part) for part in parts])
     return count
 
 
@@ -146,7 +154,7 @@ class _Writer:
     def write(self, message: Message, *, where: str) -> None:
         role = "assistant" if isinstance(message, Reply) else "user"
         blocks = _blocks(message, self._ids, where=where, has_set=self._has_set)
-        if isinstance(message, User) and any(part.cache for part in message.content):
+        if isinstance(message, User) and any([part.cache for part in message.content]):  # noqa: C419 - quicker
             kept = [part.cache for part in message.content if _says(part)]
             start = len(blocks) - len(kept)
             for at, is_kept in enumerate(kept, start):
@@ -158,8 +166,8 @@ class _Writer:
                 self._finish(self._closed.pop(0))
         # It must follow a turn of the user's, and only a turn of the model's may follow it:
         # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
-        is_developers = isinstance(message, User) and message.author == "developer"
-        if self._apart and is_developers and self._blocks and _is_text(blocks):
+        is_apart = self._apart and isinstance(message, User) and message.author == "developer"
+        if is_apart and self._blocks and _is_text(blocks):
             self._told += blocks
         else:
             self._blocks += blocks
@@ -351,7 +359,7 @@ def _names_file(message: Message) -> bool:
             parts = [part for result in message.results for part in result.content]
         case _:
             return False
-    return any(isinstance(part, Media) and part.id is not None for part in parts)
+    return bool([part for part in parts if isinstance(part, Media) and part.id is not None])
 
 
 def _note(part: Media) -> _Block:

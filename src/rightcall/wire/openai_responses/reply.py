@@ -1,7 +1,7 @@
 """Items as the parts of a Reply."""
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -25,6 +25,9 @@ from rightcall.wire.openai_responses.tables import (
     WHOLE,
     WHOLE_STATUS,
 )
+
+if TYPE_CHECKING:
+    from rightcall.core.citation import Citation, Token
 
 Item: TypeAlias = dict[str, Any]
 """A JSON object as the vendor sent it."""
@@ -141,11 +144,10 @@ def is_object(text: str) -> bool:
     return True
 
 
-def call_id(item: Item, position: int, taken: Iterable[str]) -> str:
+def call_id(item: Item, position: int, taken: Sequence[str]) -> str:
     """The id of a call, made up where there is none, and told apart from those already taken."""
     given = text_in(item.get("call_id")) or text_in(item.get("id")) or f"call_{position}"
     found, again = given, 2
-    taken = set(taken)
     while found in taken:
         found, again = f"{given}_{again}", again + 1
     return found
@@ -170,8 +172,8 @@ class _PartsReader:
 
     def __init__(self, *, broken: bool, last: int) -> None:
         self.content: list[Text | Reasoning | Call | Media | Unknown] = []
-        self.citations = annotated((), "")
-        self.logprobs = of_openai(())
+        self.citations: list[Citation] = []
+        self.logprobs: list[Token] = []
         self._said = 0
         """How many characters of text there are so far."""
         self.messages: list[Any] = []
@@ -183,8 +185,8 @@ class _PartsReader:
 
     def take(self, at: int, item: Item) -> None:
         kind = text_in(item.get("type"))
-        parts = items_in(item.get("content"))
-        if kind == "message" and parts and item.get("role", "assistant") == "assistant":
+        parts = items_in(item.get("content")) if kind == "message" else []
+        if parts and item.get("role", "assistant") == "assistant":
             self._take_message(item, parts)
         elif kind == "reasoning":
             self.content.append(read_thought(item))
@@ -215,8 +217,10 @@ class _PartsReader:
     def _explain(self, part: Item) -> None:
         """What a part says of its text besides."""
         text = text_in(part.get("text"))
-        self.citations += annotated(part.get("annotations"), text, self._said)
-        self.logprobs += of_openai(part.get("logprobs"))
+        if annotations := part.get("annotations"):
+            self.citations += annotated(annotations, text, self._said)
+        if logprobs := part.get("logprobs"):
+            self.logprobs += of_openai(logprobs)
         self._said += len(text)
 
     def _is_cut(self, at: int, item: Item) -> bool:
