@@ -35,7 +35,7 @@ OFTEN = 2
 TURNS = 20
 TOOLS = 10
 WORDS = 100
-"""Deltas of text in the reply, and as many of arguments."""
+"""Deltas of text in the reply."""
 SCHEMA = {
     "type": "object",
     "properties": {
