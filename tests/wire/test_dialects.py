@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 WIRE = Path(wire.__file__).parent
 RECIPE = {"__init__", "encode", "messages", "decode", "reply", "errors", "tables", "history"}
 BEYOND = {
+    "anthropic": {"toolset", "usage"},
     "openai_chat": {"hosts", "fragments", "made", "usage"},
     "openai_responses": {"state", "made", "slots"},
     "bedrock": {"eventstream", "sigv4"},

@@ -41,7 +41,7 @@ def _kind(tool: Mapping[str, Any]) -> str:
     word = tool.get("type")
     if not isinstance(word, str):
         return ""
-    if word in ("computer_use_preview", "computer-preview"):
+    if word.startswith(("computer_use_preview", "computer-preview", "computer_toolset_")):
         return "computer"
     stem, _, dated = word.rpartition("_")
     kind = stem if dated.isdigit() else word

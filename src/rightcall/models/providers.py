@@ -172,6 +172,7 @@ PROVIDERS: dict[str, Provider] = {
         url="https://api.perplexity.ai/v1",
         keys=("PERPLEXITY_API_KEY",),
         prices="perplexity",
+        tells_cost=True,
         forced_choice=False,
         structured="tool",
     ),

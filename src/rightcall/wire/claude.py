@@ -50,6 +50,11 @@ _ON_BEDROCK = ((4, 5), (4, 6))
 """https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html; what came after refuses
 them there (https://github.com/pydantic/pydantic-ai, providers/bedrock.py)."""
 
+_SETS_ALONE = (5, 5)
+"""From here on only the set of tools is taken for a computer, at Anthropic's address and Google's; of
+Fable and Mythos from 5.2 on. Bedrock still takes the one tool.
+https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool"""
+
 
 def budget_of(word: str, model: str, max_tokens: int | None) -> int | None:
     """The tokens that a word for an effort means to a model; None for one that takes the word itself.
@@ -101,6 +106,19 @@ def can_be_forced(model: str) -> bool:
     if line == "sonnet" and version == (5, 0) and "anthropic." in model:
         return False
     return not (_ALWAYS.search(model) or (line in ("opus", "sonnet") and version >= (5, 5)))
+
+
+@lru_cache(maxsize=256)
+def computer_of(model: str) -> str:
+    """The type of the computer that a model takes; empty where that is not known."""
+    line, version = _named(model)
+    if version == (0, 0):
+        return ""
+    alone = (5, 2) if line in ("fable", "mythos") else _SETS_ALONE
+    if version >= alone and "anthropic." not in model:
+        return "computer_toolset_20260801"
+    is_older = version < (4, 5) or (version == (4, 5) and line != "opus")
+    return "computer_20250124" if is_older else "computer_20251124"
 
 
 def unbound(thinking: JsonObject, messages: Sequence[Message], model: str) -> JsonObject | None:

@@ -73,9 +73,9 @@ def first_new(messages: Transcript) -> int:
     return 0
 
 
-def place_of(at: int, new: int) -> str:
-    """The place of a message in an error; none for one that was answered before."""
-    return f"messages[{at}]" if at >= new else ""
+def place_of(at: int) -> str:
+    """The place of a message in an error."""
+    return f"messages[{at}]"
 
 
 def _is_of(media: Media, takes: Takes) -> bool:

@@ -485,6 +485,42 @@ def test_minimax_thinks_as_it_sees_fit_or_not_at_all():
         assert "reasoning_effort" not in sent
 
 
+MOONSHOT, ZAI, MINIMAX = (
+    "https://api.moonshot.ai/v1",
+    "https://api.z.ai/api/paas/v4",
+    "https://api.minimax.io/v1",
+)
+OFF = {"thinking": {"type": "disabled"}}
+LEAST = {"reasoning_effort": "low"}
+
+
+@pytest.mark.parametrize(
+    ("url", "model", "least", "medium"),
+    [
+        (MOONSHOT, "kimi-k2.6", OFF, {"thinking": {"type": "enabled"}, "reasoning_effort": "medium"}),
+        (MOONSHOT, "kimi-k2.7-code", {}, {}),
+        (MOONSHOT, "kimi-k2-thinking-turbo", {}, {}),
+        (MOONSHOT, "kimi-k3", LEAST, {"reasoning_effort": "high"}),
+        (ZAI, "glm-5.2", OFF, {"thinking": {"type": "enabled"}, "reasoning_effort": "medium"}),
+        (ZAI, "glm-5.3-flash", LEAST, {"reasoning_effort": "high"}),
+        (MINIMAX, "MiniMax-M3", OFF, {"thinking": {"type": "adaptive"}}),
+        (MINIMAX, "MiniMax-M3.1-Flash", LEAST, {"reasoning_effort": "medium"}),
+        (MINIMAX, "MiniMax-M2.7", {}, {}),
+    ],
+)
+def test_a_model_that_always_thinks_is_not_told_not_to(url, model, least, medium):
+    at = dialect.dialect_at(url)
+
+    def said_of(wanted) -> dict:
+        request = ask(options={"reasoning": wanted})
+        sent = json.loads(at.encode(request, model=model, stream=False).body)
+        return {name: sent[name] for name in ("thinking", "reasoning_effort") if name in sent}
+
+    assert said_of("none") == said_of(0) == least
+    assert said_of("medium") == said_of(5000) == medium
+    assert said_of(None) == {}
+
+
 def test_deepseek_thinks_unless_it_is_told_not_to():
     at = dialect.dialect_at("https://api.deepseek.com")
     sent = body(ask(options={"reasoning": "none"}), at=at)

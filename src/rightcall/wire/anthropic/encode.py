@@ -6,7 +6,7 @@ Choices where the vendor and a request do not fit together:
   budget, of half of ``max_tokens`` at the most; a number for just that budget, and models that refuse
   one for the nearest word. ``none`` switches it off, or asks for the least of models that always think.
 - A forced choice is refused beside a manual budget, and by newer models, so there it becomes ``auto``;
-  whoever forces must look at the reply anyway.
+  whoever forces must look at the reply anyway. So does that of a set of tools, which has no name.
   https://platform.claude.com/docs/build-with-claude/thinking-tool-workflows
 - ``temperature`` and ``top_p`` are sent to all models; newer ones refuse them, and say so.
 - A manual budget is refused where the calls being answered were made without thinking, by another model
@@ -42,6 +42,7 @@ from rightcall.wire.anthropic.tables import (
     THOUGHTS,
     TTLS,
 )
+from rightcall.wire.anthropic.toolset import FAMILY, is_set, known_to
 from rightcall.wire.caching import lifetime
 from rightcall.wire.claude import (
     BINDING_BETA,
@@ -85,6 +86,8 @@ class _Ours(msgspec.Struct, frozen=True):
     betas: list[str]
     """What they need to be taken."""
     held: Held
+    has_set: bool
+    """Whether the set for a computer is among them."""
 
 
 def strict_mode(model: str = "") -> StrictMode:
@@ -110,13 +113,16 @@ def encode(
     options = request.options
     extra = {**mapping(options.get("extra"))}
     betas = extra.pop("betas", None)
-    ttl = lifetime(options, TTLS, NAME)
+    ttl = lifetime(options, TTLS, NAME) if options else ""
     mark = {"type": "ephemeral", **({"ttl": ttl} if ttl else {})}
-    refuse(options, NAME)
-    turns = encode_messages(request, cache, mark)
+    if options:
+        refuse(options, NAME)
+    own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
+    ours = _ours(request, model, cache, mark)
+    has_set = ours.has_set or bool([tool for tool in own if is_set(tool)])
+    turns = encode_messages(request, cache, mark, has_set=has_set)
     body: dict[str, Any] = {"model": model, **_lengths(request, model)}
-    spoken = [turn for turn in turns.last if turn["role"] != "system"]
-    if _is_manual(body) and _is_unthought(spoken):
+    if _is_manual(body) and _is_unthought([t for t in turns.last if t["role"] != "system"]):
         del body["thinking"]
     if bound := unbound(body.get("thinking", {}), request.messages, model):
         body["thinking"] = bound
@@ -127,8 +133,6 @@ def encode(
         body["stop_sequences"] = list(sequence(options["stop"]))
     if options.get("user"):
         body["metadata"] = {"user_id": options["user"]}
-    own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
-    ours = _ours(request, model, cache, mark)
     tools = [*own, *ours.tools]
     body |= _choice(request, tools, free=_is_manual(body) or not can_be_forced(model))
     container = _container(request)
@@ -231,7 +235,7 @@ def _ours(request: Request, model: str, cache: EncodeCache, mark: JsonObject) ->
     return cache.shared(
         f"{NAME}.tools",
         given,
-        lambda: _marked(_tools(specs, wish, strict_mode(model), output), specs, mark, more),
+        lambda: _marked(_tools(specs, wish, model, output), specs, mark, more),
     )
 
 
@@ -256,10 +260,10 @@ def _sent(tools: Sequence[dict[str, Any]], marked: int) -> list[Any]:
     return [tool if at == marked else raw[at] for at, tool in enumerate(tools)]
 
 
-def _tools(specs: Sequence[Spec], wish: Wish, mode: StrictMode, output: JsonObject | None) -> _Ours:
+def _tools(specs: Sequence[Spec], wish: Wish, model: str, output: JsonObject | None) -> _Ours:
     ours = [spec for spec in specs if not spec.native.get(NAME) or members_of(spec, NAME)]
-    strict = chosen(ours, wish, mode, output)
-    tools = [_defined(spec, strict.schemas.get(spec.name)) for spec in specs]
+    strict = chosen(ours, wish, strict_mode(model), output)
+    tools = [known_to(model, _defined(spec, strict.schemas.get(spec.name))) for spec in specs]
     marked = max([at for at, tool in enumerate(tools) if not tool.get("defer_loading")], default=-1)
     return _Ours(
         tools=tools,
@@ -267,6 +271,7 @@ def _tools(specs: Sequence[Spec], wish: Wish, mode: StrictMode, output: JsonObje
         marked=marked,
         betas=[BETAS.get(tool.get("type", ""), "") for tool in tools],
         held=strict.held,
+        has_set=any(is_set(tool) for tool in tools),
     )
 
 
@@ -293,7 +298,9 @@ def _choice(request: Request, tools: Sequence[Mapping[str, Any]], *, free: bool)
     match request.choice:
         case Named(name):
             choice: dict[str, Any] = {"type": "tool", "name": name}
-            if all(tool.get("name") != name for tool in tools):
+            if name == FAMILY and any(is_set(tool) for tool in tools):
+                free = True
+            elif all(tool.get("name") != name for tool in tools):
                 raise EncodeError(NAME, f"there is no tool {name!r} to be called.", where="choice")
         case "required":
             choice = {"type": "any"}

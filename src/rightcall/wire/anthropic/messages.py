@@ -5,7 +5,7 @@ What nothing later can change is written into bytes once, and kept for the next 
 
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias, assert_never
 
 from msgspec import Raw, Struct
@@ -18,7 +18,16 @@ from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
 from rightcall.wire.anthropic.tables import CUTTING, MADE, MEDIA, NAME, THOUGHTS, UNPARSED
-from rightcall.wire.encoding import EncodeCache, as_bytes, base64_raw, mapping, note_of, object_in
+from rightcall.wire.anthropic.toolset import FAMILY, SET_NAME, parted
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    base64_raw,
+    mapping,
+    note_of,
+    object_in,
+    sequence,
+)
 from rightcall.wire.media import check_taken, first_new, place_of
 
 _Block: TypeAlias = dict[str, Any]
@@ -57,10 +66,11 @@ class _Ids:
             candidate = f"{legal[: _MAX_LENGTH - 8]}_{number}"
         self._used.add(candidate)
         self._open.setdefault(call.id, deque()).append(candidate)
-        family = mapping(call.vendor.get(NAME)).get("toolset_name")
-        if isinstance(family, str):
-            self._families[candidate] = family
         return candidate
+
+    def belongs(self, legal: str, family: object) -> None:
+        if isinstance(family, str):
+            self._families[legal] = family
 
     def of_result(self, result: Result) -> str:
         given = self._open.get(result.call_id)
@@ -84,17 +94,26 @@ class Turns(Struct, frozen=True):
     """Whether any of them names an uploaded file."""
 
 
-def encode_messages(request: Request, cache: EncodeCache, mark: Mapping[str, Any]) -> Turns:
-    """The messages of a request; parts that are to be kept have that mark."""
+def encode_messages(
+    request: Request, cache: EncodeCache, mark: Mapping[str, Any], *, has_set: bool
+) -> Turns:
+    """The messages of a request; parts that are to be kept have that mark.
+
+    ``has_set``: its tools have the set for a computer, whose calls are then written as those of the set.
+    """
     messages = request.messages
     new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, where=place_of(at, new))
+        writer.write(message, where=place_of(at) if at >= new else "")
 
     apart = request.options.get("system_turns") is True
-    key = f"{NAME}.{mark.get('ttl', '')}.{apart}"
-    turns = cache.written(key, messages, lambda: _Writer(mark, apart=apart), write).turns()
+    key = f"{NAME}.{mark.get('ttl', '')}.{apart}.{has_set}"
+
+    def begin() -> _Writer:
+        return _Writer(mark, apart=apart, has_set=has_set)
+
+    turns = cache.written(key, messages, begin, write).turns()
     if not turns.last:
         raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
     if turns.last[-1]["role"] == "assistant":
@@ -106,17 +125,18 @@ def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
     """How many blocks have a cache mark. That of a text within a result counts too."""
     count = 0
     for block in blocks:
-        within = block.get("content")
-        parts = within if isinstance(within, Sequence) and not isinstance(within, str) else ()
-        count += (MARK in block) + sum([MARK in mapping(part) for part in parts])
+        count += MARK in block
+        if parts := sequence(block.get("content")):
+            count += sum([MARK in mapping(part) for part in parts])
     return count
 
 
 class _Writer:
     """Writes messages one after another. Blocks are not changed once they are made."""
 
-    def __init__(self, mark: Mapping[str, Any], *, apart: bool) -> None:
+    def __init__(self, mark: Mapping[str, Any], *, apart: bool, has_set: bool) -> None:
         self._mark = mark
+        self._has_set = has_set
         self._apart = apart
         """Whether the developer's words follow the user's turn as a system message."""
         self._told: list[_Block] = []
@@ -133,8 +153,8 @@ class _Writer:
 
     def write(self, message: Message, *, where: str) -> None:
         role = "assistant" if isinstance(message, Reply) else "user"
-        blocks = _blocks(message, self._ids, where=where)
-        if isinstance(message, User) and any(part.cache for part in message.content):
+        blocks = _blocks(message, self._ids, where=where, has_set=self._has_set)
+        if isinstance(message, User) and any([part.cache for part in message.content]):  # noqa: C419 - quicker
             kept = [part.cache for part in message.content if _says(part)]
             start = len(blocks) - len(kept)
             for at, is_kept in enumerate(kept, start):
@@ -146,8 +166,8 @@ class _Writer:
                 self._finish(self._closed.pop(0))
         # It must follow a turn of the user's, and only a turn of the model's may follow it:
         # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
-        is_developers = isinstance(message, User) and message.author == "developer"
-        if self._apart and is_developers and self._blocks and _is_text(blocks):
+        is_apart = self._apart and isinstance(message, User) and message.author == "developer"
+        if is_apart and self._blocks and _is_text(blocks):
             self._told += blocks
         else:
             self._blocks += blocks
@@ -176,7 +196,7 @@ def _turn(role: str, blocks: list[_Block]) -> list[_Block]:
     return [{"role": role, "content": content}] if content else []
 
 
-def _blocks(message: Message, ids: _Ids, *, where: str) -> list[_Block]:
+def _blocks(message: Message, ids: _Ids, *, where: str, has_set: bool) -> list[_Block]:
     match message:
         case User():
             attached = message.vendor.get(NAME)
@@ -184,7 +204,7 @@ def _blocks(message: Message, ids: _Ids, *, where: str) -> list[_Block]:
             return [*map(dict, given), *_content(message.content, where)]
         case Reply():
             ids.begin_reply()
-            return list(_reply_blocks(message, ids))
+            return list(_reply_blocks(message, ids, has_set=has_set))
         case Results():
             return [_result_block(result, ids) for result in message.results]
         case _:
@@ -211,7 +231,7 @@ def _stripped(blocks: list[_Block]) -> list[_Block]:
     return [*blocks[:-1], {**blocks[-1], "text": blocks[-1]["text"].rstrip()}]
 
 
-def _reply_blocks(reply: Reply, ids: _Ids) -> Iterable[_Block]:
+def _reply_blocks(reply: Reply, ids: _Ids, *, has_set: bool) -> Iterable[_Block]:
     last = len(reply.content) - 1
     for at, part in enumerate(reply.content):
         match part:
@@ -226,7 +246,7 @@ def _reply_blocks(reply: Reply, ids: _Ids) -> Iterable[_Block]:
                     # Its signature speaks for it. Another vendor's thoughts have none, and stay behind.
                     yield {"type": "thinking", "thinking": part.text, **bag}
             case Call():
-                yield _call_block(part, ids)
+                yield _call_block(part, ids, has_set=has_set)
             case Media():
                 # What the vendor's own code made is in the block that tells of it.
                 if MADE not in mapping(part.vendor.get(NAME)):
@@ -240,8 +260,8 @@ def _reply_blocks(reply: Reply, ids: _Ids) -> Iterable[_Block]:
                 assert_never(part)
 
 
-def _call_block(call: Call, ids: _Ids) -> _Block:
-    return {
+def _call_block(call: Call, ids: _Ids, *, has_set: bool) -> _Block:
+    block = {
         "type": "tool_use",
         "id": ids.of_call(call),
         # A name that the model made up may be none that the vendor takes.
@@ -249,6 +269,10 @@ def _call_block(call: Call, ids: _Ids) -> _Block:
         "input": _input(call.as_json),
         **mapping(call.vendor.get(NAME)),
     }
+    if has_set and (action := parted(call.name, block["input"])):
+        block |= {"name": _legal(action[0], "unknown"), "input": action[1], SET_NAME: FAMILY}
+    ids.belongs(block["id"], block.get(SET_NAME))
+    return block
 
 
 def _input(arguments: str) -> JsonObject:
@@ -278,7 +302,7 @@ def _result_block(result: Result, ids: _Ids) -> _Block:
         "tool_use_id": legal,
         **({"content": content} if content else {}),
         **({"is_error": True} if result.is_error else {}),
-        **({"toolset_name": family} if family else {}),
+        **({SET_NAME: family} if family else {}),
         **mapping(result.vendor.get(NAME)),
     }
 
@@ -335,7 +359,7 @@ def _names_file(message: Message) -> bool:
             parts = [part for result in message.results for part in result.content]
         case _:
             return False
-    return any(isinstance(part, Media) and part.id is not None for part in parts)
+    return bool([part for part in parts if isinstance(part, Media) and part.id is not None])
 
 
 def _note(part: Media) -> _Block:

@@ -23,21 +23,20 @@ from rightcall.core.events import (
 )
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Media, Text, Usage
+from rightcall.core.parts import Media, Text
 from rightcall.errors import ProtocolError
 from rightcall.wire.anthropic.tables import (
-    BESIDE,
     CUTTING,
-    ELSEWHERE,
     MADE,
     NAME,
     STOPS,
     THOUGHTS,
     UNPARSED,
 )
+from rightcall.wire.anthropic.toolset import FAMILY, SET_NAME, joined
+from rightcall.wire.anthropic.usage import merged_usage, usage, usage_of_others
 from rightcall.wire.block_order import by_index
 from rightcall.wire.citations import in_texts, of_anthropic
-from rightcall.wire.cost import charged
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 
@@ -45,7 +44,17 @@ Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 class Block:
     """One content block, as it began and as it has grown."""
 
-    __slots__ = ("call", "fields", "grown", "is_open", "kind", "pieces", "whole_input")
+    __slots__ = (
+        "call",
+        "fields",
+        "grown",
+        "is_member",
+        "is_open",
+        "kind",
+        "made",
+        "pieces",
+        "whole_input",
+    )
 
     def __init__(self, fields: dict[str, Any], whole_input: str, call: int) -> None:
         kind = fields.get("type")
@@ -58,6 +67,10 @@ class Block:
         self.call = call
         """The position among the reply's calls; -1 if it is not one."""
         self.is_open = True
+        self.made: Call | None = None
+        """The call, once it has ended."""
+        self.is_member = call >= 0 and fields.get(SET_NAME) == FAMILY
+        """Whether it calls one of the computer's actions, which is an argument here."""
         self.grown: dict[str, list[Any]] = {}
         """What deltas of unknown kinds brought, by member."""
 
@@ -98,11 +111,15 @@ def parts_of(blocks: Iterable[Block], *, cut: bool) -> tuple[Part, ...]:
 
 def call_of(block: Block, *, truncated: bool = False) -> Call:
     """The call that a block holds."""
+    name, arguments = _text(block.fields.get("name")), block.arguments(truncated=truncated)
     beside = _rest(block, "type", "id", "name", "input")
+    if block.is_member:
+        name, arguments = FAMILY, joined(name, arguments)
+        del beside[SET_NAME]
     return Call(
         id=_text(block.fields.get("id")),
-        name=_text(block.fields.get("name")),
-        arguments=block.arguments(truncated=truncated),
+        name=name,
+        arguments=arguments,
         truncated=truncated,
         vendor={NAME: beside} if beside else {},
     )
@@ -123,7 +140,7 @@ def _redacted(block: Block, _cut: bool) -> Part:  # noqa: FBT001
 
 
 def _call(block: Block, cut: bool) -> Part:  # noqa: FBT001
-    return call_of(block, truncated=cut and block.is_open)
+    return block.made or call_of(block, truncated=cut and block.is_open)
 
 
 def _unknown(block: Block, _cut: bool) -> Part:  # noqa: FBT001
@@ -218,8 +235,8 @@ class ReplyBuilder:
         self._at[index] = self._at[None] = block
         if is_call:
             self._calls += 1
-            call = call_of(block)
-            self.events.append(CallStart(block.call, call.name, call.id))
+            name = FAMILY if block.is_member else _text(fields.get("name"))
+            self.events.append(CallStart(block.call, name, _text(fields.get("id"))))
         elif block.kind in ("text", "thinking"):
             self._add(block, fields.get(block.kind))
         return block
@@ -262,7 +279,8 @@ class ReplyBuilder:
         if block.call >= 0:
             if not block.is_open:
                 raise ProtocolError(f"{NAME}: arguments at index {index}, where the call has ended")
-            self.events.append(CallDelta(block.call, piece))
+            if not block.is_member:
+                self.events.append(CallDelta(block.call, piece))
         block.pieces.append(piece)
 
     def grow(self, index: int | None, delta: Mapping[str, Any]) -> None:
@@ -320,66 +338,7 @@ class ReplyBuilder:
 
     def _end_call(self, block: Block) -> None:
         block.is_open = False
-        call = call_of(block)
-        if not block.pieces and call.arguments not in ("", "{}"):
+        call = block.made = call_of(block)
+        if (block.is_member or not block.pieces) and call.arguments not in ("", "{}"):
             self.events.append(CallDelta(block.call, call.arguments))
         self.events.append(CallEnd(block.call, call))
-
-
-def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The counts so far with later ones over them. They are totals, not increments.
-
-    What is null or left out stays, and so does input that a host counts as zero at the end.
-    """
-    fresh = {
-        key: value
-        for key, value in after.items()
-        if value is not None and (value or "input" not in key or key not in before)
-    }
-    return {**before, **fresh}
-
-
-def usage(counts: Mapping[str, Any]) -> Usage:
-    """The vendor's counts, which leave cached tokens out of the input, as ours, which do not."""
-    iterations = _iterations(counts)
-
-    def total(name: str) -> int:
-        told = _count(counts, name)
-        if not iterations:
-            return told
-        beside = [_count(step, name) for step in iterations if step.get("type") in BESIDE]
-        within = [_count(step, name) for step in iterations if step.get("type") not in BESIDE]
-        return max(told, sum(within)) + sum(beside)
-
-    cached = total("cache_read_input_tokens")
-    written = total("cache_creation_input_tokens")
-    details = counts.get("output_tokens_details")
-    return Usage(
-        input_tokens=total("input_tokens") + cached + written,
-        output_tokens=total("output_tokens"),
-        cached_tokens=cached,
-        cache_written_tokens=written,
-        reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
-        cost=charged(counts),
-    )
-
-
-def usage_of_others(counts: Mapping[str, Any]) -> dict[str, Usage]:
-    """What other models took of it, by their names."""
-    found = dict[str, Usage]()
-    for step in _iterations(counts):
-        name = step.get("model")
-        if step.get("type") in ELSEWHERE and isinstance(name, str):
-            # It is counted as a reply of its own, which has no iterations.
-            found[name] = found.get(name, Usage()) + usage({**step, "iterations": None})
-    return found
-
-
-def _iterations(counts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    steps = counts.get("iterations")
-    return [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
-
-
-def _count(counts: Mapping[str, Any], name: str) -> int:
-    value = counts.get(name)
-    return value if isinstance(value, int) else 0

@@ -76,6 +76,7 @@ MAX_MARKS = 4
 """Cache marks in one request. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
 
 BETAS: Mapping[str, str] = {
+    "computer_20250124": "computer-use-2025-01-24",
     "computer_20251124": "computer-use-2025-11-24",
     "memory_20250818": "context-management-2025-06-27",
 }

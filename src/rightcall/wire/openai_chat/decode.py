@@ -234,8 +234,8 @@ def _whole(body: bytes) -> list[ModelEvent]:
     except UNREADABLE as error:
         raise ProtocolError(f"{NAME}: not JSON ({error}): {excerpt(body)}") from None
     _refuse(value)
-    choices = value.get("choices") if isinstance(value, Mapping) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+    choices = value.get("choices") if isinstance(value, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ProtocolError(f"{NAME}: a reply without choices: {excerpt(body)}")
     choice = choices[0]
     if choice.get("error"):
@@ -249,7 +249,7 @@ def _whole(body: bytes) -> list[ModelEvent]:
     reply.likely(choice.get("logprobs"))
     message = choice.get("message")
     events: list[ModelEvent] = []
-    reply.whole(message if isinstance(message, Mapping) else {}, events)
+    reply.whole(message if isinstance(message, dict) else {}, events)
     reply.end(events)
     return events
 

@@ -21,6 +21,7 @@ from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
     described,
+    mapping,
     native_of,
     sequence,
     with_examples,
@@ -81,26 +82,14 @@ def encode(
             body["stream_options"] = {"include_usage": True}
     if request.max_tokens is not None:
         body[host.limit] = request.max_tokens
-    body |= {name: options[name] for name in _SAMPLING if options.get(name) is not None}
-    if options.get("seed") is not None and host.seed:
-        body[host.seed] = options["seed"]
-    if options.get("stop"):
-        stop = options["stop"]
-        body["stop"] = [stop] if isinstance(stop, str) else list(sequence(stop))
-    if options.get("user") and host.user:
-        body["user"] = options["user"]
-    if host.caches and options:
-        body |= of_openai(options, TTLS, NAME)
-    if (most := alternatives(options, NAME)) is not None:
-        body |= {"logprobs": True, **({"top_logprobs": most} if most else {})}
-    body |= _reasoning(options.get("reasoning"), host)
+    if options:
+        body |= _settings(options, host, model)
     ours = _ours(request, host, cache)
     body |= _tools(request, host, ours)
     if request.output is not None:
         body["response_format"] = _format(request.output, wish_in(options), host)
     body |= host.adds
-    extra = options.get("extra")
-    if isinstance(extra, Mapping):
+    if extra := mapping(options.get("extra")):
         body |= extra
     messages = body.pop("messages", None)
     body["messages"] = messages_of(request, host, cache) if messages is None else messages
@@ -112,7 +101,24 @@ def encode(
     )
 
 
-def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
+def _settings(options: Mapping[str, Any], host: Host, model: str) -> dict[str, Any]:
+    """What the options ask for, in the host's words."""
+    settings = {name: options[name] for name in _SAMPLING if options.get(name) is not None}
+    if options.get("seed") is not None and host.seed:
+        settings[host.seed] = options["seed"]
+    if options.get("stop"):
+        stop = options["stop"]
+        settings["stop"] = [stop] if isinstance(stop, str) else list(sequence(stop))
+    if options.get("user") and host.user:
+        settings["user"] = options["user"]
+    if host.caches:
+        settings |= of_openai(options, TTLS, NAME)
+    if (most := alternatives(options, NAME)) is not None:
+        settings |= {"logprobs": True, **({"top_logprobs": most} if most else {})}
+    return settings | _reasoning(options.get("reasoning"), host, model)
+
+
+def _reasoning(wanted: Any, host: Host, model: str) -> dict[str, Any]:
     if wanted is None:
         return {}
     if isinstance(wanted, str) and wanted not in EFFORTS:
@@ -122,20 +128,25 @@ def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
             "extra={'reasoning_effort': …}.",
             where="options.reasoning",
         )
-    if host.effort == "reasoning":
-        return {"reasoning": {"max_tokens": wanted} if isinstance(wanted, int) else {"effort": wanted}}
-    if host.effort == "enable_thinking":
-        budget = {"thinking_budget": wanted} if isinstance(wanted, int) and wanted else {}
-        return {"enable_thinking": wanted not in (0, "none"), **budget}
-    if host.effort == "adaptive":
-        return {"thinking": {"type": "disabled" if wanted in (0, "none") else "adaptive"}}
+    thinking = host.thinking_of(model)
+    off = wanted in (0, "none")
+    match thinking.effort:
+        case "":
+            return {}
+        case "reasoning":
+            said = {"max_tokens": wanted} if isinstance(wanted, int) else {"effort": wanted}
+            return {"reasoning": said}
+        case "enable_thinking":
+            budget = {"thinking_budget": wanted} if isinstance(wanted, int) and wanted else {}
+            return {"enable_thinking": not off, **budget}
+        case "adaptive":
+            return {"thinking": {"type": "disabled" if off else "adaptive"}}
+        case "thinking" if off:
+            return {"thinking": {"type": "disabled"}}
     if isinstance(wanted, int):
         wanted = next((word for most, word in _BUDGETS if wanted <= most), "high")
-    if host.effort == "thinking":
-        off = wanted == "none"
-        effort = {} if off else {"reasoning_effort": wanted}
-        return {"thinking": {"type": "disabled" if off else "enabled"}, **effort}
-    return {"reasoning_effort": wanted}
+    switch = {"thinking": {"type": "enabled"}} if thinking.effort == "thinking" else {}
+    return {**switch, "reasoning_effort": thinking.nearest(wanted)}
 
 
 def _ours(request: Request, host: Host, cache: EncodeCache) -> _Ours:

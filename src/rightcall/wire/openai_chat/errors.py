@@ -1,6 +1,5 @@
 """The refusals of OpenAI and its imitators, over HTTP and inside of streams, for ``wire.refusal``."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from rightcall.errors import VendorError
@@ -24,7 +23,7 @@ error = REFUSALS.over_http
 
 def refusal_in(value: Any) -> VendorError | None:
     """The error that a 200 holds in place of a reply or a chunk; None when there is none."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     # vLLM and Mistral: {"object": "error", "message": …}; FastAPI's own: {"detail": …}.
     is_said = "error" in (value.get("object"), value.get("type")) or value.get("detail")

@@ -114,7 +114,7 @@ class Calls:
         self._in_delta: list[CallSlot] = []
 
     def __bool__(self) -> bool:
-        return bool(self._slots) and not all(slot.is_empty for slot in self._slots)
+        return bool([slot for slot in self._slots if not slot.is_empty])
 
     def feed(self, deltas: Any, events: list[ModelEvent]) -> None:
         """The events of the ``tool_calls`` of one delta."""
@@ -126,7 +126,7 @@ class Calls:
     def whole(self, entries: Any, events: list[ModelEvent]) -> None:
         """The same for the ``tool_calls`` of a whole message, where every entry is a call."""
         for entry in entries if isinstance(entries, list) else [entries]:
-            if isinstance(entry, Mapping):
+            if isinstance(entry, dict):
                 self._one(entry, events, self._open(object()))
 
     def end(self, events: list[ModelEvent], *, cut_off: bool, unsaid: bool) -> list[Call]:
@@ -246,10 +246,10 @@ def _body(delta: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
     Hosts that know both forms may send the other one empty beside it.
     """
     function, custom = delta.get("function"), delta.get("custom")
-    has_function = isinstance(function, Mapping) and any(function.values())
-    if isinstance(custom, Mapping) and any(custom.values()) and not has_function:
+    has_function = isinstance(function, dict) and any(function.values())
+    if isinstance(custom, dict) and any(custom.values()) and not has_function:
         return custom, True
-    return (function if isinstance(function, Mapping) else {}), False
+    return (function if isinstance(function, dict) else {}), False
 
 
 def _opens(slot: CallSlot, identity: str, name: str, fragment: str) -> bool:

@@ -13,16 +13,37 @@ from msgspec.structs import replace
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.media_type import MediaKind
 from rightcall.wire.media import MediaTable
-from rightcall.wire.openai_chat.tables import MEDIA
+from rightcall.wire.openai_chat.tables import EFFORTS, MEDIA
 
 Ids: TypeAlias = Literal["forty", "carrying", "nine"]
 """Up to forty characters; the same, or what a server of ours carries in one; or exactly nine letters and
 digits."""
 
 
-Effort: TypeAlias = Literal["reasoning_effort", "reasoning", "thinking", "adaptive", "enable_thinking"]
-"""The member that says how much to think. ``thinking`` is switched on or off, with a word beside it, or
-is ``adaptive`` or off; ``enable_thinking`` is on or off, with a number of tokens beside it."""
+Effort: TypeAlias = Literal[
+    "", "reasoning_effort", "reasoning", "thinking", "adaptive", "enable_thinking"
+]
+"""The member that says how much to think; none where a model is not asked. ``thinking`` is switched on
+or off, with a word beside it, or is ``adaptive`` or off; ``enable_thinking`` is on or off, with a number
+of tokens beside it."""
+
+
+class Thinking(Struct, frozen=True):
+    """How models are told how much to think."""
+
+    effort: Effort = "reasoning_effort"
+    words: tuple[str, ...] = EFFORTS
+    """The words for it that are known, from the least. Without ``none`` they think whatever they are
+    told, and some refuse to be told not to."""
+
+    def nearest(self, word: str) -> str:
+        """The word, or the next greater one that is known."""
+        greater = EFFORTS[EFFORTS.index(word) :]
+        return next((each for each in greater if each in self.words), self.words[-1])
+
+
+_UNASKED = Thinking("")
+_SPARSE = Thinking(words=("low", "high", "max"))
 
 
 class Host(Struct, frozen=True, kw_only=True):
@@ -35,7 +56,9 @@ class Host(Struct, frozen=True, kw_only=True):
     """The member for it; none where there is none."""
     required: str = "required"
     """The word that makes the model call some tool."""
-    effort: Effort = "reasoning_effort"
+    thinking: Thinking = Thinking()
+    thinkers: tuple[tuple[str, Thinking], ...] = ()
+    """Models that are told differently, by how their names begin in small letters."""
     ids: Ids = "forty"
     stream_usage: bool = True
     """Whether ``stream_options`` is taken."""
@@ -78,6 +101,12 @@ class Host(Struct, frozen=True, kw_only=True):
         """What it takes, in which ways."""
         return {kind: takes for kind, takes in MEDIA.items() if kind in self.media}
 
+    def thinking_of(self, model: str) -> Thinking:
+        """How that model is told how much to think."""
+        name = model.lower()
+        found = (thinking for start, thinking in self.thinkers if name.startswith(start))
+        return next(found, self.thinking)
+
 
 COMPATIBLE = Host(ids="carrying")
 _OPENAI_LIKE = Host(
@@ -119,30 +148,52 @@ DEEPSEEK = Host(
     owed="reasoning_content",
     media=("text",),
     thoughts=("inline", "reasoning_content"),
-    effort="thinking",
+    thinking=Thinking("thinking"),
 )
 # Passes strict on to whoever serves the model: DeepSeek refuses an object without members (gajae-code
 # #2760).
 # https://openrouter.ai/docs/features/prompt-caching and .../multimodal/image-generation
-OPENROUTER = Host(effort="reasoning", pictures=True, marks=True)
+OPENROUTER = Host(thinking=Thinking("reasoning"), pictures=True, marks=True)
 # "thinking is enabled but reasoning_content is missing in assistant tool call message", empty as well
 # (LibreChat's page on Moonshot); tools have no ``strict``, and ``max_tokens`` is the old
-# name. K3 knows the words low, high and max, and always thinks; K2 knows the switch, and K2.7 refuses to
-# be switched off; either leaves the other's alone (https://docs.rs/synaps-engine/0.11.0, kimi.rs).
+# name. K3 knows three words, and thinks at the most where it does not know one; K2.5 and K2.6 know the
+# switch; K2.7 and K2 Thinking know neither, and to be switched off is an error
+# (https://docs.rs/synaps-engine/0.11.0, kimi.rs, as seen at api.moonshot.ai).
 # https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
-MOONSHOT = Host(limit="max_completion_tokens", strict=False, owed="reasoning_content", effort="thinking")
+MOONSHOT = Host(
+    limit="max_completion_tokens",
+    strict=False,
+    owed="reasoning_content",
+    thinking=Thinking("thinking"),
+    thinkers=(("kimi-k3", _SPARSE), ("kimi-k2.7", _UNASKED), ("kimi-k2-thinking", _UNASKED)),
+)
 # Only the automatic choice of a tool is supported; neither seed nor strict tools are. The words for
-# effort are known from GLM-5.2 on (zai-sdk 0.2.3); GLM-5.3 always thinks, and takes no "disabled"
-# (https://docs.together.ai/docs/glm-5.3-quickstart).
+# effort are known from GLM-5.2 on (zai-sdk 0.2.3). GLM-5.3 always thinks, knows three words, and takes
+# no "disabled" (https://docs.together.ai/docs/glm-5.3-quickstart); any other word is the most
+# (https://github.com/ceulen-dev/ceulen/releases/tag/v0.23.0).
 # https://docs.z.ai/api-reference/llm/chat-completion
-ZAI = Host(only_auto=True, strict=False, seed="", user=False, parallel=False, effort="thinking")
+ZAI = Host(
+    only_auto=True,
+    strict=False,
+    seed="",
+    user=False,
+    parallel=False,
+    thinking=Thinking("thinking"),
+    thinkers=(("glm-5.3", _SPARSE),),
+)
 # Without ``reasoning_split`` thoughts come as <think> within the text.
 # https://platform.minimax.io/docs/api-reference/text-openai-api. M3 thinks as it sees fit, or not at
-# all, and knows no effort; M2 cannot be switched off
-# (https://java.agentscope.io/v2/en/integration/model/minimax).
-MINIMAX = Host(limit="max_completion_tokens", adds={"reasoning_split": True}, effort="adaptive")
+# all, and knows no effort (CherryHQ/cherry-studio #15787); M3.1 always thinks, and has words for how
+# much ("requires adaptive thinking" where it is switched off, and the most where nothing is said:
+# https://platform.minimax.io/docs/guides/text-generation); M2 always thinks, and has none.
+MINIMAX = Host(
+    limit="max_completion_tokens",
+    adds={"reasoning_split": True},
+    thinking=Thinking("adaptive"),
+    thinkers=(("minimax-m3.1", Thinking(words=EFFORTS[2:])), ("minimax-m2", _UNASKED)),
+)
 # https://www.alibabacloud.com/help/en/model-studio/deep-thinking
-ALIBABA = Host(effort="enable_thinking")
+ALIBABA = Host(thinking=Thinking("enable_thinking"))
 # https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api
 SNOWFLAKE = Host(limit="max_completion_tokens")
 

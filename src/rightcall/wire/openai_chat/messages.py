@@ -62,7 +62,7 @@ def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, place_of(at, new))
+        writer.write(message, place_of(at) if at >= new else "")
 
     writer = cache.written(key, request.messages, lambda: _Writer(host), write)
     system = [{"role": "system", "content": request.system}] if request.system else []
@@ -85,19 +85,22 @@ class _Writer:
 
     def write(self, message: Message, where: str) -> None:
         for item in self._items(message, where):
-            role = item["role"]
-            if self._host.bridged and (self._role, role) == ("tool", "user"):
-                self.items.append(Raw(as_bytes({"role": "assistant", "content": BRIDGE}, NAME)))
+            if self._host.bridged:
+                self._bridge(item["role"])
             self.items.append(Raw(as_bytes(item, NAME)))
-            self._role = role
+
+    def _bridge(self, role: str) -> None:
+        if (self._role, role) == ("tool", "user"):
+            self.items.append(Raw(as_bytes({"role": "assistant", "content": BRIDGE}, NAME)))
+        self._role = role
 
     def _items(self, message: Message, where: str) -> Iterator[dict[str, Any]]:
         ids, owed = self._ids, self._host.owed
         match message:
             case User():
-                role = self._host.developer if message.author == "developer" else "user"
-                if not all(isinstance(part, Text) for part in message.content):
-                    role = "user"
+                role = "user"
+                if message.author == "developer" and all(isinstance(p, Text) for p in message.content):
+                    role = self._host.developer
                 said = {"role": role, "content": _said(message, self._media, where, self._mark)}
                 yield {**said, **mapping(message.vendor.get(NAME))}
             case Reply():
@@ -113,26 +116,23 @@ class _Writer:
     def _results(self, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
         following: list[dict[str, Any]] = []
         for result, identity in zip(results, self._ids.of_results(results), strict=True):
-            shown = [part for part in result.content if self._is_shown(part)]
-            following += _following(result, identity, shown)
+            shown = [part for part in result.content if isinstance(part, Media) and self._is_shown(part)]
+            if shown:
+                following += _following(result, identity, shown)
             yield {"role": "tool", "tool_call_id": identity, "content": _result(result, shown)}
         if following:
             yield {"role": "user", "content": [{"type": "text", "text": FOLLOWING}, *following]}
 
-    def _is_shown(self, part: Part) -> bool:
+    def _is_shown(self, media: Media) -> bool:
         """Whether it is more than words, and taken; a file of text is words."""
-        if isinstance(part, Text) or _is_words(part):
-            return False
-        return is_taken(part, self._media)
+        return not _is_words(media) and is_taken(media, self._media)
 
 
-def _following(result: Result, identity: str, shown: Sequence[Part]) -> Iterator[dict[str, Any]]:
-    if shown:
-        outsiders = "; outsiders could have made it" if result.source is not None else ""
-        yield {"type": "text", "text": f"From {result.name} ({identity}){outsiders}:"}
-    for part in shown:
-        assert isinstance(part, Media)
-        yield _part(part)
+def _following(result: Result, identity: str, shown: Sequence[Media]) -> Iterator[dict[str, Any]]:
+    outsiders = "; outsiders could have made it" if result.source is not None else ""
+    yield {"type": "text", "text": f"From {result.name} ({identity}){outsiders}:"}
+    for media in shown:
+        yield _part(media)
 
 
 def _is_words(media: Media) -> bool:
@@ -145,7 +145,7 @@ def _said(
     parts = [part for part in message.content if not (isinstance(part, Text) and not part.text)]
     if not parts:
         return ""
-    marked = mark and any(part.cache for part in parts)
+    marked = mark and any([part.cache for part in parts])  # noqa: C419 - quicker for the few there are
     if len(parts) == 1 and isinstance(parts[0], Text) and NAME not in parts[0].vendor and not marked:
         return parts[0].text
     return [{**_content_part(part, table, where), **(mark if part.cache else {})} for part in parts]
@@ -199,9 +199,8 @@ def _is_heard(reply: Reply) -> bool:
 def _content(parts: list[dict[str, Any]], *, has_more: bool) -> Any:
     if not parts:
         return None if has_more else ""
-    if all(part["type"] == "text" for part in parts):
-        return "".join(part["text"] for part in parts)
-    return parts
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    return "".join(texts) if len(texts) == len(parts) else parts
 
 
 def _say(content: list[dict[str, Any]], text: str) -> None:
@@ -291,6 +290,9 @@ class _LegalIds:
         waiting = list(self._calls)
         found = []
         for result in results:
+            if waiting and waiting[0][0] == result.call_id:
+                found.append(waiting.pop(0)[1])
+                continue
             at = next((at for at, (given, _) in enumerate(waiting) if given == result.call_id), None)
             found.append(self._find(result.call_id) if at is None else waiting.pop(at)[1])
         return found

@@ -117,7 +117,8 @@ class ReplyBuilder:
             key: value for key, value in message.items() if key not in ("tool_calls", "function_call")
         }
         self.delta(rest, events)
-        self._unfiltered(events, cut=True)
+        if self._think.is_open:
+            self._unfiltered(events, cut=True)
         self._thought(events)
         self.calls.whole(calls, events)
 
@@ -201,6 +202,8 @@ class ReplyBuilder:
         """Tell of the thought that something else follows now, with what the host wants back of it."""
         run = self._runs[-1] if self._runs else None
         is_thought = isinstance(run, _Run) and run.field not in _TEXTS and bool(run.pieces)
+        if not is_thought and not self._details:
+            return
         details = [] if self._is_told else list(map(_detail, self._details))
         if isinstance(run, _Run) and is_thought and run is not self._told:
             self._told = run

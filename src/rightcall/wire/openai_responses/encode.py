@@ -100,15 +100,17 @@ def encode(
     if options.get("cache", True):
         stable = (model, request.system, *(sent or ()))
         body["prompt_cache_key"] = cache.made(f"{NAME}.cache", stable, lambda: _cache_key(body))
-    body.update(of_openai(options, TTLS, NAME))
+    if options:
+        body.update(of_openai(options, TTLS, NAME))
     # Models that do not reason refuse the include: https://github.com/pydantic/pydantic-ai/issues/2865.
     # For those, say ``extra={"include": []}``.
     include = ["reasoning.encrypted_content"]
-    if (most := alternatives(options, NAME)) is not None:
+    if options and (most := alternatives(options, NAME)) is not None:
         include.append("message.output_text.logprobs")
         body.update({"top_logprobs": most} if most else {})
     body.update(store=since is not None, include=include, stream=stream)
-    body.update(_continued(request, since))
+    if options or since:
+        body.update(_continued(request, since))
     _merge(body, options.get("extra"))
     tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
     offered = [text_in(tool.get("type")) for tool in tools]

@@ -26,7 +26,7 @@ from rightcall.wire.caching import BREAKPOINT
 from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, url_raw
 from rightcall.wire.media import check_taken, first_new, place_of
 from rightcall.wire.openai_responses.made import item_of
-from rightcall.wire.openai_responses.reply import Item, is_object
+from rightcall.wire.openai_responses.reply import Item, is_object, text_in
 from rightcall.wire.openai_responses.tables import (
     APPROVAL,
     CALLS,
@@ -36,6 +36,7 @@ from rightcall.wire.openai_responses.tables import (
     NATIVE,
     OUTPUTS,
     TEXTS,
+    TOLD,
 )
 
 RAW_ARGUMENTS = "raw_arguments"
@@ -66,7 +67,7 @@ def input_items(
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, place_of(at, new))
+        writer.write(message, place_of(at) if at >= new else "")
 
     writer = cache.written(key, request.messages, lambda: _Writer(native), write)
     return writer.items[writer.ends[first - 1] :] if first else writer.items
@@ -248,7 +249,8 @@ def _is_sent(part: Content) -> bool:
         case Unknown():
             # A part of a message cannot stand alone.
             bag = part.vendor.get(NAME)
-            return isinstance(bag, Mapping) and "part" not in bag
+            is_item = isinstance(bag, Mapping) and "part" not in bag
+            return is_item and text_in(mapping(bag).get("type")) not in TOLD
         case Call() | Media():
             return True
         case _:

@@ -1,7 +1,7 @@
 """Items as the parts of a Reply."""
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -23,7 +23,11 @@ from rightcall.wire.openai_responses.tables import (
     TEXTS,
     USAGE,
     WHOLE,
+    WHOLE_STATUS,
 )
+
+if TYPE_CHECKING:
+    from rightcall.core.citation import Citation, Token
 
 Item: TypeAlias = dict[str, Any]
 """A JSON object as the vendor sent it."""
@@ -48,7 +52,7 @@ def text_in(value: object) -> str:
 def read_reply(response: Item, output: list[Item]) -> Reply:
     """The reply that a response makes, with ``output`` as its items."""
     status = text_in(response.get("status")) or "completed"
-    reader = _PartsReader(broken=status != "completed", last=len(output) - 1)
+    reader = _PartsReader(broken=status not in WHOLE_STATUS, last=len(output) - 1)
     for at, item in enumerate(output):
         reader.take(at, item)
     bag: dict[str, Any] = {key: response[key] for key in _KEPT if response.get(key) is not None}
@@ -67,7 +71,7 @@ def read_reply(response: Item, output: list[Item]) -> Reply:
 
 
 def read_usage(usage: object) -> Usage:
-    """The tokens; OpenRouter adds the price in dollars."""
+    """The tokens; OpenRouter and Perplexity add the price in dollars."""
     counts = {name: _first(usage, places) for name, places in USAGE.items()}
     return Usage(**counts, cost=charged(usage) if isinstance(usage, dict) else None)
 
@@ -140,11 +144,10 @@ def is_object(text: str) -> bool:
     return True
 
 
-def call_id(item: Item, position: int, taken: Iterable[str]) -> str:
+def call_id(item: Item, position: int, taken: Sequence[str]) -> str:
     """The id of a call, made up where there is none, and told apart from those already taken."""
     given = text_in(item.get("call_id")) or text_in(item.get("id")) or f"call_{position}"
     found, again = given, 2
-    taken = set(taken)
     while found in taken:
         found, again = f"{given}_{again}", again + 1
     return found
@@ -169,8 +172,8 @@ class _PartsReader:
 
     def __init__(self, *, broken: bool, last: int) -> None:
         self.content: list[Text | Reasoning | Call | Media | Unknown] = []
-        self.citations = annotated((), "")
-        self.logprobs = of_openai(())
+        self.citations: list[Citation] = []
+        self.logprobs: list[Token] = []
         self._said = 0
         """How many characters of text there are so far."""
         self.messages: list[Any] = []
@@ -182,8 +185,8 @@ class _PartsReader:
 
     def take(self, at: int, item: Item) -> None:
         kind = text_in(item.get("type"))
-        parts = items_in(item.get("content"))
-        if kind == "message" and parts and item.get("role", "assistant") == "assistant":
+        parts = items_in(item.get("content")) if kind == "message" else []
+        if parts and item.get("role", "assistant") == "assistant":
             self._take_message(item, parts)
         elif kind == "reasoning":
             self.content.append(read_thought(item))
@@ -214,8 +217,10 @@ class _PartsReader:
     def _explain(self, part: Item) -> None:
         """What a part says of its text besides."""
         text = text_in(part.get("text"))
-        self.citations += annotated(part.get("annotations"), text, self._said)
-        self.logprobs += of_openai(part.get("logprobs"))
+        if annotations := part.get("annotations"):
+            self.citations += annotated(annotations, text, self._said)
+        if logprobs := part.get("logprobs"):
+            self.logprobs += of_openai(logprobs)
         self._said += len(text)
 
     def _is_cut(self, at: int, item: Item) -> bool:
@@ -236,7 +241,7 @@ class _PartsReader:
 
 
 def _stop(status: str, response: Item, reader: _PartsReader) -> StopReason:
-    if status == "completed":
+    if status in WHOLE_STATUS:
         return "calls" if reader.ids else "refusal" if reader.refused else "end"
     details = response.get("incomplete_details")
     reason = text_in(details.get("reason")) if isinstance(details, dict) else ""

@@ -48,14 +48,31 @@ USAGE: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "cached_tokens": (
         ("input_tokens_details", "cached_tokens"),
         ("prompt_tokens_details", "cached_tokens"),
+        ("input_tokens_details", "cache_read_input_tokens"),
     ),
-    "cache_written_tokens": (("input_tokens_details", "cache_write_tokens"),),
+    "cache_written_tokens": (
+        ("input_tokens_details", "cache_write_tokens"),
+        ("input_tokens_details", "cache_creation_input_tokens"),
+    ),
     "reasoning_tokens": (
         ("output_tokens_details", "reasoning_tokens"),
         ("completion_tokens_details", "reasoning_tokens"),
     ),
 }
-"""Where each count stands; the second place is where hosts that grew from Chat Completions put it."""
+"""Where each count stands; then where hosts that grew from Chat Completions put it, and Perplexity."""
+
+WHOLE_STATUS = frozenset(("completed", "requires_action"))
+"""The words for a response that is all there. Perplexity has one of its own for calls."""
+
+TOLD = frozenset(
+    [
+        *("search_results", "fetch_url_results", "skill_loaded", "advisor_result", "share_file"),
+        *("sandbox_results", "sandbox_write_file", "sandbox_read_file", "sandbox_edit_file"),
+        *("sandbox_grep", "sandbox_glob", "sandbox_apply_patch", "unknown"),
+    ]
+)
+"""Items that Perplexity tells of and does not take back (perplexityai 0.46.1, OutputItem and
+InputItemParam)."""
 
 TEXTS = frozenset(("output_text", "text"))
 """The parts of a message that are text. A refusal is not: the official SDK leaves it out of it too."""

@@ -1,0 +1,67 @@
+"""What a reply took, as Anthropic counts it: with its iterations, and what other models took of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rightcall.core.parts import Usage
+from rightcall.wire.anthropic.tables import BESIDE, ELSEWHERE
+from rightcall.wire.cost import charged
+
+
+def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The counts so far with later ones over them. They are totals, not increments.
+
+    What is null or left out stays, and so does input that a host counts as zero at the end.
+    """
+    fresh = {
+        key: value
+        for key, value in after.items()
+        if value is not None and (value or "input" not in key or key not in before)
+    }
+    return {**before, **fresh}
+
+
+def usage(counts: Mapping[str, Any]) -> Usage:
+    """The vendor's counts, which leave cached tokens out of the input, as ours, which do not."""
+    iterations = _iterations(counts)
+
+    def total(name: str) -> int:
+        told = _count(counts, name)
+        if not iterations:
+            return told
+        beside = [_count(step, name) for step in iterations if step.get("type") in BESIDE]
+        within = [_count(step, name) for step in iterations if step.get("type") not in BESIDE]
+        return max(told, sum(within)) + sum(beside)
+
+    cached = total("cache_read_input_tokens")
+    written = total("cache_creation_input_tokens")
+    details = counts.get("output_tokens_details")
+    return Usage(
+        input_tokens=total("input_tokens") + cached + written,
+        output_tokens=total("output_tokens"),
+        cached_tokens=cached,
+        cache_written_tokens=written,
+        reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
+        cost=charged(counts),
+    )
+
+
+def usage_of_others(counts: Mapping[str, Any]) -> dict[str, Usage]:
+    """What other models took of it, by their names."""
+    found = dict[str, Usage]()
+    for step in _iterations(counts):
+        name = step.get("model")
+        if step.get("type") in ELSEWHERE and isinstance(name, str):
+            # It is counted as a reply of its own, which has no iterations.
+            found[name] = found.get(name, Usage()) + usage({**step, "iterations": None})
+    return found
+
+
+def _iterations(counts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    steps = counts.get("iterations")
+    return [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
+
+
+def _count(counts: Mapping[str, Any], name: str) -> int:
+    value = counts.get(name)
+    return value if isinstance(value, int) else 0
