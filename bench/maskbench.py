@@ -2,9 +2,9 @@
 
 MaskBench (https://github.com/guidance-ai/jsonschemabench, ``maskbench/data``) has schemas from public
 places, each with values that satisfy it and values that do not. Two samples were seen while the grammars
-were made; a fresh one, disjoint from both, was not. Every value is written by ``json.dumps``, and judged by
-the engine that would hold a model to the grammar: llguidance for Lark and for its own compiler of schemas,
-llama.cpp for GBNF.
+were made; a fresh one, disjoint from both, was not. Every value is written by ``json.dumps``, and judged
+by the engine that would hold a model to the grammar: llguidance for Lark and for its own compiler of
+schemas, llama.cpp for GBNF.
 """
 
 import argparse
