@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-_TICK = 1 / os.sysconf("SC_CLK_TCK")
+_OF_A_PROCESS = 2
 
 
 def cpu_seconds() -> float:
@@ -22,6 +22,6 @@ def _children() -> list[str]:
 
 def _spent(pid: str) -> float:
     with suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) * _TICK
+        # The clock of another process, by Linux's numbering; its /proc counts in steps of 10 ms.
+        return time.clock_gettime(~int(pid) << 3 | _OF_A_PROCESS)
     return 0.0

@@ -1,7 +1,8 @@
-"""The embedded model on Berkeley's function-calling questions: "multiple" and "irrelevance".
+"""The embedded model on Berkeley's function-calling questions: "multiple", "irrelevance", and live ones.
 
-``RIGHTCALL_BFCL`` names the folder of bfcl-eval's data. Every 5th question of "multiple" and every 12th
-of "irrelevance" was looked at while the rules were made, and is left out.
+``RIGHTCALL_BFCL`` names the folder of bfcl-eval's data. Every 5th question of "multiple", every 12th of
+"irrelevance" and every 10th of "live_irrelevance" was looked at while the rules were made, and is left
+out. Of the others, every so many are asked, beginning with a place: ``embedded_berkeley.py 4 1``.
 """
 
 import asyncio
@@ -24,10 +25,12 @@ from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 
 EVERY = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+FIRST = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+LIVE_STEP, LIVE_FIRST = 10, 3
 
 
 def kept_apart(category: str, step: int) -> list[dict[str, Any]]:
-    return [row for at, row in enumerate(rows(category)) if at % step][::EVERY]
+    return [row for at, row in enumerate(rows(category)) if at % step][FIRST::EVERY]
 
 
 def tools_of(row: Mapping[str, Any]) -> dict[str, Spec]:
@@ -81,8 +84,12 @@ async def main() -> None:
     await engine.ready()
     model = rc.local.GuidedModel(engine)
     truths = {row["id"]: row["ground_truth"][0] for row in rows("possible_answer/multiple")}
-    start, tool, arguments, none = cpu_seconds(), 0, 0, 0
-    multiple, irrelevance = kept_apart("multiple", 5), kept_apart("irrelevance", 12)
+    start, tool, arguments = cpu_seconds(), 0, 0
+    multiple = kept_apart("multiple", 5)
+    unfit = {
+        "irrelevance": kept_apart("irrelevance", 12),
+        "live_irrelevance": rows("live_irrelevance")[LIVE_FIRST::LIVE_STEP],
+    }
     for row in multiple:
         specs = tools_of(row)
         ((wanted, truth),) = truths[row["id"]].items()
@@ -92,11 +99,13 @@ async def main() -> None:
             arguments += is_right(json.loads(calls[0].arguments), truth)
     print(f"multiple: tool      {interval(tool, len(multiple))}")
     print(f"          arguments {interval(arguments, len(multiple))}", flush=True)
-    for row in irrelevance:
-        none += not await calls_for(model, row, tuple(tools_of(row).values()))
-    seconds = (cpu_seconds() - start) / (len(multiple) + len(irrelevance))
-    print(f"irrelevance: left alone {interval(none, len(irrelevance))}")
-    print(f"{seconds:.2f} CPU seconds a question")
+    for category, questions in unfit.items():
+        none = 0
+        for row in questions:
+            none += not await calls_for(model, row, tuple(tools_of(row).values()))
+        print(f"{category}: left alone {interval(none, len(questions))}", flush=True)
+    asked = len(multiple) + sum(map(len, unfit.values()))
+    print(f"{(cpu_seconds() - start) / asked:.2f} CPU seconds a question")
     await engine.close()
 
 

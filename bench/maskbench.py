@@ -1,10 +1,10 @@
 """What grammars admit and refuse of MaskBench's values, in every notation, and what they cost to make.
 
 MaskBench (https://github.com/guidance-ai/jsonschemabench, ``maskbench/data``) has schemas from public
-places, each with values that satisfy it and values that do not. Both halves of a fixed sample were seen
-while the grammars were made; a fresh sample, disjoint from it, was not. Every value is written by
-``json.dumps``, and judged by the engine that would hold a model to the grammar: llguidance for Lark and
-for its own compiler of schemas, llama.cpp for GBNF.
+places, each with values that satisfy it and values that do not. Two samples were seen while the grammars
+were made; a fresh one, disjoint from both, was not. Every value is written by ``json.dumps``, and judged
+by the engine that would hold a model to the grammar: llguidance for Lark and for its own compiler of
+schemas, llama.cpp for GBNF.
 """
 
 import argparse
@@ -24,10 +24,9 @@ from rightcall.core.jsontext import nodes
 from rightcall.errors import UsageError
 from rightcall.local.grammar.build import grammar_for_output
 
-SEED = 20
 SAMPLE = 2000
-FRESH_SEED = 2021
-"""For a second sample, disjoint from the first, that nobody looked at."""
+SEEDS = {"first": 20, "second": 2021, "fresh": 7411}
+"""Of samples that are disjoint, in this order. Nobody looked at the last one."""
 CALLS = ("BFCL", "Glaive")
 """How the names of schemas of functions' parameters begin."""
 
@@ -94,16 +93,15 @@ JUDGES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
-def cases(folder: Path, half: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The sample's schemas, a half of them, or as many that are not among them."""
-    every = sorted(folder.glob("*.json"))
-    chosen = random.Random(SEED).sample(every, SAMPLE)
-    middle = SAMPLE // 2
-    parts = {"first": chosen[:middle], "second": chosen[middle:], "both": chosen}
-    if half == "fresh":
-        left = sorted(set(every) - set(chosen))
-        parts["fresh"] = random.Random(FRESH_SEED).sample(left, SAMPLE)
-    for path in parts[half]:
+def cases(folder: Path, wanted: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The schemas of a sample."""
+    left = sorted(folder.glob("*.json"))
+    for sample, seed in SEEDS.items():
+        chosen = random.Random(seed).sample(left, SAMPLE)
+        if sample == wanted:
+            break
+        left = sorted(set(left) - set(chosen))
+    for path in chosen:
         yield path.stem, json.loads(path.read_text())
 
 
@@ -161,26 +159,26 @@ def _has_members(node: Any) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", nargs="?", default="", help="the folder maskbench/data")
-    parser.add_argument("--half", choices=("first", "second", "both", "fresh"), default="")
+    parser.add_argument("--sample", choices=tuple(SEEDS), default="")
     parser.add_argument("--only", choices=tuple(JUDGES), default="")
     parser.add_argument("--wrong", default="", help="a file for what is judged wrongly")
     given = parser.parse_args()
     folder = Path(given.data)
-    if not given.data or len(list(folder.glob("*.json"))) < SAMPLE:
+    if not given.data or len(list(folder.glob("*.json"))) < SAMPLE * len(SEEDS):
         print(
             "skipped: MaskBench's schemas are not here. Give the folder maskbench/data of "
             "github.com/guidance-ai/jsonschemabench: make bench-grammar DATA=folder"
         )
         return
     names = [given.only] if given.only else list(JUDGES)
-    for half in [given.half] if given.half else ["first", "second", "fresh"]:
+    for sample in [given.sample] if given.sample else SEEDS:
         rows = {name: Row() for name in names}
-        for number, (stem, case) in enumerate(cases(folder, half)):
+        for number, (stem, case) in enumerate(cases(folder, sample)):
             for name in names:
                 judge(rows[name], stem, case, *JUDGES[name])
             if sys.stderr.isatty():
-                print(f"\r{half} {number + 1}", end="", file=sys.stderr)
-        print(f"\n{half} of {SAMPLE} schemas (seed {FRESH_SEED if half == 'fresh' else SEED})\n")
+                print(f"\r{sample} {number + 1}", end="", file=sys.stderr)
+        print(f"\n{sample} sample of {SAMPLE} schemas (seed {SEEDS[sample]})\n")
         print(
             "| | valid admitted | invalid admitted | refused for order | functions right | not made "
             "| making, ms | reading, ms |"

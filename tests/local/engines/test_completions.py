@@ -232,6 +232,30 @@ async def test_what_is_asked_of_llama_cpp(transport):
     }
 
 
+async def test_a_prompt_that_begins_with_a_special_token_is_not_counted(transport):
+    done = streamed(b'data: {"stop": true, "stop_type": "eos"}\n\n')
+    props = whole(b'{"default_generation_settings": {"n_ctx": 512}}')
+    answers = (props, whole(b'{"tokens": [3]}'), whole(b'{"tokens": [7, 8]}'), done, done)
+    async with serving(*answers) as server:
+        engine = LlamaServer(server.url, transport)
+        await said(engine.complete("<|im_start|>user"))
+        await said(engine.complete("<|im_start|>system", sampling=Sampling(max_tokens=9)))
+    paths = [path for path, _, _ in server.requests]
+    assert paths == ["/props", "/tokenize", "/tokenize", "/completion", "/completion"]
+    first, second = [json.loads(body) for path, _, body in server.requests if path == "/completion"]
+    assert (first["prompt"], first["n_predict"]) == ([3, "user"], 512)
+    assert (second["prompt"], second["n_predict"]) == ([3, "system"], 9)
+
+
+async def test_a_prompt_that_only_looks_like_it_is_counted(transport):
+    done = streamed(b'data: {"stop": true, "stop_type": "eos"}\n\n')
+    plain, whole_prompt = whole(b'{"tokens": [3]}'), whole(b'{"tokens": [3, 4]}')
+    async with serving(PROPS, plain, plain, whole_prompt, done) as server:
+        engine = LlamaServer(server.url, transport)
+        await said(engine.complete("<p>text", sampling=Sampling(max_tokens=9)))
+    assert json.loads(server.requests[-1][2])["prompt"] == [3, 4]
+
+
 MODELS = whole(b'{"object": "list", "data": [{"id": "m", "max_model_len": 4096}]}')
 NOT_FOUND = whole(b'{"detail": "Not Found"}', status=404)
 

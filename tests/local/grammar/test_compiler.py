@@ -1,6 +1,7 @@
 import json
 import random
 import re
+from itertools import permutations
 
 import pytest
 from hypothesis import assume, given, settings
@@ -313,21 +314,17 @@ def test_a_reference_that_leads_to_itself_beside_others_adds_nothing():
     assert print_gbnf(book) == 'root ::= enum\nenum ::= "1"\n'
 
 
-def test_members_may_be_left_out_but_keep_their_order():
+def test_members_may_be_left_out_and_come_in_any_order():
     members = {name: {"const": 1} for name in "abc"}
     schema = {"type": "object", "properties": members, "required": ["b"]}
     judge = LarkJudge(print_lark(compiled(schema)[0]))
-    accepted = [
-        "".join(names)
-        for names in (["b"], ["a", "b"], ["b", "c"], ["a", "b", "c"], ["a"], ["b", "a"], ["c", "b"], [])
-        if judge.accepts(canonical(dict.fromkeys(names, 1)))
-    ]
-    assert accepted == ["b", "ab", "bc", "abc"]
+    every = [names for size in range(4) for names in permutations("abc", size)]
+    accepted = {names for names in every if judge.accepts(canonical(dict.fromkeys(names, 1)))}
+    assert accepted == {names for names in every if "b" in names}
 
 
 STRICTER = {
-    # The members in another order.
-    ("allOf.json", '{"foo": "quux", "bar": 2, "baz": null}'),
+    # The members of a listed value in another order.
     ("const.json", '{"baz": "bax", "foo": "bar"}'),
     # An integer with a point, or a listed number in another way.
     ("type.json", "1.0"),

@@ -85,9 +85,19 @@ def test_multiples_in_a_short_range_are_listed(low, high, multiple, expected):
     assert [str(value) for value in range(-20, 20) if admitted.fullmatch(str(value))] == expected
 
 
+@pytest.mark.parametrize("multiple", [2, 5, 8, 10, 25, 100])
+@pytest.mark.parametrize("low", [None, 0, 1, 7])
+def test_multiples_without_end_are_told_by_their_last_digits(low, multiple):
+    admitted = re.compile(as_regex(integer(bounds(low, None), multiple)))
+    least = -2100 if low is None else low
+    for value in range(-2100, 2100):
+        is_wanted = value >= least and value % multiple == 0
+        assert bool(admitted.fullmatch(str(value))) is is_wanted, value
+
+
 @pytest.mark.parametrize(
     ("low", "high", "multiple"),
-    [(None, None, 2), (0, 10**6, 3), (LARGEST_BOUND + 1, None, 1)],
+    [(None, None, 7), (0, 10**6, 3), (LARGEST_BOUND + 1, None, 1)],
     ids=["multiples without end", "too many multiples", "beyond what readers agree on"],
 )
 def test_what_cannot_be_said_of_integers_is_left(low, high, multiple):

@@ -84,6 +84,35 @@ def test_what_no_tool_has_a_word_for_is_left_alone(question):
     assert plan_for(question, ALL, "auto") == Leave()
 
 
+@pytest.mark.parametrize(
+    ("question", "is_left"),
+    [
+        ("Print order B-771", True),
+        ("Can you please rent order B-771?", True),
+        ("Why is order B-771 late?", True),
+        ("Cancel order B-771", False),
+        ("Look up order B-771", False),
+    ],
+)
+def test_what_is_to_be_done_must_be_something_that_the_tool_does(question, is_left):
+    assert (plan_for(question, (STATUS, CANCEL), "auto") == Leave()) is is_left
+
+
+def test_why_something_is_so_is_for_a_tool_that_gives_reasons():
+    reason = tool("delay_reason", "The reason why an order is late.", "order_id")
+    assert plan_for("Why is order B-771 late?", (STATUS, reason), "auto") == Take(reason)
+
+
+def test_a_doubtful_tool_is_offered_only_with_all_that_it_needs():
+    fit = number(tool("log_workout", "Log a workout.", "activity"), "minutes")
+    assert plan_for("Is running healthy?", (fit,), "auto") == Leave()
+    search = tool("search_books", "Search the catalogue.", author="string")
+    plan = plan_for("Do you have anything by Ursula Le Guin?", (search, STATUS), "auto")
+    assert isinstance(plan, Offer)
+    assert plan.or_none
+    assert plan.specs == (search,)
+
+
 def test_what_examples_teach_needs_no_word_in_common():
     plan = plan_for("What are 17 and 23?", (*ALL, TAUGHT), "auto")
     assert isinstance(plan, Offer)

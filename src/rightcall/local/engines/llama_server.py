@@ -5,6 +5,7 @@ https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
 """
 
 import difflib
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
@@ -32,6 +33,9 @@ SAMPLERS = (
     "infill", "adaptive_p",
 )  # fmt: skip
 _SAMPLERS = ", ".join(SAMPLERS)
+_MARK = re.compile(r"<[^<>\s]+>|\[[A-Z_/]+\]")
+"""What may be a special token, where a prompt begins with it."""
+_MOST_MARKS = 16
 _ENDS = {"word": "stop_sequence", "limit": "length", "eos": "end", "none": "end"}
 _TOO_LONG = "exceed_context_size_error"
 
@@ -110,6 +114,8 @@ class LlamaServer:
     ) -> None:
         self._server = RemoteServer(url, transport, key=key, timeouts=timeouts, refuse=refusal)
         self._facts: _Facts | None = None
+        self._marks: dict[str, int | None] = {}
+        """What prompts began with, and the special token that it is, if it is one."""
 
     @property
     def syntax(self) -> Syntax:
@@ -130,9 +136,8 @@ class LlamaServer:
     ) -> AsyncGenerator[Piece | Finish, None]:
         """The text that follows a prompt. Closing the iterator hangs up, and the server stops."""
         facts = await self._known()
-        # Tokens and not text: to text, the server may add what the model's prompts begin with.
-        tokens = await self._tokens(prompt)
-        body = request(tokens, grammar, sampling, room(facts.card.context_window, len(tokens)))
+        tokens, left = await self._reading(prompt, sampling.max_tokens, facts.card.context_window)
+        body = request(tokens, grammar, sampling, left)
         # News of the prompt's progress keep the connection from seeming dead, and the server from
         # finding out only at the end that nobody listens.
         stream = self._server.stream("/completion", {**body, "return_progress": True})
@@ -157,8 +162,33 @@ class LlamaServer:
             self._facts = _Facts(card, endings)
         return self._facts
 
-    async def _tokens(self, text: str) -> tuple[int, ...]:
-        body: JsonObject = {"content": text, "add_special": False, "parse_special": True}
+    async def _reading(
+        self, prompt: str, most: int | None, window: int | None
+    ) -> tuple[Sequence[int | str], int]:
+        """A prompt as the server is given it, and how many tokens may follow where nobody says.
+
+        Tokens and not text: to text, the server may add what the model's prompts begin with. What comes
+        after a token it leaves as it is, so a special one at the beginning is enough, and the server
+        itself stops where its window ends.
+        """
+        mark = _MARK.match(prompt)
+        limit = window if most is None else most
+        if mark is not None and limit is not None and not prompt[mark.end() :][:1].isspace():
+            token = await self._special_token(mark[0])
+            if token is not None:
+                return (token, prompt[mark.end() :]), limit
+        tokens = await self._tokens(prompt)
+        return tokens, room(window, len(tokens))
+
+    async def _special_token(self, text: str) -> int | None:
+        """The special token that a text is; the server is asked once."""
+        if text not in self._marks and len(self._marks) < _MOST_MARKS:
+            tokens, plain = await self._tokens(text), await self._tokens(text, special=False)
+            self._marks[text] = tokens[0] if len(tokens) == 1 and tokens != plain else None
+        return self._marks.get(text)
+
+    async def _tokens(self, text: str, *, special: bool = True) -> tuple[int, ...]:
+        body: JsonObject = {"content": text, "add_special": False, "parse_special": special}
         return decoded(await self._server.post("/tokenize", body), Tokens).tokens
 
 

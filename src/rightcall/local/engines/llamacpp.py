@@ -172,7 +172,9 @@ class _Model(LoadedModel):
                     chunk = decoder.decode(event.data)
                 except msgspec.MsgspecError as error:
                     raise ProtocolError(f"llama.cpp sent what it should not: {error}") from error
-                if not channel.put(chunk):
+                # News of the prompt wake nobody; they are where it shows that nobody reads any more.
+                is_news = not (chunk.content or chunk.stop or chunk.error is not msgspec.UNSET)
+                if channel.is_left() if is_news else not channel.put(chunk):
                     return
 
     def _text(self, tokens: Sequence[int]) -> str:
@@ -240,7 +242,9 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
         reading = model.read_unasked(prompt, most)
         if reading is None:
             reading = await wait_for(start(lambda: model.read(prompt, most), "tokenizing"))
-        body = request(reading.prompt, grammar, sampling, reading.left)
+        # Loaded with ``special``, the model's process gives out every token: none need be named.
+        plain = msgspec.structs.replace(sampling, special=())
+        body = request(reading.prompt, grammar, plain, reading.left)
         generated = self._generated(model, reading.weight, lambda channel: model.generate(body, channel))
         async with aclosing(generated) as chunks:
             async for chunk in chunks:

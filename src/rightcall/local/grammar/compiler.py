@@ -14,7 +14,7 @@ from typing import Any
 from rightcall.core.jsontext import dump
 from rightcall.local.grammar.arrays import counts, items
 from rightcall.local.grammar.conditions import cases, exclusions
-from rightcall.local.grammar.derivatives import unlike
+from rightcall.local.grammar.derivatives import except_for, unlike
 from rightcall.local.grammar.flatten import EVALUATED, Choices, Flat, References, as_types, flatten
 from rightcall.local.grammar.nodes import (
     NOTHING,
@@ -349,8 +349,10 @@ class Compiler:
         body = Other(tuple(sorted(taken)), notation.letter, close=notation.close)
         return self._rules.define("key", row(word(notation.open), body), token=True)
 
-    def _name_matching(self, pattern: str) -> Node | None:
+    def _name_matching(self, pattern: str, names: tuple[str, ...]) -> Node | None:
         try:
+            if names:
+                return except_for(pattern, names, self._notation)
             return matching(pattern, self._notation.one_of).node
         except Inexpressible:
             return None

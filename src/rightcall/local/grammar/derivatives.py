@@ -54,6 +54,33 @@ def unlike(patterns: tuple[str, ...], names: tuple[str, ...], notation: Notation
 
 
 @lru_cache(maxsize=256)
+def except_for(pattern: str, names: tuple[str, ...], notation: Notation) -> Node:
+    """Any text that a pattern matches, and that is none of the names."""
+    if sum(map(len, names)) > _LONGEST_NAMES:
+        raise Inexpressible("too many names")
+    return _fitting(_except_for(matching(pattern, _itself).node, choice(*map(word, names)), notation))
+
+
+def _except_for(node: Node, names: Node, notation: Notation) -> Node:
+    """What may come where so much is left of what fits, and of the names."""
+    if names == NOTHING:
+        return _written(node, notation)
+    steps: dict[tuple[Node, Node], Ranges] = {}
+    for low, high in _intervals(choice(node, names)):
+        onward = _derived(node, low), _derived(names, low)
+        if onward[0] != NOTHING:
+            steps.setdefault(onward, []).append((low, high))
+    is_end = can_be_empty(node) and not can_be_empty(names)
+    found = choice(
+        *[
+            row(_letter(ranges, notation), _except_for(rest, left, notation))
+            for (rest, left), ranges in steps.items()
+        ]
+    )
+    return repeat(found, 0, 1) if is_end else found
+
+
+@lru_cache(maxsize=256)
 def of_length(pattern: str, least: int, most: int | None, notation: Notation) -> Node:
     """Any text that a pattern matches and that has so many letters."""
     if max(least, most or 0) > _LONGEST:

@@ -261,6 +261,8 @@ def schema_of(name: str, keywords: Mapping[str, Any]) -> SubSchema:
         for pattern, schema in keywords.get("patternProperties", {}).items()
         if matches(pattern, name)
     ]
+    if len(said) == 1:
+        return said[0]
     return both(*said) if said else keywords.get("additionalProperties", True)
 
 

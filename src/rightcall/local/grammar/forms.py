@@ -1,7 +1,7 @@
 """Make the rule for a call of one tool in a family's form, its arguments in rules of a bearable size."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeAlias, assert_never
 
@@ -25,6 +25,7 @@ from rightcall.local.grammar.nodes import (
     chars,
     choice,
     optional,
+    references,
     repeat,
     row,
     size,
@@ -34,7 +35,7 @@ from rightcall.local.grammar.notation import JSON, PYTHON, Notation, between, co
 from rightcall.local.grammar.objects import Layout, Names
 from rightcall.local.grammar.plain import SubSchema, loosened, structure
 from rightcall.local.grammar.regex import matching
-from rightcall.local.grammar.rulebook import Findings, Rules, nesting
+from rightcall.local.grammar.rulebook import Findings, Rule, Rules, nesting
 from rightcall.local.grammar.tags import nested_arguments, tagged_arguments
 
 MOST_PARTS = 100_000
@@ -171,20 +172,32 @@ def fitted(
     well, what ``form`` admits.
     """
     known = structure(schema)
+    before = len(rules.rules)
     for most, unheld in ((None, ()), (_FEW, (f"$ (counts over {_FEW})",))):
         attempt = known if most is None else loosened(known, most)
         findings = Findings(unheld=[*unheld])
-        before = len(rules.rules)
         try:
             node = write(attempt, rules, findings)
             deep = nesting(node, rules.rules)
         except (TooLarge, RecursionError):
             continue
-        added = islice(rules.rules.values(), before, None)
-        findings.parts = size(node) + sum(size(rule.node) for rule in added)
+        added = islice(rules.rules.items(), before, None)
+        # What a former attempt has left does not count, unless this one leads to it as well.
+        needed = added if most is None else _led_to(node, dict(added))
+        findings.parts = size(node) + sum(size(rule.node) for _, rule in needed)
         if findings.parts <= min(room, MOST_PARTS) and deep <= MOST_NESTED:
             return node, findings
     findings = Findings()
     node = write(form, rules, findings)
     findings.unheld = ["$ (too large)"]
     return node, findings
+
+
+def _led_to(node: Node, rules: dict[str, Rule]) -> Iterator[tuple[str, Rule]]:
+    """Those of some rules that a node leads to, each once."""
+    waiting = references(node)
+    while waiting:
+        name = waiting.pop()
+        if (rule := rules.pop(name, None)) is not None:
+            yield name, rule
+            waiting += references(rule.node)

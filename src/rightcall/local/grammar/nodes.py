@@ -6,11 +6,12 @@ what admits nothing disappears from choices and takes the row that needs it alon
 
 from collections.abc import Iterable, Iterator
 from os.path import commonprefix
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from msgspec import Struct
 
 LAST_CODE_POINT = 0x10FFFF
+_NO_LIMIT = 2**63
 _SURROGATES = (0xD800, 0xDFFF)
 
 MOST_REPEATS = 1999
@@ -24,13 +25,13 @@ class Word(Struct, frozen=True, gc=False):
     text: str
 
 
-class Chars(Struct, frozen=True):
+class Chars(Struct, frozen=True, gc=False):
     """One character out of these ranges of code points, both ends included, sorted and apart."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
-class Until(Struct, frozen=True):
+class Until(Struct, frozen=True, gc=False):
     """Any text up to and with the first time that the mark appears in it."""
 
     mark: str
@@ -38,7 +39,7 @@ class Until(Struct, frozen=True):
     """What the text may begin with, if it does not end at once; none of it begins the mark."""
 
 
-class Other(Struct, frozen=True):
+class Other(Struct, frozen=True, gc=False):
     """Any name but these: letters, and what closes it."""
 
     names: tuple[str, ...]
@@ -49,19 +50,19 @@ class Other(Struct, frozen=True):
     close: str = ""
 
 
-class Row(Struct, frozen=True):
+class Row(Struct, frozen=True, gc=False):
     """One after the other; the empty text when there are none."""
 
     items: tuple["Node", ...]
 
 
-class Choice(Struct, frozen=True):
+class Choice(Struct, frozen=True, gc=False):
     """Any one of these; nothing at all when there are none."""
 
     options: tuple["Node", ...]
 
 
-class Repeat(Struct, frozen=True):
+class Repeat(Struct, frozen=True, gc=False):
     """The same again and again. Without ``most``, as often as one likes."""
 
     item: "Node"
@@ -132,9 +133,12 @@ def row(*nodes: Node) -> Node:
     """One after the other."""
     items: list[Node] = []
     for node in nodes:
-        if node == NOTHING:
+        if type(node) is Row:
+            items += node.items
+        elif node == NOTHING:
             return NOTHING
-        items += node.items if isinstance(node, Row) else (node,)
+        else:
+            items.append(node)
     return items[0] if len(items) == 1 else Row(tuple(items))
 
 
@@ -221,19 +225,19 @@ _LEADING = frozenset([Reference, Row, Choice, Repeat])
 def references(node: Node) -> list[str]:
     """The names that a node refers to, in their order."""
     found: list[str] = []
-    waiting = [node]
+    waiting: list[Any] = [node]
     while waiting:
         each = waiting.pop()
         # By its very type: this sees every node of every grammar, more than once.
         kind = type(each)
         if kind is Reference:
-            found.append(each.name)  # type: ignore[union-attr]
+            found.append(each.name)
         elif kind is Row:
-            waiting += [item for item in each.items[::-1] if type(item) in _LEADING]  # type: ignore[union-attr]
+            waiting += [item for item in each.items[::-1] if type(item) in _LEADING]
         elif kind is Choice:
-            waiting += [item for item in each.options[::-1] if type(item) in _LEADING]  # type: ignore[union-attr]
+            waiting += [item for item in each.options[::-1] if type(item) in _LEADING]
         elif kind is Repeat:
-            waiting.append(each.item)  # type: ignore[union-attr]
+            waiting.append(each.item)
     return found
 
 
@@ -243,19 +247,22 @@ def size(node: Node, most: int | None = None) -> int:
     With ``most`` it is counted only so far.
     """
     count = 0
+    limit = _NO_LIMIT if most is None else most
     waiting = [node]
-    while waiting and (most is None or count <= most):
-        each = waiting.pop()
-        if isinstance(each, Reference):
+    while waiting and count <= limit:
+        each: Any = waiting.pop()
+        # By its very type, as above.
+        kind = type(each)
+        if kind is Reference:
             count += 1
-        elif isinstance(each, Word):
+        elif kind is Word:
             count += len(each.text)
-        elif isinstance(each, Row):
+        elif kind is Row:
             waiting += each.items
-        elif isinstance(each, Choice):
+        elif kind is Choice:
             count += len(each.options)
             waiting += each.options
-        elif isinstance(each, Repeat):
+        elif kind is Repeat:
             count += 3 * max(each.least, each.most or 0, 1)
             waiting.append(each.item)
         else:

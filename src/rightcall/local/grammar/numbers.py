@@ -29,6 +29,8 @@ LARGEST_BOUND = 2**63
 _LONGEST_BOUND = 20
 """How many digits a bound of other numbers may have, before its point and after it."""
 _MOST_LISTED = 128
+_MOST_ENDING = 3
+"""Last digits that a multiple is told by."""
 _DIGIT = chars("0123456789")
 _ROOM = Context(prec=4 * _LONGEST_BOUND)
 
@@ -56,6 +58,8 @@ def integer(bounds: Interval, multiple: int = 1) -> Node | None:
         return None
     if multiple == 1:
         return _integers(low, high)
+    if high is None and (low is None or low >= 0):
+        return _by_ending(low, multiple)
     if low is None or high is None:
         return None
     first = -(-low // multiple)
@@ -63,6 +67,19 @@ def integer(bounds: Interval, multiple: int = 1) -> Node | None:
     if last - first >= _MOST_LISTED:
         return None
     return choice(*[word(str(number * multiple)) for number in range(first, last + 1)])
+
+
+def _by_ending(low: int | None, multiple: int) -> Node | None:
+    """The multiples that are told by their last digits, as those of 5 and 100 are; None for others."""
+    digits = next((each for each in range(1, _MOST_ENDING + 1) if 10**each % multiple == 0), None)
+    if digits is None or 10**digits // multiple > _MOST_LISTED or (low or 0) > 10**digits:
+        return None
+    every = range(0, 10**digits, multiple)
+    short = [each for each in every if each >= (low or 0)]
+    endings = choice(*[word(str(each).zfill(digits)) for each in every])
+    more = row(chars("123456789"), repeat(_DIGIT, 0, MOST_DIGITS - digits - 1), endings)
+    negative = choice(*[word(str(each)) for each in every[1:]], more) if low is None else NOTHING
+    return choice(*[word(str(each)) for each in short], more, row(word("-"), negative))
 
 
 def number(bounds: Interval, places: int = MOST_PLACES) -> Node | None:

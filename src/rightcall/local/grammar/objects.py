@@ -1,6 +1,8 @@
-"""Turn an object's keywords into its members: those that are declared, in their order, and any others.
+"""Turn an object's keywords into its members: those that are declared, in any order, and any others.
 
-Where the schema leaves the object open, members that are not declared may stand between those that are.
+A grammar knows what has been written only by the rule that it is in. Of a few members it follows which
+are still to come, and needs a rule for each set of them. Of more than a few it follows those that are
+required, and all others may stand anywhere, and again: the gate refuses what is written twice.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +14,7 @@ from rightcall.core.jsontext import dump
 from rightcall.core.schema import Schema, SchemaError
 from rightcall.local.grammar.flatten import matches, schema_of
 from rightcall.local.grammar.nodes import (
+    EMPTY,
     MOST_REPEATS,
     NOTHING,
     Node,
@@ -23,16 +26,16 @@ from rightcall.local.grammar.nodes import (
 from rightcall.local.grammar.plain import SubSchema
 from rightcall.local.grammar.rulebook import Findings, Rules
 
-ORDER = "the members of an object come in the order of their declaration, unless there are just two"
-_EITHER_WAY = 2
-"""So many members come in any order. With more, there would be too many."""
+FOLLOWED = 4
+"""So many members are followed in any order. Each one more doubles the rules."""
+ORDER = f"required members come in the order of their declaration where there are more than {FOLLOWED}"
 UNDECLARED = "members that are not declared cannot be written"
 
 _EVERYTHING = frozenset(["", ".*", "^.*$", "^.*", ".*$", "^", "^.+$", ".+"])
 """Patterns that match every name, or every one that is not empty."""
 
-NameOf: TypeAlias = Callable[[str], Node | None]
-"""A pattern for names into a node; None for one that cannot be said."""
+NameOf: TypeAlias = Callable[[str, tuple[str, ...]], Node | None]
+"""A pattern for names into a node that is none of these; None where that cannot be said."""
 NotNamed: TypeAlias = Callable[[tuple[str, ...], tuple[str, ...]], Node | None]
 """Patterns and names into a node for all other names; None where that cannot be said."""
 
@@ -84,8 +87,6 @@ class Members:
         if len(required) != sum(needed for _, needed in written):
             self._findings.impossible.append(f"{self._path}.propertyNames")
             return NOTHING
-        if len(written) > _EITHER_WAY:
-            self._findings.stricter[ORDER] = None
         others = self._others(tuple(names), layout, name_of, not_named)
         most = self._keywords.get("maxProperties")
         if not required and most is not None and (others != NOTHING or most < len(written)):
@@ -126,35 +127,26 @@ class Members:
             written = [(member, True) for member, _ in written]
         elif least > max(needed, 1):
             self._note("minProperties")
-        if others != NOTHING:
-            self._note_names()
-        inside = self._in_order(written, others, layout.separator)
-        if len(written) == _EITHER_WAY:
-            turned = [(member, True) for member, _ in reversed(written)]
-            inside = choice(inside, self._in_order(turned, others, layout.separator))
+        inside = self._inside(written, others, layout.separator)
         may_be_empty = least == 0 and not any(required for _, required in written)
         return row(layout.open, optional(inside) if may_be_empty else inside, layout.close)
 
-    def _in_order(self, written: list[tuple[Node, bool]], others: Node, separator: Node) -> Node:
-        """One member or more. What is not declared may come at any place.
+    def _inside(self, written: list[tuple[Node, bool]], others: Node, separator: Node) -> Node:
+        """One member or more, each one that is followed once."""
+        due = [member for member, required in written if required]
+        free = [member for member, required in written if not required]
+        if len(written) > FOLLOWED:
+            # Those of which any number may come say so in one rule.
+            others, free = self._shared("member", choice(*free, others)), []
+        if others != NOTHING:
+            self._note_names()
+        if len(due) > FOLLOWED:
+            self._findings.stricter[ORDER] = None
+            return _one_by_one(due, others, separator)
+        return _Orders(due, free, others, separator, self._shared).node()
 
-        Each rule begins with the first member that is still to come, or with one after it, up to the
-        first that is required.
-        """
-        more = repeat(row(separator, others))
-        onward: Node = NOTHING
-        is_due = False
-        for member, required in reversed(written):
-            # What is said twice has a rule.
-            onward = onward if required else self._shared(onward)
-            here = row(member, _followed(more, separator, onward, is_due=is_due))
-            onward = here if required else choice(here, onward)
-            is_due = is_due or required
-        onward = onward if others == NOTHING else self._shared(onward)
-        return choice(onward, row(others, _followed(more, separator, onward, is_due=is_due)))
-
-    def _shared(self, node: Node) -> Node:
-        return self._rules.define(f"{self._hint} rest", node)
+    def _shared(self, hint: str, node: Node) -> Node:
+        return self._rules.define(f"{self._hint} {hint}", node)
 
     def _map(self, member: Node, layout: Layout) -> Node:
         """An object without declared names."""
@@ -193,33 +185,48 @@ class Members:
             # A name with an escape in it is not told from others.
             self._note("properties")
         found: list[Node] = []
-        free = Names(names, self._name(said, name_of))
+        free = Names(names, self._name(said, names, name_of))
         is_told = others is False
         if patterns and not is_told and said is True:
             free = Names(names, not_named(tuple(patterns), names))
             is_told = free.body is not None
         for pattern, schema in patterns.items():
-            body = None if pattern in _EVERYTHING else name_of(pattern)
-            is_whole = pattern in _EVERYTHING or (body is not None and said is True)
-            is_apart = pattern in _EVERYTHING or not any(matches(pattern, name) for name in names)
-            if not is_whole or not is_apart or len(patterns) > 1 or not is_told:
+            wanted = free if pattern in _EVERYTHING else self._matching(pattern, names, name_of)
+            is_whole = pattern in _EVERYTHING or (wanted.body is not None and said is True)
+            if not is_whole or len(patterns) > 1 or not is_told:
                 self._note("patternProperties")
-            wanted = Names(names) if body is None else Names(body=body)
             found.append(make(wanted, schema, f"{self._path}.patternProperties.{pattern}"))
         if others is not False:
             where = self._path if others is True else f"{self._path}.additionalProperties"
             found.append(make(free, others, where))
         return self._rules.define(f"{self._hint} member", choice(*found))
 
-    def _name(self, names: Any, name_of: NameOf) -> Node | None:
-        """What ``propertyNames`` says, where it is a pattern; None for any name."""
-        if names is True:
-            return None
-        known = {"type", "pattern"} >= set(names)
-        node = name_of(names["pattern"]) if known and "pattern" in names else None
-        if node is None and set(names) - {"type"}:
+    def _matching(self, pattern: str, names: tuple[str, ...], name_of: NameOf) -> Names:
+        """The names that a pattern matches, without those that are declared."""
+        taken = tuple(name for name in names if matches(pattern, name))
+        body = name_of(pattern, taken)
+        if body is None and taken and (body := name_of(pattern, ())) is not None:
+            # A declared name is let through here as well.
+            self._note("patternProperties")
+        return Names(names) if body is None else Names(body=body)
+
+    def _name(self, said: Any, names: tuple[str, ...], name_of: NameOf) -> Node | None:
+        """What ``propertyNames`` says, where it is patterns; None for any name."""
+        if not isinstance(said, Mapping):
+            return None if said else NOTHING
+        keywords = set(said) - {"type"}
+        if keywords == {"pattern"}:
+            body = self._matching(said["pattern"], names, name_of).body
+        elif keywords in ({"anyOf"}, {"oneOf"}):
+            if keywords == {"oneOf"}:
+                self._note("propertyNames")
+            bodies = [self._name(each, names, name_of) for each in said[keywords.pop()]]
+            body = None if None in bodies else choice(*[each for each in bodies if each is not None])
+        else:
+            body = None
+        if body is None and keywords:
             self._note("propertyNames")
-        return node
+        return body
 
     def _note_names(self) -> None:
         """The same name twice is one member only, and no grammar can count that."""
@@ -229,7 +236,61 @@ class Members:
         self._findings.unheld.append(f"{self._path}.{keyword}")
 
 
-def _followed(more: Node, separator: Node, onward: Node, *, is_due: bool) -> Node:
-    """What may come after a member: any that are not declared, and those that are still to come."""
-    last = row(separator, onward)
-    return row(more, last if is_due else optional(last))
+class _Orders:
+    """Members in all their orders: a rule for each set of those that are still to come."""
+
+    def __init__(
+        self,
+        due: list[Node],
+        free: list[Node],
+        others: Node,
+        separator: Node,
+        share: Callable[[str, Node], Node],
+    ) -> None:
+        is_told_twice = len(due) + len(free) > 1
+        self._members = [share("member", each) if is_told_twice else each for each in [*due, *free]]
+        self._due = (1 << len(due)) - 1
+        """The required members. A set is a number, with a bit for each that is in it."""
+        self._others = others
+        self._separator = separator
+        self._share = share
+        self._known: dict[int, Node] = {}
+
+    def node(self) -> Node:
+        """One member or more."""
+        return self._from((1 << len(self._members)) - 1)
+
+    def _from(self, left: int) -> Node:
+        """What begins with a member, where these are still to come."""
+        if left not in self._known:
+            self._known[left] = self._share("rest", self._made(left))
+        return self._known[left]
+
+    def _made(self, left: int) -> Node:
+        others, separator = self._others, self._separator
+        followed = choice(
+            *[
+                row(member, self._after(left & ~(1 << at)))
+                for at, member in enumerate(self._members)
+                if left & 1 << at
+            ]
+        )
+        if left & self._due:
+            return row(repeat(row(others, separator)), followed)
+        followed = self._share("rest", followed) if others != NOTHING else followed
+        run = row(others, repeat(row(separator, others)))
+        return choice(followed, row(run, optional(row(separator, followed))))
+
+    def _after(self, left: int) -> Node:
+        if not left:
+            return repeat(row(self._separator, self._others))
+        onward = row(self._separator, self._from(left))
+        return onward if left & self._due else optional(onward)
+
+
+def _one_by_one(due: list[Node], others: Node, separator: Node) -> Node:
+    """The members in their order, and others anywhere."""
+    parts: list[Node] = []
+    for at, member in enumerate(due):
+        parts += [separator if at else EMPTY, repeat(row(others, separator)), member]
+    return row(*parts, repeat(row(separator, others)))

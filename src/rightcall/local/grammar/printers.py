@@ -67,18 +67,20 @@ class _GbnfPrinter:
         return self._row(node, within)
 
     def _row(self, node: Node, within: str) -> str:
-        if not isinstance(node, Row):
-            return self._item(node, within)
+        # By their very types, the usual ones first: this sees every node of every grammar.
+        if type(node) is not Row:
+            return node.name if type(node) is Reference else self._item(node, within)
         parts: list[str] = []
         text = ""
         for item in node.items:
-            if isinstance(item, Word):
-                text += item.text
+            kind = type(item)
+            if kind is Word:
+                text += item.text  # type: ignore[union-attr]
                 continue
             if text:
                 parts.append(_quoted(text))
                 text = ""
-            parts.append(item.name if isinstance(item, Reference) else self._item(item, within))
+            parts.append(item.name if kind is Reference else self._item(item, within))  # type: ignore[union-attr]
         parts += [_quoted(text)] if text or not parts else []
         return " ".join(parts)
 

@@ -61,10 +61,12 @@ class Rules:
         if node in (NOTHING, EMPTY) or isinstance(node, Reference):
             return node
         rule = Rule(node, token)
-        if rule not in self._known:
+        # A rule's hash is that of all its nodes: it is looked up once.
+        name = self._known.get(rule)
+        if name is None:
             self._known[rule] = name = self.reserve(hint)
             self.rules[name] = rule
-        return Reference(self._known[rule])
+        return Reference(name)
 
     def reserve(self, hint: str) -> str:
         """A name for a rule that refers to itself; give it with ``complete``."""

@@ -214,12 +214,13 @@ _ACTS = frozenset(
     stem(word)
     for word in listed(
         """
-    activate add adjust apply approve archive assign block book buy cancel change clear close complete
-    convert count create deactivate delete deposit dim disable donate enable enroll feed finish give
-    invite lock lower make mark move mute open order pause pay play post postpone publish put raise
-    redeem refund register reject remove rename renew reorder reply reschedule reserve reset restart
-    resume run save schedule send set share skip snooze start stop submit subscribe switch transfer
-    translate turn unlock unsubscribe update upload withdraw write
+    activate add adjust apply approve archive assign block book buy call cancel change clear close
+    complete convert count create deactivate delete deposit dim disable donate draw email enable enroll
+    erase feed finish give hire install invite lock lower make mark move mute open order pause pay phone
+    play post postpone print publish put raise redeem refund register reject remove rename renew rent
+    reorder reply reschedule reserve reset restart resume run save schedule sell send set share sing
+    skip snooze start stop submit subscribe switch teach transfer translate turn unlock unsubscribe
+    update upload withdraw write
     """
     )
 )

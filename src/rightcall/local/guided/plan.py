@@ -72,7 +72,7 @@ def plan_for(question: str, specs: Sequence[Spec], choice: ToolChoice) -> Plan:
         return Leave()
     # What words speak for clearly less is not left to the model, which would choose it as gladly.
     near = (found[0], *rivals(found)) if sure else found
-    best = [*(match.spec for match in near if may_be_meant(match)), *taught]
+    best = [*(match.spec for match in near if sure or forced or may_be_meant(match)), *taught]
     offered = [spec for spec in specs if any(spec is each for each in best[:MOST])]
     if not offered and not forced:
         return Leave()

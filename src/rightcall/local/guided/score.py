@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rightcall.core.tool import Spec
 from rightcall.declare.search import ToolIndex
-from rightcall.declare.words import terms
+from rightcall.declare.words import stem, terms
 from rightcall.local.guided.copying import Copied, copied
 from rightcall.local.guided.kin import changes, is_verb, is_weak, kin_of
 from rightcall.local.guided.parameters import parameters_of
@@ -50,7 +50,7 @@ _LITTLE, _SOME, _NEARLY = 0.2, 0.4, 0.6
 """How much of a tool is said: a word that says little, one that stands for another, one and a half."""
 _SAYS = 1.0
 """How much a sentence must say to be looked at by itself: a telling word."""
-_FEW, _PART, _THIRD, _HALF, _ALL = 0.18, 0.3, 0.33, 0.5, 0.9
+_TENTH, _FEW, _PART, _THIRD, _HALF, _ALL = 0.1, 0.18, 0.3, 0.33, 0.5, 0.9
 """How much of a question that is."""
 _ASKS = re.compile(
     r"\s*(?:what|which|when|where|who|whose|why|how|is|are|was|were|does|do|did|has|have)\b",
@@ -58,6 +58,14 @@ _ASKS = re.compile(
 )
 _WANTING = re.compile(r"\b(?:get|give|show|tell|want|need|know|look|help|let)s?\b", re.IGNORECASE)
 """Words that say only that something is wanted; many tools are named after them."""
+_WANTED = re.compile(
+    r"\W*(?:(?:please|kindly|hey|hi|ok)\W+)*(?:(?:can|could|would|will)\s+you\s+(?:please\s+)?)?(\w+)",
+    re.IGNORECASE,
+)
+"""The word that says what is to be done, if anything is."""
+_WHY = re.compile(r"\W*why\b", re.IGNORECASE)
+_REASONS = frozenset(map(stem, ("why", "reason", "cause", "explain", "explanation", "diagnose")))
+"""Of a tool that tells why something is so."""
 _ACTED = 0.45
 """What is left of the score of a tool that does something, when somebody only asks."""
 
@@ -74,6 +82,8 @@ class Match(Struct, frozen=True):
     """How much of what the question is about that is, from 0 to 1."""
     copied: Copied
     """The arguments, as far as the question holds them."""
+    is_undone: bool = False
+    """Whether the question begins with something to be done, or told, that the tool has no word for."""
 
 
 def matches(question: str, specs: Sequence[Spec]) -> tuple[Match, ...]:
@@ -119,6 +129,8 @@ def rivals(found: Sequence[Match]) -> tuple[Match, ...]:
 def is_meant(match: Match) -> bool:
     """Whether enough speaks for a tool to call it."""
     said, share, fits = match.said, match.share, not match.copied.missing
+    if match.is_undone:
+        return False
     if said >= 1.0 and share >= _PART:
         return True
     if fits and match.copied.worth >= _STRONG and share >= _HALF:
@@ -132,8 +144,14 @@ def is_meant(match: Match) -> bool:
 
 
 def may_be_meant(match: Match) -> bool:
-    """Whether the tool is worth offering to the model."""
-    return match.said > 0.0
+    """Whether the tool is worth offering to the model, which chooses one too gladly.
+
+    It has all that it must have from the question, and nothing of the question is left over.
+    """
+    values = match.copied
+    has_values = bool(values.given) or not parameters_of(match.spec)
+    is_whole = has_values and not values.missing and not values.unused
+    return is_whole and match.share >= _TENTH and not match.is_undone
 
 
 def _match(spec: Spec, score: float, asked: Asked) -> Match:
@@ -149,7 +167,7 @@ def _match(spec: Spec, score: float, asked: Asked) -> Match:
         share = max(share, 0.5)
     score *= 1.0 + _FITTING * min(max(values.worth, 0.0), _BEST)
     score *= (_HALF + share) * _LACKING ** len(values.missing) * _UNUSED**values.unused
-    return Match(spec, score, said, share, values)
+    return Match(spec, score, said, share, values, _is_undone(spec, asked))
 
 
 def _takes_role(spec: Spec, kinds: Collection[str]) -> bool:
@@ -159,6 +177,17 @@ def _takes_role(spec: Spec, kinds: Collection[str]) -> bool:
 
 def _acts(spec: Spec) -> bool:
     return any(map(changes, [*terms(spec.name)[:1], *terms(spec.description)[:1]]))
+
+
+def _is_undone(spec: Spec, asked: Asked) -> bool:
+    if _WHY.match(asked.text):
+        return not _REASONS & _worth(spec).keys()
+    wanted = _WANTED.match(asked.text)
+    verb = stem(wanted[1].casefold()) if wanted else ""
+    if not changes(verb) or is_weak(verb):
+        return False
+    worth = _worth(spec)
+    return not _met(verb, worth)[1] and not asked.implied & worth.keys()
 
 
 def _takes_shape(values: Copied, asked: Asked) -> bool:
