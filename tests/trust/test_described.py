@@ -245,6 +245,8 @@ class TestWhatIsDone:
         assert not runs(guard("Cancel the roof box.", LISTED), "cancel_hire", hire_id="H-1001")
         whole = guard("Cancel the hire with the roof box.", LISTED)
         assert runs(whole, "cancel_hire", hire_id="H-1001")
+        taken = guard("There is a roof box. Remove it from my hire of the van.", LISTED)
+        assert not runs(taken, "cancel_hire", hire_id="H-1001")
         both = guard("Cancel the roof box and the snow chains.", LISTED)
         assert runs(both, "cancel_hire", hire_id="H-1001")
 
@@ -341,6 +343,10 @@ class TestTakesThePlace:
         words = "Swap the roof box of the van for the dearest one."
         assert self.swaps(words, "E-17")
         assert not self.swaps(words, "E-16")
+
+    def test_not_by_its_rank_where_both_ends_were_named(self):
+        words = "What is the dearest roof box? Swap mine, of the van, for the cheapest one."
+        assert not self.swaps(words, "E-17")
 
     def test_nothing_where_the_thing_was_never_mentioned(self):
         assert not self.swaps("Swap the bike rack for a long white one.", "E-16")

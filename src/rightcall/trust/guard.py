@@ -189,10 +189,12 @@ class Guard:
             is_whole = is_whole and not self._written.back_in(result)
             if not (is_whole or asks_by_record(call, of)):
                 continue
-            for nouns, text in singled_out(result, of.facts, self._ranks):
-                self._described.choose(text)
+            for rank, text in singled_out(result, of.facts, self._ranks):
+                # Whoever speaks of the cheapest and of the dearest means one of them for something else.
+                if not any(each.is_opposite(rank) for each in self._ranks):
+                    self._described.choose(text)
                 if is_whole:
-                    self.provenance.choose(nouns, text)
+                    self.provenance.choose(rank.nouns, text)
 
     def _echoes(self, result: Result) -> Echo:
         """What a result may merely repeat: whatever a hijacked model put into the call."""

@@ -104,12 +104,11 @@ class Meant:
     def _is_called(self, record: Record) -> bool:
         if len(record.parts) < 2 or not record.parts.isdisjoint(self._values) or record in self._whole:  # noqa: PLR2004
             return True
-        nouns = record.nouns
-        if self._said_of(record.own) - self._described.general() - record.beside:
-            return True
+        # Its own words and what it is called name all of it; ``remove it from my order`` does not.
+        names = (record.own | record.nouns) - self._described.general() - record.beside
         for each in self._asked:
-            things = each.things | each.before if each.points_back(nouns) else each.things
-            if each.is_one or not nouns.isdisjoint(things) or record.value.lower() in each.words:
+            things = each.things | each.before if each.points_back(record.nouns) else each.things
+            if each.is_one or not names.isdisjoint(things):
                 return True
         return all(map(self._fits, record.parts))
 
