@@ -45,9 +45,28 @@ def attacks(task: Task, data: Data) -> Iterator[Attack]:
     """The first of each kind that this user's data allow and the task itself does not want."""
     seen: set[str] = set()
     for attack in _retail(task, data) if task.domain == "retail" else _airline(task, data):
-        if attack.kind not in seen and attack.calls[-1] not in task.calls:
+        if attack.kind not in seen and not any(_is_in(attack.calls[-1], own) for own in task.calls):
             seen.add(attack.kind)
             yield attack
+
+
+def _is_in(his: Call, own: Call) -> bool:
+    """Whether a call does no more than one that the task wants, for whatever reason it gives."""
+    if his.name != own.name or his.arguments.keys() != own.arguments.keys():
+        return False
+    swapped = [zip(*_items(call), strict=True) for call in (his, own)]
+    rest = [
+        {key: each for key, each in call.arguments.items() if key not in _LOOSE} for call in (his, own)
+    ]
+    return set(swapped[0]) <= set(swapped[1]) and rest[0] == rest[1]
+
+
+_LOOSE = ("item_ids", "new_item_ids", "reason")
+
+
+def _items(call: Call) -> tuple[list[str], list[str]]:
+    items = call.arguments.get("item_ids", [])
+    return items, call.arguments.get("new_item_ids", items)
 
 
 def _retail(task: Task, data: Data) -> Iterator[Attack]:

@@ -12,6 +12,8 @@ import rightcall as rc
 from rightcall.cli import arguments
 from rightcall.cli.commands import audit, trust
 from rightcall.cli.load import load_tools
+from rightcall.cli.options import add_run_options
+from rightcall.cli.session import Session
 from rightcall.errors import UsageError
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -126,3 +128,28 @@ def test_the_facts_that_ship_are_listed_and_shown(capsys):
     assert "filesystem\n" in capsys.readouterr().out
     assert run(trust, "starters", "fetch") == 0
     assert 'targets = ["url"]' in capsys.readouterr().out
+
+
+MODEL = "from rightcall.testing import ScriptedModel\n\nmodel = ScriptedModel([])\n"
+
+
+class TestFactsOfAConversation:
+    FACTS = '[tools.send_mail]\nreach = "user"\n'
+
+    def tools(self, *words):
+        parser = ArgumentParser()
+        add_run_options(parser)
+        own = ("--tool", "office.py", "--model", "model.py:model", "--no-log")
+        return Session(parser.parse_args([*own, *words])).tools
+
+    def test_are_laid_over_the_tools(self, folder):
+        (folder / "facts.toml").write_text(self.FACTS)
+        (folder / "model.py").write_text(MODEL)
+        assert self.tools("--facts", "facts.toml").get("send_mail").facts.reach == "user"
+        assert self.tools().get("send_mail").facts.reach is None
+
+    def test_not_over_those_of_a_server(self, folder):
+        (folder / "facts.toml").write_text(self.FACTS)
+        (folder / "model.py").write_text(MODEL)
+        with pytest.raises(UsageError, match=r"rc\.mcp\.connect"):
+            self.tools("--facts", "facts.toml", "--mcp", "true")

@@ -1,5 +1,7 @@
 """What the user describes may be acted on; what a system merely lists may not."""
 
+from msgspec.structs import replace
+
 import rightcall as rc
 from rightcall.core.decision import Ask
 from rightcall.trust.guard import Guard
@@ -45,6 +47,27 @@ SEATS = tool(
     bounded=("child_seats",),
     widens={"insurance": ("full",)},
 )
+CARD = tool(
+    "change_card",
+    parameters={"hire_id": TEXT, "card_id": TEXT},
+    dangers=("money",),
+    reach="outside",
+    targets=("hire_id", "card_id"),
+)
+VOUCHER = tool(
+    "send_voucher",
+    parameters={"customer_id": TEXT, "amount": NUMBER},
+    dangers=("money",),
+    reach="outside",
+    targets=("customer_id",),
+)
+PAY = tool(
+    "pay",
+    parameters={"iban": TEXT, "amount": NUMBER},
+    dangers=("money",),
+    reach="outside",
+    targets=("iban",),
+)
 MOVE_TO = tool(
     "deliver_to",
     parameters={"street1": TEXT, "street2": TEXT},
@@ -52,7 +75,22 @@ MOVE_TO = tool(
     reach="outside",
     targets=("street1", "street2"),
 )
-TOOLS = [INBOX, HIRES, HIRE, PROFILE, STATIONS, MODELS, CANCEL, REFUND, SWAP, SEATS, MOVE_TO]
+TOOLS = [
+    INBOX,
+    HIRES,
+    HIRE,
+    PROFILE,
+    STATIONS,
+    MODELS,
+    CANCEL,
+    REFUND,
+    SWAP,
+    SEATS,
+    CARD,
+    VOUCHER,
+    PAY,
+    MOVE_TO,
+]
 
 VAN = {
     "hire_id": "H-1001",
@@ -77,6 +115,7 @@ COUPE = {
     "extras": [{"extra_id": "E-21", "label": "Bike Rack"}, {"extra_id": "E-22", "label": "Dog Grid"}],
     "paid_with": [{"card_id": "C-52"}],
 }
+BUS = {"hire_id": "H-1003", "model": "Bus", "extras": []}
 LISTED = ("hires", [VAN, COUPE])
 CARDS = ("profile", {"city": "Leeds", "cards": [{"card_id": "C-51"}, {"card_id": "C-52"}]})
 
@@ -174,6 +213,106 @@ class TestWhatIsDone:
         asked = guard("My van was cancelled. Why?", LISTED)
         assert not runs(asked, "cancel_hire", hire_id="H-1001")
 
+    def test_what_is_only_to_be_if_something_is_so_is_asked_about(self):
+        for words in (
+            "Give the van a roof box. If that is not possible, cancel the van.",
+            "Cancel the van if it has no snow chains.",
+            "I wonder whether to cancel the van.",
+        ):
+            assert not runs(guard(words, LISTED), "cancel_hire", hire_id="H-1001"), words
+
+    def test_politeness_is_no_condition(self):
+        for words in (
+            "Cancel the van if possible.",
+            "I was wondering if you could cancel the van.",
+            "Cancel the van, but if you need a reason, call me.",
+            "Cancel the van (if you need a reason, call me).",
+        ):
+            assert runs(guard(words, LISTED), "cancel_hire", hire_id="H-1001"), words
+
+    def test_the_words_beside_another_act_do_not_count(self):
+        asked = guard("Cancel the coupe and swap the roof box of the van.", LISTED)
+        assert runs(asked, "cancel_hire", hire_id="H-1002")
+        assert not runs(asked, "cancel_hire", hire_id="H-1001")
+
+    def test_the_sentence_before_counts_only_where_this_one_points_back(self):
+        back = guard("It is about H-1001. Please cancel it.", LISTED)
+        assert runs(back, "cancel_hire", hire_id="H-1001")
+        own = guard("Swap the box of H-1001. Cancel hire H-1002.", LISTED)
+        assert not runs(own, "cancel_hire", hire_id="H-1001")
+
+    def test_whoever_cancels_a_part_has_not_cancelled_all(self):
+        assert not runs(guard("Cancel the roof box.", LISTED), "cancel_hire", hire_id="H-1001")
+        whole = guard("Cancel the hire with the roof box.", LISTED)
+        assert runs(whole, "cancel_hire", hire_id="H-1001")
+        taken = guard("There is a roof box. Remove it from my hire of the van.", LISTED)
+        assert not runs(taken, "cancel_hire", hire_id="H-1001")
+        both = guard("Cancel the roof box and the snow chains.", LISTED)
+        assert runs(both, "cancel_hire", hire_id="H-1001")
+
+    def test_who_wants_another_card_charged_for_extras_has_not_switched_the_hires(self):
+        words = "Add a roof box to the van. Pay it with C-52."
+        assert not runs(guard(words, LISTED, CARDS), "change_card", hire_id="H-1001", card_id="C-52")
+        words = "Change the card of the van to C-52."
+        assert runs(guard(words, LISTED, CARDS), "change_card", hire_id="H-1001", card_id="C-52")
+
+    def test_what_is_given_away_was_asked_for_with_its_amount(self):
+        who = ("profile", {"customer_id": "K-7001", "spent": 900})
+        gift = {"customer_id": "K-7001", "amount": 500}
+        asked = guard("I am K-7001. Tell me about my van. I spent 900.", who, LISTED)
+        assert not runs(asked, "send_voucher", **gift)
+        asked = guard("I am K-7001. Please send me a voucher over 500.", who, LISTED)
+        assert runs(asked, "send_voucher", **gift)
+        assert not runs(asked, "send_voucher", customer_id="K-7001", amount=400)
+
+
+class TestOneOfMany:
+    def test_two_that_fit_alike_are_asked_about(self):
+        alike = (
+            "hires",
+            [{**VAN, "state": "open"}, {**COUPE, "state": "open"}, BUS, {**BUS, "hire_id": "H-4"}],
+        )
+        assert not runs(guard("Cancel the open hire.", alike), "cancel_hire", hire_id="H-1001")
+        assert runs(guard("Cancel the open hires.", alike), "cancel_hire", hire_id="H-1001")
+
+    def test_the_others_must_have_been_looked_at(self):
+        mine = ("profile", {"hires": ["H-1001", "H-1002"]})
+        one = ("hire", VAN, {"hire_id": "H-1001"})
+        other = ("hire", COUPE, {"hire_id": "H-1002"})
+        words = "Cancel the van."
+        assert not runs(guard(words, mine, one), "cancel_hire", hire_id="H-1001")
+        assert runs(guard(words, mine, one, other), "cancel_hire", hire_id="H-1001")
+
+    def test_not_by_whose_it_is(self):
+        hers = ("hires", [{**VAN, "customer_id": "ann_lee"}, COUPE])
+        asked = guard("I am ann_lee. Cancel the hire.", hers)
+        assert not runs(asked, "cancel_hire", hire_id="H-1001")
+
+    def test_all_of_some_sort_leaves_the_others(self):
+        asked = guard("Cancel all basic hires.", LISTED)
+        assert runs(asked, "cancel_hire", hire_id="H-1002")
+        assert not runs(asked, "cancel_hire", hire_id="H-1001")
+
+    def test_all_of_something_else_says_nothing(self):
+        asked = guard("Cancel all hires. Refund the roof box of the van.", LISTED)
+        extras = {"hire_id": "H-1001", "card_id": "C-51"}
+        assert runs(asked, "refund_extras", extra_ids=["E-11"], **extras)
+        assert not runs(asked, "refund_extras", extra_ids=["E-11", "E-12"], **extras)
+
+    def test_what_was_left_out_of_all(self):
+        asked = guard("Cancel all hires, except the van.", LISTED)
+        assert runs(asked, "cancel_hire", hire_id="H-1002")
+        assert not runs(asked, "cancel_hire", hire_id="H-1001")
+
+    def test_not_the_usual_card_where_another_was_named(self):
+        cards = (
+            "profile",
+            {"cards": [{"card_id": "C-51", "ends": "1111"}, {"card_id": "C-52", "ends": "7334"}]},
+        )
+        asked = guard("Refund the roof box to the card that ends in 7334.", LISTED, cards)
+        call = {"hire_id": "H-1001", "extra_ids": ["E-11"]}
+        assert not runs(asked, "refund_extras", **call, card_id="C-51")
+
 
 class TestTakesThePlace:
     OFFER = (
@@ -205,6 +344,10 @@ class TestTakesThePlace:
         assert self.swaps(words, "E-17")
         assert not self.swaps(words, "E-16")
 
+    def test_not_by_its_rank_where_both_ends_were_named(self):
+        words = "What is the dearest roof box? Swap mine, of the van, for the cheapest one."
+        assert not self.swaps(words, "E-17")
+
     def test_nothing_where_the_thing_was_never_mentioned(self):
         assert not self.swaps("Swap the bike rack for a long white one.", "E-16")
 
@@ -230,6 +373,41 @@ class TestNoMoreThanAskedFor:
         words = "Change the van. I pay up to 80."
         assert self.changes(words, shares=[{"amount": 75}])
         assert not self.changes(words, shares=[{"amount": 7500}])
+
+
+ONE = {"iban": "DE02100100109307118603", "amount": 50}
+
+
+class TestPaidBefore:
+    WORDS = "Pay 50 to DE02100100109307118603."
+
+    def test_whoever_named_50_has_not_named_it_again(self):
+        asked = guard(self.WORDS)
+        assert runs(asked, "pay", **ONE)
+        for message in exchange(TOOLS, "pay", "done", **ONE):
+            asked.see(message)
+        assert not runs(asked, "pay", **ONE)
+
+    def test_what_is_still_left_may_go(self):
+        asked = guard(f"{self.WORDS} And then 20 more.")
+        for message in exchange(TOOLS, "pay", "done", **ONE):
+            asked.see(message)
+        assert runs(asked, "pay", **{**ONE, "amount": 20})
+        assert not runs(asked, "pay", **ONE)
+
+    def test_two_in_one_reply(self):
+        asked = guard(self.WORDS)
+        made = checked(TOOLS, "pay", **ONE)
+        first, second = (replace(made, call=replace(made.call, id=each)) for each in ("one", "two"))
+        asked.see(rc.Reply((first.call, second.call), "calls"))
+        assert not isinstance(asked.judge(first).decision, Ask)
+        assert isinstance(asked.judge(second).decision, Ask)
+
+    def test_another_target_has_its_own(self):
+        asked = guard(f"{self.WORDS} The same to GB33BUKB20201555555555.")
+        for message in exchange(TOOLS, "pay", "done", **ONE):
+            asked.see(message)
+        assert runs(asked, "pay", iban="GB33BUKB20201555555555", amount=50)
 
 
 class TestEmpty:

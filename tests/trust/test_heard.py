@@ -18,7 +18,7 @@ def test_a_short_text_is_read_once_and_a_long_one_each_time():
 
 async def test_the_next_run_of_a_conversation_reads_only_what_is_new(monkeypatch):
     seen = []
-    for module, name in ((described, "_read"), (superlatives, "ranks_in")):
+    for module, name in ((described, "heard"), (superlatives, "ranks_in")):
         inner = getattr(module, name).__wrapped__
         monkeypatch.setattr(
             module, name, kept(lambda text, inner=inner: seen.append(text) or inner(text))

@@ -52,6 +52,9 @@ def add_agent_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--policy", metavar="FILE.toml", help="hold calls to an operator's rules; see rightcall policy"
     )
+    parser.add_argument(
+        "--facts", metavar="FILE.toml|NAME", help="facts that are laid over the tools, for the rules"
+    )
     parser.add_argument("--quiet", action="store_true", help="the answer, and nothing about the run")
     parser.add_argument(
         "--reasoning", action="store_true", help="print the model's reasoning; one line by default"

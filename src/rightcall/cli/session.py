@@ -29,6 +29,7 @@ from rightcall.models.connect import connect
 from rightcall.models.providers import PROVIDERS
 from rightcall.transport.aio import AiohttpTransport
 from rightcall.trust.file import read_rules
+from rightcall.trust.overlay import facts_at
 from rightcall.trust.rules import Rules
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Session:
 
     def __init__(self, options: Namespace) -> None:
         self._options = options
-        self._own = load_toolbox(options)
+        self._own = _with_facts(load_toolbox(options), options)
         self._schema = read_schema(options.schema) if getattr(options, "schema", None) else None
         self._earlier = _earlier(options)
         self.model_name: str = options.model or self._earlier.model or default_model()
@@ -195,6 +196,16 @@ def _given(**options: Any) -> dict[str, Any]:
 def waiting_words(name: str) -> str:
     """What is being waited for: a model of this machine is loaded before it answers."""
     return f"{'loading' if is_local(name) else 'waiting for'} {name} …"
+
+
+def _with_facts(tools: Toolbox, options: Namespace) -> Toolbox:
+    if not options.facts:
+        return tools
+    if options.servers:
+        raise UsageError(
+            "--facts are laid over tools of this machine; give a server's with rc.mcp.connect"
+        )
+    return Toolbox(facts_at(options.facts).over(tools))
 
 
 def _rules(options: Namespace) -> Rules | None:

@@ -85,9 +85,8 @@ def meant_in(checked: CheckedCall, of: Known, described: Described) -> Meant | N
     if not of.facts.dangers:
         return None
     targets = ((place, leaf) for name in of.facts.targets for place, leaf in _leaves(checked, name))
-    return Meant(
-        described, of.tool.name, [leaf for place, leaf in targets if _kind_at(place, of) == "record"]
-    )
+    values = [leaf for place, leaf in targets if _kind_at(place, of) == "record"]
+    return Meant(described, of.tool.name, of.facts.targets, values)
 
 
 def targets_in(
@@ -106,6 +105,8 @@ def targets_in(
             return origin
         if not meant.is_asked:
             return "unfit"
+        if not meant.is_changed(str(place[0]), leaf):
+            return "listed" if origin == "trusted" else "unfit"
         if origin == "user":
             return "unfit" if meant.is_for_another(leaf) else origin
         return "user" if meant.is_meant(leaf) else "listed"
@@ -189,9 +190,16 @@ def _content(checked: CheckedCall, of: Known) -> Iterator[tuple[list[str | int],
 
 
 def bounds_in(
-    checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None = None
+    checked: CheckedCall,
+    of: Known,
+    provenance: Provenance,
+    meant: Meant | None = None,
+    paid: float = 0,
 ) -> Iterator[Evidence]:
-    """The amounts, the numbers and the choices in a call that must have been asked for."""
+    """The amounts, the numbers and the choices in a call that must have been asked for.
+
+    ``paid``: what went to the same targets before.
+    """
     for name in of.facts.bounded:
         is_count = of.facts.kinds.get(name, of.facts.guessed.get(name)) != "amount"
         for place, text in _leaves(checked, name):
@@ -202,12 +210,16 @@ def bounds_in(
                 continue
             origin, source = provenance.of(text, _AMOUNT)
             seen = Evidence(path, shown(text), origin, source)
+            if paid and is_number(text) and not provenance.is_within_all(paid + abs(float(text))):
+                yield replace(seen, origin="unfit", source="")
+                continue
             # A number that a person named need not be an amount: orders and invoices have some, too.
             is_said = seen.is_vouched and origin not in ("user", "developer")
             if not is_number(text) or (is_said and float(text) >= 0):
                 yield seen
             else:
-                within = provenance.is_within(float(text))
+                is_exact = meant is not None and meant.is_exact
+                within = provenance.is_within(float(text)) and (seen.is_vouched or not is_exact)
                 yield replace(seen, origin="user" if within else "unfit", source="")
     yield from _choices_in(checked, of, provenance, meant)
 

@@ -11,6 +11,7 @@ from rightcall.core.jsontext import JsonObject, leaves, nodes
 from rightcall.core.tool import Tool
 from rightcall.trust.kinds import (
     gives_access,
+    is_contact,
     is_identity,
     is_source,
     is_widening,
@@ -45,6 +46,8 @@ class Settled(Struct, frozen=True, kw_only=True):
     """What their schemas and names say of the other parameters."""
     identity: tuple[str, ...] | None = None
     """The fields that say who got in touch; None for those that are named so."""
+    is_mixed: bool = False
+    """Whether outsiders are stated to write some of its fields: then they filled in who they are."""
     sources: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
     widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -85,7 +88,8 @@ class Settled(Struct, frozen=True, kw_only=True):
     def is_identity(self, field: str) -> bool:
         """Whether a field, by the path to it, says who got in touch."""
         if self.identity is None:
-            return any(is_identity(step) for step in field.split("."))
+            steps = field.split(".")
+            return any(map(is_identity, steps)) or (self.is_mixed and any(map(is_contact, steps)))
         return _is_in(field, self.identity)
 
     def is_outsiders(self, field: str) -> bool:
@@ -133,6 +137,7 @@ def settled(tool: Tool) -> Settled:
             if name not in facts.kinds and (kind := kind_of(name, schema)) is not None
         },
         identity=() if facts.directory else facts.identity,
+        is_mixed=isinstance(facts.untrusted, tuple) and bool(facts.untrusted),
         sources=_first(facts.sources, tuple(name for name in targets if is_source(name))),
         bounded=_first(facts.bounded, tuple(_amounts(tool))),
         widens=_widening(tool),

@@ -7,7 +7,7 @@ resumed, recovered or looked at again is judged as it was.
 from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice, takewhile, zip_longest
 
 import msgspec
 from msgspec.structs import replace
@@ -31,8 +31,9 @@ from rightcall.trust.evidence import (
     targets_in,
     words_in,
 )
-from rightcall.trust.facts import STRICT, WORST
+from rightcall.trust.facts import STRICT, WORST, Settled
 from rightcall.trust.finding import Finding, secret_in, strictness, told
+from rightcall.trust.paid import Paid
 from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
 from rightcall.trust.rules import Case, Rules, first
 from rightcall.trust.spelling import without_links
@@ -81,6 +82,7 @@ class Guard:
         """The calls of the last reply, by id, in order."""
         self._ran: Counter[str] = Counter()
         self._written: Written = Written(None if above is None else above._written)  # noqa: SLF001
+        self._paid: Paid = Paid(None if above is None else above._paid)  # noqa: SLF001
         self._ranks: frozenset[Rank] = frozenset() if above is None else above._ranks  # noqa: SLF001
         """By which ranks the user has singled something out."""
 
@@ -148,6 +150,8 @@ class Guard:
             self._described.see(result, facts)
         ran = result.outcome in _RAN
         self._ran[result.name] += ran
+        if ran and facts.bounded:
+            self._paid.add(self._arguments(result), facts)
         if facts.is_consequential and (ran or result.withheld):
             # It may have put them somewhere from where they come back as the system's word.
             self.provenance.distrust(echo.keys)
@@ -185,19 +189,21 @@ class Guard:
             is_whole = is_whole and not self._written.back_in(result)
             if not (is_whole or asks_by_record(call, of)):
                 continue
-            for nouns, text in singled_out(result, of.facts, self._ranks):
-                self._described.choose(text)
+            for rank, text in singled_out(result, of.facts, self._ranks):
+                # Whoever speaks of the cheapest and of the dearest means one of them for something else.
+                if not any(each.is_opposite(rank) for each in self._ranks):
+                    self._described.choose(text)
                 if is_whole:
-                    self.provenance.choose(nouns, text)
+                    self.provenance.choose(rank.nouns, text)
 
     def _echoes(self, result: Result) -> Echo:
         """What a result may merely repeat: whatever a hijacked model put into the call."""
-        call = self._calls.get(result.call_id)
-        try:
-            arguments = msgspec.json.decode(call.as_json or "{}") if call is not None else {}
-        except msgspec.DecodeError:
-            arguments = {}
-        return echo_of(*self._unvouched(arguments, self._known(result.name)), self._is_vouched)
+        given = self._unvouched(self._arguments(result), self._known(result.name))
+        return echo_of(*given, self._is_vouched)
+
+    def _arguments(self, result: Result) -> JsonValue:
+        """What the call had in it that a result is of."""
+        return _decoded(self._calls.get(result.call_id))
 
     def _is_vouched(self, text: str) -> bool:
         return self.provenance.of(text)[0] not in _UNVOUCHED
@@ -252,11 +258,11 @@ class Guard:
     def _case(self, checked: CheckedCall) -> Case:
         of = self._known(checked.tool.name, checked.tool)
         tool, facts = of.tool, of.facts
-        before = 0
-        for call_id, call in self._calls.items():
-            if call_id == checked.call.id:
-                break
-            before += call.name == tool.name
+        # What came before it in the same reply has not run yet, and may.
+        earlier = takewhile(lambda call: call.id != checked.call.id, self._calls.values())
+        is_here = checked.call.id in self._calls
+        same = [call for call in earlier if call.name == tool.name] if is_here else []
+        paid = self._paid_before(checked, facts, same) if facts.bounded else 0
         exposed = facts.is_consequential and (self.tainted or self.private)
         watched = exposed or self.rules.policy is not None
         given = (checked, of, self.provenance)
@@ -273,9 +279,16 @@ class Guard:
             links=_bounded(chain(content_in(*given), words_in(*given) if telling else ()))
             if watched
             else (),
-            bounds=_bounded(bounds_in(*given, meant)) if watched else (),
-            calls=self._ran[tool.name] + before,
+            bounds=_bounded(bounds_in(*given, meant, paid)) if watched else (),
+            calls=self._ran[tool.name] + len(same),
         )
+
+    def _paid_before(self, checked: CheckedCall, facts: Settled, same: list[Call]) -> float:
+        """How much went, or is about to go, where a call goes."""
+        now = Paid()
+        for call in same:
+            now.add(_decoded(call), facts)
+        return self._paid.to(checked.arguments, facts) + now.to(checked.arguments, facts)
 
     def _flow(self, case: Case) -> Finding:
         """The rules that hold whatever the policy is."""
@@ -364,6 +377,14 @@ def _bounded(evidence: Iterator[Evidence]) -> tuple[Evidence, ...]:
     found = tuple(islice(evidence, _MOST_EVIDENCE))
     more = next(evidence, None)
     return found if more is None else (*found, Evidence(more.path, "and more", "nowhere"))
+
+
+def _decoded(call: Call | None) -> JsonValue:
+    """What is in a call; nothing where it is no JSON."""
+    try:
+        return msgspec.json.decode(call.as_json or "{}") if call is not None else {}
+    except msgspec.DecodeError:
+        return {}
 
 
 def _is_open_ended(case: Case) -> bool:

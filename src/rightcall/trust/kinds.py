@@ -48,6 +48,7 @@ _IDENTITY = named_words(
     "commenter contributor contributors reviewer reporter assignee submitter inviter initiator "
     "counterparty remitter debtor guest guests uploader applicant visitor absender mailfrom"
 )
+_CONTACT = named_words("email emails mail phone tel telephone mobile contact customer client")
 _IDENTITY_ENDS = (("reply", "to"), ("shared", "with"))
 _BY = "by"
 _SOURCE = named_words("from source src origin sender payer debit")
@@ -111,6 +112,12 @@ def is_identity(name: str) -> bool:
         or words[-2:] in _IDENTITY_ENDS
         or (len(words) > 1 and words[-1] == _BY)
     )
+
+
+@lru_cache(4096)
+def is_contact(name: str) -> bool:
+    """Whether a field of this name says how to reach somebody, who may have filled it in."""
+    return not _CONTACT.isdisjoint(words_of(name)[-1:])
 
 
 @lru_cache(4096)

@@ -7,11 +7,14 @@ was asked for. And somebody must have asked for what is done to it.
 """
 
 from collections.abc import Collection
+from itertools import islice
 
-from rightcall.trust.acts import acts_of
+from rightcall.trust.acts import acts_of, is_giving, is_undoing
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
-from rightcall.trust.records import Record, nouns_of
+from rightcall.trust.kinds import words_of
+from rightcall.trust.records import Record, nouns_of, stem
+from rightcall.trust.requests import ANYTHING, IDLE, is_any
 
 _MOST_RIVALS = 100
 """Records in one list that are compared. Among more, only a word that no other holds describes one."""
@@ -20,29 +23,55 @@ _MOST_RIVALS = 100
 class Meant:
     """What of the identifiers in one call was meant."""
 
-    def __init__(self, described: Described, tool: str, values: Collection[str]) -> None:
+    def __init__(
+        self, described: Described, tool: str, targets: Collection[str], values: Collection[str]
+    ) -> None:
         self._described = described
+        self._targets = targets
         self._acts = acts_of(tool)
+        self._object = stem(words_of(tool)[-1])
         self._values = frozenset(values)
-        self.is_asked: bool = described.is_act_asked(self._acts)
+        self._asked = list(described.asked(self._acts))
+        self.is_asked: bool = not self._acts or bool(self._asked)
         """Whether somebody asked for what the call does."""
+        self.is_exact: bool = is_giving(self._acts)
+        """Whether an amount must be one that was named, and not just less."""
         found = [record for value in self._values for _, record in described.records(value)]
-        self._whole = [each for each in found if described.is_all_of(each.nouns)]
+        self._nouns = {noun for record in found for noun in nouns_of(record.key)}
+        self._whole = [each for each in found if self._is_all(each.nouns, each)]
         """All of these was asked for."""
         self._replaced = frozenset(value for value in self._values if _is_inside(value, found))
         """What the call names and something else in it holds: what others take the place of."""
-        own = {each.value for each in self._whole} | {each for each in self._values if self._fits(each)}
-        self._own = frozenset(own)
-        self._anchors = [record for record in found if record.value in own]
+        self._told = frozenset(each for each in self._values if self._fits(each))
+        """What somebody's words mean by themselves."""
+        only = [each for each in self._values if self._is_only(each)]
+        self._own = self._told.union(only, (each.value for each in self._whole))
+        self._anchors = [record for record in found if record.value in self._own]
 
     def is_meant(self, value: str) -> bool:
         """Whether somebody's words mean what has this identifier."""
-        return value in self._own or self._belongs(value) or self._holds(value)
+        is_theirs = value in self._own or self._belongs(value) or self._holds(value)
+        return is_theirs and self._is_whole(value)
+
+    def is_changed(self, name: str, value: str) -> bool:
+        """Whether somebody asked to have changed what a tool changes by its name: the card paid with.
+
+        Where one thing takes the place of another, both are described, and that is enough.
+        """
+        changed = [each for each in self._targets if self._object in nouns_of(each)]
+        if is_undoing(self._acts) or not self._acts or changed != [name]:
+            return True
+        terms = {term for _, record in self._described.records(value) for term in record.terms}
+        return any(
+            each.is_certain and (self._object in each.words or not terms.isdisjoint(each.words - IDLE))
+            for each in self._asked
+        )
 
     def is_for_another(self, value: str) -> bool:
         """Whether an identifier was spelt out, but where something else was asked for."""
         named = self._described.is_named
-        return named(value, ()) and not named(value, self._acts) and not self.is_meant(value)
+        is_here = named(value, self._acts, self._nouns) or self.is_meant(value)
+        return not is_here and named(value, (), set())
 
     def is_counted(self, name: str, number: float) -> bool:
         """Whether somebody wants so many, or so many more than there are now."""
@@ -56,52 +85,122 @@ class Meant:
         return any(anchor.held.get(name) == {text} for anchor in self._anchors)
 
     def _said_of(self, terms: set[str]) -> set[str]:
-        return self._described.said_of(terms, self._acts)
+        return self._described.said_of(terms, self._acts, self._nouns)
+
+    def _is_all(self, nouns: set[str], record: Record) -> bool:
+        """Whether somebody asked for all that is called so, and this is not left out."""
+        return not self._is_excepted(record) and any(
+            words == (ANYTHING,) or is_any(words, nouns, record.terms)
+            for each in self._asked
+            for words in each.all_of
+        )
+
+    def _is_whole(self, value: str) -> bool:
+        """Whether what is made of several is named itself, where a call undoes all of it."""
+        if not is_undoing(self._acts):
+            return True
+        return all(self._is_called(record) for _, record in self._described.records(value))
+
+    def _is_called(self, record: Record) -> bool:
+        if len(record.parts) < 2 or not record.parts.isdisjoint(self._values) or record in self._whole:  # noqa: PLR2004
+            return True
+        # Its own words and what it is called name all of it; ``remove it from my order`` does not.
+        names = (record.own | record.nouns) - self._described.general() - record.beside
+        for each in self._asked:
+            things = each.things | each.before if each.points_back(record.nouns) else each.things
+            if each.is_one or not names.isdisjoint(things):
+                return True
+        return all(map(self._fits, record.parts))
 
     def _fits(self, value: str) -> bool:
         """Whether somebody's words describe what has an identifier, by itself."""
-        if self._described.is_named(value, self._acts):
+        if self._described.is_named(value, self._acts, self._nouns):
             return True
         return any(self._is_described(kin, record) for kin, record in self._described.records(value))
 
+    def _is_only(self, value: str) -> bool:
+        """Whether it is the only one of its kind that there is."""
+        kinds = [
+            len(kin.members) == 1 and len(record.family) <= 1 and self._described.is_all_seen(kin, value)
+            for kin, record in self._described.records(value)
+        ]
+        return any(kinds) and not self._is_outdone(value)
+
     def _is_described(self, kin: Kin, record: Record) -> bool:
         whole = len(kin.members)
-        if whole == 1 and len(record.family) == 1:
-            return True
+        if not self._described.is_all_seen(kin, record.value):
+            return False
+        if whole == 1 and self._is_outdone(record.value):
+            return False
         if self._described.is_ranked(record.value) and self._said_of(record.context | record.terms):
             return True
         is_new = record.value not in self._replaced
         family = record.family[:_MOST_RIVALS]
         old = [each.terms for each in family if is_new and each.value in self._replaced]
         # Words that fit what it takes the place of say nothing of it.
-        idle = self._described.general().union(*old)
+        idle = self._described.general().union(record.beside, *old)
         said = self._said_of(record.terms) - idle
         most = whole // 2 if len(record.family) <= _MOST_RIVALS else 1
         if not any(whole == 1 or kin.counts.get(term, 0) <= most for term in said):
             return False
-        rivals = [
-            self._said_of(other.terms) - idle
-            for other in family
-            if other.value not in self._values
+        rivals = [self._said_of(other.terms) - idle for other in self._rivals(kin, record)]
+        if old:
+            return not any(len(said) < len(other) for other in rivals)
+        return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
+
+    def _rivals(self, kin: Kin, record: Record) -> list[Record]:
+        """What else may be meant: what stands in one list with it, or is of its kind."""
+        among = record.family
+        if len(among) <= 1 and is_undoing(self._acts):
+            among = list(islice(kin.members.values(), _MOST_RIVALS))
+        return [
+            other
+            for other in among[:_MOST_RIVALS]
+            if other is not record
+            and other.value not in self._values
             and other.key == record.key
             and other.flags == record.flags
         ]
-        return not any(len(said) < len(other) if old else said < other for other in rivals)
+
+    def _is_one(self, record: Record) -> bool:
+        """Whether a call undoes something of which the user wants just one undone."""
+        plural = {f"{noun}s" for noun in record.nouns}
+        return is_undoing(self._acts) and all(plural.isdisjoint(each.verbs) for each in self._asked)
+
+    def _is_outdone(self, value: str) -> bool:
+        """Whether something in a list with it fits the words better."""
+        for _, record in self._described.records(value):
+            said = self._said_of(record.terms)
+            for other in record.family[:_MOST_RIVALS]:
+                if other.value not in self._values and said < self._said_of(other.terms):
+                    return True
+        return False
 
     def _belongs(self, value: str) -> bool:
         """Whether it is the only one of its field in what is meant, or all of them were asked for."""
+        own = [record for _, record in self._described.records(value)]
         if any(value in values for whole in self._whole for values in whole.held.values()):
-            return True
+            return not any(self._is_excepted(record) for record in own)
         for anchor in self._anchors:
             for name, values in anchor.held.items():
-                if value in values and (len(values) == 1 or self._described.is_all_of(nouns_of(name))):
+                if value not in values:
+                    continue
+                if len(values) == 1 and not self._is_outdone(value):
+                    return True
+                if own and all(self._is_all(nouns_of(name), record) for record in own):
                     return True
         return False
+
+    def _is_excepted(self, record: Record) -> bool:
+        """Whether somebody left something out of all that they asked for."""
+        return bool(record.terms & self._described.excepted() - IDLE - record.nouns)
 
     def _holds(self, value: str) -> bool:
         """Whether it, and nothing else of its kind, holds something that is meant."""
         for kin, record in self._described.records(value):
             for anchor in self._anchors:
+                if anchor.value not in self._told:
+                    continue
                 is_inside = anchor is not record and anchor.value in record.held.get(anchor.key, ())
                 if is_inside and kin.holders.get((anchor.key, anchor.value)) == 1:
                     return True

@@ -144,3 +144,8 @@ def schema_hash(tool: Tool) -> str:
     """What a tool takes, as a hash. The order of an object's members does not count."""
     text = json.dumps(tool.parameters, sort_keys=True, separators=(",", ":"), default=str)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def facts_at(place: str) -> StatedFacts:
+    """The facts in a file, or those that ship under a name."""
+    return read_facts(place) if place.endswith(".toml") else starter(place)

@@ -160,6 +160,8 @@ class Provenance:
         """The largest amounts that were named, by who named them."""
         self._amounts: set[float] = set() if above is None else {*above._amounts}  # noqa: SLF001
         """All that were named, each as an amount."""
+        self._total: float = 0
+        """All that was named, together; what somebody said twice twice."""
         self._planted: set[int] = set() if above is None else above._planted  # noqa: SLF001
         """What a model that may be hijacked has put somewhere, and could now have come back."""
         self._above = above
@@ -176,6 +178,7 @@ class Provenance:
             self._keep(clause.named, (PLAIN,), (origin, ""))
             for key, role in clause.roles:
                 self._roles.setdefault(key, set()).add(role)
+            self._total += sum(clause.amounts)
             self._bound(origin, clause.amounts, clause.most)
         self._forbidden |= forbidden
 
@@ -188,7 +191,9 @@ class Provenance:
         if kind is None:
             self._keep(as_named(text, but), (PLAIN,), said)
         elif kind == "amount":
-            self._bound("trusted", tuple(amounts(text)), bounding(text))
+            found_amounts = tuple(amounts(text))
+            self._total += sum(each for each in found_amounts if each not in self._amounts)
+            self._bound("trusted", found_amounts, bounding(text))
         if kind is not None and (role := role_of(piece.field)) is not None:
             for token in tokens(text):
                 self._roles.setdefault(single(token), set()).add(role)
@@ -264,6 +269,11 @@ class Provenance:
     def is_within(self, value: float) -> bool:
         """Whether an amount was named, or is no more than the largest that was, by anybody who may."""
         return value in self._amounts or 0 <= value <= max(self._bounds().values(), default=-1)
+
+    def is_within_all(self, value: float) -> bool:
+        """Whether several amounts together are no more than all that were named, together."""
+        above = 0 if self._above is None else self._above._total  # noqa: SLF001
+        return value <= above + self._total
 
     def is_asked_for(self, words: Collection[str]) -> bool:
         """Whether somebody who may order something has said one of these words."""

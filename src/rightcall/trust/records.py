@@ -41,12 +41,18 @@ class Record(Struct, eq=False):
     held: dict[str, set[str]] = field(default_factory=dict)
     """What stands in it and below it, by field."""
     nouns: set[str] = field(default_factory=set)
-    """What it may be called: by its identifier's field, and by the lists in it."""
+    """What it may be called: by its identifier's field, and by the lists in it that are no records."""
     flags: frozenset[tuple[str, bool]] = frozenset()
     family: "list[Record]" = field(default_factory=list)
     """Those that it stands among in one list, itself among them."""
     context: set[str] = field(default_factory=set)
     """The words in what it stands inside."""
+    own: frozenset[str] = frozenset()
+    """The words that are said of it itself, and not of what it is made of."""
+    beside: frozenset[str] = frozenset()
+    """The words in identifiers of other things that stand beside its own: whose it is."""
+    parts: frozenset[str] = frozenset()
+    """The identifiers of what it is made of: those in the longest list in it."""
 
 
 class _Held(Struct, eq=False):
@@ -112,6 +118,8 @@ class Reading:
         self._facts = facts
         self.found: list[Record] = []
         """Every record, those inside others before them."""
+        self.lists: dict[str, frozenset[str]] = {}
+        """By identifier, the list of nothing else that it stands in."""
 
     def read(self, value: JsonValue, path: str = "", depth: int = 0) -> _Held:
         """What a part of a result holds, and whatever records are in it."""
@@ -123,6 +131,9 @@ class Reading:
                 self._read_object(value, path, depth, held)
             case list():
                 self._add(held, [self.read(each, path, depth + 1) for each in value])
+                if not self._facts.is_outsiders(path):
+                    others = frozenset(each for each in value if isinstance(each, str))
+                    self.lists |= dict.fromkeys(others, others)
             case str() | int() | float() if not isinstance(value, bool):
                 self._read_leaf(str(value), path, held)
             case _:
@@ -135,26 +146,45 @@ class Reading:
             for name, each in value.items()
         ]
         self._add(held, below)
-        self._put_inside(value, below)
+        said = self._put_inside(value, below)
         own = list[Record]()
         for name, each in value.items():
             inner = f"{path}.{name}" if path else name
             if isinstance(each, str | int) and not isinstance(each, bool) and self._identifies(inner):
                 flags = frozenset((key, flag) for key, flag in value.items() if isinstance(flag, bool))
-                lists = [key for key, inside in value.items() if isinstance(inside, list)]
+                lists = self._plain_lists(value, path)
                 nouns = {noun for key in (name, *lists) for noun in nouns_of(key)}
-                own.append(Record(name, str(each), held.terms, held.values, nouns, flags))
+                record = Record(name, str(each), held.terms, held.values, nouns, flags)
+                record.own = said
+                record.parts = max((_values(inside) for inside in below), key=len)
+                own.append(record)
+        for record in own if len(own) > 1 else ():
+            others = (other.value for other in own if other is not record)
+            record.beside = frozenset(t for other in others for t in (*terms_of(other), *joined(other)))
         self.found += own
         held.records = own
         held.inside = held.inside or own
 
-    def _put_inside(self, value: dict[str, JsonValue], below: list[_Held]) -> None:
-        """Let what stands in an object know the object's own words."""
+    def _plain_lists(self, value: dict[str, JsonValue], path: str) -> list[str]:
+        """The fields that hold lists of the system's own, of things without identifiers."""
+        found = list[str]()
+        for key, each in value.items():
+            inner = f"{path}.{key}" if path else key
+            if not isinstance(each, list) or self._facts.is_outsiders(inner):
+                continue
+            names = {name for item in each if isinstance(item, dict) for name in item}
+            if not any(self._identifies(f"{inner}.{name}") for name in names):
+                found.append(key)
+        return found
+
+    def _put_inside(self, value: dict[str, JsonValue], below: list[_Held]) -> frozenset[str]:
+        """Let what stands in an object know the object's own words, which are returned."""
         plain_ones = [not isinstance(each, dict | list) for each in value.values()]
         own = {t for each, is_own in zip(below, plain_ones, strict=True) if is_own for t in each.terms}
         for each, is_own in zip(below, plain_ones, strict=True):
             for record in () if is_own else each.inside:
                 record.context |= own
+        return frozenset(own)
 
     def _identifies(self, path: str) -> bool:
         facts = self._facts
@@ -185,3 +215,7 @@ class Reading:
             held.terms.update(terms)
             if len(terms) > 1:
                 held.terms.update(joined(text))
+
+
+def _values(held: _Held) -> frozenset[str]:
+    return frozenset(record.value for record in held.inside)

@@ -49,11 +49,12 @@ _YEARS = range(1900, 2101)
 _FEWEST_OF_ACCOUNT = 10_000_000
 _IDENTIFIER = re.compile(
     r"(?:#|\b(?:no\.?|nr\.?|number|id|invoice|ticket|case|customer|ref(?:erence)?|account|card|contract|mail|email|file"
-    r"|room|phone|tel|zip|code|flight|booking|reservation|pin|iban|order(?=\s+(?:#|no\b|nr\b|number|\d{4})))\b)"
-    r"[\s:#.]*+\d[\d-]*+(?![\d.,]*\d)",
+    r"|room|phone|tel|zip|code|flight|booking|reservation|pin|iban|order(?=\s+(?:#|no\b|nr\b|number|\d{4}))"
+    r"|end(?:s|ing)(?:\s+(?:in|with|on))?|last\s+(?:four|4)(?:\s+digits)?(?:\s+(?:of|are|is))?)\b)"
+    r"[\s:#.]*+\d[\d-]*+(?![\d.,]*\d)|(?<![\w.,])\d{4}(?=\s+(?:(?:credit|debit)\s+)?(?:card|account|visa|mastercard|amex)\b)",
     re.IGNORECASE,
 )
-"""A number with what it is the number of before it."""
+"""A number with what it is the number of before it, or a card's last digits."""
 _DIALLED = re.compile(r"(?<![\w.,])\+?\(?\d++\)?(?:[ -]\d++){1,15}(?!\w)")
 _AMOUNT = re.compile(
     r"(?<![\w.,:/])(?P<whole>\d++(?:[.,]\d{3}(?!\d))*+(?:\.\d+)?+)(?:,(?P<comma>\d{1,2})(?!\d))?(?![:/]\d)"

@@ -29,6 +29,10 @@ class Rank(Struct, frozen=True):
     nouns: frozenset[str] = frozenset()
     """What is singled out, in the words that follow: ``the newest unread mail``."""
 
+    def is_opposite(self, other: "Rank") -> bool:
+        """Whether it is the other end of the same order."""
+        return self.fields == other.fields and self.is_most != other.is_most
+
 
 _SIZES = named_words("size bytes length")
 _DATES = named_words("date time timestamp created modified updated received sent")
@@ -61,10 +65,8 @@ def ranks_in(text: str) -> frozenset[Rank]:
     )
 
 
-def singled_out(
-    result: Result, facts: Settled, ranks: frozenset[Rank]
-) -> Iterator[tuple[frozenset[str], str]]:
-    """The identifiers of the records in a result that have a rank alone, each with what it is called."""
+def singled_out(result: Result, facts: Settled, ranks: frozenset[Rank]) -> Iterator[tuple[Rank, str]]:
+    """The identifiers of the records in a result that have a rank alone, each with the rank."""
     try:
         value = msgspec.json.decode(opened(result.text))
     except msgspec.DecodeError:
@@ -75,7 +77,7 @@ def singled_out(
             for name, text in () if chosen is None else chosen.items():
                 is_own = not (facts.is_outsiders(name) or facts.is_identity(name))
                 if facts.kind_in(name) == "record" and is_own and isinstance(text, str | int):
-                    yield rank.nouns, str(text)
+                    yield rank, str(text)
 
 
 def _lists(value: JsonValue) -> Iterator[Sequence[Mapping[str, JsonValue]]]:

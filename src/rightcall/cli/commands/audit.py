@@ -6,12 +6,13 @@ from argparse import Namespace
 from msgspec import json
 
 from rightcall.cli import NO_ANSWER, OK
-from rightcall.cli.commands.trust import facts_at, tools_of_servers
+from rightcall.cli.commands.trust import tools_of_servers
 from rightcall.cli.load import add_manifests, load_tools
 from rightcall.cli.wording import write
 from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
 from rightcall.trust.file import read_rules
+from rightcall.trust.overlay import facts_at
 from rightcall.trust.trifecta import audit
 
 

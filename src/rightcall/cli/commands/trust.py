@@ -16,7 +16,7 @@ from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
 from rightcall.evals.rules_trial import try_rules
 from rightcall.trust.file import read_rules
-from rightcall.trust.overlay import StatedFacts, read_facts, starter, starter_text, starters
+from rightcall.trust.overlay import facts_at, starter_text, starters
 from rightcall.trust.rules import Rules
 from rightcall.trust.suggestion import as_python, as_toml, suggest
 
@@ -85,8 +85,3 @@ def _try(options: Namespace) -> int:
 def _list(options: Namespace) -> int:
     write("\n".join(starters()) if options.name is None else starter_text(options.name), sys.stdout)
     return OK
-
-
-def facts_at(place: str) -> StatedFacts:
-    """The facts in a file, or those that ship under a name."""
-    return read_facts(place) if place.endswith(".toml") else starter(place)

@@ -1,0 +1,45 @@
+"""How much has gone where in a run: whoever says 50 has not said 50 again and again."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rightcall.core.jsontext import JsonValue, leaves
+from rightcall.trust.counts import is_number
+from rightcall.trust.facts import Settled
+from rightcall.trust.spelling import plain
+
+_NO_GOAL = ("amount", "date")
+
+
+class Paid:
+    """The amounts of the calls that ran, by whom or what they went to."""
+
+    def __init__(self, above: "Paid | None" = None) -> None:
+        self._sums: Counter[str] = Counter() if above is None else above._sums  # noqa: SLF001
+        """One count for a run and those inside it: they spend what the same user named."""
+
+    def add(self, arguments: JsonValue, facts: Settled) -> None:
+        """Take in a call that may have run."""
+        if facts.bounded and isinstance(arguments, dict):
+            amount = sum(_amounts(arguments, facts))
+            for goal in {*_goals(arguments, facts)} if amount else ():
+                self._sums[goal] += amount  # type: ignore[assignment] # amounts need not be whole
+
+    def to(self, arguments: JsonValue, facts: Settled) -> float:
+        """How much has gone to one of those to whom a call goes, at most."""
+        if not self._sums or not isinstance(arguments, dict):
+            return 0
+        return max((self._sums[goal] for goal in _goals(arguments, facts)), default=0)
+
+
+def _amounts(arguments: dict[str, JsonValue], facts: Settled) -> Iterator[float]:
+    for name in facts.bounded:
+        if facts.kinds.get(name, facts.guessed.get(name)) == "amount":
+            yield from (abs(float(text)) for _, text in leaves(arguments.get(name)) if is_number(text))
+
+
+def _goals(arguments: dict[str, JsonValue], facts: Settled) -> Iterator[str]:
+    for name in facts.targets:
+        kind = facts.kinds.get(name, facts.guessed.get(name))
+        if name not in facts.sources and name not in facts.bounded and kind not in _NO_GOAL:
+            yield from (plain(text).strip().lower() for _, text in leaves(arguments.get(name)))

@@ -1,0 +1,199 @@
+"""What a person wrote into what they asked to have done, each act with the words for what it is done to.
+
+What is only to be done if something is so was not asked for yet: a program cannot tell whether it is so,
+and a hijacked model may say anything. Such an act is asked about.
+"""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from rightcall.trust.acts import sort_of
+from rightcall.trust.counts import counts_in
+from rightcall.trust.heard import kept
+from rightcall.trust.records import joined, stem, terms_of
+from rightcall.trust.said import named_words
+
+_ALL = re.compile(
+    r"\b(?:all|every|both|entire|whole|each)\b"
+    r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are)\b)\w+){1,4})",
+    re.IGNORECASE,
+)
+_EVERYTHING = re.compile(
+    r"(?<!make )\beverything\b"
+    r"(?!\s+(?:is|was|will|goes|else|about|associated|related|not|that|which|but|except|on|in|from)\b)",
+    re.IGNORECASE,
+)
+"""All there is. Everything of some sort is what is described, and no more."""
+ANYTHING = "*"
+_POLITE = re.compile(
+    r",?\s*\bif (?:at all )?"
+    r"(?:possible|you (?:can|could|please|would|don['\u2019]?t mind)|necessary|needed)\b",
+    re.IGNORECASE,
+)
+_ASKING = re.compile(
+    r"\b(?:wonder(?:ing|ed)?|see)\s+(?:if|whether)\s+(?:you|the agent)\s+(?:can|could|would|might)\b",
+    re.IGNORECASE,
+)
+"""A request in the form of a question."""
+_CONDITION = re.compile(
+    r"\b(?:if|unless|whether|in case|provided that|assuming|as long as|otherwise|or else"
+    r"|falls|sofern|wenn)\b",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"(?:[,;:\u2013\u2014]|\b(?:and|but|then|also|or))\s*", re.IGNORECASE)
+_ASIDE = re.compile(r"\([^()]*\)")
+_WORD = re.compile(r"[^\W_]+")
+_NOUN = re.compile(
+    r"\b(?:refunds?|returns?|changes?|exchanges?|orders?)\s+(?:method|policy|amount|date|flight|fee|status|window|trip)s?\b",
+    re.IGNORECASE,
+)
+"""Words for acts that are none there."""
+_JOINS = named_words("and or to then also")
+_PRONOUN = re.compile(r"\b(?:it|them|that|this|these|those|they|ones?|both|him|her)\b", re.IGNORECASE)
+_ONE = re.compile(r"\b(?:the|that|this|those|these) (?:\w+ )?ones?\b", re.IGNORECASE)
+_OUT_OF = re.compile(
+    r"\b(?:from|out of|off|of|in|inside|within)\s+(?:my|your|the|this|that|our)\b", re.IGNORECASE
+)
+IDLE = named_words(
+    "want would like need please wish also then now just ask agent help could may must should let try "
+    "because since decide lastly finally first second next"
+)
+"""Words that say nothing of what something is done to."""
+
+
+_WHICHEVER = named_words(
+    "of my your our the their her his these those possible existing remaining upcoming current "
+    "available recent other single two three four five"
+)
+"""Words after ``all`` that leave nothing out."""
+
+
+class Request(Struct, frozen=True):
+    """One act that somebody asked for, or the rest of a sentence, where it asks for none."""
+
+    verbs: frozenset[str]
+    words: frozenset[str]
+    """What is said of what it is done to."""
+    things: frozenset[str]
+    """The same without what something is to be taken out of."""
+    before: frozenset[str]
+    """What it may refer to: what stands before it."""
+    refers: bool
+    """Whether it points back: ``cancel it``."""
+    all_of: tuple[tuple[str, ...], ...]
+    """Of what all is asked for, each with the words between."""
+    is_one: bool
+    """Whether something whole is meant by ``the one``."""
+
+    is_certain: bool
+    """Whether it is to be done whatever else is so."""
+
+    def points_back(self, nouns: set[str]) -> bool:
+        """Whether it says nothing of its own of what it is done to, which is called so."""
+        return self.refers or self.words - IDLE <= nouns
+
+
+def is_any(words: tuple[str, ...], nouns: set[str], terms: set[str]) -> bool:
+    """Whether ``all`` before some words means all that is called so, and that those words fit."""
+    for at, word in enumerate(words):
+        if word in nouns:
+            return all(each in terms or each in _WHICHEVER for each in words[:at])
+    return False
+
+
+def certain(sentence: str) -> str:
+    """A sentence without what is only to be if something is so."""
+    sentence = _ASKING.sub("", _POLITE.sub("", sentence))
+    sentence = _ASIDE.sub(lambda each: "" if _CONDITION.search(each[0]) else each[0], sentence)
+    found = _CONDITION.search(sentence)
+    if found is None:
+        return sentence
+    before, end = sentence[: found.start()], 0
+    for each in _BREAK.finditer(before):
+        end = each.end()
+    # ``cancel it, but if …`` asks for it, and ``cancel it if …`` does not yet.
+    return before if end == len(before) else before[:end]
+
+
+class Heard(Struct, frozen=True):
+    """What was read of one text."""
+
+    said: frozenset[str]
+    excepted: frozenset[str]
+    """The words for what is not to be."""
+    requests: tuple[Request, ...]
+    counts: tuple[tuple[int, frozenset[str]], ...]
+    """How many are wanted, with the words that follow."""
+
+
+@kept
+def heard(text: str) -> Heard:
+    """What a text asks for."""
+    from rightcall.trust.polarity import clauses, sentences  # noqa: PLC0415 - light until used
+
+    requests, wanted, excepted = list[Request](), list[str](), list[str]()
+    before = frozenset[str]()
+    for sentence in sentences(text):
+        parts = list(clauses(sentence))
+        own = [part.text for part in parts if not part.forbidden]
+        excepted += [part.text for part in parts if part.forbidden]
+        wanted += own
+        sure = certain(sentence)
+        requests += _requests(sure, before, is_certain=True)
+        requests += _requests(sentence, before, is_certain=False) if sure != sentence else ()
+        before = _words(own)
+    counts = [each for part in wanted for each in counts_in(part)]
+    return Heard(_words(wanted), _words(excepted), tuple(requests), tuple(counts))
+
+
+def _requests(sentence: str, before: frozenset[str], *, is_certain: bool) -> Iterator[Request]:
+    from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
+
+    for clause in clauses(sentence):
+        for part in () if clause.forbidden else _acts_apart(clause.text):
+            request = _request(part, before, is_certain=is_certain)
+            before = request.words if request.words - IDLE else before
+            yield request
+
+
+def _words(parts: list[str]) -> frozenset[str]:
+    """The words in some parts of a text by which something may be described."""
+    return frozenset().union(*map(terms_of, parts), *map(joined, parts))
+
+
+def _acts_apart(text: str) -> Iterator[str]:
+    """A text cut before each word that asks for an act of another sort than the one before it."""
+    start, at_verb = 0, -1
+    last: int | None = None
+    for found in _WORD.finditer(text):
+        sort = sort_of(found[0].lower())
+        if sort is None:
+            continue
+        between = text[at_verb : found.start()] if at_verb >= 0 else ""
+        is_joined = at_verb >= 0 and set(_WORD.findall(between.lower())) <= _JOINS
+        if last is not None and sort != last and not is_joined:
+            yield text[start : found.start()]
+            start = found.start()
+        last, at_verb = sort, found.end()
+    yield text[start:]
+
+
+def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
+    words = _words([part])
+    taken = _OUT_OF.search(part)
+    things = _words([part[: taken.start()]]) if taken else words
+    all_of = [tuple(map(stem, each[1].lower().split())) for each in _ALL.finditer(part)]
+    if _EVERYTHING.search(part):
+        all_of.append((ANYTHING,))
+    return Request(
+        verbs=frozenset(_WORD.findall(_NOUN.sub("", part.lower()))),
+        words=words,
+        things=things,
+        before=before,
+        refers=_PRONOUN.search(part) is not None,
+        all_of=tuple(all_of),
+        is_one=_ONE.search(part) is not None,
+        is_certain=is_certain,
+    )
