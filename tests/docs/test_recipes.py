@@ -20,6 +20,8 @@ from docs.recipe_pages import (
     blocks,
     commands,
     file_name,
+    program_of,
+    run,
     run_here,
     write_files,
 )
@@ -82,8 +84,13 @@ async def test_the_commands_of_a_page_print_what_it_says(page, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     write_files(page, tmp_path)
     async with vendor(scripted(page)) as variables:
-        for command, expected in commands(page):
-            assert await run_here(*command, cwd=tmp_path, **variables) == expected
+        for (name, *arguments), expected in commands(page):
+            if page.stem == "structured-logging":
+                # How a process logs is set up once, and here others have done so.
+                printed = await run(*program_of(name), *arguments, cwd=tmp_path, **variables)
+            else:
+                printed = await run_here(name, *arguments, cwd=tmp_path, **variables)
+            assert printed == expected
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
