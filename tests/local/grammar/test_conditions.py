@@ -2,7 +2,7 @@
 
 import json
 import re
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import pytest
 
@@ -89,6 +89,30 @@ def test_members_come_in_any_order_and_none_of_a_few_twice():
     ]
     assert len(accepted) == 6
     assert not three.accepts('{"a": "x", "b": null, "a": "x"}')
+
+
+def test_an_alternative_that_nothing_fits_is_none():
+    nothing = {"not": {"type": ["string", "number", "array", "object", "boolean", "null"]}}
+    judge = LarkJudge(grammar_for_output({"anyOf": [{"enum": ["x"]}, nothing]}, syntax="lark").text)
+    assert judge.accepts('"x"')
+    assert not judge.accepts('"y"')
+    # Where there is nothing else, the gate says so.
+    only = {"type": "object", "properties": {"a": {"anyOf": [nothing]}}, "required": ["a"]}
+    assert LarkJudge(grammar_for_output(only, syntax="lark").text).accepts('{"a": 1}')
+
+
+def test_one_of_three_sets_of_members():
+    sets = [["a"], ["b", "c"], ["d", "e"]]
+    schema = {
+        "type": "object",
+        "properties": {name: {"const": 1} for name in "abcde"},
+        "additionalProperties": False,
+        "oneOf": [{"required": each} for each in sets],
+    }
+    judge = LarkJudge(grammar_for_output(schema, syntax="lark").text)
+    for names in (names for size in range(6) for names in combinations("abcde", size)):
+        is_wanted = sum(set(each) <= set(names) for each in sets) == 1
+        assert judge.accepts(json.dumps(dict.fromkeys(names, 1))) is is_wanted, names
 
 
 def test_conditions_that_nothing_fits_are_left_to_the_gate():

@@ -78,6 +78,8 @@ class Compiler:
         """Of those, the ones from which no text has been written since."""
         self._is_wide = False
         """Whether conditions are left out."""
+        self._may_be_nothing = False
+        """Whether there are alternatives, so that one that nothing fits may well be left out."""
         self._seen = 0
         self._findings = findings
         self.separator = comma(rules)
@@ -89,7 +91,8 @@ class Compiler:
         if schema is True or schema == {}:
             return self._free(path)
         key = dump(schema)
-        if key in self._known:
+        # What nothing fits may be wanted again without its conditions.
+        if key in self._known and not (self._is_wide and self._known[key] == NOTHING):
             self._findings.repeat(*self._noticed[key], path)
             return self._known[key]
         if key in self._waiting:
@@ -128,7 +131,8 @@ class Compiler:
         """What a schema admits. Conditions that no value fits are left to the gate, which says so."""
         flat = self._flat(schema, path)
         node = self._node(flat, path, layout)
-        if node == NOTHING and not flat.is_false and not self._is_wide:
+        is_settled = flat.is_false or self._is_wide or self._may_be_nothing
+        if node == NOTHING and not is_settled:
             self._is_wide = True
             node = self._node(self._flat(schema, path), path, layout)
             self._is_wide = False
@@ -179,9 +183,10 @@ class Compiler:
             self._findings.unheld += [each.path for each in others]
             others = []
         if not flat.keywords and not others and not beside and layout is None:
-            return choice(
-                *[self.value(branch, f"{first.path}[{at}]") for at, branch in enumerate(first.branches)]
-            )
+            before, self._may_be_nothing = self._may_be_nothing, True
+            found = [self.value(each, f"{first.path}[{at}]") for at, each in enumerate(first.branches)]
+            self._may_be_nothing = before
+            return choice(*found)
         return choice(*self._branches(flat, (first, *others), beside, layout))
 
     def _branches(

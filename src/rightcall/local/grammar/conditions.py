@@ -15,6 +15,8 @@ from rightcall.local.grammar.scalars import TYPES, is_a
 _MOST_DEPTH = 3
 _MOST_WAYS = 4
 """In how many ways a schema may be broken for its opposite to be worth saying."""
+_MOST_TOGETHER = 8
+"""In how many ways all others may be broken at once."""
 _MOST_OVERLAPS = 30
 _MOST_CASES = 24
 _MOST_MEMBERS = 400
@@ -145,16 +147,19 @@ def exclusions(
     places = {at for pair in pairs for at in pair}
     opposites = {at: opposite(branches[at], resolve, types) for at in places}
     beside: dict[int, list[SubSchema]] = {}
+    together: dict[int, int] = {}
     is_whole = True
     for pair in pairs:
         for one, two in (pair, pair[::-1]):
             opposed = opposites[two]
             # Each way to be another thing is an alternative itself.
-            is_wide = isinstance(opposed, Mapping) and "anyOf" in opposed and len(pairs) > 1
-            if opposed is None or is_wide:
+            ways = len(opposed.get("anyOf", ())) if isinstance(opposed, Mapping) else 0
+            ways = together.get(one, 1) * max(ways, 1)
+            if opposed is None or ways > _MOST_TOGETHER:
                 is_whole = False
             else:
                 beside.setdefault(one, []).append(opposed)
+                together[one] = ways
     return beside, is_whole
 
 
