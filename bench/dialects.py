@@ -18,6 +18,7 @@ from itertools import product
 from pathlib import Path
 
 from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message, Reply, Results, said
 from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Request
@@ -36,7 +37,7 @@ TURNS = 20
 TOOLS = 10
 WORDS = 100
 """Deltas of text in the reply."""
-SCHEMA = {
+SCHEMA: dict[str, JsonValue] = {
     "type": "object",
     "properties": {
         "city": {"type": "string", "description": "Where."},
