@@ -172,7 +172,7 @@ class Reading:
             inner = f"{path}.{key}" if path else key
             if not isinstance(each, list) or self._facts.is_outsiders(inner):
                 continue
-            names = {name for item in each if isinstance(item, dict) for name in item}
+            names = dict.fromkeys(name for item in each if isinstance(item, dict) for name in item)
             if not any(self._identifies(f"{inner}.{name}") for name in names):
                 found.append(key)
         return found
