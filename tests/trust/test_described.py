@@ -344,6 +344,9 @@ class TestTakesThePlace:
         assert self.swaps(words, "E-17")
         assert not self.swaps(words, "E-16")
 
+    def test_not_because_all_that_is_there_is_to_be_swapped(self):
+        assert not self.swaps("Swap all extras of the van for long ones.", "E-15")
+
     def test_not_by_its_rank_where_both_ends_were_named(self):
         words = "What is the dearest roof box? Swap mine, of the van, for the cheapest one."
         assert not self.swaps(words, "E-17")

@@ -38,10 +38,12 @@ class Meant:
         """Whether an amount must be one that was named, and not just less."""
         found = [record for value in self._values for _, record in described.records(value)]
         self._nouns = {noun for record in found for noun in nouns_of(record.key)}
-        self._whole = [each for each in found if self._is_all(each.nouns, each)]
-        """All of these was asked for."""
         self._replaced = frozenset(value for value in self._values if _is_inside(value, found))
         """What the call names and something else in it holds: what others take the place of."""
+        self._whole = [
+            each for each in found if not self._is_new(each) and self._is_all(each.nouns, each)
+        ]
+        """All of these was asked for."""
         self._told = frozenset(each for each in self._values if self._fits(each))
         """What somebody's words mean by themselves."""
         only = [each for each in self._values if self._is_only(each)]
@@ -93,6 +95,12 @@ class Meant:
             words == (ANYTHING,) or is_any(words, nouns, record.terms)
             for each in self._asked
             for words in each.all_of
+        )
+
+    def _is_new(self, record: Record) -> bool:
+        """Whether it is to take the place of another of its list: of those nobody wants all."""
+        return record.value not in self._replaced and any(
+            each.value in self._replaced for each in record.family[:_MOST_RIVALS]
         )
 
     def _is_whole(self, value: str) -> bool:

@@ -132,8 +132,8 @@ class Reading:
             case list():
                 self._add(held, [self.read(each, path, depth + 1) for each in value])
                 if not self._facts.is_outsiders(path):
-                    others = frozenset(each for each in value if isinstance(each, str))
-                    self.lists |= dict.fromkeys(others, others)
+                    listed = [each for each in value if isinstance(each, str)]
+                    self.lists |= dict.fromkeys(listed, frozenset(listed))
             case str() | int() | float() if not isinstance(value, bool):
                 self._read_leaf(str(value), path, held)
             case _:
@@ -172,7 +172,7 @@ class Reading:
             inner = f"{path}.{key}" if path else key
             if not isinstance(each, list) or self._facts.is_outsiders(inner):
                 continue
-            names = {name for item in each if isinstance(item, dict) for name in item}
+            names = dict.fromkeys(name for item in each if isinstance(item, dict) for name in item)
             if not any(self._identifies(f"{inner}.{name}") for name in names):
                 found.append(key)
         return found
