@@ -22,9 +22,10 @@ from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.message import Transcript, User, said
 from rightcall.core.outcome import Invalid
 from rightcall.core.parts import Media, Text
+from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.core.problem import Problem
 from rightcall.core.schema import Schema, SchemaError
-from rightcall.errors import AlreadyDecided, RightcallError, UsageError
+from rightcall.errors import AlreadyDecided, RightcallError, RunHeld, UsageError
 from rightcall.gate.check import check
 from rightcall.gate.gate import decided_about
 from rightcall.log import logger
@@ -50,6 +51,8 @@ _FROM_A_TURN = (
 _OWN_MODEL = "a durable run is carried out by the store's workers, with the model that their agent has"
 _SOON = 0.25
 """Seconds for which is waited for an agent that cannot begin at all."""
+_LOOKS, _BETWEEN_LOOKS = 20, 0.05
+"""How often, and after how many seconds each, a run that another process holds is read again."""
 
 
 @runtime_checkable
@@ -119,7 +122,22 @@ class Hosting:
             await journal.decide(run, given)
             await self._desk.catch_up()
             return "resumed"
-        async with Holding(journal, run) as held:
+        try:
+            written = await self._decide_held(run, pause, given)
+        except RunHeld:
+            await _look_for_a_faster_decision(journal, run, pause)
+            raise
+        here = self._agent_for(written)
+        if here is None:
+            return "recorded"
+        await self._go_on(run, here, None)
+        return "resumed"
+
+    async def _decide_held(
+        self, run: str, pause: str, given: Mapping[str, FinalDecision]
+    ) -> Sequence[Entry]:
+        """Write the decisions while nobody else can write to the run; its entries before that."""
+        async with Holding(self._desk.source.journal(), run) as held:
             result = (await retrace_aside(held.entries, run)).result
             stands = decisions_in(held.entries)
             if not result.pending or not (at := _pause_of(held.entries)) or pause not in ("", at):
@@ -131,11 +149,7 @@ class Hosting:
             self._check_changes(result, decided, held.entries)
             key = f"t{result.state.progress.turns}.resumed"
             await held.steps().note(key, RunResumed(decisions=decided))
-        here = self._agent_for(held.entries)
-        if here is None:
-            return "recorded"
-        await self._go_on(run, here, None)
-        return "resumed"
+        return held.entries
 
     def _check_changes(
         self,
@@ -314,6 +328,18 @@ def _pause_of(entries: Sequence[Entry]) -> str:
             case _:
                 pass
     return waits
+
+
+async def _look_for_a_faster_decision(journal: Journal | AsyncJournal, run: str, pause: str) -> None:
+    """Raise AlreadyDecided if whoever holds the run ends its pause within a moment.
+
+    Another studio holds a run while it writes a decision: its person was faster.
+    """
+    for _ in range(_LOOKS if pause else 0):
+        entries = tuple(await entries_of(journal, run))
+        if _pause_of(entries) != pause:
+            raise AlreadyDecided(run, decisions_in(entries))
+        await asyncio.sleep(_BETWEEN_LOOKS)
 
 
 async def _head(entries: tuple[Entry, ...], run: str, forking: Forking) -> list[Entry]:
