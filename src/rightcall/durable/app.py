@@ -28,7 +28,7 @@ from rightcall.durable.segment import (
     read_input,
     written,
 )
-from rightcall.durable.standing import RunInfo, Shown, Standing, latest_of
+from rightcall.durable.standing import RunInfo, Shown, Standing, info_of, latest_of
 from rightcall.durable.steps import read
 from rightcall.durable.story import story_of
 from rightcall.errors import AlreadyDecided, UsageError
@@ -305,7 +305,7 @@ class App:
             known = found.setdefault(segment.job.run, segment)
             if segment.job.segment > known.job.segment:
                 found[segment.job.run] = segment
-        return [Standing(engine, segment).info() for segment in found.values()]
+        return [info_of(engine, segment) for segment in found.values()]
 
     async def show(self, run: str) -> Shown:
         """A run with its segments and steps."""

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.decision import Proposal
 from rightcall.durable.engine import Engine, Segment, Status, StepRecord
 from rightcall.durable.segment import Outcome, read_outcome
-from rightcall.errors import RunStopped, UsageError
+from rightcall.errors import JournalError, RunStopped, UsageError
 from rightcall.loop.result import RunResult
 
 RunStatus: TypeAlias = Literal[
@@ -115,6 +116,14 @@ class Standing:
             error.result = kept
             raise error
         return kept
+
+
+def info_of(engine: Engine, segment: Segment) -> RunInfo:
+    """A run as lists show it. One whose outcome cannot be read is a failed one, and hides no other."""
+    try:
+        return Standing(engine, segment).info()
+    except JournalError as error:
+        return Standing(engine, replace(segment, status="broken", reason=str(error))).info()
 
 
 async def latest_of(engine: Engine, run: str) -> Standing:

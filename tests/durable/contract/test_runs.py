@@ -7,6 +7,8 @@ import pytest
 import rightcall as rc
 from durable import cast
 from durable.conftest import long, until
+from rightcall.durable.engine import Job, Queue
+from rightcall.durable.engines import engine_at
 
 
 async def test_a_run_is_submitted_once_and_read_by_others(working, asking, run):
@@ -189,6 +191,24 @@ async def test_runs_are_listed_and_forgotten(working, run):
         assert left == [f"{run} w"], "what waits for a person is kept"
         with pytest.raises(rc.errors.UsageError, match="there is no run"):
             await app.result(run)
+
+
+async def test_a_run_whose_outcome_cannot_be_read_hides_no_other(working, address, run):
+    async def execute(job, journal):
+        return "no outcome"
+
+    engine = engine_at(address)
+    await engine.open(execute, [Queue()])
+    try:
+        await engine.submit(Job(run=run, segment=0, agent="worker", input="x"))
+        await engine.wait(run, 0)
+    finally:
+        await engine.close()
+    async with working() as app:
+        await (await app.submit("worker", "fetch", run=f"{run} w")).result()
+        listed = {each.run: each for each in await app.list() if each.run.startswith(run)}
+    assert (listed[run].status, listed[f"{run} w"].status) == ("failed", "done")
+    assert "no outcome" in listed[run].reason
 
 
 async def _info(app: rc.durable.App, run: str) -> rc.durable.RunInfo:

@@ -11,7 +11,7 @@ from durable.conftest import long, until
 from rightcall.core.handler import CallProgress
 from rightcall.loop.result import RunEnd
 
-SOON = {"restate": 0.5}
+SOON = {"restate": 1.0}
 """Seconds in which 95 of 100 events are seen elsewhere, where it is not 0.15."""
 
 
