@@ -1,4 +1,4 @@
-"""The face: a model, tools and instructions into an agent that runs."""
+"""The public Agent: a model, tools and instructions."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import nullcontext
@@ -74,7 +74,7 @@ class Agent(Generic[Deps, Out]):
         output: The type that the answer must have, and then the type of ``result.output``.
     """
 
-    if not TYPE_CHECKING:  # checkers know what is there
+    if not TYPE_CHECKING:  # type checkers know the attributes
         __getattr__ = other_words(
             {
                 **dict.fromkeys(["tool", "tool_plain"], "@rc.tool, and tools=[…] of rc.Agent"),
@@ -315,7 +315,7 @@ class Agent(Generic[Deps, Out]):
             description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
             timeout=timeout,
             dry_run=True,
-            # What it raises was said by its model's vendor.
+            # Its exceptions hold the text of its model's vendor.
             errors="neutral",
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
         ).replace(delegates=True, inside=self.tools.get, unpriced=asks)
@@ -323,7 +323,7 @@ class Agent(Generic[Deps, Out]):
     async def _delegated(
         self, task: User, context: Context[Any], budget: Budget
     ) -> RunResult[Out] | None:
-        """What came of a task that another run handed on; None where that has to wait for a person."""
+        """Run a task that another run handed on; None if it waits for a person, or cannot continue."""
         nesting, dependencies = nesting_of(context.key), context.dependencies
         if nesting is None:
             return await self.run(
@@ -386,7 +386,7 @@ class Agent(Generic[Deps, Out]):
     def _setup_for(
         self, run: str, steps: Steps, dependencies: Any, basis: Basis, wanted: Wanted | None = None
     ) -> Setup:
-        """What a run uses; ``wanted`` is what one that goes on has been asked for."""
+        """Returns the setup of a run; ``wanted`` is the output that a continued run was asked for."""
         executor, above = self._executor.for_run(), guard_above()
         setup = replace(self._setup, run=run, steps=steps, executor=executor, above=above)
         setup = replace(setup, dependencies=dependencies)

@@ -1,8 +1,8 @@
-"""Coroutines into their values for code that cannot await: an event loop in a daemon thread.
+"""Runs coroutines for code that cannot await: an event loop in a daemon thread.
 
-Synchronous runs and synchronous MCP connections share this. Nothing that is run there ends the loop for
-the others, and whoever waits is told when the loop breaks. It is closed when it is stopped, and when the
-interpreter exits at the latest, without a word; in a forked child it begins anew.
+Synchronous runs and synchronous MCP connections share it. No coroutine can end the loop for the others,
+and callers get an error if the loop breaks. It is closed when it is stopped, and at the latest when the
+interpreter exits, silently; a forked child starts a new one.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 
 _CANCEL_SECONDS = 2.0
-"""How long cancelled tasks have to end, when the loop is stopped."""
+"""Seconds that cancelled tasks have to end when the loop is stopped."""
 _JOIN_SECONDS = _CANCEL_SECONDS + 1.0
-"""A thread that has not ended by then is left behind: a daemon does not hold up the exit."""
+"""Seconds. A thread that has not ended by then is abandoned: a daemon does not delay the exit."""
 
 
 class Background:
-    """An event loop in a daemon thread, started when it is first needed."""
+    """An event loop in a daemon thread, started on first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -40,21 +40,21 @@ class Background:
         self._thread: _LoopThread | None = None
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Wait for a coroutine there. Interrupting the wait cancels it, and Ctrl-C interrupts it.
+        """Run a coroutine there, and wait for it. Interrupting the wait, as Ctrl-C does, cancels it.
 
-        Whatever it raises comes out here, SystemExit and KeyboardInterrupt included. Raises UsageError
-        when the loop breaks under it; the next call gets another loop.
+        Whatever it raises is raised here, SystemExit and KeyboardInterrupt included. Raises UsageError
+        if the loop breaks meanwhile; the next call gets another loop.
         """
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise UsageError(
                 f"{self._name} inside something that it runs would wait for itself; use await"
             )
-        # Made here, so that an interruption at any point has it to cancel.
+        # Created here, so that an interruption at any point can cancel it.
         future: Future[T] = Future()
         try:
             with _ctrl_c_raises():
-                # Under the lock: a loop that is stopped meanwhile would never run what it is given.
+                # Under the lock: a loop that is stopped meanwhile would never run the coroutine.
                 with self._lock:
                     self._started().submit(coroutine, future)
                 return future.result()
@@ -63,7 +63,7 @@ class Background:
             raise
 
     def stop(self) -> None:
-        """Cancel what is left there, close the loop and end its thread, in bounded time."""
+        """Cancel the remaining tasks, close the loop and end its thread, within a time limit."""
         with self._lock:
             thread = self._thread
             self._thread = None
@@ -79,12 +79,12 @@ class Background:
         return self._thread
 
     def _drop(self, thread: "_LoopThread") -> None:
-        """Close a loop that has ended, and give it nothing more to run."""
+        """Close a loop that has ended, and stop using it."""
         with self._lock:
             if self._thread is thread:
                 self._thread = None
             # Under the lock: what broke the loop may have closed its descriptors, and another loop must
-            # not be given their numbers just before they are closed here.
+            # not get the same numbers just before they are closed here.
             thread.close()
 
 
@@ -100,7 +100,7 @@ class _LoopThread(threading.Thread):
         self._waiting: set[Future[Any]] = set()
 
     def submit(self, coroutine: Coroutine[Any, Any, T], future: "Future[T]") -> None:
-        """Run a coroutine there, for a future that can be cancelled."""
+        """Run a coroutine there; cancelling the future cancels it."""
         self._waiting.add(future)
         future.add_done_callback(self._waiting.discard)
         self._loop.call_soon_threadsafe(self._begin, coroutine, future)
@@ -116,20 +116,20 @@ class _LoopThread(threading.Thread):
         future.add_done_callback(cancel)
 
     def stop(self) -> None:
-        """Cancel what is left, close the loop and end, in bounded time."""
+        """Cancel the remaining tasks, close the loop and end the thread, within a time limit."""
         self._stopping = True
         with suppress(RuntimeError):  # the loop broke, and is closed already
             self._loop.call_soon_threadsafe(self._loop.stop)
         self.join(_JOIN_SECONDS)
 
     def run(self) -> None:
-        """Serve. The thread that ran the loop closes it, in the order of asyncio.run."""
+        """Run the loop. The same thread then closes it, in the order of asyncio.run."""
         # Not asyncio.Runner, which would also wait for the threads of tools that do not return.
         asyncio.set_event_loop(self._loop)
         broken: BaseException | None = None
         try:
             while not self._stopping:
-                # A task may have called loop.stop(), which is not its to do.
+                # Again, because a task may have called loop.stop(), which must not stop the others.
                 self._run_forever()
             self._complete(_cancel_all())
             self._complete(self._loop.shutdown_asyncgens())
@@ -140,7 +140,7 @@ class _LoopThread(threading.Thread):
             self._tell_waiting(broken)
 
     def close(self) -> None:
-        """Close the loop, as far as that can be done to one that broke."""
+        """Close the loop, as far as a broken one can be closed."""
         with suppress(OSError, ValueError):
             self._loop.close()
 
@@ -148,8 +148,8 @@ class _LoopThread(threading.Thread):
         try:
             self._loop.run_forever()
         except (SystemExit, KeyboardInterrupt) as error:
-            # Signals reach the main thread only, so this is one task's own, and asyncio has it on that
-            # task's record. The loop is as good as before.
+            # Signals reach the main thread only, so a task raised this itself, and asyncio has stored it
+            # in that task. The loop is still usable.
             logger.warning("%s: a task raised %r; the others go on", self._name_of_loop, error)
 
     def _complete(self, coroutine: Coroutine[Any, Any, object]) -> None:
@@ -176,8 +176,8 @@ async def _settle(coroutine: Coroutine[Any, Any, T], future: "Future[T]") -> Non
         future.cancel()
         raise
     except BaseException as error:  # noqa: BLE001 - for whoever waits
-        # Not raised here: asyncio lets an exit out of the loop as well.
-        with suppress(InvalidStateError):  # cancelled, and nobody waits any more
+        # Not raised here: asyncio would let an exit stop the loop as well.
+        with suppress(InvalidStateError):  # cancelled: nobody waits any more
             future.set_exception(error)
     else:
         with suppress(InvalidStateError):
@@ -188,8 +188,8 @@ async def _settle(coroutine: Coroutine[Any, Any, T], future: "Future[T]") -> Non
 def _ctrl_c_raises() -> Iterator[None]:
     """Let Ctrl-C end a wait inside ``asyncio.run`` too.
 
-    There it only cancels the main task, which takes effect at that task's next await; whoever waits here
-    in the loop's thread keeps it from coming to one.
+    There it only cancels the main task, which takes effect at that task's next await; while the loop's
+    thread blocks here, no await is reached.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not _is_asyncios(handler):
@@ -203,7 +203,7 @@ def _ctrl_c_raises() -> Iterator[None]:
 
 
 def _is_asyncios(handler: object) -> bool:
-    # Any other handler is the program's own wish.
+    # Any other handler was set by the program, and stays.
     return isinstance(handler, partial) and isinstance(
         getattr(handler.func, "__self__", None), asyncio.Runner
     )
@@ -216,13 +216,13 @@ async def _cancel_all() -> None:
     if tasks:
         ended, _ = await asyncio.wait(tasks, timeout=_CANCEL_SECONDS)
         for task in ended:
-            # Asked for, so that asyncio does not complain that nobody did: nobody is there any more.
+            # Retrieved, so that asyncio does not log it as never retrieved: nobody else will.
             if not task.cancelled():
                 task.exception()
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Wait for a coroutine, also where an event loop already runs. Interrupting the wait cancels it.
+    """Run a coroutine and wait for it, even if an event loop runs here. Interrupting cancels it.
 
     One loop serves every such call, so that connections outlive a run.
     """
@@ -240,8 +240,8 @@ def _stop_all() -> None:
 
 
 def _begin_all_anew() -> None:
-    # A forked child has no thread but its own. The loop is dropped and not closed: it shares its epoll
-    # instance with the parent's, and closing it would take the parent's descriptors out of that.
+    # A forked child has only its own thread. The loop is dropped and not closed: it shares its epoll
+    # instance with the parent's, and closing it would remove the parent's descriptors from that.
     for background in tuple(_running):
         background._begin_anew()  # noqa: SLF001
     _running.clear()

@@ -82,7 +82,7 @@ _REQUESTS = range(400, 500)
 
 
 def kind_of_status(status: int | None) -> ErrorKind:
-    """The kind of a refusal of which no more is known than its HTTP status."""
+    """Returns the kind of a refusal of which only the HTTP status is known."""
     if status is None:
         return "server"
     if status in _PLACES:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
 _CHAT = "openai_chat"
-"""The shape that LangChain's messages come and go in."""
+"""The format in which LangChain's messages are converted."""
 
 
 def from_langchain(tool: "BaseTool", /, **options: Unpack[ToolOptions]) -> Tool:
@@ -148,13 +148,12 @@ def langgraph_node(
 
 
 _Work: TypeAlias = Callable[[], Coroutine[Any, Any, str]]
-"""Runs an agent up to its next pause or its end, and gives the result as JSON.
-
-An interrupted node is begun anew when it goes on. As tasks of the graph's, these are not done again:
-what they gave is in its checkpoint.
-"""
+"""Runs an agent up to its next pause or its end, and returns the result as JSON. An interrupted node
+starts from its beginning when it continues. As tasks of the graph, these are not run again: their
+results are in its checkpoint."""
 _Working: TypeAlias = Generator[_Work, str, dict[str, Any]]
-"""A node's work, each piece asked for when the one before is done; then what it adds to the state."""
+"""A node's work: yields each piece when the one before is done; then returns what it adds to the
+state."""
 
 
 def _run(
@@ -182,11 +181,11 @@ def _run(
 
 
 _AGAIN = tuple(ResumeOptions.__annotations__)
-"""Options of a run that it is given again when it goes on."""
+"""Options of a run that are passed again when it is resumed."""
 
 
 def _decisions(pending: Sequence[Proposal]) -> Decisions:
-    """What a person says of the calls that wait; asked again, with what is wrong, until it answers."""
+    """Returns a person's decisions about the pending calls; asks again if they are invalid."""
     from langgraph.types import interrupt  # noqa: PLC0415 - an extra
 
     asked: dict[str, Any] = {"calls": [to_builtins(each) for each in pending]}
@@ -223,7 +222,7 @@ def _done_sync(working: _Working, *, is_kept: bool) -> dict[str, Any]:
 
 
 def _is_kept(config: Any) -> bool:
-    """Whether this is a node of a graph that has a checkpointer; the graph says so to itself alone."""
+    """Whether this is a node of a graph with a checkpointer; LangGraph marks it by a private key."""
     return config.get("configurable", {}).get("__pregel_checkpointer") is not None
 
 
@@ -238,12 +237,12 @@ def _blocking(work: _Work) -> str:
 
 
 def _bare(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without the words that are the tool's own already."""
+    """Returns a schema without the title and description, which the tool has itself."""
     return {key: value for key, value in schema.items() if key not in ("title", "description")}
 
 
 def _returned(answer: Any) -> Any:
-    """What a tool of LangChain's answered, as what one of ours returns."""
+    """Converts the answer of a LangChain tool to the return value of one of ours."""
     content = getattr(answer, "content", None)
     if not isinstance(content, str | list):
         raise ToolFailure(f"It gave a {type(answer).__name__}, which is of use within LangGraph only.")
@@ -271,7 +270,7 @@ def _part(block: Any) -> Part:
 
 
 def _content(result: Result) -> Any:
-    """A result as the content of LangChain's message: text, or blocks where there is more."""
+    """Returns a result as the content of a LangChain message: text, or blocks if it is not only text."""
     if all(isinstance(part, Text) for part in result.content):
         return result.text
     return [_block(part) for part in result.content]

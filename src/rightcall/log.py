@@ -1,10 +1,10 @@
-"""The loggers that everything in rightcall writes to. What looks like a secret is taken out on the way.
+"""The loggers of rightcall.
 
-So is half a surrogate pair, which a handler could not write. What a terminal would obey is shown: the
-words of vendors and tools are in these lines.
-A filter of a logger holds for whoever asks for that logger by its name, and not for those below it: so
-every name stands here. No handler is installed: where the program configures nothing, Python itself
-writes warnings to standard error, so that a tool that breaks is seen; everything else is silent.
+Text that looks like a secret is redacted, and halves of surrogate pairs, which a handler could not
+write, are replaced. Control characters are made visible, because the lines contain text of vendors and
+tools. A filter applies only to the logger it is added to, not to its children: so every logger is listed
+here. No handler is installed: if the program configures nothing, Python itself writes warnings to
+standard error, so that a broken tool is noticed; everything else is silent.
 """
 
 import logging
@@ -19,12 +19,12 @@ def _clean(text: str) -> str:
 
 
 def whole(trace: str) -> str:
-    """A text of several lines, for the end of a message: what is an argument is kept to one line."""
+    """Returns text of several lines for the end of a message: arguments are reduced to one line."""
     return f":\n{trace.rstrip()}".replace("%", "%%") if trace else ""
 
 
 def _one_line(given: object) -> object:
-    """What stands in a message, so that no vendor's or tool's words can look like another line."""
+    """Returns an argument in one line, so that no vendor's or tool's text can look like another line."""
     if not isinstance(given, str | BaseException):
         return given
     text = str(given)
@@ -37,7 +37,7 @@ def _redact(record: logging.LogRecord) -> bool:
             record.args = tuple([_one_line(each) for each in record.args])
         message = record.getMessage()
     except (TypeError, ValueError):
-        # The handler will say that the arguments do not fit the message.
+        # The handler will report that the arguments do not match the message.
         return True
     clean = _clean(message)
     if clean != message:
@@ -46,7 +46,7 @@ def _redact(record: logging.LogRecord) -> bool:
         trace = "".join(format_exception(record.exc_info[1])).rstrip("\n")
         clean = _clean(trace)
         if clean != trace:
-            # Handlers print the text where there is one; the exception itself would tell it again.
+            # Handlers print exc_text if it is set; with exc_info they could format the exception again.
             record.exc_text, record.exc_info = clean, None
     return True
 
@@ -58,16 +58,16 @@ def _logger(name: str) -> logging.Logger:
 
 
 logger = _logger("rightcall")
-"""Everything that has no logger of its own: fallbacks, limits that cannot be held, durable workers."""
+"""Everything without a logger of its own: fallbacks, limits that cannot be enforced, durable workers."""
 mcp_logger = _logger("rightcall.mcp")
-"""What MCP servers and clients do wrong, and their own messages."""
+"""Errors of MCP servers and clients, and their own messages."""
 tool_logger = _logger("rightcall.gate")
-"""What tools raise, with the traceback (WARNING), and each call's outcome (INFO)."""
+"""Exceptions of tools, with the traceback (WARNING), and each call's outcome (INFO)."""
 run_logger = _logger("rightcall.loop")
-"""Each turn and how a run ended (INFO); a reply that broke off (WARNING)."""
+"""Each turn and the end of a run (INFO); a reply that broke off (WARNING)."""
 request_logger = _logger("rightcall.request")
-"""Each request and its answer (DEBUG), and the wait before it is sent again (WARNING)."""
+"""Each request and its answer (DEBUG), and the wait before a retry (WARNING)."""
 local_logger = _logger("rightcall.local")
-"""A model that is being loaded, and how long that takes (INFO)."""
+"""The loading of a model, and how long it takes (INFO)."""
 gateway_logger = _logger("rightcall.serve.gateway")
-"""Each exchange (INFO), what a translation left out and what an upstream got wrong (WARNING)."""
+"""Each exchange (INFO), what a translation left out and errors of an upstream (WARNING)."""

@@ -1,4 +1,4 @@
-"""One question to a model, with tools, for code that wants no more than the answer."""
+"""One question to a model, with tools, for code that needs only the answer."""
 
 from typing import Unpack
 

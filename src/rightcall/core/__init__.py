@@ -1,1 +1,1 @@
-"""The vendor-neutral values everything else is written in. No I/O, no clock, no vendor."""
+"""The vendor-neutral values that everything else is written in. No I/O, no clock, no vendor."""

@@ -1,8 +1,8 @@
-"""What lasts in a run, and what it came to, for observers that are around it as a tracer is.
+"""Runs, model requests and tool calls, with their ends, for observers around them, such as a tracer.
 
-An observer that is only shown what happens is called when it has happened. One that is around something
-is there before it begins, so that what it sets for the time being, as the current span, holds for
-everything inside: a tool's own code, a thread, a request, a run inside a call.
+A plain observer is called after something has happened. One that is around something is called before it
+begins, so that context it sets, such as the current span, applies to everything inside: a tool's own
+code, a thread, a request, an inner run.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,67 +22,67 @@ from rightcall.core.tool import Spec, Tool
 
 
 class RunSegment(Struct, frozen=True, kw_only=True, eq=False):
-    """A run, from where it begins or goes on to its end, a pause or an error."""
+    """A run, from its start or its resumption to its end, a pause or an error."""
 
     run: str
     agent: str
-    """The agent's name; empty where it is no agent's run."""
+    """The agent's name; empty if it is not an agent's run."""
     model: Any
-    """The Model that it asks first."""
+    """The Model that is asked first."""
     messages: Transcript
-    """Everything said up to now."""
+    """All messages so far."""
     system: str = ""
     specs: tuple[Spec, ...] = ()
     options: Mapping[str, JsonValue] = {}
     max_tokens: int | None = None
     wants_output: bool = False
-    """Whether it must end with an output of a certain form."""
+    """Whether it must end with a structured output."""
     traces: tuple[str, ...] = ()
-    """What observers called the earlier segments of the run, in this process or another."""
+    """The observers' trace ids of the run's earlier segments, in this process or another."""
 
 
 class SegmentEnd(Struct, frozen=True, kw_only=True, eq=False):
-    """What a segment came to."""
+    """How a segment ended."""
 
     stop: Stop
     usage: Usage
-    """What the segment itself spent, the runs inside its calls included."""
+    """What the segment itself spent, inner runs included."""
     replies: tuple[Reply, ...] = ()
-    """What its model said in it."""
+    """The model's replies in this segment."""
     calls: int = 0
     """How many of its calls were run."""
 
 
 class ModelExchange(Struct, frozen=True, eq=False):
-    """A question to a model: all attempts at it, of all models that were asked."""
+    """A request to a model: all attempts at it, and all models that were asked."""
 
     key: str
-    """The step of the run; empty for a question that is in no run, as a gateway's."""
+    """The key of the run's step; empty for a request outside a run, such as a gateway's."""
     model: Any
     request: Request
 
 
 class ExchangeEnd(Struct, frozen=True, eq=False):
-    """What a model answered, whole or as far as it came."""
+    """A model's reply, whole or partial."""
 
     reply: Reply
     first: float | None = None
-    """Seconds until the first piece of it; None where none was waited for."""
+    """Seconds until the first piece of the reply; None if that was not measured."""
 
 
 class ToolCall(Struct, frozen=True, eq=False):
-    """A call, from its start to its outcome; or one that is not run, which is over at once."""
+    """A call, from its start to its outcome; or one that is not run, which ends at once."""
 
     key: str
     call: Call
     tool: Tool | None = None
-    """None where there is none of that name, or the call was not read."""
+    """None if there is no tool of that name, or the call was not parsed."""
     early: bool = False
-    """Started while the reply still streamed; perhaps for nothing."""
+    """Started while the reply still streamed; perhaps in vain."""
 
 
 class CallEnd(Struct, frozen=True, eq=False):
-    """What became of a call."""
+    """How a call ended."""
 
     outcome: Outcome
     result: Result
@@ -95,12 +95,12 @@ Lasting: TypeAlias = RunSegment | ModelExchange | ToolCall
 End: TypeAlias = SegmentEnd | ExchangeEnd | CallEnd
 
 Headers: TypeAlias = Callable[[str], Mapping[str, str]]
-"""What a request to a host carries besides: its address into headers. It raises nothing."""
+"""Returns the extra headers for a request to an address. Never raises."""
 
 HEADERS: ContextVar[Headers | None] = ContextVar("rightcall_headers", default=None)
-"""Set by an observer around a question, so that who answers can go on with its trace."""
+"""Set by an observer around a request, so that the server can continue its trace."""
 
 TRACE = ("traceparent", "tracestate")
-"""The headers by which a trace goes on elsewhere (W3C Trace Context)."""
+"""The headers that carry a trace to another process (W3C Trace Context)."""
 CALLER: ContextVar[Mapping[str, str] | None] = ContextVar("rightcall_caller", default=None)
-"""Set by a server: the headers of TRACE that a request came with, for what is done because of it."""
+"""Set by a server: the TRACE headers of the request that it is handling."""

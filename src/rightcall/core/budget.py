@@ -1,4 +1,4 @@
-"""What a run may use, and why one ended."""
+"""The limits of a run, and why a run ended."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -11,7 +11,7 @@ LimitName: TypeAlias = Literal["turns", "calls", "seconds", "tokens", "cost", "r
 _AMOUNTS = get_args(LimitName)
 
 _COST = 10.0
-"""The limit that holds unless one is given, and only as far as prices are known."""
+"""US dollars. The default limit, which applies only if prices are known."""
 
 
 class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=Worded):
@@ -37,7 +37,7 @@ class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, me
     def __post_init__(self) -> None:
         for name in _AMOUNTS:
             amount = getattr(self, name)
-            # Said so that it holds of nan, too, which no amount would ever exceed.
+            # Written so that it also refuses nan, which no amount would ever exceed.
             if amount is not None and not amount >= 0:
                 raise UsageError(
                     f"rc.Budget: {name} must not be less than 0, not {amount!r}; None lifts it"
@@ -45,8 +45,8 @@ class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, me
 
     @property
     def names_cost(self) -> bool:
-        """Whether somebody has set a limit in dollars."""
-        # By identity: whoever writes 10.0 means it, and must hear that it cannot be held.
+        """Whether the user has set a limit in dollars."""
+        # By identity: a user who writes 10.0 must be warned if it cannot be enforced.
         return self.cost is not None and (self.strict or self.cost is not _COST)
 
 
@@ -87,7 +87,7 @@ class Stop(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def is_answer(self) -> bool:
-        """Whether the model said what it had to say."""
+        """Whether the model finished its answer."""
         return self.reason in {"end", "stop_sequence", "output"}
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What the model asked for, and the proof that it may be run."""
+"""A call as the model wrote it, and a checked call that may be run."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
@@ -9,15 +9,15 @@ from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.tool import Tool
 
 CallForm: TypeAlias = Literal["json", "text", "approval"]
-"""What the arguments are: JSON; the text itself, of a tool whose input is text; or what the vendor would
-run by itself and wants a person's yes to. Nobody but a vendor makes the last."""
+"""What the arguments are: JSON; plain text, for a tool whose input is text; or ``approval``: a call that
+the vendor itself runs once a person approves it. Only a vendor makes the last."""
 
 TEXT_MEMBER = "input"
-"""Where the text of a call stands for vendors that know only JSON."""
+"""The key that holds a call's text for vendors that support only JSON."""
 
 
 class Call(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="call"):
-    """What the model asked for. The arguments stay the raw text it sent."""
+    """A call as the model wrote it. The arguments stay the raw text."""
 
     id: str
     name: str

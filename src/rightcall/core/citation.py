@@ -1,31 +1,31 @@
-"""What a reply says of its own words: where they are from, and how likely each of them was."""
+"""What a reply says about its own text: the sources, and the probability of each token."""
 
 from msgspec import Struct
 
 
 class Citation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """Where something in a reply is from, in the same form for every vendor.
+    """The source of something in a reply, in the same form for every vendor.
 
-    What the vendor itself said of it stays in the vendor's bag, and goes back to it from there.
+    The vendor's own form stays in the vendor data, and is sent back to it from there.
     """
 
     start: int | None = None
-    """Where in the reply's ``text`` the words begin that it is for; None where nobody says."""
+    """Where the cited span begins in the reply's ``text``; None if not given."""
     end: int | None = None
-    """Where they end; the same as ``start`` where the vendor names a place between two characters."""
+    """Where it ends; equal to ``start`` if the vendor gives a position between two characters."""
     url: str = ""
     title: str = ""
     file: str = ""
-    """The vendor's id of a file, or its name where it has none."""
+    """The vendor's id of a file, or the file's name if it has none."""
     quote: str = ""
-    """What the source says, in its own words."""
+    """The quoted text of the source."""
 
 
 class Token(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A token that the model wrote, and how likely it was."""
+    """A token that the model wrote, and its log probability."""
 
     text: str
     logprob: float
     """The natural logarithm of its probability."""
     top: tuple[tuple[str, float], ...] = ()
-    """The likeliest tokens in its place with their logarithms, as many as were asked for."""
+    """The most likely tokens at its place with their log probabilities, as many as were requested."""

@@ -71,9 +71,9 @@ class Answer(Struct, frozen=True, gc=False, omit_defaults=True, tag="answer", me
 
 
 Decision: TypeAlias = Allow | Deny | Ask | Rewrite | Answer
-"""What a policy says of a checked call."""
+"""A policy's decision about a checked call."""
 FinalDecision: TypeAlias = Allow | Deny | Rewrite | Answer
-"""What is decided in the end, when nobody is asked any more."""
+"""A decision that asks nobody any more."""
 
 
 class Proposal(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -118,15 +118,15 @@ class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, met
 
 
 VENDOR_CALL = "mcp_approval_request"
-"""The name of a call that the vendor itself would run, at a server that it is connected to."""
+"""The name of a call that the vendor itself would run, on a server that it is connected to."""
 
 PLAN_CALL = "carry_out_plan"
-"""The name of the call that shows a plan to a person, for one yes to all of it."""
+"""The name of the call that shows a plan to a person, to approve all of it at once."""
 
 APPROVED = "approved"
-"""What such a call returns once a person has said yes; nothing else is a yes."""
+"""What such a call returns once a person has approved it; anything else means no."""
 
-# Every reason that the library itself gives for not running a call, in words for the model.
+# Every reason of the library itself for not running a call, worded for the model.
 NOBODY_TO_ASK = "a person must approve it, and there is nobody to ask"
 CLIENT_CANNOT_ASK = "a person must approve it, and the client has no way to ask one"
 UNCHANGEABLE = "the vendor runs it as it was written: it can be allowed or denied, not changed"
@@ -134,10 +134,10 @@ NOT_RECORDED = "secrets in its arguments were not recorded. Make the call again 
 
 
 def nobody_answered(failure: str) -> str:
-    """The client was to ask a person, and that failed."""
+    """The client should have asked a person, and that failed."""
     return f"a person must approve it, and nobody did. {failure}"
 
 
 def busy(calls: int) -> str:
-    """A server has so many calls under way that it takes no more."""
+    """A server is running as many calls as it accepts."""
     return f"{calls} calls are under way already. Try again later."

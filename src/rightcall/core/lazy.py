@@ -1,4 +1,4 @@
-"""Public names that load on first use, so that importing a package stays light."""
+"""Imports public names on first use, so that importing a package stays fast."""
 
 import sys
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def lazily(package: str, homes: Mapping[str, str]) -> None:
-    """Give a package its ``__getattr__`` and ``__dir__``: each name is looked up in its home, a module.
+    """Give a package a ``__getattr__`` and ``__dir__`` that import each name from its home module.
 
-    Where the home has the name that is asked for and holds nothing of that name, the home itself is
-    meant. A user who lacks a library that is optional is told what to install.
+    If the home module has the name that is asked for and no attribute of that name, the module itself is
+    returned. If an optional library is missing, the error says what to install.
     """
     held = vars(sys.modules[package])
 
@@ -30,7 +30,7 @@ def lazily(package: str, homes: Mapping[str, str]) -> None:
         held[name] = found = getattr(module, name, module) if is_home else getattr(module, name)
         return found
 
-    # Set from here, and not by an assignment in the package: a type checker that sees a module's
-    # __getattr__ takes every misspelt name for one that it might give.
+    # Set here, and not by an assignment in the package: for a module with a __getattr__ a type checker
+    # accepts every misspelt name.
     held["__getattr__"] = load
     held["__dir__"] = lambda: sorted({*homes, *held.get("__all__", ())})

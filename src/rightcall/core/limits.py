@@ -65,7 +65,7 @@ _NO_LIMITS = Limits()
 
 
 class LimitOptions(TypedDict, total=False):
-    """The limits, as whatever takes ``limits`` takes them one by one, too."""
+    """The same limits as options, for functions that also take them one by one."""
 
     timeout: float
     retries: int
@@ -83,10 +83,10 @@ LIMITS: frozenset[str] = frozenset(LimitOptions.__annotations__)
 
 
 def with_limits(options: Mapping[str, Any], base: Limits | None = None) -> dict[str, Any]:
-    """The options with limits that are given one by one put into ``limits``.
+    """Returns the options with limits that were given one by one moved into ``limits``.
 
-    ``base`` are the limits of what the options change. A limit that is said twice is refused: nobody
-    could tell which one was meant.
+    ``base`` are the limits that the options change. A limit that is given twice is refused, because it
+    is unclear which one is meant.
     """
     settings = dict(options)
     flat = {name: settings.pop(name) for name in options if name in LIMITS}

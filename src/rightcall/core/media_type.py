@@ -1,9 +1,10 @@
-"""Media types: what kind of thing one names, and which one the first bytes tell."""
+"""Media types: the kind that one belongs to, and the one that a file's first bytes show."""
 
 from typing import Literal, TypeAlias
 
 MediaKind: TypeAlias = Literal["image", "pdf", "document", "text", "audio", "video", "other"]
-"""What vendors tell apart. A document is one of an office's; other is everything that nobody knows."""
+"""The kinds that vendors distinguish. A document is an office document; ``other`` is anything
+unknown."""
 
 ANY_BYTES = "application/octet-stream"
 PLAIN_TEXT = "text/plain"
@@ -35,12 +36,12 @@ _OTHER_DOCUMENTS = frozenset(("application/msword", "application/rtf", "applicat
 
 
 def essence(media_type: str) -> str:
-    """The type without its parameters, in small letters."""
+    """Returns the type without its parameters, in lower case."""
     return media_type.partition(";")[0].strip().lower()
 
 
 def kind_of(media_type: str) -> MediaKind:
-    """The kind of thing that a media type names."""
+    """Returns the kind of a media type."""
     plain = essence(media_type)
     match plain.partition("/")[0]:
         case "image":
@@ -61,7 +62,7 @@ def kind_of(media_type: str) -> MediaKind:
 
 
 def sniff(data: bytes) -> str:
-    """The media type that the first bytes tell, or plain bytes."""
+    """Returns the media type that the first bytes show, or plain bytes."""
     if data[:4] == b"RIFF":
         return _RIFF.get(data[8:12], ANY_BYTES)
     if data[4:8] == b"ftyp":

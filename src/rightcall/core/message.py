@@ -1,4 +1,4 @@
-"""What a transcript is made of: the messages between a user, a model and its tools."""
+"""The messages of a transcript, between a user, a model and its tools."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
@@ -108,9 +108,9 @@ Transcript: TypeAlias = tuple[Message, ...]
 
 
 def said(text: str, author: Author = "user") -> User:
-    """A user message of plain text."""
+    """Returns a user message of plain text."""
     return replace(_SILENCE, content=(Text(text),), author=author)
 
 
 _SILENCE = User(())
-"""Every turn says something: a copy of this takes less than to make one with its names looked at."""
+"""Copied for each new message: that is faster than the constructor, which checks names."""

@@ -1,4 +1,4 @@
-"""What a tool returns that finds other tools."""
+"""The return value of a tool that finds other tools."""
 
 from collections.abc import Mapping
 
@@ -8,11 +8,11 @@ from rightcall.core.jsontext import JsonObject
 
 
 class Offer(Struct, frozen=True, gc=False):
-    """Words for the model, and the names of deferred tools that it is offered from its next turn on."""
+    """Text for the model, and the names of deferred tools that it is offered from its next turn on."""
 
     text: str
     names: tuple[str, ...] = ()
     source: str | None = None
-    """Whose words these are, when they are not the developer's."""
+    """Who wrote the text, if it was not the developer."""
     vendor: Mapping[str, JsonObject] = {}
-    """What the result says in place of the words, by dialect: what a vendor is to load."""
+    """By dialect: what the result holds instead of the text, so that a vendor loads the tools."""

@@ -1,8 +1,8 @@
-"""Keywords and options, held against what a function, a typed dict or a struct says that it takes.
+"""Checks keywords and options against the annotations of a function, a typed dict or a struct.
 
-A misspelt ``budget`` would take a limit away without a word. So every name that a developer writes is
-looked up in the annotations of the very thing it is written for, and so is the kind of its value. What
-is not there is refused with the nearest name, or with what other libraries' word is called here.
+A misspelt ``budget`` would silently remove a limit. So every name that a developer writes is looked up
+in the annotations of the thing that takes it, and so is the type of its value. An unknown name is
+refused with the nearest known one, or with our name for another library's option.
 """
 
 import inspect
@@ -95,7 +95,7 @@ _ELSEWHERE = {
     "name_override": "name=… of a tool",
     "description_override": "description=… of a tool",
 }
-"""Words of other libraries, and what they are called here."""
+"""Other libraries' names, and what they are called here."""
 
 _HINTS = {
     "choice": 'one tool is chosen by rc.Named("its_name")',
@@ -111,38 +111,38 @@ _HINTS = {
 }
 
 _places: list["Known"] = []
-"""Every place that has been declared, to find where an option that is unknown here belongs."""
+"""Every place with declared options, to find where an option that is unknown here belongs."""
 
 
 class Known:
-    """What can be said in one place, by name, and of which kind the values are."""
+    """The options that one place accepts, by name, with their types."""
 
     def __init__(self, place: str, kinds: Mapping[str, Any], *, say: str = "", more: str = "") -> None:
         self.place = place
         self.kinds = kinds
         """The annotation of each option."""
         self._say = say
-        """How one of them is written, for whoever writes it in a wrong place."""
+        """How one of them is written, for a message to someone who wrote it in the wrong place."""
         self._more = more
-        """Where to put what is not listed, if there is such a place."""
+        """Where to put options that are not listed, if there is such a place."""
         if say:
             _places.append(self)
 
     def check(self, given: Mapping[str, object]) -> None:
-        """Refuse options that are not there, and values of a kind that they do not have."""
+        """Raise UsageError for unknown options, and for values of the wrong type."""
         self.check_names(given)
         for name, value in given.items():
             if not fits(value, self.kinds[name]):
                 raise UsageError(f"{self.place}: {misfit(name, value, self.kinds[name])}")
 
     def check_names(self, given: Mapping[str, object]) -> None:
-        """Refuse options that are not there."""
+        """Raise UsageError for unknown options."""
         if not given.keys() <= self.kinds.keys():
             unknown = [name for name in given if name not in self.kinds]
             raise UsageError(f"{self.place} takes no {self.unknown(unknown)}")
 
     def unknown(self, names: Iterable[str]) -> str:
-        """Words for names that are not there: what each may have been meant for, and what there is."""
+        """Returns the message for unknown names: what each may have meant, and what there is."""
         told = [f"{shorten(name)}{self._instead(name)}" for name in names]
         more = f"; {self._more}" if self._more else ""
         return f"{', no '.join(told)}. There is: {', '.join(self.kinds)}{more}"
@@ -158,7 +158,7 @@ class Known:
 
 
 def fits(value: object, kind: Any) -> bool:
-    """Whether a value is of an annotated kind, as far as one look tells: what is inside is not read."""
+    """Whether a value is of an annotated type. Checks only the outer type, not what is inside."""
     if kind is Any or isinstance(kind, str | TypeVar):
         return True
     if kind is None:
@@ -174,12 +174,12 @@ def fits(value: object, kind: Any) -> bool:
     if plain in (int, float):
         if isinstance(value, bool) or not isinstance(value, Real):
             return False
-        # 1e6 is a million, however Python takes it.
+        # 1e6 counts as an int, although it is a float in Python.
         return plain is float or isinstance(value, Integral) or float(value).is_integer()
     if plain is Callable:
         return callable(value)
     if plain is type:
-        # A class of errors, say; more than that it is left to whoever takes it.
+        # A class of errors, for example; whoever takes it checks the rest.
         return isinstance(value, type)
     if plain is Sequence:
         return isinstance(value, Sequence) and not isinstance(value, str | bytes)
@@ -196,7 +196,7 @@ def _is_one(value: object, kind: Any) -> bool:
 
 
 def misfit(name: str, value: object, kind: Any) -> str:
-    """Words for a value of the wrong kind."""
+    """Returns the message for a value of the wrong type."""
     wanted = " or ".join(dict.fromkeys(_described(kind)))
     words = [word for word in _described(kind) if word.startswith("'")]
     near = get_close_matches(repr(value), words, n=1) if isinstance(value, str) else []
@@ -228,10 +228,10 @@ def _described(kind: Any) -> Iterable[str]:
 
 
 def checked(place: str, *, say: str = "", more: str = "") -> Callable[[F], F]:
-    """Have a function's keywords checked, and its signature show what ``**options`` stands for.
+    """Check a function's keywords, and show its ``**options`` in its signature.
 
-    The options are those of the typed dict in ``**options: Unpack[...]``, beside the parameters. The
-    function is a plain one: this room awaits nothing.
+    The options are those of the typed dict in ``**options: Unpack[...]``, beside the parameters. Only
+    for plain functions: nothing in ``core`` awaits.
     """
 
     def decorate(function: F) -> F:
@@ -250,19 +250,19 @@ def checked(place: str, *, say: str = "", more: str = "") -> Callable[[F], F]:
 
 
 def known_of(function: Callable[..., Any], place: str, *, say: str = "", more: str = "") -> Known:
-    """What a function takes by name, the members of its typed dict among it."""
+    """Returns what a function takes by name, including the members of its typed dict."""
     named = [each for each in _shown(function).parameters.values() if each.kind in _BY_NAME]
     kinds = {each.name: each.annotation for each in named if each.name != "self"}
     return Known(place, kinds, say=say, more=more)
 
 
 def show_options(function: Callable[..., Any]) -> None:
-    """Have a function's signature show what its ``**options`` stands for."""
+    """Show a function's ``**options`` in its signature."""
     function.__signature__ = _shown(function)  # type: ignore[attr-defined]
 
 
 class _LeftOut:
-    """Stands in a signature for an option that need not be given."""
+    """The default of an optional option in a signature."""
 
     def __repr__(self) -> str:
         return "..."
@@ -273,7 +273,7 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 
 
 def _shown(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature with the members of the typed dict in place of ``**options``."""
+    """Returns the signature with the members of the typed dict in place of ``**options``."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
     if not parameters or get_origin(parameters[-1].annotation) is not Unpack:
@@ -290,7 +290,7 @@ def _shown(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def annotations_of(kind: Any) -> Mapping[str, Any]:
-    """The annotation of every member of a typed dict or a struct, what it inherits included."""
+    """Returns the annotation of every member of a typed dict or a struct, inherited ones included."""
     plain = get_origin(kind) or kind
     if is_typeddict(plain):
         found: Mapping[str, Any] = plain.__annotations__
@@ -302,7 +302,7 @@ def annotations_of(kind: Any) -> Mapping[str, Any]:
 
 
 _ROOMS = ("builtin", "local", "manifest", "mcp", "process", "record", "testing", "trust")
-"""The rooms whose names are public under their own: ``rc.trust.Rules``."""
+"""The packages that are part of a public name: ``rc.trust.Rules``."""
 
 
 @cache
@@ -314,20 +314,20 @@ def _of_struct(struct: type) -> Known:
 
 
 _make: Callable[..., Any] = StructMeta.__call__
-"""Named once: to find it by ``super()`` takes longer than the making."""
+"""Looked up once: ``super()`` would take longer than making the struct."""
 
 
 class Spelt(StructMeta):
-    """The metaclass of structs that developers write out: a field that is not there is said in words.
+    """The metaclass of structs that developers write: explains an unknown field in its error.
 
-    The fields are looked up only once something is wrong, so what is right costs no look. What is made
-    for every delta or call has msgspec's own words all the same: to pass here is to pass through Python.
+    The fields are looked up only after an error, so that a correct call costs nothing more. Structs that
+    are made for every delta or call do not use it: it makes each construction pass through Python.
     """
 
-    if not TYPE_CHECKING:  # checkers take the fields for the parameters, as they are
+    if not TYPE_CHECKING:  # type checkers read the parameters from the fields
 
         def __call__(self, *args: Any, **fields: Any) -> Any:
-            """Make one, of fields that are there."""
+            """Make a struct; an unknown field raises UsageError."""
             try:
                 return _make(self, *args, **fields)
             except TypeError as error:
@@ -338,15 +338,15 @@ class Spelt(StructMeta):
 
 
 class Worded(Spelt):
-    """The metaclass of structs whose values are looked at too: one of the wrong kind is said in words.
+    """The metaclass of structs whose values are checked too: one of the wrong type raises UsageError.
 
-    What is decoded or replaced does not pass here, and needs no words.
+    Decoding and replacing do not pass through here, and need no such messages.
     """
 
     if not TYPE_CHECKING:
 
         def __call__(self, *args: Any, **fields: Any) -> Any:
-            """Make one, of fields that are there and of the right kinds."""
+            """Make a struct; an unknown field or a value of the wrong type raises UsageError."""
             if fields:
                 _of_struct(self).check(fields)
             return super().__call__(*args, **fields)

@@ -1,6 +1,7 @@
-"""What happened to a call. A closed union: match on it, and the type checker finds the missing case.
+"""The outcome of a call.
 
-Every outcome has its one word as ``kind``.
+A closed union: match on it, and the type checker finds the missing case. Every outcome has its one word
+as ``kind``.
 """
 
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -37,14 +38,14 @@ class Failed(Struct, frozen=True, gc=False, tag="failed"):
     kind: ClassVar[OutcomeKind] = "failed"
 
     message: str = ""
-    """The tool's own words for the model; empty when it said none, and a neutral sentence is used."""
+    """The tool's message for the model; if it is empty, a neutral sentence is used."""
     error: str = ""
     """The exception and its traceback. For the record only: the model never reads it."""
     retryable: bool = False
     cause: str = ""
-    """The exception's type and message, bounded, without what looks like a secret. For the record."""
+    """The exception's type and message, cut to a limit and with secrets redacted. For the record."""
     own: bool = False
-    """The message repeats nothing of what outsiders wrote."""
+    """The message contains no untrusted text."""
 
 
 class Invalid(Struct, frozen=True, gc=False, tag="invalid"):
@@ -62,10 +63,10 @@ class UnknownTool(Struct, frozen=True, gc=False, tag="unknown"):
 
     name: str
     nearest: tuple[str, ...]
-    """What may have been meant."""
+    """The names that may have been meant."""
     available: tuple[str, ...]
     close: tuple[str, ...] = ()
-    """Of more tools than are told of, those whose names are most like it."""
+    """The most similar names, if there are too many tools to list."""
 
 
 class Denied(Struct, frozen=True, gc=False, tag="denied"):
@@ -75,9 +76,9 @@ class Denied(Struct, frozen=True, gc=False, tag="denied"):
 
     reason: str = ""
     ran: bool = False
-    """The no came after the tool had run, and only its result is withheld."""
+    """The call was denied after the tool had run; only its result is withheld."""
     then: str = ""
-    """What the model is to do instead; told in a turn of its own, and no part of the result."""
+    """What the model should do instead; sent as a message of its own, not as part of the result."""
 
 
 class TimedOut(Struct, frozen=True, gc=False, tag="timed_out"):
@@ -126,4 +127,4 @@ Outcome: TypeAlias = (
     | Interrupted
     | DryRun
 )
-"""Everything that can happen to a call."""
+"""Every possible outcome of a call."""

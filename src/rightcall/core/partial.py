@@ -1,8 +1,8 @@
-"""A JSON text that is still arriving into a view of as much of its value as is certain.
+"""Parses a JSON text that is still streaming into a view of as much of its value as is certain.
 
-Feeding is free; the text is parsed when somebody looks, each character once, and from where the last
-look ended. What ``jsontext`` refuses is refused here too: a repeated key, ``NaN``, half a surrogate
-pair, bottomless nesting.
+Feeding is free; the text is parsed when the view is read, each character once, from where the last read
+ended. What ``jsontext`` refuses is refused here too: a repeated key, ``NaN``, half a surrogate pair,
+extreme nesting.
 """
 
 import re
@@ -29,7 +29,7 @@ _State: TypeAlias = Literal[
     "end",
     "broken",
 ]
-"""Where the reader stands: before one of the characters in ``_NEXT``, or inside a token."""
+"""The parser's state: before one of the characters in ``_NEXT``, or inside a token."""
 
 _VALUES: Mapping[str, _State] = {
     '"': "in_string",
@@ -47,7 +47,7 @@ _NEXT: Mapping[_State, Mapping[str, _State]] = {
     "after_member": {",": "key", "}": "closed"},
     "end": {},
 }
-"""What each character leads to; any other breaks the text."""
+"""The next state for each character; any other makes the text invalid."""
 
 _HEX = "[0-9a-fA-F]"
 _LOW = f"[dD][c-fC-F]{_HEX}"
@@ -55,7 +55,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(r"[-+.0-9A-Za-z]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WORDS: Mapping[str, JsonValue] = {"true": True, "false": False, "null": None}
-# Possessive, as there is nothing to go back for, and a long string would make a long way back.
+# Possessive: backtracking is never needed, and in a long string it would take long.
 _CONTENT = re.compile(
     r'(?:[^"\\\x00-\x1f\ud800-\udfff]++'
     r'|\\["\\/bfnrt]'
@@ -71,7 +71,7 @@ _unescape = msgspec.json.Decoder(str).decode
 
 
 class PartialJson:
-    """What can be read of a JSON text that is still arriving, cut anywhere. Bad JSON never raises."""
+    """A view of a JSON text that is still streaming, cut anywhere. Bad JSON never raises."""
 
     __slots__ = (
         "_complete",
@@ -95,17 +95,17 @@ class PartialJson:
         self._open: list[dict[str, JsonValue] | list[JsonValue]] = [self._root]
         self._key = ""
         self._pieces: list[str] = []
-        """The key or the scalar that is being read."""
+        """The pieces of the key or the scalar that is being parsed."""
         self._shown = ""
-        """The string that is being read, as the view shows it."""
+        """The string that is being parsed, as the view shows it."""
         self._rest = ""
-        """An escape that was cut in two; the text goes on after it."""
+        """An escape that was cut in two; its rest comes in the next piece."""
         self._complete = False
         self._scanned = 0
-        """Characters looked at, for the test that looking often costs no more."""
+        """Characters parsed, for the test that reading often costs no more."""
 
     def feed(self, text: str) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         self._fragments.append(text)
         self._pending.append(text)
 
@@ -118,10 +118,10 @@ class PartialJson:
 
     @property
     def value(self) -> JsonValue:
-        """What is known so far; None before anything is.
+        """The value so far; None before there is any.
 
         A string that is still open is shown as far as it goes; a number or a word only once something
-        follows it, and a key once its value has begun. It is the live object and grows: copy it to
+        follows it, and a key once its value has begun. This is the live object and grows: copy it to
         keep it or to change it. After an error in the text it stays as it was.
         """
         self._advance()
@@ -135,12 +135,12 @@ class PartialJson:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the text so far cannot be the beginning of any JSON that may be trusted."""
+        """Whether the text so far cannot be the beginning of any JSON that ``jsontext`` accepts."""
         self._advance()
         return self._state == "broken"
 
     def _advance(self) -> None:
-        """Read what was fed since the last time."""
+        """Parse what was fed since the last time."""
         if not self._pending:
             return
         chunk = self._rest + "".join(self._pending)
@@ -212,9 +212,9 @@ class PartialJson:
         return end
 
     def _grow(self, piece: str) -> None:
-        """Show more of the open string."""
-        # Python lengthens a string in place while nothing else holds it, so the view lets go of it
-        # first: otherwise looking after every fragment would copy it every time.
+        """Append to the open string."""
+        # Python appends to a string in place while nothing else refers to it, so the view drops its
+        # reference first: otherwise reading after every fragment would copy the string every time.
         shown, self._shown = self._shown, ""
         self._put_open_string("")
         shown += piece
@@ -265,13 +265,13 @@ class PartialJson:
 
 
 def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
-    """Where the longest run of ``pattern`` ends."""
+    """Returns where the longest match of ``pattern`` ends."""
     found = pattern.match(text, position)
     return position if found is None else found.end()
 
 
 def _scalar(text: str, delimiter: str) -> JsonValue:
-    """The value of a number or a word; ValueError if it is neither, or nothing may follow it so."""
+    """Parse a number or a word; ValueError if it is neither, or the delimiter may not follow it."""
     if delimiter not in ",]} \t\n\r":
         raise ValueError(delimiter)
     if text in _WORDS:

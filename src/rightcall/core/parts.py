@@ -1,4 +1,4 @@
-"""What messages are made of: text, media, a call's result; and what a reply costs."""
+"""The parts of messages: text, media, a call's result; and what a reply costs."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
@@ -12,7 +12,7 @@ from rightcall.core.outcome import OutcomeKind
 from rightcall.errors import UsageError
 
 Way: TypeAlias = Literal["bytes", "address", "id"]
-"""How media are given: as bytes, by the address where the vendor finds them, or by the vendor's id."""
+"""How media are given: as bytes, by a URL that the vendor fetches, or by the vendor's id."""
 
 _MUCH = 256 * 1024
 
@@ -67,7 +67,7 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", meta
         """A short description: ``image/png 'cat.png', 2,008 bytes``."""
         name = f" {self.name!r}" if self.name else ""
         if self.url is not None:
-            # An address of data would be the data again.
+            # A data URL would repeat the data.
             return f"{self.media_type}{name} at {self.url[:200]}"
         size = f", {len(self.data):,} bytes" if self.id is None else f", file {self.id}"
         return f"{self.media_type}{name}{size}"
@@ -120,7 +120,7 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
 
 
 def is_much(part: object) -> bool:
-    """Whether to write this for a vendor takes so long that others would have to wait."""
+    """Whether encoding this for a vendor takes so long that it would block the event loop."""
     return type(part) is Media and len(part.data) > _MUCH
 
 

@@ -1,7 +1,7 @@
-"""What a model has begun at its vendor's and not fetched yet, kept by whoever asks.
+"""Replies that a model has begun at its vendor and not fetched yet.
 
-A model that answers in the background says what it began; the run notes it, and a later attempt at the
-run goes on with it in place of asking again.
+A model that answers in the background reports what it began. The run records it, and a later attempt at
+the run continues with it instead of asking again.
 """
 
 from contextvars import ContextVar
@@ -9,16 +9,16 @@ from typing import Protocol
 
 
 class Pending(Protocol):
-    """Keeps what was begun for one question."""
+    """Stores what was begun for one request."""
 
     def last(self, model: str, /) -> str:
-        """The id of what this model began last in an attempt before; empty if it did not."""
+        """Returns the id of what this model began last in an earlier attempt; empty if nothing."""
         ...
 
     async def began(self, model: str, identity: str, /) -> None:
-        """Keep the id of what this model has begun."""
+        """Store the id of what this model has begun."""
         ...
 
 
 PENDING: ContextVar[Pending | None] = ContextVar("rightcall_pending", default=None)
-"""Of the question that is being asked."""
+"""The store for the request that is being sent."""

@@ -1,4 +1,4 @@
-"""What the centre asks of the rest, as Protocols."""
+"""The interfaces that the core expects of other code, as Protocols."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -53,89 +53,89 @@ class Model(Protocol):
 
 
 class Decoder(Protocol):
-    """A stream's bytes into a reply's events. Does no I/O; the same bytes cut anywhere give the same."""
+    """Decodes a stream's bytes into a reply's events. No I/O; the bytes may be cut anywhere."""
 
     def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
-        """The events that these bytes complete. A refusal inside the stream is a VendorError."""
+        """Returns the events that these bytes complete. A refusal in the stream raises VendorError."""
         ...
 
     def finish(self) -> tuple[ModelEvent, ...]:
-        """The events that only the end of the stream completes; TruncatedStream if it came too soon."""
+        """Returns the events that only the stream's end completes; TruncatedStream if that is early."""
         ...
 
 
 class Encode(Protocol):
-    """Turns a request into bytes."""
+    """Encodes a request as bytes."""
 
     def __call__(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
-        """The request as the vendor wants it. The same request gives the same bytes."""
+        """Encode the request for the vendor. The same request gives the same bytes."""
         ...
 
 
 class Dialect(Protocol):
-    """One vendor's wire format. A module of ``wire`` is one."""
+    """One vendor's wire format. Each module of ``wire`` is one."""
 
     @property
     def name(self) -> str:
-        """The key of this dialect in vendor bags."""
+        """The key of this dialect in vendor data."""
         ...
 
     def encode(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
-        """The request as the vendor wants it. The same request gives the same bytes."""
+        """Encode the request for the vendor. The same request gives the same bytes."""
         ...
 
     def encoder(self) -> Encode:
-        """An ``encode`` for one conversation, which writes each of its messages once."""
+        """Returns an ``encode`` for one conversation, which encodes each of its messages once."""
         ...
 
     def decoder(self) -> Decoder:
-        """A decoder for one streamed reply."""
+        """Returns a decoder for one streamed reply."""
         ...
 
     def decode(self, body: bytes, /) -> Reply:
-        """The reply in a body that was not streamed."""
+        """Decode the reply in a body that was not streamed."""
         ...
 
     def error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> VendorError:
-        """The vendor's refusal."""
+        """Decode the vendor's refusal."""
         ...
 
     def authorize(self, key: str, /) -> Mapping[str, str] | Sign:
-        """The headers that carry the key, the same for every request.
+        """Returns the headers that carry the key, the same for every request.
 
-        Where a vendor wants each request signed: what signs one, asked again for every attempt.
+        If a vendor wants each request signed: a signer, called again for every attempt.
         """
         ...
 
 
 class ReplyWriter(Protocol):
-    """A reply's events into the bytes that a client reads, as they come. Does no I/O.
+    """Encodes a reply's events as the bytes that a client reads, as they come. Does no I/O.
 
-    What an event adds depends on no more than what is open: nothing that went before is written again.
+    The cost of an event depends only on what is open: nothing is encoded twice.
     """
 
     @property
     def left_out(self) -> Sequence[str]:
-        """What of the reply the client's dialect has no place for, so far."""
+        """Which parts of the reply so far the client's dialect cannot express."""
         ...
 
     def start(self) -> bytes:
-        """What a stream begins with; the first ``write`` begins it as well, where nobody has."""
+        """Returns the beginning of the stream; otherwise the first ``write`` includes it."""
         ...
 
     def write(self, event: ModelEvent, /) -> bytes:
-        """What the event adds to the stream; with ReplyEnd, its end.
+        """Returns what the event adds to the stream; with ReplyEnd, its end.
 
         A reply that broke off ends with the dialect's error, and never as if it were whole.
         """
         ...
 
     def fail(self, error: RightcallError, /) -> bytes:
-        """The dialect's word for a failure within a stream, and the stream's end."""
+        """Returns the dialect's error inside a stream, and the stream's end."""
         ...
 
     def keep_alive(self) -> bytes:
-        """What tells the client that there is more to come, and changes nothing."""
+        """Returns a keep-alive, which changes nothing."""
         ...
 
 
@@ -144,46 +144,46 @@ class ServerDialect(Protocol):
 
     @property
     def name(self) -> str:
-        """The dialect's, as the client half has it."""
+        """The dialect's name, the same as the client half's."""
         ...
 
     def asked(
         self, body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]
     ) -> Asked:
-        """The request. What makes no sense is a UsageError that says where."""
+        """Parse the request. An invalid one raises a UsageError that says where."""
         ...
 
     def writer(self, asked: Asked, answer: Answer, /) -> ReplyWriter:
-        """A writer for one streamed reply."""
+        """Returns a writer for one streamed reply."""
         ...
 
     def whole(self, reply: Reply, asked: Asked, answer: Answer, /) -> bytes:
-        """The reply as one body. For one that broke off, a VendorError."""
+        """Encode the reply as one body. One that broke off raises VendorError."""
         ...
 
     def refused(self, error: RightcallError, asked: Asked | None = None, /) -> Refused:
-        """The error as the client reads it. ``asked``, where the request could be read."""
+        """Encode the error for the client. ``asked`` is given if the request could be parsed."""
         ...
 
     def counted(self, tokens: int, /) -> bytes:
-        """The body that tells how many tokens a request is."""
+        """Encode the number of tokens of a request."""
         ...
 
     def listed(self, models: Sequence[Listed], /) -> bytes:
-        """The body that lists the models."""
+        """Encode the list of models."""
         ...
 
 
 @runtime_checkable
 class Keeping(Protocol):
-    """A dialect whose vendor keeps what was said, so that requests need not say it again."""
+    """A dialect whose vendor stores the conversation, so that requests need not repeat it."""
 
     def kept(self, reply: Reply, request: Request, /) -> Reply:
-        """The reply, with where it is kept and what stood before it."""
+        """Returns the reply with the id it is stored under, and what came before it."""
         ...
 
     def anew(self, request: Request, refusal: RightcallError, /) -> Request | None:
-        """The request with everything in it, where the refusal means that the vendor has forgotten."""
+        """Returns the whole request, if the refusal means that the vendor lost the conversation."""
         ...
 
 
@@ -302,10 +302,10 @@ class TokenCounter(Protocol):
 
 
 class Clock(Protocol):
-    """Time that passes, so that tests need not wait for it."""
+    """A clock, so that tests need not wait."""
 
     def now(self) -> float:
-        """Seconds on a clock that never goes back."""
+        """Returns seconds on a monotonic clock."""
         ...
 
     async def sleep(self, seconds: float, /) -> None:

@@ -1,4 +1,4 @@
-"""What is wrong with a call's arguments: where, and what, in words a model can act on; or nothing."""
+"""The problems of a call's arguments: where and what, in words that a model can act on."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _ESCAPES = {
 
 
 class Problem(Struct, frozen=True, gc=False):
-    """What is wrong at one place of a JSON document."""
+    """One problem at one place of a JSON document."""
 
     path: str
     """Where, as a JSON path: ``$.items[2].name``; ``$`` is the whole document."""
@@ -31,7 +31,7 @@ class Problem(Struct, frozen=True, gc=False):
 
 
 def json_path(steps: Iterable[str | int]) -> str:
-    """The steps from the root of a document, written as a JSON path (RFC 9535).
+    """Returns the steps from the root of a document as a JSON path (RFC 9535).
 
     A key that is too long for a sentence is cut, with an ellipsis.
     """
@@ -55,21 +55,21 @@ class Valid(Struct, frozen=True, gc=False, eq=False):
 
 
 class Validator(Protocol):
-    """Decides whether arguments fit a tool."""
+    """Validates a tool's arguments."""
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
-        """Judge the arguments, given both as the model's text and as that text parsed."""
+        """Validate the arguments, given both as the model's text and as that text parsed."""
         ...
 
 
 MAX_PROBLEMS = 50
-"""How many problems are listed; a model that made more needs no longer list."""
+"""How many problems are listed; a model that made more does not need a longer list."""
 
 _ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object", "null": "null"}
 
 
 def unexpected(name: str, known: list[str]) -> str:
-    """The sentence for a member that the schema does not have."""
+    """Returns the sentence for a member that the schema does not have."""
     if nearest := get_close_matches(name, known, n=1):
         return f"is not a parameter; did you mean {shorten(nearest[0])}?"
     if not known:
@@ -78,14 +78,14 @@ def unexpected(name: str, known: list[str]) -> str:
 
 
 def must_be(types: list[str], value: object) -> str:
-    """The sentence for a value of the wrong type."""
+    """Returns the sentence for a value of the wrong type."""
     last_null = sorted(types, key=lambda kind: kind == "null")
     wanted = list(dict.fromkeys(_ARTICLES.get(kind, f"a {kind}") for kind in last_null))
     return f"must be {' or '.join(wanted)}, not {described(value)}"
 
 
 def described(value: object) -> str:
-    """A value for use in a sentence: its type, and itself where that adds something."""
+    """Returns a value for use in a sentence: its type, and the value if that adds something."""
     if value is None or value in ([], {}):
         return kind_of(value).replace("an ", "an empty ")
     return f"{kind_of(value)} ({shorten(value)})"

@@ -1,7 +1,7 @@
-"""What a vendor says of a refusal into its kind, the same word for every vendor.
+"""Maps a vendor's refusal to its kind, the same word for every vendor.
 
-Three tables, read in this order: the codes that vendors give, the words of those who give the same code
-to everything that they call a bad request, and the HTTP status.
+Three tables are read in this order: the vendors' error codes, the messages of vendors that use one code
+for every bad request, and the HTTP status.
 """
 
 import re
@@ -11,11 +11,11 @@ from rightcall.errors import ErrorKind, kind_of_status
 
 _TOO_LARGE = 413
 
-# The order is that of the search: an error may have a code, a type and a status, and the first row that
-# any of them is in tells most. Written without case.
+# Searched in this order: an error may have a code, a type and a status, and the first row that has any
+# of them is the most specific. In lower case.
 _CODES: Mapping[ErrorKind, frozenset[str]] = {
     "filtered": frozenset([
-        # OpenAI and Azure; Alibaba and those who host Qwen
+        # OpenAI and Azure; Alibaba and other hosts of Qwen
         "content_filter", "content_policy_violation", "moderation_blocked", "cyber_policy",
         "responsibleaipolicyviolation", "image_content_policy_violation", "data_inspection_failed",
     ]),
@@ -33,7 +33,7 @@ _CODES: Mapping[ErrorKind, frozenset[str]] = {
         "authentication_error", "invalid_api_key", "permission_error", "permission_denied",
         "unauthenticated", "unauthorized", "api_key_invalid", "api_key_expired", "forbidden",
         "invalid_authentication", "unsupported_country_region_territory",
-        # Amazon, whose words for one and the same differ by what stands before the service
+        # Amazon, which uses several names for the same error, depending on the service
         "accessdeniedexception", "accessdenied", "unrecognizedclientexception", "expiredtokenexception",
         "expiredtoken", "invalidsignatureexception", "signaturedoesnotmatch", "invalidclienttokenid",
         "missingauthenticationtokenexception", "missingauthenticationtoken",
@@ -57,7 +57,7 @@ _CODES: Mapping[ErrorKind, frozenset[str]] = {
         "timeout", "timeout_error", "deadline_exceeded", "vector_store_timeout", "request_timeout",
         "modeltimeoutexception",
     ]),
-    # Amazon's for what the model did behind it, which is 424 over HTTP.
+    # Amazon's code for a failure of the model behind it, HTTP status 424
     "server": frozenset(["modelerrorexception", "modelstreamerrorexception"]),
 }  # fmt: skip
 
@@ -87,17 +87,17 @@ _WORDS: Mapping[ErrorKind, str] = {
     ),
 }
 """Anthropic calls a prompt that is too long an ``invalid_request_error``, Google a wrong key an
-``INVALID_ARGUMENT``: there, and at most hosts of local models, only the sentence tells them apart. What
-none of these finds keeps the kind of its status, so that a sentence which changes costs no more."""
+``INVALID_ARGUMENT``: there, and at most hosts of local models, only the message tells errors apart. One
+that no pattern matches keeps the kind of its status, so a changed message does no further harm."""
 _VAGUE = frozenset((None, 400, 403, 404, 422, 500))
-"""Statuses that say so little that words are looked at."""
+"""Statuses so vague that the message is searched too."""
 _LOOKED_AT = 2000
 
 
 def refusal_kind(status: int | None, codes: Iterable[str], words: str) -> ErrorKind:
-    """The kind of a refusal, given every code that it names and what it says."""
+    """Returns the kind of a refusal, given all of its codes and its message."""
     if status == _TOO_LARGE:
-        # Groq says rate_limit_exceeded of a request that will never fit.
+        # Groq says rate_limit_exceeded for a request that will never fit.
         return "context_overflow"
     named = {code.lower() for code in codes}
     for kind, known in _CODES.items():
@@ -105,7 +105,7 @@ def refusal_kind(status: int | None, codes: Iterable[str], words: str) -> ErrorK
             return kind
     if status in _VAGUE:
         for kind, pattern in _WORDS.items():
-            # Compiled when it is first needed, which in most programs is never.
+            # Compiled on first use, which most programs never reach.
             if re.search(pattern, words[:_LOOKED_AT], re.IGNORECASE):
                 return kind
     return kind_of_status(status)

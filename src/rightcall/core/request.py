@@ -1,4 +1,4 @@
-"""What a model is asked."""
+"""A request to a model, and its options."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict
@@ -23,10 +23,10 @@ ToolChoice: TypeAlias = Literal["auto", "required", "none"] | Named
 
 
 class Conversation:
-    """Stands for one conversation: the same object in every request of it, and nothing else.
+    """Identifies one conversation: the same object is in every request of it.
 
-    A model may keep a cache for as long as it is there. Which conversation it is says nothing of what
-    is asked, so all are equal, and only their identity tells them apart.
+    A model may keep a cache for as long as the object lives. The conversation is not part of what is
+    asked, so all of them compare equal, and only their identity differs.
     """
 
     __slots__ = ("__weakref__",)
@@ -113,39 +113,39 @@ MODEL_OPTIONS = Known(
 
 
 def check_model_options(options: ModelOptions) -> None:
-    """Refuse options that are not there, and values of another kind. None leaves one to the vendor."""
+    """Raise UsageError for unknown options and values of the wrong type. None: the vendor's default."""
     MODEL_OPTIONS.check_names(options)
     MODEL_OPTIONS.check({name: value for name, value in options.items() if value is not None})
 
 
 ANY_OBJECT: JsonObject = {"type": "object"}
-"""What is asked of a model in JSON mode: an object, whatever is in it."""
+"""The schema for JSON mode: any object."""
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """Which tools of a request the vendor holds the model to."""
+    """Which tools of a request the vendor enforces the schema of."""
 
     forced: frozenset[str] = frozenset()
-    """Those whose optional members must all be written, null for what is left out."""
+    """Those whose optional members must all be written, with null for one that is left out."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why others are not sent strict, by their names."""
+    """Why others are not sent as strict, by name."""
 
 
 NONE_HELD = Held()
 
 
 class Outgoing(Struct, frozen=True, kw_only=True, gc=False):
-    """A request as bytes, without address and key."""
+    """An encoded request, without address and key."""
 
     path: str
-    """What follows the base URL."""
+    """The path after the base URL."""
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     held: Held = NONE_HELD
 
 
 class Prepared(Struct, frozen=True, kw_only=True, gc=False):
-    """A request as it is about to be sent, for whoever signs it."""
+    """A request that is about to be sent, for a signer."""
 
     method: str
     url: str
@@ -159,24 +159,24 @@ class Prepared(Struct, frozen=True, kw_only=True, gc=False):
 
 
 Sign: TypeAlias = Callable[[Prepared], Mapping[str, str]]
-"""The headers that vouch for a request, made of the whole of it."""
+"""Returns the headers that sign a whole request."""
 
 
 OutputMode: TypeAlias = Literal["native", "tool", "text", "json"]
-"""How a model is held to an output schema: by itself, by a forced tool, or by asking and checking. With
-``json`` it is held to JSON, and asked for the rest."""
+"""How an output schema is enforced: by the vendor, by a forced tool, or by asking and checking. With
+``json`` the vendor enforces JSON, and the schema is asked for."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """The output that a run must end with."""
 
     tool: str
-    """The tool that stands for the answer: the model calls it, or its schema judges the text."""
+    """The tool that stands for the answer: the model calls it, or its schema validates the text."""
     mode: OutputMode
     schema: JsonObject
-    """The form of the answer."""
+    """The schema of the answer."""
     retries: int = 2
-    """How often a bad answer may be given back with what is wrong with it."""
+    """How often an invalid answer may be returned to the model with its problems."""
 
 
 class Profile(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):

@@ -1,8 +1,8 @@
-r"""Text that somebody else wrote into text that can be encoded, or shown to a person.
+r"""Makes text that somebody else wrote safe to encode, or to show to a person.
 
-Half a surrogate pair comes from the name of a file, a model's ``\ud83d`` or a careless tool; no UTF-8
-and no JSON can hold it. Escape sequences can rewrite a terminal, its title and the clipboard, and marks
-that turn the direction of writing round can make a command read as another.
+Half a surrogate pair comes from a file name, a model's ``\ud83d`` or a careless tool; neither UTF-8 nor
+JSON can hold it. Escape sequences can rewrite a terminal, its title and the clipboard, and characters
+that reverse the direction of writing can make a command read as another.
 """
 
 import re
@@ -10,21 +10,21 @@ import unicodedata
 from typing import Any
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-# Printable to Python, and yet: blanks and joiners that show nothing, quotation marks that are none, and
-# what boxes are drawn with.
+# Printable for Python, but misleading: blanks and joiners that show nothing, characters that look like
+# quotation marks, and box-drawing characters.
 _DISGUISED = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
     "\u02ba\u02dd\u02ee\u05f4\u1cd3\u201c-\u201f\u2033\u2036\u275d\u275e\u3003\u301d-\u301f\uff02"
     "\u01c0\u2016\u2223\u2225\u2500-\u259f\u2758-\u275a\uff5c]"
 )
 _MOST_MARKS = 2
-"""Marks above and below one letter; more would reach into other lines."""
+"""The most combining marks on one letter; more would reach into other lines."""
 _PICTURES = 0x2400
-"""Unicode has a picture for each of ASCII's control characters from here on."""
+"""Unicode's pictures of ASCII's control characters begin here."""
 
 
 def encodable(text: str) -> str:
-    """The text with a question mark for each half of a surrogate pair."""
+    """Returns the text with a question mark for each half of a surrogate pair."""
     if text.isascii():
         return text
     try:
@@ -35,7 +35,7 @@ def encodable(text: str) -> str:
 
 
 def encodable_json(value: Any) -> Any:
-    """A value of JSON's kinds, with every text in it encodable."""
+    """Returns a JSON value with every text in it encodable."""
     match value:
         case str():
             return encodable(value)
@@ -48,24 +48,24 @@ def encodable_json(value: Any) -> Any:
 
 
 def printable(text: str) -> str:
-    """The text with nothing in it that a terminal would obey, except new lines and tabs.
+    """Returns the text without anything that a terminal would obey, except new lines and tabs.
 
-    Each character is judged by itself, so text that comes in pieces gives the same as the whole.
+    Each character is replaced on its own, so text in pieces gives the same as the whole.
     """
     return _UNSAFE.sub(_shown, text)
 
 
 def spelled(text: str) -> str:
-    """The same for a page, where each such character is told by its number: ``⟨U+001B⟩``."""
+    """Returns the same for a web page, with each such character as its number: ``⟨U+001B⟩``."""
     return _UNSAFE.sub(lambda found: "" if found[0] == "\r" else f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 def visible(text: str) -> str:
-    """The text in one line of which every character is seen for what it is; the others as their numbers.
+    """Returns the text in one line, with every invisible or misleading character as its number.
 
-    For somebody who decides by what they read. Nothing is hidden between the letters, nothing turns the
-    direction of writing round, and nothing passes for a quotation mark or for the edge of a box. What
-    is JSON stays JSON.
+    For a person who decides by what they read. Nothing is hidden between the letters, nothing reverses
+    the direction of writing, and nothing looks like a quotation mark or the edge of a box. JSON stays
+    JSON.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -86,7 +86,7 @@ def _shown(found: re.Match[str]) -> str:
     character = found[0]
     code = ord(character)
     if character == "\r":
-        # Half of a line end, mostly; and nothing is hidden by leaving it out.
+        # Mostly half of a line ending; leaving it out hides nothing.
         return ""
     if code < 0x20:  # noqa: PLR2004 - where the control characters end
         return chr(_PICTURES + code)

@@ -1,4 +1,4 @@
-"""A JSON Schema 2020-12 into a validator that reports every problem in words.
+"""Compiles a JSON Schema 2020-12 into a validator that reports every problem in words.
 
 Nothing is ever fetched: a ``$ref`` to another document resolves only among ``resources``.
 """
@@ -25,12 +25,12 @@ from rightcall.core.value_size import cut_down
 
 _TYPES = "string, number, integer, boolean, object, array and null"
 _LISTED = 50
-"""How many of the values to choose from are listed; a model has them all in the schema."""
+"""How many allowed values are listed; the model has all of them in the schema."""
 
 _TOO_LARGE = Problem("$", "is too large, or nested too deep, to be checked against the schema")
 _UNSAID = Problem("$", "does not fit the schema, and is too large for all that is wrong to be found")
 _WHATEVER_ELSE = (Kind.Type, Kind.AdditionalProperties, Kind.PropertyNames, Kind.FalseSchema)
-"""What is wrong with an object or an array whatever else is in it."""
+"""Errors about an object or an array that do not depend on its left-out content."""
 
 _DIGITS = re.compile(r"\+?[0-9]{1,20}")
 _CONTAINS = {
@@ -49,13 +49,13 @@ class SchemaError(ValueError):
 
 
 class SchemaTooCostly(SchemaError):
-    """A schema with which checking a value could take forever."""
+    """A schema with which validation could take forever."""
 
 
 class Schema:
-    """A JSON Schema, compiled once. ``formats`` makes ``format`` a demand instead of a note.
+    """A JSON Schema, compiled once. ``formats`` enforces ``format``.
 
-    Without ``bounded`` it is taken whatever it may cost: only for a process that a deadline ends.
+    Without ``bounded`` its cost is not limited: only for a process that is killed at a deadline.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Schema:
             raise SchemaError(too_deep(document) or Problem("$", str(error))) from None
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
-        """The port for tools with a raw schema: the handler takes the JSON values as they are."""
+        """Validate arguments for a tool with a raw schema: its handler takes the JSON values as such."""
         if self._steps(value, MOST_STEPS, text) > MOST_STEPS:
             return (_TOO_LARGE,)
         return Valid(value) if self.fits(value) else self.problems(value)
@@ -95,7 +95,7 @@ class Schema:
         return self._validator.is_valid(value)
 
     def errors(self, value: JsonValue) -> Iterator[jsonschema_rs.ValidationError]:
-        """The validator's own errors, one by one; of a value that is large, some of them."""
+        """Yields the validator's own errors; for a large value, only some of them."""
         if self._steps(value, MOST_ERRORS) > MOST_ERRORS:
             yield from self._some_errors(value)
             return
@@ -105,7 +105,7 @@ class Schema:
             yield error
 
     def problems(self, value: JsonValue) -> tuple[Problem, ...]:
-        """What is wrong with ``value``, as far as it can be found out soon; empty when it is valid."""
+        """Returns the problems of ``value``, as far as they are found quickly; empty if it is valid."""
         found = (problem for error in self.errors(value) for problem in self._word(error))
         if some := tuple(islice(found, MAX_PROBLEMS)):
             return some
@@ -115,7 +115,7 @@ class Schema:
         return (_TOO_LARGE if steps > MOST_STEPS else _UNSAID,)
 
     def _some_errors(self, value: JsonValue) -> Iterator[jsonschema_rs.ValidationError]:
-        """What is wrong with the first of the items and members; the library finds all or one."""
+        """Yields errors in the first items and members: the library can find only all errors or one."""
         for kept in (64, 8, 2):
             cuts: list[tuple[str | int, ...]] = []
             part = cut_down(value, kept, (), cuts)
@@ -159,7 +159,7 @@ class Schema:
         error: jsonschema_rs.ValidationError,
         branches: list[list[jsonschema_rs.ValidationError]],
     ) -> Iterator[Problem]:
-        """What is wrong with a value as to each alternative that takes values of its type."""
+        """Yields the problems with each alternative that accepts values of this type."""
         closer = [branch for branch in branches if not _types_wanted(branch, error)]
         if not closer:
             types = [kind for branch in branches for kind in _types_wanted(branch, error)]
@@ -175,7 +175,7 @@ class Schema:
             yield Problem(json_path(error.instance_path), message)
 
     def _properties_beside(self, error: jsonschema_rs.ValidationError) -> list[str]:
-        """The properties that the schema of an unexpected one declares, when easy to find."""
+        """Returns the properties that the schema declares beside an unexpected one, if easy to find."""
         resource = (error.absolute_keyword_location or "").partition("#")[0]
         node: Any = self._resources.get(resource, self.document)
         try:
@@ -187,12 +187,12 @@ class Schema:
 
 
 def _uncounted(*_: object) -> int:
-    """What is not bounded is not counted, either: it takes what it takes."""
+    """The cost of an unbounded schema is not counted."""
     return 0
 
 
 def _is_of_the_cut(error: jsonschema_rs.ValidationError, cuts: Sequence[tuple[str | int, ...]]) -> bool:
-    """Whether an error may come from what was left out, and not from the value."""
+    """Whether an error may be due to the part that was left out, and not to the value."""
     if isinstance(error.kind, _WHATEVER_ELSE):
         return False
     here = tuple(error.instance_path)
@@ -200,18 +200,18 @@ def _is_of_the_cut(error: jsonschema_rs.ValidationError, cuts: Sequence[tuple[st
 
 
 class _Paths:
-    """Makes the paths of errors about one document lead where they say.
+    """Corrects the paths of errors about one document.
 
-    The library (0.60) leaves out empty keys, and takes a key of digits for an index.
+    The library (0.60) leaves out empty keys, and reports a key of digits as an index.
     """
 
     def __init__(self, document: JsonValue) -> None:
         self._document = document
         self._digits: dict[int, dict[int, list[str]]] = {}
-        """Of each object, by its identity: the keys that are the same number."""
+        """By the id of each object: its keys by the number that they spell."""
 
     def correct(self, error: jsonschema_rs.ValidationError) -> None:
-        """Correct an error's path, and those of the errors within it."""
+        """Correct an error's path, and those of the errors inside it."""
         places: list[tuple[list[str | int], Any]] = list(_onward([], self._document))
         for step in error.instance_path:
             places = [
@@ -230,7 +230,7 @@ class _Paths:
                 pass
 
     def _keys_like(self, step: str | int, node: Any) -> Sequence[str | int]:
-        """The keys that the library may mean by a step."""
+        """Returns the keys that the library may mean by a step."""
         if not isinstance(node, Mapping):
             return (
                 [step] if isinstance(step, int) and isinstance(node, list) and step < len(node) else []
@@ -245,7 +245,7 @@ class _Paths:
 
 
 def _onward(steps: list[str | int], node: Any) -> Iterator[tuple[list[str | int], Any]]:
-    """A place, and those that empty keys lead to from it."""
+    """Yields a place, and those that empty keys lead to from it."""
     yield steps, node
     if isinstance(node, Mapping) and "" in node:
         yield from _onward([*steps, ""], node[""])
@@ -254,7 +254,7 @@ def _onward(steps: list[str | int], node: Any) -> Iterator[tuple[list[str | int]
 def _types_wanted(
     branch: list[jsonschema_rs.ValidationError], parent: jsonschema_rs.ValidationError
 ) -> list[str]:
-    """The types a branch asks for, when the value itself has another."""
+    """Returns the types that a branch requires, if the value itself has another."""
     for error in branch:
         if error.instance_path == parent.instance_path and isinstance(error.kind, Kind.Type):
             return error.kind.types
@@ -313,7 +313,7 @@ def _other_sentence(error: jsonschema_rs.ValidationError) -> str:
         case Kind.OneOfMultipleValid():
             return "fits more than one of the alternatives; exactly one is wanted"
         case Kind.FalseSchema():
-            # The library does not say which members it means, but then there can be none at all.
+            # The library does not say which members it means; but then no member at all is allowed.
             none = error.schema_path and error.schema_path[-1] in {
                 "additionalProperties",
                 "propertyNames",
@@ -341,7 +341,7 @@ def _listed(options: Sequence[object]) -> str:
 
 
 def _locate(document: JsonObject, error: jsonschema_rs.ValidationError) -> Problem:
-    """Where a bad schema is bad. The library names a missing reference without its place."""
+    """Returns where a schema is invalid. The library reports a missing reference without its place."""
     _Paths(document).correct(error)
     path = json_path(error.instance_path)
     match error.kind:
@@ -356,7 +356,7 @@ def _locate(document: JsonObject, error: jsonschema_rs.ValidationError) -> Probl
 
 
 def _means(reference: str, missing: str) -> bool:
-    """Whether ``missing`` is what a reference names: a resource, relative or not, or a place in one."""
+    """Whether a reference names ``missing``: a resource, relative or not, or a place in one."""
     resource, _, fragment = reference.partition("#")
     return missing in {reference, resource or reference, fragment or reference} or (
         resource != "" and missing.endswith(f"/{resource}")

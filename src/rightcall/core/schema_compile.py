@@ -1,4 +1,4 @@
-"""A JSON Schema into the library's validator, with the engine that its patterns are matched by."""
+"""Compiles a JSON Schema into the library's validator, with the regex engine that its patterns need."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,9 +16,9 @@ def compiled(
     *,
     formats: bool,
 ) -> jsonschema_rs.Validator:
-    """The validator. Its patterns are matched in linear time, and those in ``backtracking`` with little.
+    """Returns the validator. Patterns match in linear time, those in ``backtracking`` within limits.
 
-    None for that: they are matched as they are, and may take forever.
+    If that is None, they match without limits, and may take forever.
     """
     engine: Any = jsonschema_rs.RegexOptions()
     if backtracking is None:
@@ -38,7 +38,7 @@ def compiled(
 
 
 def _items(resources: Mapping[str, JsonObject]) -> Iterator[tuple[str, Any]]:
-    """The resources, each under the name it gives itself: its references are relative to that."""
+    """Yields the resources, each under its own ``$id``: its references are relative to that."""
     for uri, document in resources.items():
         own = document.get("$id")
         if isinstance(own, str) and own != uri:

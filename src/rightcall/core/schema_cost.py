@@ -1,8 +1,9 @@
-"""What checking a value against a schema can cost, worked out before it is done.
+"""Estimates the cost of validating a value against a schema, before it is done.
 
-A validator holds its thread: no deadline ends it. Two kilobytes of ``anyOf`` over ``$ref`` double the
-work with each level, so a schema is weighed when it is compiled, and a value that is large or deep when
-it comes. What is counted is how often one place of a value can be looked at, at each depth, at most.
+A validator holds its thread, and no deadline stops it. Two kilobytes of ``anyOf`` over ``$ref`` double
+the work with each level. So a schema's cost is estimated when it is compiled, and that of a large or
+deep value before it is validated. The count is how often one place of a value is visited, at each depth,
+at most.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,17 +17,17 @@ from rightcall.core.value_size import size_of
 Node: TypeAlias = Mapping[str, Any]
 
 MOST_LOOKS = 10_000
-"""How often a schema may look at one place near the top of a value."""
+"""How often a schema may visit one place near the top of a value."""
 MOST_STEPS = 200_000_000
-"""Looks at all places of a value together: a few seconds of the validator at worst."""
+"""The most visits to all places of a value together: a few seconds of the validator at worst."""
 MOST_ERRORS = 30_000
-"""The same, for finding out everything that is wrong, which costs a thousand times more."""
+"""The same, for collecting all errors, which costs a thousand times more."""
 _NEAR, _FAR = 2, 12
-"""Depths that every value is taken to have, and that show whether a schema's cost grows with them."""
+"""Depths that every value is assumed to have, and that show whether a schema's cost grows with depth."""
 _CEILING = 10**15
 _BACKTRACKING = 2_000
 _UNKNOWN = 1_000
-"""For a reference to a meta-schema."""
+"""The assumed cost of a reference to a meta-schema."""
 _META = ("http://json-schema.org/", "https://json-schema.org/")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _LISTS = ("allOf", "anyOf", "oneOf")
@@ -34,7 +35,7 @@ _SINGLE = ("not", "if", "then", "else")
 _NAMED = ("dependentSchemas", "dependencies")
 _MAPS = {*_NAMED, "properties", "patternProperties"}
 _BELOW_ONE = ("properties", "prefixItems", "items", "additionalProperties", "additionalItems")
-"""Of these, one applies to a member or an item."""
+"""Only one of these applies to a member or an item."""
 _BELOW_ALL = (
     "patternProperties",
     "contains",
@@ -46,7 +47,7 @@ _AGAIN = ("unevaluatedProperties", "unevaluatedItems")
 
 
 class SchemaCost:
-    """How often each place of a value is looked at, by its depth."""
+    """How often each place of a value is visited, by its depth."""
 
     def __init__(
         self,
@@ -55,9 +56,9 @@ class SchemaCost:
         backtracking: frozenset[str] = frozenset(),
     ) -> None:
         self._backtracking = backtracking
-        """The patterns that are not matched in linear time."""
+        """The patterns that do not match in linear time."""
         self._homes: dict[int, tuple[Node, str]] = {}
-        """Of each object in a document: the resource it is in, and its address."""
+        """By the id of each object in a document: the resource that it is in, and its address."""
         self._targets: dict[str, Node] = {}
         for uri, resource in resources.items():
             self._targets[uri] = resource
@@ -65,23 +66,23 @@ class SchemaCost:
         self._index(document, document, "")
         self._document: Node = document
         self._order: list[Node] = []
-        """Every schema that is reached, those that it applies to the same value before it."""
+        """Every reachable schema, after the schemas that it applies to the same value."""
         self._arrange()
         self.branches = any(key in node for node in self._order for key in ("anyOf", "oneOf"))
-        """Whether it has alternatives, for which the validator collects all that is wrong with each."""
+        """Whether it has alternatives, for each of which the validator collects all errors."""
         self._levels = [self._next_level(None)]
         while self._levels[-1][id(document)] and len(self._levels) <= _FAR:
             self._levels.append(self._next_level(self._levels[-1]))
         self.grows = self.looks(_FAR) > self.looks(_FAR // 2) and len(self._levels) > _FAR
-        """Whether there is no end to the cost of one place: it rises with its depth."""
+        """Whether the cost of one place has no limit: it grows with its depth."""
         looks = self.looks(_NEAR if self.grows else _FAR)
         if looks > MOST_LOOKS:
             raise Unbounded(f"looks {looks:,} times at one value, where {MOST_LOOKS:,} is the most")
 
     def steps(self, value: JsonValue, most: int, text: str | None = None) -> int:
-        """About how many looks a value takes at most. Exact no further than ``most``."""
+        """Returns about how many visits a value takes at most. Exact only up to ``most``."""
         if text is not None and not self.grows:
-            # Two characters make a value, and its comma, at least.
+            # A value and its comma take at least two characters.
             quick = (len(text) // 2 + 1) * self.looks(_FAR)
             if quick <= most:
                 return quick
@@ -89,7 +90,7 @@ class SchemaCost:
         return count * self.looks(depth if self.grows else _FAR)
 
     def looks(self, depth: int) -> int:
-        """How often one place can be looked at, in a value of this depth."""
+        """Returns how often one place can be visited, in a value of this depth."""
         root = id(self._document)
         while len(self._levels) <= depth and 0 < self._levels[-1][root] < _CEILING:
             self._levels.append(self._next_level(self._levels[-1]))
@@ -108,7 +109,7 @@ class SchemaCost:
         if node is _ELSEWHERE:
             return _UNKNOWN
         required = node.get("required")
-        # Each name that is missing is an error of its own.
+        # Each missing name is an error of its own.
         names = len(required) if isinstance(required, list) else 0
         return names + (_BACKTRACKING if node.get("pattern") in self._backtracking else 1)
 
@@ -117,7 +118,7 @@ class SchemaCost:
         return one + sum(above[id(each)] for key in _BELOW_ALL for each in _schemas(node, key))
 
     def _arrange(self) -> None:
-        """Put the schemas in order. Unbounded when one applies itself to the value it is applied to."""
+        """Sort the schemas. Raises Unbounded if one applies itself to the same value again."""
         waiting: list[Node] = [self._document]
         done: set[int] = set()
         while waiting:
@@ -144,7 +145,7 @@ class SchemaCost:
                     open_.add(id(child))
 
     def _in_place(self, node: Node) -> Iterator[Node]:
-        """The schemas that one applies to the same value."""
+        """Yields the schemas that one applies to the same value."""
         for key in _REFERENCES:
             if isinstance(node.get(key), str):
                 yield self._resolve(node, node[key])
@@ -189,7 +190,7 @@ class SchemaCost:
         return found
 
     def _address(self, base: str, resource: str) -> str:
-        """The address of a document that is named in another; not all schemes can be joined."""
+        """Returns the address of a document that another refers to; not all schemes can be joined."""
         joined = urljoin(base, resource)
         alike = (each for each in self._targets if each.endswith((f"/{resource}", f":{resource}")))
         return joined if joined in self._targets else next(alike, resource)
@@ -200,7 +201,7 @@ _ELSEWHERE: Node = {"$comment": "elsewhere"}
 
 
 def _schemas(node: Node, key: str) -> Iterator[Node]:
-    """The schemas in a keyword: itself, the items of a list, or the members of a map of them."""
+    """Yields the schemas in a keyword: itself, the items of a list, or the members of a map."""
     value = node.get(key)
     if isinstance(value, Mapping) and key in _MAPS:
         value = list(value.values())

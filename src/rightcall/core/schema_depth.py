@@ -1,18 +1,18 @@
-"""Where a schema that cannot be read for its depth goes too deep, or contains itself."""
+"""Finds where a schema that failed for its depth nests too deep, or contains itself."""
 
 from collections.abc import Iterator
 
 from rightcall.core.problem import Problem
 
 MOST_LEVELS = 128
-"""How deep a schema may nest before its depth is what is blamed."""
+"""The most levels of a schema; beyond them its depth is reported as the problem."""
 
 _SHOWN = 6
-"""So many steps of a path are shown."""
+"""How many steps of a path are shown."""
 
 
 def too_deep(document: object) -> Problem | None:
-    """The first place that is too deep, or is one of those that it stands in; None if there is none."""
+    """Returns the first place that is too deep, or that contains itself; None if there is none."""
     inside = {id(document): "$"}
     path = ["$"]
     open_: list[tuple[object, Iterator[tuple[str, object]]]] = [(document, _children(document))]

@@ -1,7 +1,7 @@
-"""The patterns of a schema that no linear-time engine takes, held to short texts.
+"""Limits the patterns of a schema that no linear-time engine supports to short texts.
 
-Look-around and back-references are matched by backtracking, which over a long text can take minutes.
-Generators of schemas write them all the same (Zod does, for e-mail addresses), so they are not refused.
+Look-around and back-references are matched by backtracking, which on a long text can take minutes.
+Schema generators use them all the same (Zod does, for e-mail addresses), so they are not refused.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,9 +13,9 @@ import jsonschema_rs
 from rightcall.core.jsontext import JsonObject, JsonValue, shorten
 
 BACKTRACKS = 100
-"""How often such a pattern may step back in a text; then it does not match."""
+"""How often such a pattern may backtrack; after that it does not match."""
 LONGEST = 1024
-"""Characters of a text that such a pattern is matched with."""
+"""The most characters of a text that such a pattern is matched with."""
 
 _MAPS = {
     *("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"),
@@ -24,11 +24,11 @@ _VALUES = {"const", "enum", "default", "examples"}
 
 
 class Unbounded(ValueError):
-    """A schema whose cost has no bound, or too high a one."""
+    """A schema whose cost has no limit, or is too high."""
 
 
 def backtracking_patterns(documents: Iterable[JsonObject]) -> frozenset[str]:
-    """The patterns in schemas that cannot be matched in linear time."""
+    """Returns the patterns in schemas that cannot be matched in linear time."""
     return frozenset(filter(_backtracks, {each for node in documents for each in _patterns(node)}))
 
 
@@ -47,7 +47,7 @@ def _patterns(node: JsonValue) -> Iterator[str]:
 
 @lru_cache(maxsize=512)
 def _backtracks(pattern: str) -> bool:
-    """Whether only the engine that steps back takes a pattern; what none takes is no pattern."""
+    """Whether only the backtracking engine supports a pattern; one that neither supports is invalid."""
     return not _is_taken(pattern, jsonschema_rs.RegexOptions()) and _is_taken(
         pattern, jsonschema_rs.FancyRegexOptions()
     )
@@ -62,7 +62,7 @@ def _is_taken(pattern: str, engine: Any) -> bool:
 
 
 def hold_patterns(node: Any, backtracking: frozenset[str]) -> Any:
-    """A schema with each of these patterns behind a bound on the text's length."""
+    """Returns a schema with a limit on the text's length before each of these patterns."""
     if isinstance(node, list):
         return [hold_patterns(child, backtracking) for child in node]
     if not isinstance(node, Mapping):

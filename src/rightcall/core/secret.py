@@ -1,8 +1,8 @@
-"""Keys, tokens and passwords in a text, known by their form or by the name they are set under.
+"""Finds keys, tokens and passwords in a text, by their format or by the name that they are set under.
 
-Each row was chosen to leave ordinary text alone: hashes, UUIDs, words with a hyphen. No pattern takes a
-quote or a line break that is not part of the secret, so a JSON text around one stays sound. Some
-vendors' keys have no form (Mistral's, Azure's old ones): those are known by their names alone.
+Each row was chosen to leave ordinary text alone: hashes, UUIDs, words with a hyphen. No pattern matches
+a quote or a line break that is not part of the secret, so JSON text around one stays valid. Some
+vendors' keys have no format (Mistral's, Azure's old ones): those are found by their names only.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 REDACTED = "[redacted]"
 
-# A secret begins where a word does, or after the escape of a line break or a tab.
+# A secret begins at a word boundary, or after the escape of a line break or a tab.
 _START = r"(?:(?<![\w-])|(?<=\\[nrt]))"
 _DIGIT = r"(?=[\w-]*\d)"
 _BASE64 = r"[A-Za-z0-9+/=]"
@@ -28,16 +28,16 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
-# One of the hints is in every text that holds the secret; looking for it is much the faster.
+# Every text with the secret contains one of the hints; searching for a hint is much faster.
 _FORMATS = (
-    # A private key to its last line; or, where the text was cut, to the last line there is
+    # A private key up to its last line; or, if the text was cut, up to the end
     _row(
         r"-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----"
         r"(?:[^\"-]*+(?:-(?!----)[^\"-]*+)*+-----END (?P=kind)-----"
         rf"|(?:(?:\s|\\[nr])+{_BASE64}{{16,}})+(?:(?:\s|\\[nr])+{_BASE64}+$)?)",
         "PRIVATE KEY",
     ),
-    # OpenAI, Anthropic, OpenRouter and those who write keys the same way
+    # OpenAI, Anthropic, OpenRouter and others with the same format
     _row(
         _START + rf"sk-{_DIGIT}(?:(?:ant|proj|svcacct|admin|or)-[\w-]{{20,}}|[A-Za-z0-9]{{20,}})", "sk-"
     ),
@@ -47,13 +47,13 @@ _FORMATS = (
     _row(_START + r"glpat-[\w-]{20,}", "glpat-"),
     # Amazon: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
     _row(_START + r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![\w-])", "AKIA", "ASIA"),
-    # Bedrock's API keys, for long and for hours
+    # Bedrock's API keys, long-term and short-term
     _row(
         _START + rf"(?:ABSK|bedrock-api-key-){_BASE64}{{40,}}",
         "ABSK",
         "bedrock-api-key-",
     ),
-    # Google: keys of old and new, OAuth's tokens and clients
+    # Google: old and new keys, OAuth tokens and clients
     _row(_START + r"AIza[\w-]{35}(?![\w-])", "AIza"),
     _row(_START + r"AQ\.[\w-]{40,}", "AQ."),
     _row(_START + r"(?:ya29\.|GOCSPX-)[\w-]{20,}", "ya29.", "GOCSPX-"),
@@ -75,7 +75,7 @@ _FORMATS = (
     # Search engines: Brave, Tavily
     _row(_START + rf"BSA{_DIGIT}[\w-]{{27,28}}(?![\w-])", "BSA"),
     _row(_START + rf"tvly-{_DIGIT}[\w-]{{20,}}", "tvly-"),
-    # Registries, and what else is found in a developer's environment
+    # Registries, and others that are common in a developer's environment
     _row(_START + r"npm_[A-Za-z0-9]{30,}", "npm_"),
     _row(_START + r"pypi-AgE[\w-]{30,}", "pypi-AgE"),
     _row(_START + r"do[opr]_v1_[a-f0-9]{40,}", "o_v1_", "p_v1_", "r_v1_"),
@@ -83,7 +83,7 @@ _FORMATS = (
     _row(_START + r"(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}", "xox", "xapp-"),
     _row(_START + r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}", "k_live_", "k_test_"),
     _row(_START + r"whsec_[A-Za-z0-9+/=]{24,}", "whsec_"),
-    # JSON Web Tokens: the first part is an object in base64, and every such begins so
+    # JSON Web Tokens: the first part is an object in base64, which always begins like this
     _row(_START + r"eyJ[\w-]{8,}(?:\.[\w-]{4,}\.[\w-]*)(?:\.[\w-]+)*", "eyJ"),
     _row(
         r"(\b[Bb](?:earer|EARER)\s+)(?=[\w.~+/-]*\d)[\w.~+/-]{8,}=*",
@@ -104,17 +104,17 @@ _FORMATS = (
 )
 _HINTS = tuple({hint for hints, _, _ in _FORMATS for hint in hints})
 
-# Escapes hide a name; and two letters that are no ASCII are, in lower case.
+# An escape can hide a name; and two letters outside ASCII become ASCII in lower case.
 _PACKED_HINTS = tuple(hint.encode() for hint in (*_HINTS, "\\u00", "\u212a", "\u0130"))
 _COMMON = b"etaoinsrhldcum_fpgwybv.-:/kx"
-"""Letters of what is packed, the commonest first; any other is rarer."""
+"""Letters of packed values, the most common first; any other is rarer."""
 _FEW = 256
-"""Bytes in which one pattern finds many words sooner than one word after the other is looked for."""
+"""Up to this many bytes, one pattern for all words is faster than searching for each word."""
 
 Secrecy: TypeAlias = Literal["open", "text", "all"]
-"""Of what goes by a name: it is not secret; its text is; its text and its numbers are."""
+"""What a name says about its value: not secret; secret if text; secret if text or number."""
 
-# Names are compared without case and separators: api_key, Api-Key and APIKEY are one.
+# Names are compared without case and separators: api_key, Api-Key and APIKEY are the same.
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _PASSWORDS = re.compile(r"(?:password|passwd|passphrase|passcode|secret)s?\d*$")
 # A number under one of these names is a count or an index.
@@ -122,10 +122,10 @@ _TOKENS = re.compile(
     r"(?:token|authorization|cookies?|credentials?"
     r"|(?:api|access|account|auth|private|secret|signing|encryption|subscription)keys?)\d*$"
 )
-# A place in a long list and the marks of a tokeniser open no door.
+# Page tokens and a tokeniser's special tokens are not secret.
 _HARMLESS = re.compile(r"(?:page|next|continuation|cursor|sync|[be]os|unk|pad|stop|mask)token$")
 _WHOSE = ("api", "access", "account", "auth", "private", "signing", "encryption", "subscription")
-# Our own members that are called so count what was used.
+# Our own fields with such names are token counts.
 _COUNTS = (
     "tokens",
     "max_tokens",
@@ -151,16 +151,16 @@ _NAME_HINTS = (
     "cookie",
     "credential",
 )
-# A key alone is no secret: somebody's is.
+# "key" alone is no sign of a secret, only with whose key it is.
 _PACKED_NAMES = tuple(
     hint.encode() for hint in (*_NAME_HINTS, *[f"{whose}key" for whose in _WHOSE]) if hint != "key"
 )
 
-# By a name: to hash them all at every look took as long as the look.
+# By a short name: hashing all of them for the cache took as long as the search.
 _PACKED = {"forms": _PACKED_HINTS, "names": _PACKED_NAMES}
 
-# password=x, API_KEY = "x", --token=x, 'secret': 'x', x-api-key: x. The value is in quotes, which may
-# be escaped, or ends where a word does, or a member of an address or of a connection string.
+# password=x, API_KEY = "x", --token=x, 'secret': 'x', x-api-key: x. The value is in quotes, which may be
+# escaped, or ends with the word, or with a parameter of a URL or a connection string.
 _NAME = re.compile(
     r"(?<![\w.-])(?P<name>'?[\w.-]{1,128}+'?)(?P<sign>[ \t]{0,8}+(?:=(?![=>~])|:(?![:=/]))[ \t]{0,8}+)"
 )
@@ -168,11 +168,11 @@ _VALUE = re.compile(
     r"(?P<quote>\\*+[\"'])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){1,4096}+)"
     r"|(?P<bare>[^\s\"'&;<>\\`]{1,512}+)"
 )
-# The rest of a long one is looked for once it is known to be secret: what is looked at in vain, at every
-# name again, must be short.
+# The rest of a long value is matched once it is known to be secret: what is matched in vain, again for
+# every name, must be short.
 _REST = re.compile(r"[^\s\"'&;<>\\`]*+")
 _TRAILING = ".,:!?)]}"
-# What stands for a value that is elsewhere: $NAME, <your key>, {{ key }}, %s, ***, [redacted]
+# Placeholders for a value that is elsewhere: $NAME, <your key>, {{ key }}, %s, ***, [redacted]
 _REFERENCE = re.compile(
     r"\$[{(]|\$[A-Z_]+\b|<|[{\[(]|%(?:s|\(|[A-Z_]+%)|[*.…]{3}|x{4,}$"
     r"|(?:None|null|nil|[Tt]rue|[Ff]alse|undefined|str|string|bytes)(?!\w)"
@@ -182,11 +182,11 @@ _LONG = 256 * 1024
 _SHORTEST_GUESS = 6
 _LONGEST_WORD = 16
 _LONGEST_COUNT = 12
-"""Digits. A longer number counts nothing."""
+"""Digits. A longer number is not a count."""
 
 
 def may_hold_secret(text: str) -> bool:
-    """Whether it is worth looking more closely."""
+    """Whether the text is worth a closer look."""
     return has_any(text, _HINTS) or (("=" in text or ":" in text) and may_name_secret(text))
 
 
@@ -196,16 +196,16 @@ def may_name_secret(text: str) -> bool:
 
 
 def may_be_secret(packed: bytes) -> bool:
-    """Whether anything in a value, as MessagePack has it, may be a secret; or, rarely, where nothing is.
+    """Whether a value, encoded as MessagePack, may hold a secret. False positives are rare.
 
-    There every text stands in one piece and without escapes, and so do bytes.
+    In MessagePack every string is in one piece and without escapes, and so are bytes.
     """
     if _holds(packed, "forms"):
         return True
     own = _OWN_MEMBERS.sub(b"", packed) if b"tokens" in packed else packed
     if _holds(own.translate(None, _SEPARATOR_BYTES).lower(), "names"):
         return True
-    # A name in a text that is JSON itself may hold escapes.
+    # A name in a string that holds JSON itself may contain escapes.
     return b"\\" in own and _holds(
         _ESCAPE.sub(b"", own).translate(None, _SEPARATOR_BYTES).lower(), "names"
     )
@@ -219,7 +219,7 @@ def _holds(packed: bytes, kind: str) -> bool:
 
 @cache
 def _any_of(kind: str) -> re.Pattern[bytes]:
-    """A pattern that stops only at the rarest letter of each hint, and looks back from there."""
+    """Returns a pattern that stops only at the rarest letter of each hint, and looks back from there."""
     by_anchor: dict[bytes, list[bytes]] = {}
     for hint in _PACKED[kind]:
         rarest = max(hint, key=lambda letter: (_COMMON + bytes([letter])).index(letter))
@@ -233,13 +233,13 @@ def _any_of(kind: str) -> re.Pattern[bytes]:
 def has_any(text: str, hints: Iterable[str]) -> bool:
     """Whether one of the hints is in the text."""
     if len(text) > _LONG:
-        # Hint by hint, so that other threads can run in between.
+        # One hint at a time, so that other threads can run in between.
         return any(hint in text for hint in hints)
     return any(map(text.__contains__, hints))
 
 
 def redact_formats(text: str) -> str:
-    """``text`` with every secret replaced that has a known form, or is set under a telling name."""
+    """Returns ``text`` with every secret redacted that has a known format or a telling name."""
     for hints, pattern, replacement in _FORMATS:
         if has_any(text, hints):
             text = _compiled(pattern).sub(replacement, text)
@@ -249,7 +249,7 @@ def redact_formats(text: str) -> str:
 
 
 def secrecy_of(name: str) -> Secrecy:
-    """What a name says about its value."""
+    """Returns what a name says about its value."""
     return _secrecy_of_ending(name[-64:])
 
 
@@ -277,7 +277,7 @@ def _redact_settings(text: str) -> str:
 
 
 def _secret_in(setting: re.Match[str], found: re.Match[str]) -> str:
-    """As much of the value as is secret."""
+    """Returns the part of the value that is secret."""
     name, sign, quoted = setting["name"], setting["sign"], found["quoted"]
     secrecy = secrecy_of(name)
     value = found["bare"].rstrip(_TRAILING) if quoted is None else quoted
@@ -285,14 +285,14 @@ def _secret_in(setting: re.Match[str], found: re.Match[str]) -> str:
         secrecy == "text" and value.isdecimal() and len(value) <= _LONGEST_COUNT
     ):
         return ""
-    # An equals sign without a space sets something, and so does a quote; a colon also ends a sentence.
+    # An equals sign without a space assigns a value, and so does a quote; a colon may be punctuation.
     if sign == "=" or (quoted is not None and ("=" in sign or name.endswith("'"))):
         return value
     return value if _looks_secret(value, secrecy) else ""
 
 
 def _is_reference(name: str, value: str, *, quoted: bool) -> bool:
-    """Whether it only says where the secret is to be had: another name, a call, a gap to be filled."""
+    """Whether it only refers to the secret: another name, a call, a placeholder."""
     if _REFERENCE.match(value):
         return True
     expression = _EXPRESSION.match(value)

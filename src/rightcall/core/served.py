@@ -1,7 +1,7 @@
-"""What a client asks of a server of models, and what it is answered with.
+"""A client's request to a server of models, and the answer.
 
-A request is read by the server half of its dialect, and these values are all that whoever serves it
-needs to know of the dialect.
+The server half of a dialect parses a request; these values are all that the serving code needs to know
+of the dialect.
 """
 
 from collections.abc import Mapping
@@ -13,42 +13,42 @@ from rightcall.core.jsontext import JsonObject
 from rightcall.core.request import Request
 
 Framing: TypeAlias = Literal["sse", "array"]
-"""How a stream is cut into pieces: as server-sent events, or as the items of one JSON array."""
+"""How a stream is framed: as server-sent events, or as the items of one JSON array."""
 
 
 class Asked(Struct, frozen=True, kw_only=True, gc=False):
-    """A client's request, read."""
+    """A client's request, parsed."""
 
     request: Request
     model: str
-    """The name that the client has for the model."""
+    """The client's name for the model."""
     stream: bool = False
     usage: bool = True
-    """Whether a stream is to say what it took. Chat's clients ask for it, the others are always told."""
+    """Whether a stream should report its usage. Chat's clients ask for it, the others always get it."""
     framing: Framing = "sse"
     client: str = ""
-    """A client that wants something else than others of its dialect: ``codex``."""
+    """A client whose needs differ from others of its dialect: ``codex``."""
     left_out: tuple[str, ...] = ()
-    """What the request says and nobody but the dialect's own vendor could be told, by its place."""
+    """By path: what in the request only the dialect's own vendor would understand."""
     forms: Mapping[str, JsonObject] = field(default_factory=dict)
-    """By a tool's name in the request, what the dialect has its calls look like; read by its writer."""
+    """By a tool's name in the request: how the dialect writes its calls; used by its writer."""
 
 
 class Answer(Struct, frozen=True, kw_only=True, gc=False):
-    """What is decided about a reply before the model has said anything."""
+    """What is fixed about a reply before the model has begun it."""
 
     id: str
-    """Letters and digits that no other answer has; the ids of the response, its items and its calls
-    are made from it."""
+    """Letters and digits that are unique to this answer; the ids of the response, its items and its
+    calls are made from it."""
     model: str
     created: int = 0
     """Seconds since the epoch."""
     input_tokens: int = 0
-    """About how many tokens the request is, for dialects that say it first; the end corrects it."""
+    """About how many tokens the request has, for dialects that report it first; corrected at the end."""
 
 
 class Refused(Struct, frozen=True, kw_only=True, gc=False):
-    """A refusal in the client's own shape."""
+    """A refusal in the client's own format."""
 
     status: int
     body: bytes
@@ -56,7 +56,7 @@ class Refused(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Listed(Struct, frozen=True, kw_only=True, gc=False):
-    """A model as a list of models tells of it."""
+    """A model in a list of models."""
 
     name: str
     created: int = 0

@@ -1,7 +1,7 @@
-"""Bytes of an event stream into its events, framed as the HTML standard says.
+"""Parses the bytes of an event stream into events, as the HTML standard says.
 
-Lines end at CR, LF or CRLF and nowhere else: U+2028 inside data is data. The cost of a chunk is that of
-its bytes, however long the stream has been.
+Lines end at CR, LF or CRLF and nowhere else: U+2028 inside data is data. The cost of a chunk depends
+only on its own bytes, however long the stream has been.
 """
 
 import re
@@ -11,7 +11,7 @@ from msgspec import Struct
 from rightcall.errors import ProtocolError
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
-"""A single event longer than this is an attack or a fault, and is refused instead of held."""
+"""A longer single event is an attack or a fault, and is refused instead of buffered."""
 
 _BOM = b"\xef\xbb\xbf"
 _ALONE = re.compile(rb"^data: ([^\n]*)\n\n", re.MULTILINE)
@@ -24,11 +24,11 @@ class ServerEvent(Struct, frozen=True, gc=False):
     data: bytes
     name: str = ""
     id: str | None = None
-    """The last event id, where the stream has given one."""
+    """The last event id, if the stream has given one."""
 
 
 class SseDecoder:
-    """Feed it bytes, cut anywhere; it gives back the events that are complete."""
+    """Takes bytes, cut anywhere, and returns the events that are complete."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -40,9 +40,9 @@ class SseDecoder:
         """The reconnection time that the stream asked for, in milliseconds."""
 
     def feed(self, chunk: bytes) -> tuple[ServerEvent, ...]:
-        """The events that these bytes complete."""
+        """Returns the events that these bytes complete."""
         if self._after_cr and chunk:
-            # A CRLF that was cut in two is one line end, not two.
+            # A CRLF that was cut in two is one line ending, not two.
             self._after_cr = False
             if chunk.startswith(b"\n"):
                 chunk = chunk[1:]
@@ -57,9 +57,9 @@ class SseDecoder:
         return tuple(self._events(text + end))
 
     def finish(self) -> tuple[ServerEvent, ...]:
-        """The event that the end of the stream left without its blank line.
+        """Returns the last event, if the stream ended without its blank line.
 
-        The standard throws it away; vendors forget the blank line and mean the event.
+        The standard drops it; vendors forget the blank line and mean the event.
         """
         left = self._lines(self._take(b""))
         return () if left is None else (left,)
@@ -70,7 +70,7 @@ class SseDecoder:
         return chunk.startswith(b"\n") and bool(self._pieces) and self._pieces[-1].endswith(b"\n")
 
     def _take(self, chunk: bytes) -> bytes:
-        """What was held, and these bytes."""
+        """Returns the buffered bytes with these appended."""
         text = b"".join([*self._pieces, chunk])
         self._pieces, self._held = [], 0
         if not self._began:
@@ -86,9 +86,9 @@ class SseDecoder:
             self._pieces.append(piece)
 
     def _events(self, text: bytes) -> list[ServerEvent]:
-        """The events of whole blocks."""
-        # Vendors' events have one line of data, all after a name or all alone. No other line is there
-        # when there are as many lines as such events account for.
+        """Returns the events of whole blocks."""
+        # Fast path: vendors' events have one line of data, and either all or none have a name. If the
+        # number of lines is what such events make, there are no other lines.
         lines, last = text.count(b"\n"), self._id
         if text.startswith(b"data: "):
             alone = _ALONE.findall(text)
@@ -102,7 +102,7 @@ class SseDecoder:
         return [event for block in blocks if (event := self._lines(block)) is not None]
 
     def _lines(self, block: bytes) -> ServerEvent | None:
-        """One event from its lines."""
+        """Returns one event from its lines."""
         data: list[bytes] = []
         name = ""
         for line in block.split(b"\n"):

@@ -1,4 +1,4 @@
-"""About how many tokens something is worth, where no tokenizer is at hand."""
+"""Estimates how many tokens something has, without a tokenizer."""
 
 import string
 from collections.abc import Iterable, Mapping
@@ -13,13 +13,13 @@ from rightcall.core.parts import Media, Text
 from rightcall.core.tool import Spec
 
 _PER_TOOL = 12
-"""What a definition has around its name, description and schema, in the vendors' forms."""
+"""What a tool definition adds around its name, description and schema, in the vendors' formats."""
 _PER_MESSAGE = 8
 _PER_CALL = 50
 """Anthropic's models take 30 to 57 tokens for a call besides its name and arguments, others 3 to 20."""
 _PER_RESULT = 30
 _PER_MEDIA = 1_600
-"""What a large image costs. Documents are shown page by page, as images and text."""
+"""The tokens of a large image. Documents are sent page by page, as images and text."""
 _BYTES_PER_TOKEN = {"audio": 100, "video": 400, "application": 10, "text": 2}
 
 _ASCII = bytes(range(128))
@@ -28,13 +28,14 @@ _BUT_MARKS = bytes(set(range(256)) - set(string.punctuation.encode()))
 
 
 def estimate_tokens(message: Message) -> int:
-    """About how many tokens a message is worth, rather too many than too few.
+    """Estimates the tokens of a message, rather too many than too few.
 
     Letters and spaces count four to a token, bytes of other scripts two, marks one and a third, digits
     one. Checked against SmolLM2's tokenizer, a hard case with its small English vocabulary and a token
     for every digit, that is 1.0 to 1.4 times the truth for English, code, HTML and JSON, 0.9 to 1.0 for
-    numbers and logs, 0.75 to 0.85 for German, French and Spanish, 0.85 to 1.2 for other scripts, and
-    0.5 to 0.8 for hashes, base64 and emoji. Of 184 vendors' replies, most with calls, 8 were worth more.
+    numbers and logs, 0.75 to 0.85 for German, French and Spanish, 0.85 to 1.2 for other scripts, and 0.5
+    to 0.8 for hashes, base64 and emoji. Of 184 vendors' replies, most with calls, 8 had more tokens than
+    estimated.
     """
     match message:
         case User(content) | Reply(content):
@@ -65,7 +66,7 @@ def _part_tokens(part: Text | Media | Reasoning | Call | Unknown) -> int:
 
 
 def text_tokens(text: str) -> int:
-    """About how many tokens a text is worth."""
+    """Estimates the tokens of a text."""
     data = text.encode(errors="surrogatepass")
     foreign = 0 if len(data) == len(text) else len(data.translate(None, _ASCII))
     marks = len(data.translate(None, _BUT_MARKS))
@@ -80,6 +81,6 @@ def _vendor_tokens(vendor: Mapping[str, JsonValue]) -> int:
 
 
 def spec_tokens(specs: Iterable[Spec]) -> int:
-    """About how many tokens the definitions of tools are worth."""
+    """Estimates the tokens of tool definitions."""
     written = [spec.name + spec.description + dump(spec.parameters) for spec in specs]
     return _PER_TOOL * len(written) + sum(map(text_tokens, written))

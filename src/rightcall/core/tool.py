@@ -28,7 +28,7 @@ neutral sentence."""
 InputForm: TypeAlias = Literal["json", "text"]
 """What a model writes for a tool: arguments as JSON, or one plain text."""
 
-# The strictest of the vendors: Gemini wants a letter or underscore first, OpenAI stops at 64.
+# The strictest vendors' rules: Gemini wants a letter or underscore first, OpenAI allows 64 characters.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
@@ -54,20 +54,20 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=Spel
     cache: bool = False
     """Have the vendor cache the tools up to this one, if it supports that."""
     found: bool = False
-    """The model found it by a search, and the vendor is to load it in the search's place, instead of
-    among the tools; for dialects in which that can be said."""
+    """The model found it by a search, and the vendor loads it where the search's result is, instead of
+    with the other tools; for dialects that can express that."""
 
 
 class _Declared(Worded):
-    """The metaclass of tools: limits one by one, and words of a declaration for what is not there."""
+    """The metaclass of tools: takes limits one by one; unknown options raise DeclarationError."""
 
     if not TYPE_CHECKING:
 
         def __call__(self, *args: Any, **fields: Any) -> Any:
-            """Make one, of options that are there."""
+            """Make a tool; an unknown option raises DeclarationError."""
             name = str(args[0] if args else fields.get("name", self.__name__))
             check_options(name, _TOOL, fields)
-            # Not Worded's: what is wrong with a tool's fields is for the tool itself to say.
+            # Not through Worded: a tool reports problems with its fields itself.
             try:
                 return type(Struct).__call__(self, *args, **worded_limits(name, fields))
             except TypeError as error:
@@ -75,14 +75,14 @@ class _Declared(Worded):
 
 
 def check_options(tool: str, known: Known, given: Mapping[str, Any]) -> None:
-    """Refuse a tool's options that are not there."""
+    """Raise DeclarationError for unknown options of a tool."""
     if not given.keys() <= known.kinds.keys():
         unknown = [name for name in given if name not in known.kinds]
         raise DeclarationError(tool, f"no {known.unknown(unknown)}.", where="options")
 
 
 def worded_limits(tool: str, options: Mapping[str, Any], base: Limits | None = None) -> dict[str, Any]:
-    """``with_limits``, what is wrong with them said of the tool."""
+    """``with_limits``, with errors as the tool's DeclarationError."""
     given = options.get("limits", Limits)
     if given is not Limits and not isinstance(given, Limits):
         reason = f"limits must be rc.Limits(…), not {kind_of(given)}."
@@ -113,11 +113,12 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     serial: bool = False
     """Runs alone: earlier calls finish first, later calls wait."""
     delegates: bool = False
-    """A call of it is a run, kept by the run around it: started again, it goes on where it was."""
+    """A call of it is an inner run, recorded by the outer run: started again, it continues where it
+    was."""
     inside: Callable[[str], "Tool[Any] | None"] | None = None
-    """Gives the tools, by name, of the agent that a call of it runs."""
+    """Returns the tools, by name, of the agent that a call of it runs."""
     unpriced: str = ""
-    """The model that a call of it asks and whose prices are not known: no limit in dollars sees it."""
+    """The model without known prices that a call of it asks: a limit in dollars does not count it."""
     repair: bool = False
     """Arguments that fit the schema after a lossless change are changed, and the change recorded."""
     dry_run: bool = False
@@ -146,7 +147,7 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     limits: Limits = Limits()
     """May be given one by one, too: ``timeout=5``."""
     facts: Facts = Facts()
-    """What is known of its dangers, for rules of trust."""
+    """The risks of the tool, for trust rules."""
     formats: bool = False
     """In a raw schema, enforce ``format`` instead of treating it as an annotation."""
     resources: Mapping[str, JsonObject] = field(default_factory=dict)
@@ -281,12 +282,12 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
 
     @cached_property
     def validate(self) -> Callable[[str, JsonObject], Valid | tuple[Problem, ...]]:
-        """Judges arguments, given both as text and as that text parsed."""
+        """Validates arguments, given both as text and as that text parsed."""
         return self._validate_raw if self.validator is None else self.validator.validate
 
     @cached_property
     def waits(self) -> bool:
-        """Whether judging arguments waits for another process, and so has no place on an event loop."""
+        """Whether validation waits for another process, and so must not run on an event loop."""
         return bool(getattr(self.validator, "waits", False))
 
     def _validate_raw(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
@@ -324,7 +325,7 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
 
     @cached_property
     def takes(self) -> Parameters | None:
-        """What the handler takes; None when there is no telling."""
+        """The handler's parameters; None if they cannot be determined."""
         if self.handler is None:
             return None
         try:
@@ -334,7 +335,7 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
 
     @cached_property
     def accepted(self) -> tuple[str, ...] | None:
-        """The argument names the handler takes; None when it takes any."""
+        """The argument names that the handler accepts; None when it accepts any."""
         if self.takes is None or any(p.kind is p.VAR_KEYWORD for p in self.takes.values()):
             return None
         return tuple(n for n, p in self.takes.items() if p.kind is not p.VAR_POSITIONAL)

@@ -1,4 +1,4 @@
-"""Whether a tool is sound as it is declared: its schema, its handler, its roles and its examples."""
+"""Checks that a tool is valid as declared: its schema, its handler, its roles and its examples."""
 # ruff: noqa: D102 - the fields of a tool, which the tool documents
 
 import inspect
@@ -13,7 +13,7 @@ from rightcall.errors import DeclarationError
 
 
 class Declared(Protocol):
-    """What is looked at: a Tool, which checks itself by this when it is made."""
+    """What is checked: a Tool, which checks itself when it is made."""
 
     @property
     def name(self) -> str: ...
@@ -48,7 +48,7 @@ class Declared(Protocol):
 
 
 def check_tool(tool: Declared) -> None:
-    """Refuse a tool that cannot be what it says it is."""
+    """Raise DeclarationError for a tool that contradicts itself."""
     if tool.validator is None:
         _check_schema(tool)
         _check_handler(tool)
@@ -60,11 +60,11 @@ def check_tool(tool: Declared) -> None:
 
 _LONGEST_WHAT = 200
 GRAMMARS = ("lark", "regex")
-"""The notations that a vendor takes."""
+"""The grammar notations that vendors support."""
 
 
 def text_parameter(parameters: JsonObject) -> str | None:
-    """The one parameter of a tool that takes a string and nothing else; None for any other tool."""
+    """Returns the only parameter of a tool, if it is a required string; None for any other tool."""
     properties = parameters.get("properties")
     if not isinstance(properties, Mapping) or len(properties) != 1:
         return None
@@ -108,7 +108,7 @@ def _check_schema(tool: Declared) -> None:
 
 
 def _check_handler(tool: Declared) -> None:
-    """Whether the handler takes what the schema promises. Only where Python can tell."""
+    """Check that the handler takes what the schema promises, as far as Python can tell."""
     if tool.handler is not None and not callable(tool.handler):
         raise DeclarationError(tool.name, "the handler is not callable.", where="handler")
     for name in _keys(tool.parameters.get("properties")):
@@ -131,7 +131,7 @@ def _check_handler(tool: Declared) -> None:
 
 
 def _needed(tool: Declared) -> list[str]:
-    """The handler's parameters without a default."""
+    """Returns the handler's parameters without a default."""
     takes = tool.takes or {}
     several = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
     return [n for n, p in takes.items() if p.default is p.empty and p.kind not in several]

@@ -1,4 +1,4 @@
-"""What is asked of whatever carries bytes over HTTP."""
+"""The interface of an HTTP transport."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -9,7 +9,7 @@ from msgspec import Struct
 from rightcall.core.options import Worded
 
 MAX_REPLY_BYTES = 128 * 1024 * 1024
-"""A streamed reply longer than this, in all its events, is an attack or a fault: 128,000 tokens, each in
+"""Bytes. A longer streamed reply, all events together, is an attack or a fault: 128,000 tokens, each in
 an event of 350 bytes, are a third of it."""
 
 
@@ -27,7 +27,7 @@ class Timeouts(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
 
 
 class Incoming(Struct, frozen=True, eq=False):
-    """A reply whose head has come and whose body is coming."""
+    """A reply whose head is here and whose body is still streaming."""
 
     status: int
     headers: Mapping[str, str]
@@ -38,22 +38,22 @@ class Incoming(Struct, frozen=True, eq=False):
 class Transport(Protocol):
     """Sends requests. Its errors are TransportErrors.
 
-    It follows no redirect, which would take the key and the conversation to another address: a redirect
+    It follows no redirect, which would send the key and the conversation to another address: a redirect
     is a VendorError that says where it pointed.
     """
 
     def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
-        """Send a body, and give back the reply while it comes."""
+        """POST a body, and return the reply while it streams."""
         ...
 
     def get(
         self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
-        """Ask for what is there, and give back the reply while it comes."""
+        """GET a URL, and return the reply while it streams."""
         ...
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         ...

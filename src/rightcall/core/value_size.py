@@ -1,4 +1,4 @@
-"""How large a JSON value is, and a part of it that stands for the whole."""
+"""Measures a JSON value, and cuts a large one down to a sample."""
 
 from itertools import islice
 
@@ -8,9 +8,9 @@ _LONG = 1000
 
 
 def size_of(value: JsonValue, most: int) -> tuple[int, int]:
-    """How many values there are in a value, and how deep; counted no further than ``most``.
+    """Returns how many values a value holds, and how deep it nests; counts only up to ``most``.
 
-    A long text counts as several: whatever is wrong with it, a copy of it is made.
+    A long text counts as several values: an error about it makes a copy of it.
     """
     level: list[JsonValue] = [value]
     count = depth = 0
@@ -32,7 +32,7 @@ def size_of(value: JsonValue, most: int) -> tuple[int, int]:
 def cut_down(
     value: JsonValue, kept: int, steps: tuple[str | int, ...], cuts: list[tuple[str | int, ...]]
 ) -> JsonValue:
-    """A value with the first items and members of all in it; ``cuts`` says where some are gone."""
+    """Returns the value with only the first items and members of each; ``cuts`` lists where."""
     if isinstance(value, list | tuple | dict) and len(value) > kept:
         cuts.append(steps)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""The version of this package, as its ``__init__`` says it.
+"""The version of this package, as its ``__init__`` says.
 
-What is installed may be older: an editable install keeps the version of the day it was made. To import
-the package from within would be an import of all that it offers.
+The installed metadata may be older: an editable install keeps the version of the day it was made.
+Importing the package from within would import everything that it offers.
 """
 
 import sys

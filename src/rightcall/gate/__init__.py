@@ -1,1 +1,1 @@
-"""The one gate: check -> decide -> run -> render."""
+"""The gate that every call goes through: check -> decide -> run -> render."""

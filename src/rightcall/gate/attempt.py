@@ -1,4 +1,4 @@
-"""One checked call into its outcome: run under its deadline, and again where the tool says so."""
+"""Runs one checked call under its deadline, with its tool's retries, and returns the outcome."""
 
 import asyncio
 import traceback
@@ -34,13 +34,14 @@ from rightcall.gate.threads import Job, current
 from rightcall.log import tool_logger, whole
 
 _LONGEST_ERROR = 64 * 1024
-"""Bytes of a traceback that are kept."""
+"""The most bytes of a traceback that are kept."""
 _LONGEST_WORDS = 1024 * 1024
-"""Bytes of what a tool says of its failure; the model reads what its limits allow."""
+"""The most bytes of a ToolFailure's message that are kept; the tool's limits cut it further for the
+model."""
 
 
 class SystemClock:
-    """The machine's own time."""
+    """The system's monotonic clock."""
 
     now = staticmethod(monotonic)
 
@@ -50,28 +51,28 @@ class SystemClock:
 
 
 class Setting(Struct, frozen=True, kw_only=True, eq=False, gc=False):
-    """What a call is run with beside its arguments."""
+    """Everything that a call is run with except its arguments."""
 
     dependencies: Any = None
     key: str | None = None
-    """Names the call on every attempt at it; its own id unless given."""
+    """Identifies the call, the same on every attempt; the call's id by default."""
     run: str = ""
     spend: Callable[[Usage], None] = ignore
-    """Told what the call itself spends on models."""
+    """Called with the tokens and cost that the call itself spends on models."""
     tell: Callable[[CallProgress], None] = ignore
-    """Told how far the call is, in the event loop."""
+    """Called on the event loop with the call's progress."""
     dry_run: bool = False
 
 
 class Shown(Struct, frozen=True, eq=False, gc=False):
-    """The outcome of an attempt, and what the model reads of it where that is written already."""
+    """The outcome of an attempt, and the result for the model if it is rendered already."""
 
     outcome: Outcome
     result: Result | None = None
 
 
 class Tries(Struct, frozen=True, eq=False, gc=False):
-    """What the last attempt came to, and how many there were."""
+    """The last attempt's outcome, and the number of attempts."""
 
     shown: Shown
     count: int
@@ -80,12 +81,12 @@ class Tries(Struct, frozen=True, eq=False, gc=False):
 async def retry(
     checked: CheckedCall, failed: Shown, setting: Setting, clock: Clock, started: float
 ) -> Tries:
-    """Try again after a first attempt that failed in a retryable way, as the tool's limits allow."""
+    """Retry a call whose first attempt failed in a retryable way, as the tool's limits allow."""
     limits = checked.tool.limits
     shown = failed
     count = 1
     while isinstance(shown.outcome, Failed) and shown.outcome.retryable and count <= limits.retries:
-        # 2.0**1023 is the largest power that a float holds; only next to no backoff comes that far.
+        # 2.0**1023 is the largest power of two that a float holds; only a tiny backoff gets that far.
         pause = limits.backoff * 2.0 ** min(count - 1, 1023)
         left = limits.timeout - (clock.now() - started) - pause
         if left <= 0:
@@ -99,11 +100,11 @@ async def retry(
 
 
 async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: float) -> Shown:
-    """Run a call for the ``number``-th time and write what it gave, within so many seconds.
+    """Run a call for the ``number``-th time and render what it returned, within ``seconds``.
 
-    Whatever the tool raises is a failure, SystemExit included, and so is whatever a value that it
-    returned raises when it is written. Raises nothing but cancellation, Ctrl-C and what the program's
-    own signal handlers raise.
+    Anything that the tool raises is a failure, SystemExit included, and so is anything that its value
+    raises while it is rendered. This raises only cancellation, Ctrl-C and what the program's own signal
+    handlers raise.
     """
     handler = checked.tool.invocation
     job = None if handler is None or handler.is_async else Job()
@@ -151,13 +152,13 @@ async def _call(
 
 
 def _call_here(checked: CheckedCall, handler: Handler, context: Context[Any] | None) -> Any:
-    """Call a function that blocks, and write what it gave while there is a thread for it."""
+    """Call a blocking function, and render its value while this still has a thread."""
     value = handler.call(checked.bound, context)
     return value if isawaitable(value) else show_in_thread(checked, value)
 
 
 def show(checked: CheckedCall, value: object) -> Shown:
-    """What a call came to that returned a small plain value."""
+    """Returns the outcome and the result of a call that returned a small plain value."""
     outcome = Returned(value)
     try:
         return Shown(outcome, render(checked.call, outcome, checked.tool))
@@ -166,9 +167,9 @@ def show(checked: CheckedCall, value: object) -> Shown:
 
 
 def show_in_thread(checked: CheckedCall, value: object) -> Shown:
-    """What a call came to that returned any value. Not for the event loop's thread.
+    """Returns the outcome and the result of a call that returned any value. Not for the event loop.
 
-    What writes a value may be the developer's code, and do anything; to write a large one takes long.
+    Rendering may run the developer's own serialisers, which can do anything; a large value takes long.
     """
     try:
         check_size(value, checked.tool.limits)
@@ -180,19 +181,19 @@ def show_in_thread(checked: CheckedCall, value: object) -> Shown:
 
 
 def _unshowable(checked: CheckedCall, why: str, error: BaseException) -> Shown:
-    """The call of a tool that ran, and whose value nobody can read."""
+    """Returns the failure of a call that ran but whose value cannot be rendered."""
     words = f"{checked.tool.name} ran, but what it returned {why}."
     tool_logger.warning("%s", words, exc_info=error)
     trace = cut("".join(traceback.format_exception(error)), _LONGEST_ERROR)
     outcome = Failed(words, error=trace, cause=cause_of(error))
-    # Without the tool: these are no words of its own, whoever could have written what it returned.
+    # Rendered without the tool: the message is ours and needs no envelope, even for an untrusted tool.
     return Shown(outcome, render(checked.call, outcome))
 
 
 async def _failed(error: BaseException, tool: Tool, number: int) -> Failed:
-    """A call whose ``number``-th attempt failed.
+    """Returns the failure of a call's ``number``-th attempt.
 
-    An exception's words are the tool's own code, if it has written any for them.
+    The exception's ``__str__`` may be the tool's own code, so it then runs in a thread with a timeout.
     """
     if not _has_own_words(error):
         return _told(error, tool, number)
@@ -211,7 +212,7 @@ def _told(error: BaseException, tool: Tool, number: int) -> Failed:
         return Failed(cut(str(error), _LONGEST_WORDS), retryable=again, own=error.own)
     outcome = failed(error, tool)
     if again and number <= tool.limits.retries:
-        # The traceback is told once, of the last attempt.
+        # The traceback is logged once, for the last attempt.
         most = tool.limits.retries + 1
         tool_logger.info("%s raised %s (attempt %d of %d)", tool.name, outcome.cause, number, most)
     else:
@@ -226,7 +227,7 @@ def _is_retryable(error: BaseException, tool: Tool) -> bool:
 
 
 def _has_own_words(error: BaseException | None) -> bool:
-    """Whether code of somebody's own is run to write an exception, or one that it came from."""
+    """Whether formatting the exception, or one in its chain, runs code that is not Python's own."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -252,7 +253,7 @@ def _context(checked: CheckedCall, setting: Setting, number: int, job: Job | Non
 
 
 def _from_thread(tell: Callable[[CallProgress], None]) -> Callable[[CallProgress], None]:
-    """The same, said in another thread; nobody listens once the loop is closed."""
+    """Returns ``tell`` for use from another thread; does nothing once the event loop is closed."""
     loop = asyncio.get_running_loop()
 
     def send(progress: CallProgress) -> None:

@@ -1,6 +1,6 @@
-"""The one gate: the raw text of a call into a checked call, or the outcome that says why not.
+"""Turns the raw text of a call into a checked call, or into the outcome that says why it does not pass.
 
-Nothing here awaits, and no text whatever makes it raise. Only what this module returns can be run.
+Nothing here awaits, and no text makes it raise. Only what this module returns can be run.
 """
 
 from rightcall.core.call import Call, CheckedCall
@@ -15,14 +15,14 @@ from rightcall.gate.nearest import unknown
 from rightcall.gate.vendor_call import vendor_call
 
 Refused = Invalid | UnknownTool | Truncated | Failed
-"""The outcomes of a call that does not pass. Failed only when a tool's own validator broke."""
+"""The outcomes of a call that does not pass; Failed only when a tool's own validator raised."""
 
 LARGE = 64 * 1024
-"""Characters of arguments that take a while to check."""
+"""Characters of arguments above which a check is too slow for the event loop."""
 
 
 def check(call: Call, tools: Tools) -> CheckedCall | Refused:
-    """Judge one call: find the tool, parse the arguments, validate them, report every problem."""
+    """Check one call: find the tool, parse the arguments, validate them, report every problem."""
     if call.truncated:
         return Truncated()
     tool = vendor_call if call.form == "approval" else tools.get(call.name)
@@ -56,15 +56,15 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
 
 
 def _as_json(call: Call, tool: Tool) -> str:
-    """The arguments as JSON, of a call that has text, or nothing."""
+    """Returns the arguments as JSON, for a call whose arguments are plain text or empty."""
     if call.form == "text" and (name := text_parameter(tool.parameters)) is not None:
         return dump({name: call.arguments})
-    # Vendors send nothing at all for a call without arguments; whether that fits, the schema says.
+    # Vendors send an empty string for a call without arguments; the schema says whether that is valid.
     return call.arguments if call.arguments.strip() else "{}"
 
 
 def takes_long(call: Call, tools: Tools) -> bool:
-    """Whether checking a call has no place on an event loop: it is large, or waits for a process."""
+    """Whether a check is too slow for the event loop: large arguments, or a validator in a process."""
     if len(call.arguments) > LARGE:
         return True
     tool = tools.get(call.name)
@@ -72,7 +72,7 @@ def takes_long(call: Call, tools: Tools) -> bool:
 
 
 def _without_nulls(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
-    """The call without the nulls that a strict schema forced, if there are any and that is enough."""
+    """Returns the call without the nulls that a strict schema forced, if that makes it valid."""
     from rightcall.gate.repair import without_nulls  # noqa: PLC0415 - light until used
 
     value, repairs = without_nulls(value, tool.schema)
@@ -83,8 +83,8 @@ def _without_nulls(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | N
 
 
 def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
-    """The call with its arguments repaired, if its tool allows that and it is enough."""
-    # What is repaired is led by the schema, and judged by it again and again: it must have a bound.
+    """Returns the call with its arguments repaired, if its tool allows that and it makes them valid."""
+    # A repair validates against the schema many times, so that must not take long.
     if not tool.repair or tool.waits:
         return None
     from rightcall.gate.repair import repair  # noqa: PLC0415 - light until used

@@ -1,4 +1,4 @@
-"""Keywords of async functions, checked as those of plain ones are."""
+"""Checks the keyword arguments of async functions, as ``checked`` does for plain ones."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -10,7 +10,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def checked_async(place: str, *, say: str = "") -> Callable[[F], F]:
-    """Have the keywords of an async function checked, as ``checked`` does it for plain ones."""
+    """Check the keyword arguments of an async function, as ``checked`` does for plain ones."""
 
     def decorate(function: F) -> F:
         check = known_of(function, place, say=say).check

@@ -1,7 +1,7 @@
-"""A coroutine under a deadline, in a task of its own.
+"""Runs a coroutine under a deadline, in a task of its own.
 
-When time is up the task is cancelled. One that goes on regardless is set adrift after a grace, and
-whoever waited for it goes on.
+When time is up the task is cancelled. One that ignores its cancellation is abandoned after a grace
+period, and the caller goes on.
 """
 
 import asyncio
@@ -15,14 +15,15 @@ from typing import Any, TypeAlias
 from rightcall.core.handler import unwrap
 
 GRACE = 1.25
-"""Seconds that a cancelled coroutine has to clean up: more than the second that a command has to end."""
+"""Seconds that a cancelled coroutine has to clean up: more than the 1 second that a command has to
+end."""
 
 Task: TypeAlias = asyncio.Task[Any]
 _adrift: set[Task] = set()
 
 
 class DeadlinePassed(Exception):
-    """Time is up. ``abandoned`` when the work could not be stopped."""
+    """The deadline passed. ``abandoned`` is true when the work could not be stopped."""
 
     def __init__(self, *, abandoned: bool) -> None:
         super().__init__()
@@ -30,13 +31,13 @@ class DeadlinePassed(Exception):
 
 
 class CancelledInside(Exception):
-    """The coroutine ended as cancelled, though nobody cancelled whoever awaits it."""
+    """The coroutine raised CancelledError, though its caller was not cancelled."""
 
 
 class WrappedBaseException(Exception):
-    """What a tool raised that is no Exception, as one. It is the cause.
+    """Wraps an exception of a tool that is not a subclass of Exception; that one is the cause.
 
-    asyncio lets some of those out of the event loop, whoever else is in it.
+    asyncio lets some of those stop the event loop, and everything else that runs on it.
     """
 
     def __init__(self) -> None:
@@ -44,15 +45,15 @@ class WrappedBaseException(Exception):
 
 
 def adrift() -> int:
-    """How many coroutines that ignored their cancellation are still running."""
+    """Returns how many coroutines that ignored their cancellation are still running."""
     return len(_adrift)
 
 
 async def within(seconds: float, coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine: its value, or after so many seconds DeadlinePassed.
+    """Await a coroutine and return its value; raise DeadlinePassed after so many seconds.
 
-    When the caller is cancelled so is the coroutine, which has the rest of its time to clean up; the
-    caller ends as cancelled, whatever the coroutine made of that.
+    If the caller is cancelled, the coroutine is cancelled too and has the rest of its time to clean up.
+    The caller then raises CancelledError, whatever the coroutine did with its own.
     """
     work = _Work(coroutine)
     task = asyncio.get_running_loop().create_task(work)
@@ -65,11 +66,11 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, Any]) -> Any:
             cancelled = cancelled or again
             del again
         if cancelled is not None and not _leaves(task):
-            # The caller's own: anyio's scopes know by its words that they are meant.
+            # The caller's own CancelledError: anyio's cancel scopes recognise theirs by its message.
             raise cancelled
         return _result(task, expired=expired)
     finally:
-        # An exception of the task leads to this frame, which must not lead back to it.
+        # The task's exception refers to this frame; without these references there is no cycle.
         del task, cancelled
 
 
@@ -91,9 +92,10 @@ def _result(task: Task, *, expired: bool) -> Any:
 
 
 async def _wait(task: Task, work: "_Work", seconds: float) -> asyncio.CancelledError | None:
-    """Wait until a task ends or time is up; how the caller was cancelled, and the task with it.
+    """Wait until a task ends or time is up; if the caller is cancelled, cancel the task.
 
-    asyncio.wait does this for several tasks and at twice the price, which each call of a tool would pay.
+    Returns the caller's CancelledError, if any. asyncio.wait handles several tasks and costs twice as
+    much, which every tool call would pay.
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
@@ -115,15 +117,15 @@ async def _wait(task: Task, work: "_Work", seconds: float) -> asyncio.CancelledE
             if task.done() or loop.time() >= end:
                 return cancelled
     finally:
-        del cancelled  # which leads to this frame
+        del cancelled  # its traceback refers to this frame
 
 
 async def _stop(task: Task, work: "_Work") -> asyncio.CancelledError | None:
-    """Cancel a task, or set it adrift; how the caller was cancelled meanwhile, if it was."""
+    """Cancel a task, or abandon it; returns the caller's CancelledError, if it was cancelled."""
     cancelled: asyncio.CancelledError | None = None
     try:
         for grace in (GRACE, GRACE / 20):
-            # Some obey only the second time.
+            # Some tasks stop only at the second cancellation.
             task.cancel()
             again = await _wait(task, work, grace)
             cancelled = cancelled or again
@@ -145,22 +147,22 @@ def _set_adrift(task: Task, work: "_Work") -> None:
 
 
 def _take_exception(task: Task) -> None:
-    """So that asyncio does not complain of an exception that nobody looks at."""
+    """Retrieve the exception, so that asyncio does not log it as never retrieved."""
     if task.done() and not task.cancelled():
         task.exception()
 
 
 def _leaves(task: Task) -> bool:
-    """Whether a task ended with the wish to end the program, which goes before a cancellation."""
+    """Whether a task ended with an exception that ends the program, which precedes a cancellation."""
     _take_exception(task)
     return task.done() and not task.cancelled() and isinstance(task.exception(), _Leaves)
 
 
 class _Leaves(Exception):
-    """The coroutine wants to end the program.
+    """The coroutine raised an exception that ends the program: Ctrl-C or a signal handler's exit.
 
-    That is raised where it was awaited: raised in a task of its own, it would stop the event loop there
-    and then, and nobody could tidy up.
+    It is raised again where the coroutine was awaited: raised in a task, it would stop the event loop at
+    once, and nothing could clean up.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -169,24 +171,24 @@ class _Leaves(Exception):
 
 
 class _Work(Coroutine[Any, Any, Any]):
-    """A tool's coroutine, looked after whenever it hands back to the event loop."""
+    """Wraps a tool's coroutine, to check it at each step and to wake the waiter when it ends."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._coroutine = coroutine
         self._process = os.getpid()
         self.adrift = False
         self.waiter: asyncio.Future[None] | None = None
-        """Whoever waits for the end. Woken in the last step itself: a callback of the task would do it
-        one turn of the event loop later."""
+        """The future that the caller waits on. It is set in the coroutine's last step itself: a done
+        callback of the task would come one turn of the event loop later."""
 
     def wake(self) -> None:
-        """Tell whoever waits that the end has come, or that time is up."""
+        """Wake the waiter: the coroutine ended, or time is up."""
         waiter = self.waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
     def send(self, value: Any) -> Any:
-        """Take a step. A child that the tool forked goes no further."""
+        """Run one step. If the tool forked, the child process exits here."""
         try:
             return self._coroutine.send(value)
         except BaseException as raised:
@@ -196,7 +198,7 @@ class _Work(Coroutine[Any, Any, Any]):
             leave_if_forked(self._process)
 
     def throw(self, *error: Any) -> Any:
-        """Take a step that begins with an exception: a cancellation, mostly."""
+        """Run one step that starts by raising an exception, mostly a cancellation."""
         try:
             waiting = self._coroutine.throw(*error)
         except BaseException as raised:
@@ -204,16 +206,16 @@ class _Work(Coroutine[Any, Any, Any]):
             raise
         finally:
             leave_if_forked(self._process)
-            del error  # which leads to this frame
+            del error  # its traceback refers to this frame
         if self.adrift:
-            # asyncio.run cancels every task at its end and waits until they have stopped. One that
-            # has ignored that already would keep the process from ending.
+            # At its end asyncio.run cancels every task and waits until it has stopped. A task that
+            # ignored its cancellation before would keep the process from ending.
             self.close()
             raise asyncio.CancelledError
         return waiting
 
     def _ended(self, raised: BaseException) -> None:
-        """Wake whoever waits. What is no Exception becomes one: asyncio would let it out of the loop."""
+        """Wake the waiter, and wrap what is no Exception: asyncio would let it stop the event loop."""
         self.wake()
         if isinstance(raised, Exception | asyncio.CancelledError) or self.adrift:
             return
@@ -222,22 +224,23 @@ class _Work(Coroutine[Any, Any, Any]):
         raise WrappedBaseException from raised
 
     def close(self) -> None:
-        """End it where it stands."""
+        """Close the coroutine where it is suspended."""
         self._coroutine.close()
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return self._coroutine.__await__()
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else a coroutine tells: asyncio shows where it stands, anyio asks if it began."""
+        """Forwards other attributes: asyncio shows where the coroutine is, anyio asks if it started."""
         return getattr(self._coroutine, name)
 
 
 def _goes_up(error: BaseException) -> bool:
-    """Whether what came out of a tool is not the tool's: Ctrl-C, or a signal handler's exit.
+    """Whether an exception is not the tool's own but Ctrl-C or a signal handler's exit.
 
-    Python runs signal handlers in the main thread, in the middle of whatever is there. A
-    KeyboardInterrupt there is taken for Ctrl-C, whose own handler leaves no frame to know it by.
+    Python runs signal handlers in the main thread, in the middle of whatever runs there. A
+    KeyboardInterrupt in that thread counts as Ctrl-C, because its default handler leaves no frame to
+    recognise it by.
     """
     if threading.current_thread() is not threading.main_thread():
         return False
@@ -251,7 +254,7 @@ def _is_raised_by_a_signal(error: BaseException) -> bool:
 
 
 def leave_if_forked(process: int) -> None:
-    """End a child that a tool forked and let return: there must not be two of this run.
+    """Exit if this is a child process that a tool forked: a run must not go on in two processes.
 
     ``process`` is the id of the process that the call began in.
     """

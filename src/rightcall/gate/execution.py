@@ -1,4 +1,4 @@
-"""What became of one call, as the gate and everything behind it tell it."""
+"""The execution of one call: its outcome, its result and its timing."""
 
 from logging import INFO
 
@@ -20,7 +20,7 @@ class Execution(Struct, frozen=True, kw_only=True, eq=False, gc=False):
     outcome: Outcome
     result: Result
     seconds: float = 0.0
-    """From the start of the first attempt to the outcome; waiting for a slot does not count."""
+    """From the start of the first attempt to the outcome, without the wait for a slot."""
     attempts: int = 0
     """How often the handler was started."""
     repairs: tuple[Repair, ...] = ()
@@ -31,7 +31,7 @@ class Execution(Struct, frozen=True, kw_only=True, eq=False, gc=False):
 
 
 def not_run(call: Call, outcome: Outcome) -> Execution:
-    """What became of a call that was never started."""
+    """Returns the execution of a call that was never started."""
     if tool_logger.isEnabledFor(INFO):
         tool_logger.info("%s: %s", shorten(call.name), outcome.kind)
     return Execution(call=call, outcome=outcome, result=render(call, outcome))

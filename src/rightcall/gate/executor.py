@@ -1,4 +1,4 @@
-"""A model's calls through the gate, without an agent: one execution each, in the model's order."""
+"""Runs a model's calls through the gate, without an agent: one execution each, in the model's order."""
 
 import asyncio
 from collections.abc import Sequence
@@ -47,9 +47,9 @@ class Executor:
         self._clock = clock or SystemClock()
 
     def for_run(self) -> Self:
-        """The same for one run more: its calls wait for each other, and not for other runs' calls.
+        """Returns an executor for another run, with run slots of its own.
 
-        What a tool's own limits say of how often and how many at once holds for all of them together.
+        A tool's own ``concurrency`` and ``rate`` are still shared by all of them.
         """
         made = object.__new__(type(self))
         made._approve, made._clock = self._approve, self._clock
@@ -83,7 +83,7 @@ class Executor:
         done: dict[int, Execution] = {}
         for stage in stages(verdicts):
             if len(stage) == 1:
-                # Nearly every turn: no task of its own.
+                # The usual case, a single call, needs no task of its own.
                 ((position, checked),) = stage
                 done[position] = await gate.run(checked, checked.call.id, execute)
                 continue
@@ -94,12 +94,12 @@ class Executor:
                 }
             for position, checked in stage:
                 task = tasks[position]
-                # A tool can cancel the task it runs in, which is nobody's wish but its own.
+                # A tool can cancel the task that it runs in; that is not a cancellation by the caller.
                 done[position] = _cancelled(checked.call) if task.cancelled() else task.result()
         return tuple([done.get(at) or _refused(call, verdicts[at]) for at, call in enumerate(calls)])
 
     async def run(self, checked: CheckedCall, setting: Setting) -> Execution:
-        """Run a call that may run, when its rate and its slots allow it."""
+        """Run a call that was allowed, as soon as its slots and its rate permit."""
         tool, clock = checked.tool, self._clock
         slot = self._slots.of(tool)
         if not slot.acquire_free():
@@ -131,7 +131,7 @@ class Executor:
         )
 
     async def _pace(self, tool: Tool, slot: CallSlot) -> None:
-        """Wait until the tool's rate lets a call start, leaving the slots to others meanwhile."""
+        """Wait until the tool's rate lets a call start; its slots are free for others meanwhile."""
         while wait := self._slots.wait_for(tool, self._clock.now()):
             slot.release()
             await self._clock.sleep(wait)

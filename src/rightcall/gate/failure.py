@@ -1,7 +1,7 @@
-"""What a tool raised into words: for the record, and for the model where the tool's declaration says so.
+"""Turns a tool's exception into text: for the record, and for the model if the tool is declared so.
 
-An exception's words are whatever somebody wrote there: the developer, a library, a server's reply. They
-are bounded and go without what looks like a secret wherever they are put.
+An exception's message may come from anybody: the developer, a library, a server's reply. It is cut to a
+limit, and anything that looks like a secret is redacted, wherever it is used.
 """
 
 from traceback import format_exception
@@ -11,20 +11,20 @@ from rightcall.core.secret import redact_formats
 from rightcall.core.tool import Tool
 
 MOST_WORDS = 500
-"""Characters of an exception's words that are kept."""
+"""The most characters of an exception's message that are kept."""
 _LOOKED_AT = 8192
 _OURS = ("rightcall.gate.", "rightcall.core.")
 
 
 def failed(error: BaseException, tool: Tool) -> Failed:
-    """The outcome of a call whose tool raised something that is no ToolFailure."""
+    """Returns the outcome of a call whose tool raised anything but a ToolFailure."""
     words = words_of(error) if tool.errors == "words" else ""
     _begin_at_the_tool(error)
     return Failed(words, error="".join(format_exception(error)), cause=cause_of(error))
 
 
 def _begin_at_the_tool(error: BaseException) -> None:
-    """Cut the frames of ours that lead to the tool: readers of a traceback look for their own code."""
+    """Drop our own frames above the tool's from the traceback: its readers look for their own code."""
     trace = error.__traceback__
     while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith(_OURS):
         trace = trace.tb_next
@@ -33,7 +33,7 @@ def _begin_at_the_tool(error: BaseException) -> None:
 
 
 def cause_of(error: BaseException) -> str:
-    """The type of an exception and its message: ``ValueError: no account 7``."""
+    """Returns the type of an exception and its message: ``ValueError: no account 7``."""
     root = _root(error)
     message = _message(root)
     name = type(root).__qualname__
@@ -41,7 +41,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """The first line of an exception's message; its type where that alone would say nothing."""
+    """Returns the first line of an exception's message; with its type if that alone is unclear."""
     root = _root(error)
     line = _message(root).partition("\n")[0].strip()
     if not line or isinstance(root, KeyError):
@@ -51,7 +51,7 @@ def words_of(error: BaseException) -> str:
 
 
 def _root(error: BaseException) -> BaseException:
-    """The exception itself; of a group that holds one only, that one."""
+    """Returns the exception itself, or the only one in a group of one."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

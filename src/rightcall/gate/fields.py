@@ -1,4 +1,4 @@
-"""A structured value into whose words are in it: the system's, outsiders', names that those chose."""
+"""Sorts the texts of a structured value by who wrote them: the system, or others (untrusted text)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,30 +18,30 @@ _FIELD = re.compile(r"[A-Za-z_]{1,40}")
 
 
 class Told(Struct, frozen=True):
-    """Whose words are in a value."""
+    """Which texts in a value are the system's, and which are untrusted."""
 
     own: tuple[str, ...] = ()
-    """The system's."""
+    """Texts that the system wrote."""
     names: tuple[str, ...] = ()
-    """Of outsiders, and each of something that the system knows."""
+    """Untrusted texts that are each the name of something that the system knows."""
     fields: tuple[str, ...] = ()
-    """The field that each of ``own``, and then of ``names``, stands in."""
+    """The field of each text in ``own``, then of each in ``names``."""
     is_clean: bool = False
-    """Nothing in it is an outsider's."""
+    """The value holds no untrusted text."""
 
 
 NOBODYS = Told()
 
 
 def has_fields(facts: Facts) -> bool:
-    """Whether a tool's facts tell its fields apart."""
+    """Whether a tool's facts say for single fields whether they are trusted."""
     return bool(facts.names) or isinstance(facts.untrusted, tuple)
 
 
 def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
-    """Whose words a result holds, as far as ``limit`` bytes of them.
+    """Sorts the texts of a result by who wrote them, up to ``limit`` bytes of each kind.
 
-    What is not structured is not told apart: it may be anybody's.
+    Content that is not structured is not sorted: anybody may have written it.
     """
     own: dict[tuple[str, str], None] = {}
     names: dict[tuple[str, str], None] = {}
@@ -55,10 +55,10 @@ def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
                 is_clean = False
                 names[text, field_at(place, text)] = None
             elif not _steps(place) or _is_in(place, text, facts.untrusted or False):
-                # What is in no field is nobody's in particular.
+                # Text outside any field cannot be attributed to anyone.
                 is_clean = False
             elif place[-1] == text:
-                # A key vouches for nothing, and one that is no name of a field may be anybody's word.
+                # A key is no evidence, and one that is no plain field name may be untrusted text.
                 is_clean = is_clean and _FIELD.fullmatch(text) is not None
             else:
                 own[text, field_at(place, text)] = None
@@ -71,7 +71,7 @@ def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
 
 
 def _within(texts: Iterable[tuple[str, str]], limit: int) -> list[tuple[str, str]]:
-    """As many of the texts as fit, each with its field."""
+    """Returns as many of the texts as fit into ``limit`` bytes, each with its field."""
     kept = []
     for text, field in texts:
         if (size := len(text.encode())) <= limit:
@@ -81,7 +81,7 @@ def _within(texts: Iterable[tuple[str, str]], limit: int) -> list[tuple[str, str
 
 
 def _structured(part: Part) -> JsonValue:
-    """An object or a list; None for anything else."""
+    """Returns the object or list that a part holds; None for anything else."""
     if not isinstance(part, Text):
         return None
     try:
@@ -92,7 +92,7 @@ def _structured(part: Part) -> JsonValue:
 
 
 def _is_in(place: Place, text: str, fields: Fields) -> bool:
-    """Whether a text is in one of the fields, or below one. The name of a field is the system's word."""
+    """Whether a text is in one of the fields, or below one. A field's own name is the system's."""
     if isinstance(fields, bool):
         return fields
     names = _steps(place)
@@ -103,7 +103,7 @@ def _is_in(place: Place, text: str, fields: Fields) -> bool:
 
 
 def is_field(place: Place, fields: Fields) -> bool:
-    """Whether a place of a structured value is one of the fields, or below one."""
+    """Whether a place in a structured value is one of the fields, or below one."""
     if isinstance(fields, bool):
         return fields
     names = _steps(place)

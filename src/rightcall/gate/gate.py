@@ -1,13 +1,14 @@
-"""The one gate, through which an agent, ``run_calls`` and the MCP server take every call.
+"""The gate that every call of an agent, ``run_calls`` and the MCP server goes through.
 
-A call passes four stations::
+A call passes four stages::
 
-    check    raw text into a checked call, or the outcome that says why not    check.py
-    decide   the policy, the rules of trust and a person: run it, or not       here
-    run      between the hooks, within the tool's limits                       executor.py
-    render   the outcome into the words that the model reads                   render.py
+    check    parse and validate the raw text: a checked call, or an outcome    check.py
+    decide   ask the policy, the trust rules and a person whether to run it    here
+    run      run it between the hooks, within the tool's limits                executor.py
+    render   turn the outcome into the text that the model reads               render.py
 
-Those three differ in who is asked, what is recorded and how a call is executed, and in nothing else.
+An agent, ``run_calls`` and the MCP server differ only in who is asked, what is recorded and how a call
+is executed.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -53,21 +54,22 @@ from rightcall.trust.finding import Finding
 from rightcall.trust.stakes import weightiest_first
 
 if TYPE_CHECKING:
-    # The rules of trust take long to load, and most agents have none.
+    # The trust rules take long to import, and most agents have none.
     from rightcall.trust.guard import Guard
 
 Policy: TypeAlias = Callable[[CheckedCall], Decision | None]
-"""Decides what happens to a checked call; None leaves it to the tool and the rules of trust."""
+"""Decides what happens to a checked call; None leaves it to the tool and the trust rules."""
 
 Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
 """A person's decisions by call id; True allows, False denies."""
 
 Approve: TypeAlias = Callable[[Proposal], Awaitable[FinalDecision | bool]]
-"""Asks a person about a proposal, here and now. One with a method ``show`` is given all proposals of a
-turn first, where there are several: those that matter most first."""
+"""Asks a person about a proposal, now. If it has a method ``show`` and a turn has several proposals,
+``show`` first gets all of them, the most important first."""
 
 Verdict: TypeAlias = CheckedCall | Outcome | Proposal
-"""A call that may run, the outcome of one that may not, or what a person must be asked."""
+"""A call that may run, the outcome of one that may not, or a proposal that a person must decide
+about."""
 
 Other = TypeVar("Other")
 
@@ -85,25 +87,25 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     tools: Tools
     policy: Policy | None = None
     approve: Approve | None = None
-    """Without it a call that a person must approve stays a Proposal."""
+    """Asks a person. Without it, a call that needs approval stays a Proposal."""
     hooks: HookChain = NO_HOOKS
     hooked: dict[str, HookAnswered] = field(default_factory=dict)
-    """What hooks have said of calls before they start, by the calls' keys: none is asked twice."""
+    """The answers of ``before_tool`` hooks by the calls' keys, so that no hook is asked twice."""
     guard: "Guard | None" = None
-    """Holds the calls to the rules of trust."""
+    """Enforces the trust rules on the calls."""
     steps: Steps | None = None
-    """Where what happens is recorded, if anywhere."""
+    """Where effects are recorded; None for nowhere."""
     decisions: Mapping[str, FinalDecision] = {}
-    """What has been decided already, by call id; whoever decided it then decides it now."""
+    """Decisions made before, by call id. They replace the policy's present ones."""
     approvals: list[Approval] = field(default_factory=list)
-    """What a person has said yes to beyond one call; grows when they do so again."""
+    """What a person has allowed beyond one call; grows with each such approval."""
     waiting: dict[str, tuple[CheckedCall, Finding]] = field(default_factory=dict)
-    """What was found of the calls that a person must decide about, by call id."""
+    """The calls that wait for a person's decision, with the findings about them, by call id."""
     dry_run: bool = False
-    """Nothing is changed: what does more than look is not run, and nobody is asked about it."""
+    """Only calls that change nothing are run; nobody is asked about the others."""
 
     async def judge(self, call: Call, key: str) -> Verdict:
-        """Check a call and decide about it. ``key`` names it in the record."""
+        """Check a call and decide whether it may run. ``key`` names it in the record."""
         verdict = await check_aside(call, self.tools)
         if type(verdict) is Failed:
             words = "the arguments of %s could not be checked" + whole(verdict.error)
@@ -122,7 +124,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         return verdict if self._has_nothing_to_say(verdict) else await self._decide(verdict, key)
 
     async def run(self, checked: CheckedCall, key: str, execute: Execute) -> Execution:
-        """Run a call that may run, between the hooks. ``execute`` is how."""
+        """Run a call that was allowed, with the hooks around it. ``execute`` runs it."""
         steps, hooks, call, effect = self.steps, self.hooks, checked.call, checked.tool.effect
         may_have_run = effect == "write" and not checked.tool.delegates
         if steps is not None and may_have_run and steps.was_started(key):
@@ -143,12 +145,12 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         return await hooks.after_tool(execution, checked.tool) if hooks.has("after_tool") else execution
 
     def _has_nothing_to_say(self, checked: CheckedCall) -> bool:
-        """Nearly every call: nobody is there who could decide about it."""
+        """Whether no policy, guard, decision or approval applies to the call: nearly always so."""
         is_open = self.policy is None and self.guard is None and not self.decisions and not self.dry_run
         return is_open and not checked.tool.approval
 
     async def _hook_and_decide(self, checked: CheckedCall, key: str) -> Verdict:
-        """Ask the hooks about a call that is not refused already. What they change is decided anew."""
+        """Ask the hooks about a call that is not refused already. A rewritten call is decided anew."""
         finding = decision_for(checked, self.policy, self.guard)
         if isinstance(finding.decision, Deny | Answer):
             return await self._decide(checked, key, finding)
@@ -186,7 +188,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             if isinstance(rewritten, CheckedCall):
                 again = _review(rewritten, self.guard)
                 if isinstance(again.decision, Ask | Deny):
-                    # Who says yes says it to what will be run.
+                    # The person must approve the arguments that will be run.
                     checked, finding, decision = rewritten, again, again.decision
         if (given := self.decisions.get(checked.call.id)) is not None:
             decision, by = given, "person"
@@ -207,7 +209,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         return await self._settled(checked, key, replace(finding, decision=decision), by)
 
     async def _settled(self, checked: CheckedCall, key: str, finding: Finding, by: str) -> Verdict:
-        """Record what was decided about a call, and do it."""
+        """Record the decision about a call, and carry it out."""
         decision = finding.decision
         if decision is None:
             return checked
@@ -222,10 +224,10 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     async def ask_about(
         self, verdicts: Sequence[Verdict | Other], key_of: Callable[[int], str]
     ) -> list[Verdict | Other]:
-        """The verdicts, with a person's answer in place of each proposal; as they are without a person.
+        """Returns the verdicts, with each proposal replaced by a person's decision if one can be asked.
 
-        A gate without ``approve`` that shares this one's lists has come to them. What matters most is
-        asked first, and an approver that can is shown all of it before.
+        The proposals come from a gate without ``approve`` that shares this one's lists. The most
+        important is asked about first; an approver with ``show`` is shown all of them before.
         """
         decided = list(verdicts)
         at = {each.call_id: index for index, each in enumerate(decided) if isinstance(each, Proposal)}
@@ -247,7 +249,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         return decided
 
     async def _ask(self, proposal: Proposal, approve: Approve, key: str) -> FinalDecision:
-        """Ask the person who is there. The answer is a step: nobody is asked twice."""
+        """Ask the person through ``approve``. The answer is a recorded step: nobody is asked twice."""
 
         async def body() -> Entry:
             waiting = approve(proposal)
@@ -289,7 +291,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
 
 
 async def check_aside(call: Call, tools: Tools) -> CheckedCall | Refused:
-    """Check a call; what takes long, in a thread: the event loop turns while it is looked at."""
+    """Check a call; a slow check runs in a thread, so that the event loop is not blocked."""
     if not takes_long(call, tools):
         return check(call, tools)
     return await current().run(partial(check, call, tools), Job())  # type: ignore[no-any-return]
@@ -302,7 +304,7 @@ def _only_looks(checked: CheckedCall) -> bool:
 def decision_for(
     checked: CheckedCall, policy: Policy | None, guard: "Guard | None" = None, *, early: bool = False
 ) -> Finding:
-    """Decide about a checked call before anyone is asked. The strictest of all counts.
+    """Returns the strictest decision about a call by policy, guard and tool, before anyone is asked.
 
     A tool that requires approval is asked about even where the policy would allow it; a policy can be
     stricter than the tool, not laxer. ``early`` is a call that may start while the reply streams.
@@ -320,7 +322,7 @@ def decision_for(
 
 
 def _decided(answer: object) -> Decision | None:
-    """Read what a policy answered. What is no decision must not pass for a yes."""
+    """Validate a policy's answer. Raises unless it is a decision, so that nothing passes for a yes."""
     if answer is None or isinstance(answer, Decision):
         return answer
     kind = f"of the type {type(answer).__name__}"
@@ -331,7 +333,7 @@ def _decided(answer: object) -> Decision | None:
 
 
 def _review(checked: CheckedCall, guard: "Guard | None") -> Finding:
-    """Decide about a call whose arguments a policy has put in place."""
+    """Decide about a call whose arguments a policy has rewritten."""
     finding = _NOTHING if guard is None else guard.review(checked)
     if checked.tool.approval and isinstance(finding.decision, Allow | None):
         return Finding(decision=Ask(), evidence=finding.evidence)
@@ -339,7 +341,7 @@ def _review(checked: CheckedCall, guard: "Guard | None") -> Finding:
 
 
 def final_decision(answer: object) -> FinalDecision:
-    """Read what an approver or the caller answered. Only a clear yes is one."""
+    """Validate an approver's or the caller's answer. Anything but a clear decision raises."""
     if isinstance(answer, bool):
         return Allow() if answer else Deny()
     if isinstance(answer, FinalDecision):
@@ -351,7 +353,7 @@ def final_decision(answer: object) -> FinalDecision:
 
 
 def _written(decision: FinalDecision) -> str:
-    """A decision as JSON; a person can have pasted half a surrogate pair, which none can hold."""
+    """Encode a decision as JSON; halves of surrogate pairs, which JSON cannot hold, are replaced."""
     try:
         return json.encode(decision).decode()
     except UnicodeEncodeError:
@@ -359,7 +361,7 @@ def _written(decision: FinalDecision) -> str:
 
 
 def decided_about(pending: Sequence[Proposal], decisions: Decisions) -> dict[str, FinalDecision]:
-    """Read what the caller answered: something about each call that waits, and about no other."""
+    """Validate the caller's decisions: one about each pending call, and about no other."""
     waiting = [proposal.call_id for proposal in pending]
     if not fits(decisions, Mapping):
         kind = type(decisions).__name__
@@ -374,12 +376,12 @@ def decided_about(pending: Sequence[Proposal], decisions: Decisions) -> dict[str
 
 
 def guard_above() -> "Guard | None":
-    """The guard of the run that this code is called from, if it has one."""
+    """Returns the guard of the run that this code is called from, if it has one."""
     return _guard.get()
 
 
 def watched_by(guard: "Guard | None") -> AbstractContextManager[None]:
-    """What runs in here is part of that guard's run; without one, of whatever run is around it."""
+    """Code in this context belongs to that guard's run; without a guard, to the run around it."""
     return _UNWATCHED if guard is None else _watched(guard)
 
 

@@ -72,16 +72,16 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 class Asked(Struct, frozen=True, eq=False):
-    """A request as hooks leave it."""
+    """A request after the hooks."""
 
     request: Request
     notes: tuple[User, ...] = ()
-    """What they have said to the model, which stays said."""
+    """Messages to the model that the hooks added; they stay in the transcript."""
     veto: Veto | None = None
 
 
 def _may_change(hook: Callable[[Any], Any]) -> bool:
-    """Whether a hook may answer: not where its author has declared that it returns None."""
+    """Whether a hook may answer: not if it is annotated to return None."""
     declared = getattr(unwrap(hook), "__annotations__", {})
     return "return" not in declared or declared["return"] not in (None, "None", type(None))
 
@@ -95,23 +95,23 @@ class HookChain:
             for name in _NAMES
         }
         self.changes_requests = any(map(_may_change, self._hooks["before_model"]))
-        """Whether one of them may say something about a request."""
+        """Whether a hook may change or veto a request."""
         self.changes_calls = any(map(_may_change, self._hooks["before_tool"]))
-        """Whether one of them may say something about a call before it starts."""
+        """Whether a hook may change or veto a call before it starts."""
 
     def has(self, name: str) -> bool:
-        """Whether there is such a hook."""
+        """Whether there is a hook of that name."""
         return bool(self._hooks[name])
 
     def around_tools(self) -> "HookChain":
-        """The hooks around calls alone, for a run that asks no model."""
+        """Returns a chain of only the tool hooks, for a run that asks no model."""
         chain = HookChain()
         chain._hooks |= {name: self._hooks[name] for name in ("before_tool", "after_tool")}
         chain.changes_calls = self.changes_calls
         return chain
 
     async def before_model(self, request: Request) -> Asked:
-        """The request as the hooks leave it."""
+        """Returns the request after all hooks."""
         notes: tuple[User, ...] = ()
         for hook in self._hooks["before_model"]:
             for answer in await _answers("before_model", hook, request):
@@ -122,12 +122,12 @@ class HookChain:
                     notes += (note,)
                     request = replace(request, messages=(*request.messages, note))
                 else:
-                    # Which conversation it is, is not for a hook to say.
+                    # A hook must not change which conversation the request belongs to.
                     request = replace(answer, conversation=request.conversation)
         return Asked(request, notes)
 
     async def after_model(self, reply: Reply) -> Veto | tuple[User, ...]:
-        """What the hooks say of a reply: no, or what the model is to be told."""
+        """Returns a hook's veto of a reply, or the messages that the hooks add for the model."""
         notes: tuple[User, ...] = ()
         for hook in self._hooks["after_model"]:
             for answer in await _answers("after_model", hook, reply):
@@ -139,9 +139,9 @@ class HookChain:
     async def before_tool(
         self, checked: CheckedCall, again: Callable[[Rewrite], Awaitable[object]]
     ) -> FinalDecision | None:
-        """What the hooks decide about a call. ``again`` checks a call with other arguments.
+        """Returns the hooks' decision about a call. ``again`` checks a call with rewritten arguments.
 
-        Arguments that do not fit are shown to no further hook; the gate refuses them.
+        Invalid arguments are shown to no further hook; the gate refuses them.
         """
         decision: Rewrite | None = None
         for hook in self._hooks["before_tool"]:
@@ -161,7 +161,7 @@ class HookChain:
         return decision
 
     async def after_tool(self, execution: Execution, tool: Tool) -> Execution:
-        """What became of the call, as the hooks leave it. Labels of trust stay as they are."""
+        """Returns the execution after all hooks. Trust labels stay as they are."""
         for hook in self._hooks["after_tool"]:
             for answer in await _answers("after_tool", hook, execution):
                 if isinstance(answer, Veto):
@@ -180,7 +180,7 @@ NO_HOOKS = HookChain()
 
 
 def gathered(hooks: object) -> HookChain:
-    """One, several or no hooks as one chain."""
+    """Returns one, several or no hooks as one chain."""
     several = hooks if isinstance(hooks, list | tuple) else () if hooks is None else (hooks,)
     for each in several:
         if not any(hasattr(each, name) for name in _NAMES):
@@ -192,7 +192,7 @@ def gathered(hooks: object) -> HookChain:
 
 
 async def _answers(name: str, hook: Callable[[Any], Any], what: object) -> Iterator[Any]:
-    """What a hook answers. What is none of its answers must not pass for a yes."""
+    """Returns a hook's answers. Any of the wrong type raises, so that it cannot pass for a yes."""
     answer = hook(what)
     if isawaitable(answer):
         answer = await answer
@@ -208,5 +208,5 @@ async def _answers(name: str, hook: Callable[[Any], Any], what: object) -> Itera
 
 
 def _note(message: User) -> User:
-    """A message as the developer's, who speaks through hooks."""
+    """Returns the message marked as the developer's, who wrote the hook."""
     return replace(message, author="developer") if message.author == "user" else message

@@ -1,4 +1,4 @@
-"""A name that no tool has into the names that are most like it, of however many there are."""
+"""Finds the tool names most similar to a name that no tool has, among any number of tools."""
 
 import difflib
 from collections.abc import Sequence
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from rightcall.core.outcome import UnknownTool
 
 FEW = 30
-"""So many names are told whole; of more, those that are most like the one that was asked for."""
+"""Up to this many names are all listed for the model; of more, only the most similar ones."""
 _CLOSE = 10
 _NEAREST = 3
 _LONGEST_NAME = 100
 _COMPARED = 40
-"""Names that are compared letter by letter: to do so with hundreds takes a tool's time."""
+"""The most names that are compared letter by letter: hundreds would take as long as running a tool."""
 
 
 def unknown(name: str, names: Sequence[str]) -> UnknownTool:
-    """What to say of a name that no tool has."""
+    """Returns the outcome for a name that no tool has."""
     available = tuple(names)
     folded = {_fold(each): each for each in available}
     whole = _fold(name[:_LONGEST_NAME])
@@ -35,7 +35,7 @@ def unknown(name: str, names: Sequence[str]) -> UnknownTool:
 
 
 def _alike(name: str, names: Sequence[str]) -> list[str]:
-    """The names by how many pairs of letters they share with this one, the most first."""
+    """Returns the names sorted by how many pairs of letters they share with this one, the most first."""
     pairs = {name[at : at + 2] for at in range(len(name) - 1)}
 
     def unlike(other: str) -> float:

@@ -1,4 +1,4 @@
-"""A call that may have run before a crash, into what its tool can find out about it."""
+"""Asks a tool what became of a call that may have run before a crash."""
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
@@ -15,15 +15,16 @@ from rightcall.gate.execution import Execution, not_run
 async def reconciled(
     checked: CheckedCall, execute: Callable[[CheckedCall], Awaitable[Execution]]
 ) -> Execution | None:
-    """What became of the call; None where its tool knows that it did not happen, so that it may run.
+    """Returns the call's execution; None if its tool knows that it did not happen, so that it may run.
 
-    A tool that cannot tell, or fails to, leaves it interrupted: the model is told that it may have run.
+    If the tool cannot tell, or fails, the call counts as interrupted: the model reads that it may have
+    run.
     """
     call, reconcile = checked.call, checked.tool.reconcile
     if reconcile is None:
         return not_run(call, Interrupted())
     asking = _Asking(reconcile)
-    # Asked as the tool itself is called: within its limits, and in its words.
+    # Run like the tool itself: under its limits, and with its result rendered like the tool's own.
     tool = checked.tool.replace(handler=asking.ask)
     found = await execute(replace(checked, tool=tool, bound={}))
     if not isinstance(found.outcome, Returned):
@@ -32,14 +33,14 @@ async def reconciled(
 
 
 class _Asking:
-    """Asks a tool about the call of a key, and remembers whether it knew of any."""
+    """Calls ``reconcile`` with the call's key, and remembers whether it returned None."""
 
     def __init__(self, reconcile: Callable[[str], Any]) -> None:
         self._reconcile = reconcile
         self.did_not_happen = False
 
     def ask(self, context: Context[Any], **_: Any) -> Any:
-        """What the call came to."""
+        """Returns what the call returned, or None if it did not happen."""
         found = self._reconcile(context.key)
         return self._awaited(found) if isawaitable(found) else self._seen(found)
 

@@ -1,7 +1,7 @@
-"""What a call writes, put down before it runs; what comes back of it, marked in a later run's result.
+"""Records what a call writes before it runs, and marks it when it comes back in a later run's result.
 
-The mark is part of the result, so that a run that is recovered or replayed is judged as it was, whatever
-has been written since.
+The mark is part of the result, so that a run that is recovered or replayed is judged as it was then,
+whatever has been written since.
 """
 
 from asyncio import to_thread
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def remember(guard: "Guard | None", checked: CheckedCall) -> None:
-    """Put down what a call leaves behind, where outsiders may have chosen it and there is a place."""
+    """Record what a call writes, if it may hold untrusted text and the rules have a memory."""
     if guard is None or guard.rules.memory is None:
         return
     if traces := guard.traces_of(checked):
@@ -25,11 +25,11 @@ async def remember(guard: "Guard | None", checked: CheckedCall) -> None:
 
 
 async def recognised(guard: "Guard | None", execution: Execution) -> Execution:
-    """The result with what an earlier run put down, where it comes back as a system's word."""
+    """Returns the result marked with texts that an earlier run recorded and that now look trusted."""
     memory, result = None if guard is None else guard.rules.memory, execution.result
     if memory is None or (result.source is not None and not (result.vouched or result.names)):
         return execution
-    # Not loaded for the many agents that have no rules of trust.
+    # Imported here: many agents have no trust rules.
     from rightcall.trust.traces import came_back  # noqa: PLC0415
     from rightcall.trust.written import content_of  # noqa: PLC0415
 

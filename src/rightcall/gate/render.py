@@ -1,9 +1,9 @@
-"""An outcome into the result the model reads: the only place that words results.
+"""Renders an outcome as the result that the model reads: the only place that words results.
 
 A returned value becomes text as it is, media as media, and everything else compact JSON, within the
-tool's limits. No exception's repr, no traceback and no secret passes here: a failure nobody foresaw
-becomes one neutral sentence. Text that outsiders could have written is JSON-encoded inside an envelope
-that names its source and that it cannot close.
+tool's limits. No exception's repr, no traceback and no secret passes here: an unforeseen failure becomes
+one neutral sentence. Untrusted text is JSON-encoded inside an envelope that names its source and that it
+cannot close.
 """
 
 import io
@@ -49,8 +49,8 @@ _SHOWN_PROBLEMS = 20
 _LONGEST_NAME = 64
 _PIECE = 1024 * 1024
 
-# Brackets could close a tag or a chat template's marker. The rest is invisible, and hides instructions:
-# controls, line separators, and what Unicode calls Default_Ignorable_Code_Point.
+# Brackets could close a tag or a chat template's marker. The others are invisible, and can hide
+# instructions: controls, line separators, and Unicode's Default_Ignorable_Code_Point.
 _HIDDEN = re.compile(
     r"[<>\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
@@ -59,7 +59,7 @@ _HIDDEN = re.compile(
 
 
 def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
-    """The result for a call. Raises Unshowable when a returned value cannot be shown."""
+    """Returns the result for a call. Raises Unshowable when a returned value cannot be shown."""
     limits = _DEFAULT if tool is None else tool.limits
     facts = _NOTHING if tool is None else tool.facts
     source = call.name if facts.untrusted or facts.names else None
@@ -72,7 +72,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         if type(value) is Offer:
             source, offers = value.source or source, value.names
             vendor, value = value.vendor, value.text
-        # A short plain string needs nothing done to it, and is what most tools return.
+        # Most tools return a short plain string, which needs no work.
         plain = type(value) is str and value.isascii() and len(value) <= limits.max_output_bytes
         if plain and source is None:
             content = (Text(value),)
@@ -89,7 +89,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         source = None if own else source
         content = _finish(encode(outcome.message, limits), source, _most_words(limits), what)
     else:
-        # Of any other outcome it goes without saying.
+        # Any other outcome is worded by us alone, so it has no untrusted source.
         source, own = None, type(outcome) is Failed
         content = (Text(cut(encodable(_words(call, outcome)), _most_words(limits))),)
     return Result(
@@ -110,7 +110,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
 
 
 def reworded(result: Result, text: str, tool: Tool) -> Result:
-    """The result with other words, under the same labels."""
+    """Returns the result with other text, under the same labels."""
     limits = tool.limits
     content = _finish(encode(text, limits), result.source, limits.max_output_bytes, result.what)
     return msgspec.structs.replace(result, content=content)
@@ -121,7 +121,7 @@ def _most_words(limits: Limits) -> int:
 
 
 def _words(call: Call, outcome: Outcome) -> str:
-    # A call that was cut off may not have come as far as its name, or have lost its way in it.
+    # In a call that was cut off, the name may be missing or far too long.
     name = call.name if 0 < len(call.name) <= _LONGEST_NAME else "The call"
     match outcome:
         case Returned() | Failed():
@@ -177,7 +177,7 @@ def _unknown(outcome: UnknownTool) -> str:
 def _finish(
     content: tuple[Part, ...], source: str | None, limit: int, what: str = ""
 ) -> tuple[Part, ...]:
-    """Texts within the limit, and in an envelope when their source is not to be trusted."""
+    """Cut texts to the limit, and put them into an envelope if their source is untrusted."""
     if len(content) == 1:
         return (_bounded(content[0], source, limit, what),)
     sizes = [_size(part.text) if isinstance(part, Text) else 0 for part in content]
@@ -189,7 +189,7 @@ def _finish(
 
 
 def _as_words(part: Part) -> Part:
-    """A file of text as its text: outsiders' words go into an envelope in whatever form they come."""
+    """Returns a text file as text: untrusted text goes into an envelope in whatever form it comes."""
     if isinstance(part, Text) or part.kind != "text" or part.way != "bytes":
         return part
     text = part.data.decode(errors="replace")
@@ -203,19 +203,19 @@ def _bounded(part: Part, source: str | None, limit: int, what: str) -> Part:
 
 
 def _enveloped(text: str, source: str, limit: int, what: str) -> str:
-    """Text in an envelope within the limit; an empty one where not even that fits."""
+    """Returns text in an envelope within the limit; an empty envelope if not even that fits."""
     room = limit
     while True:
         envelope = _envelope(cut(text, room), source, what)
         size = len(envelope.encode())
         if size <= limit or room == 0:
             return envelope
-        # Escapes make text longer, so the limit may want a shorter cut.
+        # Escapes make the text longer, so it may have to be cut further.
         room = room * limit // size
 
 
 def _envelope(text: str, source: str, what: str) -> str:
-    """Text labelled with where it came from, and encoded so that it cannot pretend to be more."""
+    """Wrap text in an envelope that names its source, encoded so that it cannot close the envelope."""
     label = {"untrusted_source": source, "what": what} if what else {"untrusted_source": source}
     encoded = msgspec.json.encode({**label, "content": text}).decode()
     return _HIDDEN.sub(_escape, encoded)
@@ -227,18 +227,18 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def encode(value: object, limits: Limits) -> tuple[Part, ...]:
-    """The parts for a value: text as it is, media as media, everything else as compact JSON."""
+    """Returns the parts for a value: text as it is, media as media, everything else as compact JSON."""
     try:
         return tuple(_parts(value, limits))
     except Unshowable:
         raise
-    except Exception as error:  # serialisers, files and images are the developer's code
+    except Exception as error:  # serialisers, files and images run the developer's code
         raise Unshowable(f"{type(value).__qualname__} cannot be written for a model") from error
 
 
 def _parts(value: object, limits: Limits) -> Iterator[Part]:
     if isinstance(value, str):
-        # A member of a string enum is its text. One that is cut is encodable thereby.
+        # A member of a string enum is shown as its text. Cutting a text also makes it encodable.
         text = str.__str__(value)
         yield Text(text if len(text) > limits.max_output_bytes else encodable(text))
     elif (media := _media(value, limits)) is not None:
@@ -251,9 +251,9 @@ def _parts(value: object, limits: Limits) -> Iterator[Part]:
 
 
 def cut(text: str, limit: int) -> str:
-    """``text`` in at most ``limit`` bytes: its head and tail, and between them how much is left out.
+    """Cut ``text`` to ``limit`` bytes: its head and tail, and between them how much is left out.
 
-    A limit too small to say how much leaves a head that ends in an ellipsis.
+    If the limit is too small to say how much, only a head that ends in an ellipsis is left.
     """
     if len(text) * 4 <= limit:
         return text
@@ -270,7 +270,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def _size(text: str) -> int:
-    """The bytes of a text, counted piece by piece: much at once would let nothing else run."""
+    """Returns a text's size in bytes, encoded in pieces: one large encode would let nothing else run."""
     if text.isascii():
         return len(text)
     pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
@@ -281,8 +281,8 @@ def _marker(left_out: int, size: int) -> str:
     return f"\n[… {left_out:,} of {size:,} bytes left out here …]\n"
 
 
-# A character is at least a byte, so as many characters hold all of the bytes that can be kept; one
-# that was cut in two is dropped.
+# A character is at least one byte, so this many characters hold all of the bytes that can be kept; a
+# character that the cut splits is dropped.
 def _head(text: str, size: int) -> str:
     return text[:size].encode(errors="replace")[:size].decode(errors="ignore")
 
@@ -299,14 +299,14 @@ def _json(value: Any) -> str:
     try:
         return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain).decode()
     except PydanticSerializationError:
-        # Names of files may hold halves of surrogate pairs, which should not cost the rest of the
-        # value. Whatever else is wrong fails here again.
+        # File names may hold halves of surrogate pairs, which should not cost the rest of the value. Any
+        # other error is raised again here.
         plain = to_jsonable_python(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain)
         return encodable(json.dumps(plain, ensure_ascii=False, separators=(",", ":")))
 
 
 def _plain(value: Any) -> Any:
-    """What pydantic does not know: arrays of numbers, collections, msgspec and attrs classes."""
+    """Convert what pydantic does not know: arrays of numbers, collections, msgspec and attrs classes."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -315,7 +315,7 @@ def _plain(value: Any) -> Any:
 
 
 def _some(values: Iterable[Any]) -> list[Any]:
-    """The values of a collection, which may say that they are few and then have no end."""
+    """Returns the values of a collection; its ``len`` may lie and its iterator never end."""
     found = list(islice(values, MOST_VALUES + 1))
     if len(found) > MOST_VALUES:
         raise TooLarge(f"it holds more than {MOST_VALUES:,} values")
@@ -327,7 +327,7 @@ def _media(value: Any, limits: Limits) -> Media | None:
         case Media():
             return value
         case bytes() | bytearray() | memoryview():
-            # More than fits is left out; there is no need to copy it all before.
+            # What does not fit is left out anyway, so not all of it is copied.
             size = limits.max_media_bytes + 1
             data = value if type(value) is bytes else bytes(memoryview(value).cast("B")[:size])
             return Media(data, sniff(data))
@@ -342,7 +342,7 @@ def _media(value: Any, limits: Limits) -> Media | None:
 
 
 def _read(file: Any, size: int) -> Media:
-    """What an open file holds, as far as the limit; the file is closed."""
+    """Returns the content of an open file, up to the limit, and closes it."""
     with file:
         content = file.read(size)
     data = content.encode() if isinstance(content, str) else bytes(content)
@@ -353,7 +353,7 @@ def _read(file: Any, size: int) -> Media:
 
 
 def _within(media: Media, limits: Limits) -> Part:
-    """Media within the limit. What is somewhere else weighs nothing here."""
+    """Returns media, checked against the limit. Media that is only referenced has no size here."""
     if len(media.data) <= limits.max_media_bytes:
         return media
     return Text(f"[{media.media_type} left out: more than {limits.max_media_bytes:,} bytes]")

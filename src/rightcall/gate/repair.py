@@ -1,6 +1,6 @@
-"""Arguments that almost fit, changed without loss until they do.
+"""Repairs arguments that are almost valid, without loss.
 
-Three slips that models make, and nothing else:
+Three mistakes that models make, and no others:
 
 - a number, boolean or null inside a string (``"2"``), where the schema takes the value and no string;
 - an array or object inside a string (``"[1, 2]"``), under the same condition;
@@ -8,7 +8,7 @@ Three slips that models make, and nothing else:
 
 A string that the schema accepts as a string is never touched. Every change is reported.
 
-The last of them is no slip where a vendor's strict mode demands it: ``without_nulls`` does that alone.
+A vendor's strict mode demands such nulls; ``without_nulls`` removes them and changes nothing else.
 """
 
 from collections.abc import Iterator
@@ -24,17 +24,17 @@ from rightcall.core.problem import json_path
 from rightcall.core.schema import Schema
 
 _ROUNDS = 4
-"""A container that was a string may hold strings to mend in turn; deeper than this nobody goes."""
+"""The most rounds of repair: a container that was a string may hold strings to repair in turn."""
 
 
 def repair(arguments: JsonObject, schema: Schema) -> tuple[JsonObject, tuple[Repair, ...]]:
-    """The arguments with every lossless change that the schema's complaints call for."""
+    """Returns the arguments with every lossless change that the schema's errors call for."""
     document: Any = parse(dump(arguments))
     repairs: list[Repair] = []
     for _ in range(_ROUNDS):
         made: dict[str, Repair] = {}
         for error in list(schema.errors(document)):
-            # Several rules may complain of one place; it is mended once.
+            # Several rules may report an error at one place; it is repaired once.
             change = _mend(document, error)
             if change is not None:
                 made.setdefault(change.path, change)
@@ -45,11 +45,11 @@ def repair(arguments: JsonObject, schema: Schema) -> tuple[JsonObject, tuple[Rep
 
 
 def without_nulls(arguments: JsonObject, schema: Schema) -> tuple[JsonObject, tuple[Repair, ...]]:
-    """The arguments without the members that are null where the schema takes no null."""
+    """Returns the arguments without the members that are null where the schema allows no null."""
     document: Any = parse(dump(arguments))
     repairs: dict[str, Repair] = {}
     for _ in range(_ROUNDS):
-        # A union is seen into only as deep as its alternatives complain.
+        # Errors inside a union show only as deep as its alternatives report them.
         paths = [path for error in schema.errors(document) for path in _forced(error)]
         if not paths:
             break
@@ -64,7 +64,7 @@ def without_nulls(arguments: JsonObject, schema: Schema) -> tuple[JsonObject, tu
 
 
 def _forced(error: ValidationError) -> list[list[Any]]:
-    """Where null stands that would have to go to settle a complaint; nowhere if that is not all."""
+    """Returns where the nulls are that cause an error; nothing if they are not all of its cause."""
     path = list(error.instance_path)
     if error.instance is None:
         return [path] if path and isinstance(path[-1], str) else []
@@ -104,7 +104,7 @@ def _mend(document: Any, error: ValidationError) -> Repair | None:
 
 
 def _types_wanted(error: ValidationError) -> Iterator[str]:
-    """The types that the schema takes at this place; nothing when more than the type is wrong."""
+    """Returns the types that the schema allows here; nothing when more than the type is wrong."""
     match error.kind:
         case Kind.Type(types):
             yield from types
@@ -126,7 +126,7 @@ def _root_types(branch: list[ValidationError], parent: ValidationError) -> list[
 
 
 def _unquote(text: str) -> tuple[JsonValue] | None:
-    """The JSON value that a string holds, if writing it out again gives the same string."""
+    """Returns the JSON value that a string holds, if encoding it again gives the same string."""
     try:
         value = parse(text.strip())
     except JsonError:

@@ -1,4 +1,4 @@
-"""A result with outsiders' words, and what a screen says of it, into the result that the model reads."""
+"""Applies a screen's verdict to a result with untrusted text."""
 
 from msgspec.structs import replace
 
@@ -13,11 +13,11 @@ from rightcall.trust.rules import Screen
 
 
 async def screened(execution: Execution, tool: Tool, screen: Screen) -> Execution:
-    """The call as the screen leaves it: labelled, in other words, or withheld. The record keeps both."""
+    """Returns the execution after the screen: marked, reworded or withheld. The record keeps both."""
     result = execution.result
     if result.source is None:
         return execution
-    # Not loaded for the many agents that have no screen.
+    # Imported here: many agents have no screen.
     from rightcall.trust.provenance import opened  # noqa: PLC0415
 
     verdict: object = await screen(opened(result.text))
@@ -28,7 +28,7 @@ async def screened(execution: Execution, tool: Tool, screen: Screen) -> Executio
         case True:
             return replace(execution, result=replace(result, suspected=True))
         case Answer(text):
-            # A summary of what outsiders wrote is still what they wrote, and marked as that.
+            # A summary of untrusted text is still untrusted, and is marked as that.
             words = reworded(replace(result, suspected=True), text, tool)
             return replace(execution, result=words, original=original)
         case Deny(reason, then):

@@ -1,8 +1,8 @@
-"""How much there is to write of a value that a tool returned, found out before it is written.
+"""Measures a value that a tool returned, before it is encoded.
 
-What writes a value cannot be interrupted and lets nothing else run meanwhile, so a value is counted
-first, and no further than it must be. Small plain values are told apart cheaply: they are most, and are
-written where they are.
+Encoding cannot be interrupted and blocks everything else, so a value is counted first, and only as far
+as necessary. Small plain values are recognised cheaply: they are the most common, and are encoded on the
+event loop.
 """
 
 import dataclasses
@@ -23,19 +23,20 @@ from rightcall.core.offer import Offer
 from rightcall.core.parts import Media
 
 MOST_VALUES = 500_000
-"""Values in what a tool returns; some fifty milliseconds of writing."""
+"""The most values in what a tool returns; they take about 50 ms to encode."""
 MOST_TEXT = 16 * 1024 * 1024
-"""Characters and bytes in them. A text alone may be of any length: its ends are found at once."""
+"""The most characters and bytes in those. A string alone may have any length: only its ends are read."""
 _FEW = 2_000
 _LINE = 64
-"""Characters that are as much work as a value."""
+"""Characters that take as long to encode as one value."""
 _SHORT = 256 * 1024
-"""Characters of a text that is put into its envelope in a few milliseconds."""
+"""Characters of a text that goes into its envelope within a few milliseconds."""
 _DEEPEST = 255
-"""Levels that pydantic goes down; what is deeper it refuses itself."""
+"""The most levels that pydantic encodes; it refuses deeper values itself."""
 _SHORT_NUMBER = 256
 _LONG_NUMBER = 14_284
-"""Bits of a number that Python itself would not write; to write it takes the square of its length."""
+"""Bits above which Python refuses to print an int; the time to print grows with the square of its
+length."""
 _SCALARS = {NoneType, bool, float, date, datetime, time, timedelta, Decimal, UUID}
 _KEYS = {str, int}
 
@@ -45,13 +46,13 @@ class Unshowable(ValueError):
 
 
 class TooLarge(Unshowable):
-    """A value is too large to be written for a model; the message says of what there is too much."""
+    """A value is too large to be encoded for a model; the message says what there is too much of."""
 
 
 def is_small(value: object) -> bool:
-    """Whether a value is of Python's own plain types and small: writing it takes no time to speak of.
+    """Whether a value is small and of Python's own plain types, so that encoding takes almost no time.
 
-    None of anybody's code is run, neither here nor by whoever then writes it.
+    Neither this nor the encoding then runs anybody else's code.
     """
     kind = type(value)
     if kind is str:
@@ -84,9 +85,9 @@ def is_small(value: object) -> bool:
 
 
 def check_size(value: object, limits: Limits) -> None:
-    """TooLarge where a value holds too much to be written, Unshowable where it never ends.
+    """Raise TooLarge if a value holds too much to encode, Unshowable if it never ends.
 
-    May run code of the value's own, and take a while: half a second at worst.
+    May run the value's own code, and take up to half a second.
     """
     if isinstance(value, str) or is_media(type(value)):
         return
@@ -106,7 +107,7 @@ def check_size(value: object, limits: Limits) -> None:
 
 
 def holds_media(items: Collection[object]) -> bool:
-    """Whether any item is shown as media. Looks at their types, of which there are few."""
+    """Whether any item is shown as media. Looks only at their types, of which there are few."""
     return any(is_media(kind) for kind in {*map(type, items)})
 
 
@@ -116,12 +117,12 @@ def is_media(kind: type) -> bool:
 
 
 def is_image(kind: type) -> bool:
-    """Whether it is the type of a Pillow image, known by its shape: Pillow need not be installed."""
+    """Whether it is the type of a Pillow image, recognised by its attributes: Pillow is optional."""
     return kind.__module__.startswith("PIL.") and hasattr(kind, "save")
 
 
 class _Count:
-    """What has been counted of a value so far."""
+    """Counts the content of a value."""
 
     def __init__(self, limits: Limits) -> None:
         self._most_values = max(MOST_VALUES, limits.max_output_bytes)
@@ -130,7 +131,7 @@ class _Count:
         self._text = 0
 
     def take(self, each: Any) -> Iterable[Any]:
-        """Count one value, and give what is in it."""
+        """Count one value, and return the values inside it."""
         match each:
             case str():
                 self._add_text(str.__len__(each))
@@ -179,7 +180,7 @@ class _Count:
 
 @lru_cache(maxsize=1000)
 def _fields(kind: type) -> tuple[str, ...]:
-    """The members of a class that are written as they are, which nobody leaves out or puts shorter."""
+    """Returns the members of a class that are encoded as they are, which no serialiser changes."""
     if issubclass(kind, BaseModel):
         decorators = kind.__pydantic_decorators__
         if decorators.model_serializers:

@@ -1,10 +1,9 @@
-"""How many calls run at once, and how often: what a call waits for before it starts.
+"""Limits how many calls run at once, and how often: what a call waits for before it starts.
 
-Three things are protected, each by a number of its own. A run's calls share the run's slots, so that one
-reply with a hundred calls does not start them all; other runs are not kept waiting by it. A tool that
-says its ``concurrency`` or ``rate`` protects something outside, which is the same for all runs, and so
-they hold for all runs of an agent together. Functions that block take threads, of which a process has so
-many (``threads``).
+Three limits protect three things. A run's calls share the run's slots, so that a reply with a hundred
+calls does not start them all; other runs do not wait for them. A tool's ``concurrency`` or ``rate``
+protects something outside that all runs share, so it applies to all runs of an agent together. Blocking
+functions take threads, of which a process has a fixed number (``threads``).
 """
 
 import asyncio
@@ -16,32 +15,32 @@ from rightcall.core.tool import Tool
 from rightcall.gate.threads import current, granted, in_a_tool
 
 RUN_CONCURRENCY = 16
-"""Calls that a run has running at once, unless its agent says another number."""
+"""How many calls of a run may run at once by default."""
 
 
 class CallSlot(Protocol):
-    """What a call takes before it starts, and gives back. Belongs to one event loop.
+    """What a call acquires before it starts, and releases. Belongs to one event loop.
 
-    To take and give back what nobody waits for costs no coroutine, and that is nearly always.
+    Acquiring without waiting, which is nearly always the case, needs no coroutine.
     """
 
     def acquire_free(self) -> bool:
-        """Take it if it is free now."""
+        """Acquire it if it is free now."""
         ...
 
     async def acquire(self) -> None:
-        """Take it, waiting for it."""
+        """Acquire it, waiting if necessary."""
         ...
 
     def release(self) -> None:
-        """Give it back."""
+        """Release it."""
         ...
 
 
 class Semaphore:
-    """So many slots, given out in the order they were asked for.
+    """A number of slots, granted first come, first served.
 
-    asyncio's has no way to acquire without a coroutine, which every call of a tool would pay for.
+    asyncio's semaphore cannot be acquired without a coroutine, which every tool call would pay for.
     """
 
     __slots__ = ("free", "waiting")
@@ -49,17 +48,17 @@ class Semaphore:
     def __init__(self, size: int) -> None:
         self.free = size
         self.waiting: deque[asyncio.Future[None]] | None = None
-        """Made when somebody waits: every run has slots of its own, and an empty one takes 600 bytes."""
+        """Created only when somebody waits: every run has slots, and an empty deque takes 600 bytes."""
 
     def acquire_free(self) -> bool:
-        """Take a slot if one is free now."""
+        """Acquire a slot if one is free now."""
         if self.free and not self.waiting:
             self.free -= 1
             return True
         return False
 
     async def acquire(self) -> None:
-        """Take a slot, waiting for it."""
+        """Acquire a slot, waiting if necessary."""
         if self.acquire_free():
             return
         waiter = asyncio.get_running_loop().create_future()
@@ -69,7 +68,7 @@ class Semaphore:
         await granted(waiter, self.release)
 
     def release(self) -> None:
-        """Give a slot back, to whoever has waited longest."""
+        """Release a slot, to the longest waiter."""
         while self.waiting:
             waiter = self.waiting.popleft()
             if not waiter.done():
@@ -79,7 +78,7 @@ class Semaphore:
 
 
 class Both:
-    """Two slots, taken in this order."""
+    """Two slots, acquired in this order."""
 
     __slots__ = ("_first", "_second")
 
@@ -88,7 +87,7 @@ class Both:
         self._second = second
 
     def acquire_free(self) -> bool:
-        """Take both if they are free now."""
+        """Acquire both if they are free now."""
         if not self._first.acquire_free():
             return False
         if self._second.acquire_free():
@@ -97,7 +96,7 @@ class Both:
         return False
 
     async def acquire(self) -> None:
-        """Take both, waiting for them."""
+        """Acquire both, waiting if necessary."""
         await self._first.acquire()
         try:
             await self._second.acquire()
@@ -106,7 +105,7 @@ class Both:
             raise
 
     def release(self) -> None:
-        """Give both back."""
+        """Release both."""
         self._second.release()
         self._first.release()
 
@@ -120,7 +119,7 @@ class Pace:
         self._starts: deque[float] = deque()
 
     def start(self, now: float) -> float:
-        """Start a call now and say 0, or say how long to wait before asking again."""
+        """Start a call now and return 0, or return the seconds to wait before trying again."""
         if len(self._starts) == self._calls:
             wait = self._starts[0] + self._seconds - now
             if wait > 0:
@@ -131,9 +130,9 @@ class Pace:
 
 
 class _Outside:
-    """What tools say of themselves, for every run alike.
+    """The tools' own ``concurrency`` and ``rate``, shared by all runs.
 
-    Each event loop has semaphores of its own; paces are plain arithmetic and hold across loops.
+    Each event loop has its own semaphores; rates are plain arithmetic and apply across event loops.
     """
 
     def __init__(self) -> None:
@@ -157,25 +156,25 @@ class _Outside:
 
 
 class Slots:
-    """The slots of one run, or of an executor that somebody keeps: so many on each event loop."""
+    """The slots of one run, or of an executor that is kept: the same number on each event loop."""
 
     __slots__ = ("_concurrency", "_is_nested", "_last", "_loops", "_outside")
 
     def __init__(self, concurrency: int, outside: _Outside | None = None) -> None:
         self._concurrency = concurrency
         self._outside = outside or _Outside()
-        # A function that runs an agent holds a thread until the agent's own calls have ended: if these
-        # waited for threads, too, all might wait for each other.
+        # A blocking function that runs an agent holds its thread until the agent's calls have ended. If
+        # those calls waited for threads too, there could be a deadlock.
         self._is_nested = in_a_tool()
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Inside] = WeakKeyDictionary()
         self._last: tuple[ReferenceType[Any], _Inside] | None = None
 
     def for_run(self) -> "Slots":
-        """As many for one run more; what tools say of themselves holds for all."""
+        """Returns as many slots for another run; the tools' own limits stay shared."""
         return Slots(self._concurrency, self._outside)
 
     def of(self, tool: Tool) -> CallSlot:
-        """What a call of this tool takes, on this event loop."""
+        """Returns what a call of this tool must acquire on this event loop."""
         loop, last = asyncio.get_running_loop(), self._last
         if last is None or last[0]() is not loop:
             inside = self._loops.setdefault(loop, _Inside(self._concurrency))
@@ -189,7 +188,7 @@ class Slots:
     def _made(self, tool: Tool, inside: "_Inside") -> CallSlot:
         handler, slot = tool.invocation, inside.shared
         if tool.delegates:
-            # Such a call waits for calls of its own, which need the slots that the others share.
+            # Such a call waits for calls of its own, which need the shared slots.
             slot = Semaphore(self._concurrency)
         elif handler is not None and not handler.is_async and not self._is_nested:
             slot = Both(slot, current().slots)
@@ -197,7 +196,7 @@ class Slots:
         return slot if size is None else Both(self._outside.semaphore(tool, size), slot)
 
     def wait_for(self, tool: Tool, now: float) -> float:
-        """Start a call as far as the tool's rate goes: 0, or seconds to wait before asking again."""
+        """Start a call if the tool's rate allows: 0, or the seconds to wait before trying again."""
         rate = tool.limits.rate
         return 0.0 if rate is None else self._outside.pace(tool, rate).start(now)
 

@@ -1,4 +1,4 @@
-"""Calls that may run into the stages in which they do."""
+"""Groups the calls that may run into stages, which run one after the other."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -6,13 +6,13 @@ from typing import TypeAlias
 from rightcall.core.call import CheckedCall
 
 Stage: TypeAlias = list[tuple[int, CheckedCall]]
-"""Calls that run at once, each with its position among all."""
+"""Calls that run at the same time, each with its position among all calls."""
 
 
 def stages(calls: Sequence[object]) -> list[Stage]:
-    """The stages to run one after the other, in the model's order: serial calls are barriers.
+    """Returns the stages in the model's order: a serial call is a barrier.
 
-    What is not a checked call is in no stage.
+    Only checked calls are in a stage.
     """
     found: list[Stage] = []
     barrier = True

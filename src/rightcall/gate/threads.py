@@ -1,8 +1,8 @@
-"""Functions that block, in threads that can be given up.
+"""Runs blocking functions in threads that can be abandoned.
 
-The threads are daemons: one that never ends holds up neither the event loop nor the end of the
-process. A thread cannot be killed, so a job that is given up goes on unheard; it is counted until it
-ends, and told so through ``Job.abandoned`` if it asks.
+The threads are daemons: one that never ends blocks neither the event loop nor the exit of the process. A
+thread cannot be killed, so an abandoned job keeps running and its result is ignored. It is counted until
+it ends, and can check ``Job.abandoned``.
 """
 
 import asyncio
@@ -20,25 +20,26 @@ from rightcall.platforms import after_fork
 
 IDLE_SECONDS = 10.0
 MAX_ABANDONED = 64
-"""Stuck threads beyond which no new ones are started."""
+"""The number of stuck threads above which no new ones are started."""
 MOST = 128
-"""Tools' functions that block, running at once in this process. Others wait, and no clock runs."""
+"""How many blocking tool functions run at once in this process. Others wait, without using up their
+timeout."""
 
 
 class Job:
-    """One function on its way through a thread."""
+    """One function that runs in a thread."""
 
     def __init__(self) -> None:
         self.abandoned = False
         self.done = False
 
     def is_abandoned(self) -> bool:
-        """Whether nobody waits for it any more, though it still runs."""
+        """Whether it was abandoned and is still running."""
         return self.abandoned and not self.done
 
 
 async def granted(waiter: "asyncio.Future[None]", release: Callable[[], None]) -> None:
-    """Wait for a slot. One that came just as the wait was cancelled is given back."""
+    """Wait for a slot. One that was granted just as the wait was cancelled is released."""
     try:
         await waiter
     except asyncio.CancelledError:
@@ -48,7 +49,7 @@ async def granted(waiter: "asyncio.Future[None]", release: Callable[[], None]) -
 
 
 class ThreadSlots:
-    """So many slots for all event loops of the process, in the order they were asked for."""
+    """A number of slots for all event loops of the process, granted first come, first served."""
 
     def __init__(self, size: int) -> None:
         self._lock = threading.Lock()
@@ -56,7 +57,7 @@ class ThreadSlots:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def acquire_free(self) -> bool:
-        """Take a slot if one is free now."""
+        """Acquire a slot if one is free now."""
         with self._lock:
             if self._free and not self._waiting:
                 self._free -= 1
@@ -64,18 +65,18 @@ class ThreadSlots:
         return False
 
     async def acquire(self) -> None:
-        """Take a slot, waiting for it."""
+        """Acquire a slot, waiting if necessary."""
         if self.acquire_free():
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         with self._lock:
             self._waiting.append(waiter)
-        # One may have come back in between, when nobody was seen to wait.
+        # A slot may have been released just before this waiter was added.
         self._hand_on()
         await granted(waiter, self.release)
 
     def release(self) -> None:
-        """Give a slot back, to whoever has waited longest."""
+        """Release a slot, to the longest waiter."""
         with self._lock:
             self._free += 1
         self._hand_on()
@@ -90,7 +91,7 @@ class ThreadSlots:
             try:
                 waiter.get_loop().call_soon_threadsafe(self._give, waiter)
             except RuntimeError:
-                # Its loop has closed: nobody waits there any more.
+                # The waiter's event loop has closed.
                 with self._lock:
                     self._free += 1
 
@@ -102,18 +103,18 @@ class ThreadSlots:
 
 
 class Threads:
-    """Daemon threads, reused, as many as there are jobs."""
+    """A pool of daemon threads that grows with the number of jobs."""
 
     def __init__(self) -> None:
         self.slots = ThreadSlots(MOST)
-        """For whoever starts jobs that may take long: a slot each, before they start."""
+        """One is acquired before each job that may take long."""
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
         self._abandoned: set[Job] = set()
 
     @property
     def abandoned(self) -> int:
-        """How many jobs were given up and are still running."""
+        """Returns how many abandoned jobs are still running."""
         return len(self._abandoned)
 
     async def run(self, function: Callable[[], Any], job: Job) -> Any:
@@ -133,13 +134,13 @@ class Threads:
                 context.run(_in_a_tool.set, True)  # noqa: FBT003
                 value = context.run(function)
             except StopIteration as caught:
-                # A future refuses to carry it; a coroutine turns it into this too (PEP 479).
+                # A future cannot hold StopIteration; coroutines turn it into RuntimeError too (PEP 479).
                 error = RuntimeError("the function raised StopIteration")
                 error.__cause__ = caught
             except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - for whoever awaits
                 error = caught
             except BaseException as caught:  # noqa: BLE001 - for whoever awaits
-                # Signals reach the main thread only: in this one every exit is the function's own.
+                # Signal handlers run in the main thread only, so here every exit is the function's own.
                 error = WrappedBaseException()
                 error.__cause__ = caught
             leave_if_forked(process)
@@ -185,12 +186,12 @@ class Threads:
 
 
 def in_a_tool() -> bool:
-    """Whether a tool's function that blocks has led here, through whatever threads and loops."""
+    """Whether this is called from a tool's blocking function, through any threads and event loops."""
     return _in_a_tool.get()
 
 
 def current() -> Threads:
-    """The threads of this process."""
+    """Returns the thread pool of this process."""
     return _threads
 
 
@@ -211,7 +212,7 @@ def _tell(
     try:
         loop.call_soon_threadsafe(settle)
     except RuntimeError:
-        # The loop has closed: whoever waited is gone.
+        # The event loop has closed, and the waiter with it.
         return
 
 
@@ -220,7 +221,7 @@ _in_a_tool = contextvars.ContextVar("rightcall: in a tool", default=False)
 
 
 def _begin_anew() -> None:
-    """In a forked child none of the parent's other threads exist."""
+    """Start with an empty pool in a forked child, where the parent's other threads do not exist."""
     global _threads  # noqa: PLW0603 - they stand for the process itself
     _threads = Threads()
 

@@ -1,7 +1,7 @@
-"""A call that the vendor would run by itself, once a person has said yes: the tool that stands for it.
+"""The tool that stands for a call which the vendor itself runs once a person has approved it.
 
-It is in no toolbox and told to no model. Running it is to say yes, and the dialect takes that to the
-vendor; whatever else becomes of the call is a no.
+It is in no toolbox and no model is told of it. Running it means yes, and the dialect sends that to the
+vendor; any other outcome means no.
 """
 
 from rightcall.core.decision import APPROVED, VENDOR_CALL

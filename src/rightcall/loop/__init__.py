@@ -1,1 +1,1 @@
-"""What comes next in a run, when it stops, and what part of its history is sent."""
+"""The agent loop: what a run does next, when it stops, and which part of its history is sent."""

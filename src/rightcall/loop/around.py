@@ -1,4 +1,4 @@
-"""Observers around what lasts in a run: each is there before it begins, and none can harm it."""
+"""Calls observers around runs, model requests and tool calls; an observer that fails does no harm."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,20 +22,20 @@ from rightcall.record.steps import recorded
 
 
 class Watched(Protocol):
-    """Something that lasts, for whoever does it."""
+    """A run, request or call that observers are around, as the code that carries it out sees it."""
 
     @property
     def trace(self) -> str:
-        """What observers call it outside this process."""
+        """The observers' id for it outside this process."""
         ...
 
     def ended(self, end: End, /) -> None:
-        """Say what it came to. Observers hear of it when it is left."""
+        """Set how it ended. Observers are told when the context is left."""
         ...
 
 
 class _Unwatched:
-    """Nobody is around."""
+    """Stands in when there are no observers."""
 
     trace = ""
 
@@ -46,18 +46,19 @@ class _Unwatched:
         return None
 
     def ended(self, _: End) -> None:
-        """Nobody listens."""
+        """Does nothing."""
 
 
 _UNWATCHED = _Unwatched()
 
 
 class _Surrounded:
-    """Entered and left in one task, so that what observers set for inside is taken back outside."""
+    """Calls the observers on entry and exit, in one task, so that context they set is reset."""
 
     __slots__ = ("_end", "_lasting", "_observers", "_watches", "trace")
     _failed: ClassVar[set[tuple[type, type]]] = set()
-    """Observers and errors that are in the log: one that fails every time would fill it."""
+    """Types of observers and of errors that are logged already: one that fails each time would fill the
+    log."""
 
     def __init__(self, observers: Sequence[AroundObserver], lasting: Lasting) -> None:
         self._observers = observers
@@ -74,7 +75,7 @@ class _Surrounded:
                     self._watches.append((observer, watch))
                     self.trace = self.trace or watch.trace
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - harms nobody
-                # A cancellation that an observer met is none of the run's.
+                # An observer's CancelledError does not mean that the run is cancelled.
                 self._log(observer, error)
         return self
 
@@ -88,7 +89,7 @@ class _Surrounded:
                 self._log(observer, failure)
 
     def ended(self, end: End) -> None:
-        """Keep what it came to, for when it is left."""
+        """Keep how it ended, for the observers when the context is left."""
         self._end = end
 
     def _log(self, observer: AroundObserver, error: BaseException) -> None:
@@ -102,12 +103,12 @@ class _Surrounded:
 def around(
     observers: Sequence[AroundObserver], make: Callable[..., Lasting], *given: Any
 ) -> AbstractContextManager[Watched]:
-    """Have the observers around something while it lasts; it is made only where there are any."""
+    """Returns a context with the observers around it; calls ``make`` only if there are any."""
     return _Surrounded(observers, make(*given)) if observers else _UNWATCHED
 
 
 def inherited(setup: Setup) -> tuple[AroundObserver, ...]:
-    """The observers around a run: its own, and where it is inside a call those of the run around it."""
+    """Returns the run's own observers and, if it is inside a call, those of the outer run."""
     nesting = nesting_of(setup.run)
     above = () if nesting is None else nesting.setup.around
     return (
@@ -118,10 +119,10 @@ def inherited(setup: Setup) -> tuple[AroundObserver, ...]:
 def segment(
     setup: Setup, state: State, first: RunStarted | RunResumed | None
 ) -> AbstractContextManager[Watched]:
-    """A run from here to its end or its next pause."""
+    """Returns the context of a run from here to its end or its next pause."""
     traces = state.traces
     if isinstance(first, RunStarted):
-        # An engine that goes through a run from its start again knows how it was called before.
+        # A durable engine that repeats a run from its start has the first trace id on record.
         before = recorded(setup.steps, "run.started")
         traces = (before.trace,) if isinstance(before, RunStarted) and before.trace else ()
     return _Surrounded(
@@ -142,7 +143,7 @@ def segment(
 
 
 def segment_end(before: State, after: State, stop: object) -> SegmentEnd:
-    """What a segment came to, that began at one state and ended at another."""
+    """Returns what happened in a segment that went from one state to the other."""
     said = after.messages[len(before.messages) :]
     return SegmentEnd(
         stop=stop,  # type: ignore[arg-type]
@@ -157,10 +158,10 @@ def _spent(before: Usage, after: Usage) -> Usage:
 
 
 def call_end(execution: Execution) -> CallEnd:
-    """What became of a call, as observers are told."""
+    """Returns a call's end as observers get it."""
     return CallEnd(execution.outcome, execution.result, execution.seconds, execution.attempts)
 
 
 def traced(first: RunStarted | RunResumed | None, trace: str) -> RunStarted | RunResumed | None:
-    """How a segment begins, with what observers call it."""
+    """Returns a segment's first entry with the observers' trace id."""
     return first if first is None or not trace else replace(first, trace=trace)

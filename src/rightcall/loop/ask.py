@@ -1,4 +1,4 @@
-"""One question to the model, streamed: a request into the entry that records its reply."""
+"""Sends one request to the model, streamed, and returns the entry that records the reply."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
@@ -39,26 +39,26 @@ from rightcall.loop.speculate import Speculation
 from rightcall.request.batches import close_stream, together
 
 _LONGEST_WORD = 500
-"""Characters that are kept of what broke a reply off."""
+"""The most characters that are kept of the reason why a reply broke off."""
 _LONGEST_TURN = 0.05
-"""Seconds for which a stream that always has more is read before others get a turn."""
+"""Seconds for which a stream with data always ready is read before other tasks get a turn."""
 
 
 class Question(Struct, frozen=True, kw_only=True, eq=False):
-    """One question to the model, and what is needed while it answers."""
+    """One request to the model, and what is needed while the reply streams."""
 
     key: str
     request: Request
     seconds: float | None
-    """What is left of the run's time."""
+    """Seconds that are left of the run's time."""
     emit: Emit | None
     speculation: Speculation
     position: int
-    """Where in the transcript the reply will stand."""
+    """The reply's index in the transcript."""
     ids: Collection[str]
     """Call ids that the transcript holds already."""
     tainted: bool | None = None
-    """Whether outsiders have spoken, where somebody watches for that."""
+    """Whether the run has read untrusted text; None without a guard."""
 
 
 def _watched(reply: Reply, tainted: bool | None) -> Reply:  # noqa: FBT001 - a label
@@ -66,7 +66,7 @@ def _watched(reply: Reply, tainted: bool | None) -> Reply:  # noqa: FBT001 - a l
 
 
 async def ask(setup: Setup, question: Question) -> Entry:
-    """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
+    """Returns the model's reply, whole or partial, as an entry; or a hook's veto, as a StepDone."""
     started = setup.clock.now()
     generated = await (_surrounded(setup, question) if setup.around else _generate(setup, question))
     notes: tuple[User, ...] = ()
@@ -79,7 +79,7 @@ async def ask(setup: Setup, question: Question) -> Entry:
     if run_logger.isEnabledFor(INFO):
         _log(setup.run, question.key, generated.reply, seconds)
     if not generated.in_time:
-        # Two clocks may differ a little, and the run's time is used up all the same.
+        # The two clocks may differ a little; the run's time must count as used up.
         seconds = max(seconds, question.seconds or 0.0)
     return ReplyReceived(
         key=question.key,
@@ -100,7 +100,7 @@ def _log(run: str, key: str, reply: Reply, seconds: float) -> None:
 
 
 class _Generated(Struct, frozen=True, eq=False):
-    """A reply, whole or as far as it came; whether in time; its bytes, if kept; when it began."""
+    """A reply, whole or partial; whether it came in time; its bytes, if kept; when it began."""
 
     reply: Reply
     in_time: bool
@@ -135,13 +135,13 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
     finally:
         await close_stream(stream)
         PENDING.reset(asking)
-    # What comes after the end of a reply, or does not come, takes nothing from it.
+    # An error after the end of a reply does not change the reply.
     end = draft.end or ReplyEnd(_signed(draft.broken(broke), setup.model, question.request))
     return _Generated(end.reply, not time.expired(), end.raw, tuple(draft.passed_over), draft.first)
 
 
 def _signed(reply: Reply, model: Model, request: Request) -> Reply:
-    """A reply without its end, and so without a name, with that of the model that was asked."""
+    """Returns a partial reply, which names no model, with the name of the model that was asked."""
     asked_in = getattr(model, "asked_in", None)
     if asked_in is not None:
         return replace(reply, answered_by=asked_in(request.conversation))
@@ -149,21 +149,21 @@ def _signed(reply: Reply, model: Model, request: Request) -> Reply:
 
 
 class _Names:
-    """Gives every call, as it comes, the id that it will have in the transcript."""
+    """Replaces call ids, as the calls stream in, by the ids that they will have in the transcript."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
         self._given: list[str] = []
         """The ids that the model gave, in order."""
         self._own: list[str] = []
-        """The ids that the calls have instead."""
+        """The ids that replace them."""
         self._taken: set[str] = set()
-        """Those, and the transcript's."""
+        """The ids in ``_own`` and those in the transcript."""
         self._indexes: list[int] = []
         self._by_index: dict[int, str] = {}
 
     def named(self, event: ModelEvent) -> ModelEvent:
-        """The event with the ids that count."""
+        """Returns the event with its call ids replaced."""
         match event:
             case CallStart(index, name, given):
                 own = self._begin(index, given)
@@ -181,7 +181,7 @@ class _Names:
             self._taken.update(self._question.ids)
         own = given
         if not given or given in self._taken or is_inside(given):
-            # One that names a call inside another could not be decided about.
+            # An id with the form of a call inside another could not be decided about.
             own = made_up_id(self._question.position, len(self._own), self._taken)
         self._taken.add(own)
         self._indexes.append(index)
@@ -191,10 +191,10 @@ class _Names:
         return own
 
     def _whole(self, reply: Reply) -> Reply:
-        """The reply with the ids that its calls were shown with."""
+        """Returns the reply with the call ids that its events had."""
         if [call.id for call in reply.calls] == self._own:
             return reply
-        # In the order that the events give them, which need not be the one they came in.
+        # Sorted by the events' index, which need not be the order in which they came.
         shown = [pair for _, *pair in sorted(zip(self._indexes, self._given, self._own, strict=True))]
         parts = list(reply.content)
         for at, part in enumerate(parts):
@@ -208,7 +208,7 @@ class _Names:
 
 
 class _Views:
-    """Shows a reply's events to whoever listens: arguments with a view of them as far as they came."""
+    """Emits a reply's events, with a view of each call's arguments so far."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -233,7 +233,7 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Quest
     turn = began + _LONGEST_TURN
     async for events in together(stream):
         size = 0
-        # With the end at hand nothing would start early: the gate is next.
+        # If the end is here already, starting calls early gains nothing: they go to the gate next.
         is_last = bool(events) and type(events[-1]) is ReplyEnd
         for event in events:
             kind = type(event)
@@ -253,6 +253,6 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Quest
         if draft.first is None and not draft.is_empty:
             draft.first = now() - began
         if now() > turn:
-            # Deadlines and cancellations reach only what waits, and a stream may never have to.
+            # Deadlines and cancellations take effect only at a wait, and a stream may never wait.
             await asyncio.sleep(0)
             turn = now() + _LONGEST_TURN

@@ -1,4 +1,4 @@
-"""What a run is made from: an agent's model, tools and instructions, or what it has in their place."""
+"""What a run is made from: an agent's model, tools and instructions, or what the run overrides."""
 
 import inspect
 from asyncio import to_thread
@@ -54,20 +54,20 @@ from rightcall.trust.rules import Rules
 from rightcall.wire.history import Said
 
 UNNAMED = "agent"
-"""What an agent is called that nobody gave a name."""
+"""The name of an agent that was given none."""
 
 
 class Defaults(Struct, frozen=True, eq=False):
-    """What an agent's runs have unless they say otherwise."""
+    """An agent's defaults for its runs."""
 
     budget: Budget
     retry_broken: bool | None
-    """None: where another model is there to give the answer whole."""
+    """None: retry only if the model has another to fall back on."""
     agent: str = UNNAMED
 
 
 class Basis(Struct, frozen=True, kw_only=True, eq=False):
-    """What may differ from one run of an agent to the next."""
+    """The settings that may differ between runs of an agent."""
 
     model: Model
     tools: ToolSource = ()
@@ -75,50 +75,50 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
     options: Mapping[str, JsonValue] = {}
     max_tokens: int | None = None
     window: Window | None = None
-    """None for what the model's context leaves."""
+    """None: what the model's context leaves."""
     form: Form | None = None
-    """The form that an answer must have."""
+    """The form that the answer must have."""
     rules: Rules | None = None
-    """The rules of trust that hold."""
+    """The trust rules that apply."""
     errors: ErrorWords = "neutral"
-    """What the model reads of an exception of tools that do not say."""
+    """What the model reads when a tool raises, for tools that do not set ``errors``."""
     telling: Telling = Telling()
-    """What the model is told of its tools, and when."""
+    """How and when the model is told of its tools."""
 
     @property
     def mode(self) -> OutputMode | None:
-        """How the model is held to the form."""
+        """How the answer's form is enforced; None if there is none."""
         if self.form is None:
             return None
         return self.form.output.mode or self.model.profile.structured
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the tools stay as they are."""
+        """Whether the tools cannot change during a run."""
         return not is_live(self.tools)
 
     def toolbox(self, source: ToolSource | None = None, *, is_live: bool = False) -> Toolbox:
-        """The tools, as a run needs them."""
+        """Returns the tools as a run needs them."""
         tools = self.tools if source is None else source
         whole = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         box = self.telling.toolbox(whole, self.model, is_live=is_live)
         if self.errors == "words":
-            # A tool that says what it wants, as one whose words are a stranger's does, gets it.
+            # A tool's own setting wins, such as that of a tool whose exceptions may hold untrusted text.
             box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
         if self.rules is not None:
-            # What rules take for outsiders' words must be shown to the model as such.
+            # Text that the rules treat as untrusted must be labelled as such for the model.
             box = Toolbox([labelled(held(each, self.rules)) for each in box])
         return box
 
     def offered(self, tools: Toolbox, mode: OutputMode | None) -> Offered:
-        """The tools with the one that stands for the answer, where there is one."""
+        """Returns the tools that are offered, with the answer tool if there is one."""
         if self.form is None or mode != "tool":
             return self.telling.offered(tools)
         answer = self.form.tool
         return self.telling.offered(Toolbox(tools, answer), answer.name)
 
     def applied(self, setup: Setup, mode: OutputMode | None) -> Setup:
-        """The setup with everything that hangs on the model and the tools."""
+        """Returns the setup with everything that depends on the model and the tools."""
         follow = None
         if self.is_fixed:
             offered = self.offered(self.toolbox(), mode)
@@ -141,12 +141,12 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def _window(self, tokens: int, offered: Offered) -> Window:
-        """What the model's context leaves, also with as many tools found as one search finds."""
+        """Returns the window that the model's context leaves, with room for tools that it may find."""
         found = self.telling.settings.tokens if offered.later else 0
         return default_window(self.model.profile.context_window, self.max_tokens, tokens + found)
 
     def weigh(self, setup: Setup, footprint: Then | Thresholds) -> None:
-        """Say so, or refuse, where the tools are too many or too long."""
+        """Warn or raise if the tools are too many or too long."""
         if footprint == "off":
             return
         thresholds = DEFAULTS if footprint == "warn" else checked_thresholds(footprint)
@@ -165,7 +165,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
     def with_overrides(
         self, said: RunOptions[Any] | Overrides, connected: Callable[[ModelSource], Model]
     ) -> "Basis":
-        """The same, with what was said of a run in place of the agent's."""
+        """Returns a copy with a run's own settings in place of the agent's."""
         own = ("tools", "instructions")
         changes: dict[str, Any] = {
             name: given for name, given in said.items() if name in own and given is not None
@@ -187,7 +187,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         defaults: Defaults,
         history: Said | None = None,
     ) -> RunStarted:
-        """How a run begins, with everything that was said of it checked."""
+        """Validate the run's options, and return its first entry."""
         wanted, grant = self.wanted(self.mode), options.get("grant")
         if grant is not None and setup.trust is None:
             raise UsageError("a grant needs trust rules; give the agent some with trust=")
@@ -211,15 +211,15 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def wanted(self, mode: OutputMode | None) -> Wanted | None:
-        """The output that a run must end with."""
+        """Returns the output that a run must end with."""
         if self.form is None or mode is None:
             return None
         return self.form.wanted(mode)
 
     async def system(self, setup: Setup, steps: Steps | None, history: Said | None = None) -> str:
-        """What the model is told first, once for the run; a step where ``steps`` keep such.
+        """Returns the run's instructions; as a recorded step if a function makes them.
 
-        A history in a vendor's shape may hold what its own model was told.
+        A history in a vendor's format may hold a system text of its own.
         """
         said = self.instructions
         if not isinstance(said, str):
@@ -231,7 +231,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         return asked_in_words(said, self.form.tool.parameters)
 
     def with_output(self, result: RunResult[Any]) -> RunResult[Any]:
-        """The result with the output that the run ended with, read from its transcript."""
+        """Returns the result with the run's output, read from its transcript."""
         return result if self.form is None else with_output(result, self.form)
 
 
@@ -260,16 +260,16 @@ def _takes_one(function: Any) -> bool:
 
 
 def first_choice(setup: Setup, wanted: Wanted | None) -> ToolChoice:
-    """An agent whose only tool is its answer must give it."""
+    """Returns the choice for the first turn: an agent whose only tool is its answer must call it."""
     if wanted is not None and wanted.mode == "tool" and len(setup.specs) == 1:
         return Named(wanted.tool)
     return "auto"
 
 
 def look_for_tools(entries: Iterable[Entry], pending: Sequence[Proposal], setup: Setup) -> None:
-    """Raise UsageError where a run that goes on has tools in its record that are not there now.
+    """Raise UsageError if a run that continues has tools in its record that the agent lacks now.
 
-    Tools that come and go by themselves, as a server's, are left to the model to miss.
+    For live tools, such as a server's, nothing is raised: the model finds out that they are gone.
     """
     names = {proposal.agent.partition("/")[0] or proposal.name for proposal in pending}
     for entry in entries:
@@ -291,5 +291,5 @@ def look_for_tools(entries: Iterable[Entry], pending: Sequence[Proposal], setup:
 
 
 async def user_message(prompt: Prompt) -> User:
-    """The prompt as a message; files are read where they hold nobody up."""
+    """Returns the prompt as a message; files are read in a thread."""
     return await to_thread(message_of, prompt) if reads_files(prompt) else message_of(prompt)

@@ -1,4 +1,4 @@
-"""The calls of one reply into their results: through the gate, run in stages, recorded."""
+"""Turns the calls of one reply into results: through the gate, run in stages, recorded."""
 
 import asyncio
 from collections.abc import Mapping
@@ -29,21 +29,21 @@ from rightcall.loop.state import PausedCall, State
 from rightcall.record.steps import recorded
 
 End: TypeAlias = CallFinished | PausedCall
-"""A call's end, or that it waits for a person inside."""
+"""A finished call, or one whose inner run waits for a person."""
 
 
 class Answered:
-    """What the calls of one reply came to."""
+    """The finished and the paused calls of one reply."""
 
     def __init__(self) -> None:
         self.done: dict[int, CallFinished] = {}
-        """Their ends, each with its position."""
+        """The finished calls, by position."""
         self.waiting: dict[int, PausedCall] = {}
-        """Those that wait for a person inside."""
+        """The calls whose inner run waits for a person, by position."""
         self.seconds = 0.0
 
     def add(self, index: int, end: End) -> None:
-        """Take what one call came to."""
+        """Add one call's end."""
         if isinstance(end, PausedCall):
             self.waiting[index] = end
         else:
@@ -51,31 +51,31 @@ class Answered:
 
     @property
     def ends(self) -> tuple[CallFinished, ...]:
-        """The ends, in the order of the calls."""
+        """The finished calls, in order of position."""
         return tuple([self.done[index] for index in sorted(self.done)])
 
 
 class Answering(Struct, frozen=True, kw_only=True, eq=False):
-    """The calls of one reply on their way to results."""
+    """Answers the calls of one reply."""
 
     setup: Setup
     gate: Gate
     action: AnswerCalls
     speculation: Speculation
     seconds: float | None
-    """What is left of the run's time."""
+    """Seconds that are left of the run's time."""
     emit: Emit | None
     state: State
-    """Where the run stands."""
+    """The run's current state."""
     decisions: Mapping[str, FinalDecision] = {}
-    """What a person has said of calls inside these."""
+    """A person's decisions about calls in runs inside these calls."""
     finished: Mapping[str, CallFinished] = {}
-    """The calls that had their end when the run paused, by their keys."""
+    """The calls that had finished when the run paused, by their keys."""
     paused: Mapping[str, PausedCall] = {}
-    """The calls that waited inside when the run paused, by their keys."""
+    """The calls whose inner run was paused when this run paused, by their keys."""
 
     async def judge(self) -> list[Verdict | CallFinished]:
-        """Decide about each call. A proposal is one that must wait for a person."""
+        """Decide about each call. One that a person must approve stays a proposal."""
         gate = replace(self.gate, approve=None)
         found = [await self._judge(gate, index, call) for index, call in enumerate(self.action.calls)]
         return await self.gate.ask_about(found, self.action.key)
@@ -85,17 +85,16 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         if (over := self.finished.get(key)) is not None:
             return over
         if (waited := self.paused.get(key)) is not None:
-            # It was decided about when it was started.
+            # It was decided about before it was started.
             return await check_aside(replace(call, arguments=waited.arguments), self.setup.tools)
         if index < self.action.run:
             return await gate.judge(call, key)
         return Truncated() if call.truncated else Cancelled()
 
     async def run(self, verdicts: list[Verdict | CallFinished]) -> Answered:
-        """Every call's end, in order, and how long they took together.
+        """Returns every call's end, in order, and how many seconds they took together.
 
-        Calls that may not run have their end at once. Where one waits inside, those that would run after
-        it wait too.
+        Calls that may not run end at once. If a call's inner run pauses, the stages after it wait too.
         """
         answered = Answered()
         for index, verdict in enumerate(verdicts):
@@ -125,7 +124,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             async with asyncio.TaskGroup() as group:
                 tasks = {at: group.create_task(self._step(at, checked, left)) for at, checked in stage}
         except ExceptionGroup as errors:
-            # A hook or the journal: what it raises is the same for one call and for several.
+            # Raised by a hook or the journal: several calls raise the same exception as one call would.
             raise errors.exceptions[0] from None
         return {at: task.result() for at, task in tasks.items()}
 
@@ -147,7 +146,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         return entry
 
     async def _hand_on(self, key: str, call: Call, checked: CheckedCall, left: float | None) -> End:
-        """Run a call that is a run of its own: one that takes steps, and is a step only at its end."""
+        """Run a call that is an inner run, with steps of its own; the call is a step only at its end."""
         steps = self.setup.steps
         if (known := recorded(steps, key)) is not None:
             return self._told(known)
@@ -183,7 +182,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         return self._told(await steps.step(key, body))
 
     def _room(self) -> Budget:
-        """What is left for a run inside a call: its share, where several calls of the reply are runs."""
+        """Returns the budget for an inner run: a share, if several calls of the reply are inner runs."""
         left, tools = left_of(self.state), self.setup.tools
         if left.calls is None:
             return left
@@ -211,7 +210,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     async def _execute(
         self, key: str, ledger: list[Usage], left: float | None, checked: CheckedCall
     ) -> Execution:
-        """Run a call within the run's time."""
+        """Run a call within what is left of the run's time."""
         try:
             async with asyncio.timeout(left) as time:
                 return await self.speculation.run(checked, key, ledger)

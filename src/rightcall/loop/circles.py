@@ -1,4 +1,4 @@
-"""Whether a model is going round in circles: the same calls, or the same cycle of calls, again."""
+"""Detects a model that goes round in circles: the same calls, or the same cycle of calls, again."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,22 +11,22 @@ from rightcall.core.jsontext import JsonError, parse
 _sorted = Encoder(order="sorted").encode
 
 LONGEST_CYCLE = 4
-"""Turns in the longest cycle that is looked for."""
+"""The longest cycle that is detected, in turns."""
 
 
 def signature(calls: Sequence[Call]) -> str:
-    """A short text that is the same for the same calls with the same arguments, however written."""
+    """Returns a short hash that is equal for the same calls with equal arguments, however formatted."""
     told = repr([(call.name, canonical(call.arguments)) for call in calls])
     return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
 
 def extended(trail: tuple[str, ...], latest: str, repeats: int) -> tuple[str, ...]:
-    """The trail with the latest turn, as long as it is of any use."""
+    """Returns the trail with the latest turn, cut to the length that ``is_circling`` needs."""
     return (*trail, latest)[-LONGEST_CYCLE * max(repeats, 2) :]
 
 
 def is_circling(trail: Sequence[str], repeats: int) -> bool:
-    """Whether the trail ends in ``repeats`` rounds of one cycle; one round alone repeats nothing."""
+    """Whether the trail ends in ``repeats`` rounds of one cycle, two at least."""
     repeats = max(repeats, 2)
     return any(_repeats(trail, length, repeats) for length in range(1, LONGEST_CYCLE + 1))
 
@@ -39,7 +39,7 @@ def _repeats(trail: Sequence[str], length: int, repeats: int) -> bool:
 
 
 def canonical(arguments: str) -> str:
-    """Arguments as text that is the same however they were written."""
+    """Returns arguments as text that is equal however they were formatted."""
     try:
         value = parse(arguments or "{}")
     except JsonError:

@@ -1,8 +1,8 @@
-"""Vendors' tools that are the caller's to run, given to the vendor and to nobody here.
+"""Refuses a vendor's tool in ``vendor_tools`` that the caller must run, if there is no tool for it.
 
-The vendor defines such a tool, its model calls it, and then everything waits for a result. Whoever
-puts one into ``vendor_tools`` must have a tool of that name; where that is missing, it is said before
-anything is sent.
+The vendor defines such a tool, its model calls it, and then the run waits for a result. So
+``vendor_tools`` may hold one only if the agent has a tool of that name; otherwise an error is raised
+before anything is sent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,11 @@ _DECLARE: Mapping[str, str] = {
     "local_shell": 'rc.builtin.shell(signature="openai_local")',
     "tool_search": 'rc.Tool("tool_search", …, native={"openai_responses": {"type": "tool_search", …}})',
 }
-"""By the kind of the tool: what takes its place."""
+"""What to use instead, by the kind of the tool."""
 
 
 def check_vendor_tools(setup: Setup) -> None:
-    """Refuse a vendor's tool whose calls nobody here would answer."""
+    """Raise UsageError for a vendor's tool whose calls no tool here would answer."""
     given = setup.options.get("vendor_tools")
     for tool in given if isinstance(given, Sequence) and not isinstance(given, str) else ():
         if isinstance(tool, Mapping) and (kind := _kind(tool)) and not _is_there(tool, kind, setup):
@@ -37,7 +37,7 @@ def check_vendor_tools(setup: Setup) -> None:
 
 
 def _kind(tool: Mapping[str, Any]) -> str:
-    """Which tool it is of those that are ours to run; empty for any other."""
+    """Returns the kind of a tool that the caller must run; empty for any other."""
     word = tool.get("type")
     if not isinstance(word, str):
         return ""

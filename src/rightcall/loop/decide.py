@@ -1,14 +1,14 @@
-"""The loop: where a run stands into what comes next. Pure: no clock, no randomness, no I/O.
+"""The loop: from a run's state to its next action. Pure: no clock, no randomness, no I/O.
 
-What comes next hangs on why generation stopped, not on whether there are calls::
+The next action depends on why generation stopped, not on whether there are calls::
 
     end, stop_sequence      run the calls if there are any, or the run is over
-    calls                   run them; none at all is a slip, told to the model
+    calls                   run them; if there are none, the model is told of its mistake
     length                  the last call is cut off and is not run; without calls, the run is over
     pause                   ask again
     error                   the reply broke off: none of its calls is run, and the model is told;
-                            without calls the run is over, or the answer is asked for again; where
-                            the model's own writing was at fault, it reads what was wrong
+                            without calls the run is over, or the answer is asked for again; if the
+                            model itself wrote something invalid, it reads what was wrong
     refusal, filtered       the run is over, and no call is run
 
 A run over its budget stops before its next effect, and says which part of the budget it was.
@@ -50,40 +50,40 @@ class AskModel(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The name of this effect."""
+        """The key of this effect."""
         return f"t{self.turn}.model"
 
 
 class AnswerCalls(Struct, frozen=True):
-    """Give every call of the last reply its result: run the first ``run`` of them, cancel the rest."""
+    """Give every call of the last reply a result: run the first ``run`` of them, cancel the rest."""
 
     turn: int
     calls: tuple[Call, ...]
     run: int
     limit: LimitName | None = None
-    """The limit that keeps the rest from being run."""
+    """The limit because of which the rest is not run."""
 
     def key(self, index: int) -> str:
-        """The name of the effect of one call."""
+        """Returns the key of one call's effect."""
         return call_key(self.turn, index, self.calls[index].name)
 
 
 class Tell(Struct, frozen=True):
-    """Say something to the model, about a slip of its own."""
+    """Add a message for the model, mostly about a mistake of its own."""
 
     message: User
     slip: Slip | None = None
 
 
 class JudgeText(Struct, frozen=True):
-    """Hold the text of the last reply against the output asked for."""
+    """Validate the text of the last reply against the output that is wanted."""
 
     turn: int
     text: str
 
     @property
     def key(self) -> str:
-        """The name of this effect."""
+        """The key of this effect."""
         return f"t{self.turn}.output"
 
 
@@ -97,12 +97,12 @@ Action: TypeAlias = AskModel | AnswerCalls | Tell | JudgeText | Finish
 
 
 def call_key(turn: int, index: int, name: str) -> str:
-    """The name of the effect of one call: whose reply it is in, and where."""
+    """Returns the key of one call's effect: its turn, its position in the reply and its name."""
     return f"t{turn}.{index}.{name}"
 
 
 def decide(state: State) -> Action:
-    """What comes next."""
+    """Returns the next action."""
     match state.last:
         case Reply() as reply:
             return _after_calls(state, reply) if reply.calls else _after_text(state, reply)
@@ -169,13 +169,13 @@ def _after_calls(state: State, reply: Reply) -> AnswerCalls:
 
 
 def _fitting(state: State, calls: tuple[Call, ...]) -> int:
-    """How many calls may run: all before the first that the budget has no room for."""
+    """Returns how many calls may run: all before the first that exceeds the budget."""
     if state.budget.calls is None:
         return len(calls)
     room = state.budget.calls - state.progress.calls
     answer = state.wanted.tool if state.wanted is not None and state.wanted.mode == "tool" else None
     for index, call in enumerate(calls):
-        # One that is cut off does not run, and the answer is none of the calls that lead to it.
+        # A truncated call does not run, and the answer tool does not count as a call.
         room -= not call.truncated and call.name != answer
         if room < 0:
             return index
@@ -200,7 +200,7 @@ def _after_text(state: State, reply: Reply) -> Action:
             return Tell(said(ANNOUNCED, "runtime"))
         case "end" | "stop_sequence":
             if state.notes:
-                # A hook has something to say to the answer.
+                # A hook has a message for the model about this answer.
                 return Tell(state.notes[0])
             return Finish(_stop_for(reply)) if state.wanted is None else _after_answer(state, reply)
         case unreachable:
@@ -208,7 +208,7 @@ def _after_text(state: State, reply: Reply) -> Action:
 
 
 def _after_answer(state: State, reply: Reply) -> Action:
-    """The model gave its answer in text, and an output of a certain form is wanted."""
+    """Returns what follows an answer in text, when an output of a certain form is wanted."""
     assert state.wanted is not None
     if state.answered:
         return Finish(Stop("output"))
@@ -224,7 +224,7 @@ def _after_answer(state: State, reply: Reply) -> Action:
 
 
 def spent(state: State) -> LimitName | None:
-    """The part of the budget that is used up, if one is."""
+    """Returns the part of the budget that is used up, if any."""
     progress, budget = state.progress, state.budget
     if budget.seconds is not None and progress.seconds >= budget.seconds:
         return "seconds"
@@ -236,7 +236,7 @@ def spent(state: State) -> LimitName | None:
 
 
 def left_of(state: State) -> Budget:
-    """What is left of the budget in calls, tokens and money."""
+    """Returns the calls, tokens and cost that are left of the budget."""
     progress, budget = state.progress, state.budget
     calls, tokens, cost = budget.calls, budget.tokens, budget.cost
     return replace(

@@ -1,4 +1,4 @@
-"""A reply that is still coming: what there is of it, and whether it is more than may be."""
+"""Collects a reply while it streams, and enforces the limits on its size."""
 
 from collections.abc import Sequence
 
@@ -20,37 +20,38 @@ from rightcall.core.parts import Text
 from rightcall.errors import ProtocolError
 
 MAX_REPLY = 32_000_000
-"""Characters of a whole reply: its text, its reasoning and its calls' arguments."""
+"""The most characters of a whole reply: its text, its reasoning and its calls' arguments."""
 MAX_ARGUMENTS = 8_000_000
-"""Characters of the arguments of one call."""
+"""The most characters of one call's arguments."""
 MAX_CALLS = 4096
-"""Calls in one reply."""
+"""The most calls in one reply."""
 _KEPT = 64_000
-"""Characters that are kept of each part of a reply that was too long: no later request could hold it."""
+"""Characters that are kept of each part of a reply that was too long: no later request could hold it
+all."""
 _TEXTS = (TextDelta, ReasoningDelta)
 
 
 class Draft:
-    """A reply as far as it came. Events are put together only if the stream breaks."""
+    """A reply so far. Its events are assembled only if the stream breaks off."""
 
     def __init__(self) -> None:
         self._events: list[ModelEvent] = []
         self.append = self._events.append
-        """Take the next delta of text or arguments; ``grew`` is told their lengths, many at a time."""
+        """Add the next delta of text or arguments; call ``grew`` with the length of many at once."""
         self._size = 0
         self._weigh_at = MAX_ARGUMENTS
         self._calls = 0
         self._is_too_long = False
         self.end: ReplyEnd | None = None
-        """The end of the reply, once it has come."""
+        """The end of the reply, once it is here."""
         self.first: float | None = None
-        """Seconds until something of it came."""
+        """Seconds until the reply began."""
         self.passed_over: list[ModelChange] = []
-        """The models that failed before anything came."""
+        """The models that failed before the reply began."""
 
     def add(self, event: ModelEvent) -> None:
-        """Take the next event. Raises ProtocolError when there is more of the reply than may be."""
-        # Not kept before it was looked at: an end makes whole what stands before it.
+        """Add the next event. Raises ProtocolError when the reply exceeds a limit."""
+        # Kept only after the check: an end event would mark the parts before it as complete.
         match event:
             case ReasoningDelta(text) | TextDelta(text) | CallDelta(text=text):
                 self.grew(len(text))
@@ -69,12 +70,12 @@ class Draft:
             case RetryStart():
                 return
             case ReasoningEnd():
-                # Its text was counted as it came.
+                # Its text was counted with its deltas.
                 pass
         self._events.append(event)
 
     def grew(self, size: int) -> None:
-        """Count what was appended. Calls are weighed only once one of them could be too long."""
+        """Count what was appended. Calls are measured only once one of them could be too long."""
         self._size += size
         if self._size > self._weigh_at:
             self._weigh()
@@ -88,7 +89,7 @@ class Draft:
                 sizes[event.index] = sizes.get(event.index, 0) + len(event.text)
         if max(sizes.values(), default=0) > MAX_ARGUMENTS:
             self._refuse(f"a call's arguments are longer than {MAX_ARGUMENTS:,} characters")
-        # Seldom enough that all the weighing of a long reply costs no more than a few looks at it.
+        # Rare enough that all measuring of a long reply costs no more than a few passes over it.
         self._weigh_at = min(self._size + MAX_ARGUMENTS // 8, MAX_REPLY)
 
     def _look_at(self, calls: Sequence[Call], count: int) -> None:
@@ -103,11 +104,11 @@ class Draft:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of the reply has come yet."""
+        """Whether nothing of the reply is here yet."""
         return all(isinstance(event, CallDelta) for event in self._events)
 
     def broken(self, word: str) -> Reply:
-        """The reply as far as it came. ``word`` says what broke it."""
+        """Returns the reply so far. ``word`` says why it broke off."""
         pieces = _Pieces()
         for event in self._events:
             pieces.add(event)
@@ -116,7 +117,7 @@ class Draft:
 
 
 class _Pieces:
-    """Events into the parts of a reply."""
+    """Assemble events into the parts of a reply."""
 
     def __init__(self) -> None:
         self.all: list[_Piece] = []
@@ -146,7 +147,7 @@ class _Pieces:
 
 
 class _Piece:
-    """One part of the reply, still growing."""
+    """One part of the reply that is still growing."""
 
     def __init__(self, kind: type, call: Call | None = None) -> None:
         self.kind = kind

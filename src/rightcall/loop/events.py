@@ -1,4 +1,4 @@
-"""Every event that an agent's stream yields, and a run into an iterator of them."""
+"""Every event that an agent's stream yields, and an iterator over a run's events."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -51,9 +51,9 @@ Event: TypeAlias = StreamEvent | RunEnd
 async def events_of(
     start: Callable[[Emit], Coroutine[Any, Any, RunResult[Any]]],
 ) -> AsyncIterator[Event]:
-    """The events of the run that ``start`` begins, as they come; RunEnd is the last.
+    """Yields the events of the run that ``start`` begins, as they come; RunEnd is the last.
 
-    A consumer that stops early cancels the run, and waits until nothing of it is left.
+    A consumer that stops early cancels the run, and waits until all of it has stopped.
     """
     channel = _Channel()
     task = asyncio.get_running_loop().create_task(start(channel.put))
@@ -68,7 +68,7 @@ async def events_of(
             await channel.wait()
         yield RunEnd(task.result())
     finally:
-        # Asked for or gathered, so that an exception which nobody waits for is not reported as lost.
+        # The exception is retrieved either way, so that asyncio does not log it as never retrieved.
         if not task.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -77,7 +77,7 @@ async def events_of(
 
 
 class _Channel:
-    """Events on their way from the run to its reader; one wake-up for as many as have come."""
+    """Passes events from the run to its reader, with one wake-up for all that are there."""
 
     def __init__(self) -> None:
         # A list: an empty deque takes 600 bytes, in each of a thousand runs that wait for their model.

@@ -1,6 +1,6 @@
-"""A user's request into what it may do: asked of the model before it reads what outsiders wrote.
+"""Asks the model which tools the user's request needs, before it reads any untrusted text.
 
-Only the words of the user and the developer are shown, so that nobody else has a say in the answer,
+Only messages of the user and the developer are sent, so that no untrusted text can influence the answer,
 even in the middle of a long conversation.
 """
 
@@ -34,14 +34,14 @@ _ANSWER = "state_needs"
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
-    """What the model said that the request needs, and what the question cost."""
+    """The tools that the model says the request needs, and what asking cost."""
 
     grant: Grant
     usage: Usage = Usage()
 
 
 async def ask_for_grant(setup: Setup, messages: Transcript, seconds: float | None) -> Entry:
-    """The model's answer, as a step. One that cannot be understood grants nothing."""
+    """Ask the model, and return its answer as a step. An answer that cannot be parsed grants nothing."""
     tools = [tool for name in setup.tools.names() if (tool := setup.tools.get(name)) and _matters(tool)]
     granted = Granted(Grant())
     clean = tuple(m for m in messages if isinstance(m, User) and m.author in ("user", "developer"))
@@ -63,12 +63,12 @@ async def ask_for_grant(setup: Setup, messages: Transcript, seconds: float | Non
 
 
 def read_grant(entry: StepDone) -> Granted:
-    """What was granted, from the record of it."""
+    """Decode the grant from its recorded step."""
     return json.decode(entry.value, type=Granted)
 
 
 def with_grant(state: State, granted: Granted) -> State:
-    """The run goes on, held to the grant."""
+    """Returns the state with the grant, which restricts the run from here on."""
     progress = replace(state.progress, usage=state.progress.usage + granted.usage)
     return replace(state, grant=granted.grant, progress=progress)
 
@@ -79,7 +79,7 @@ def _matters(tool: Tool) -> bool:
 
 
 def _form(names: tuple[str, ...]) -> Tool:
-    """The tool that the model answers with."""
+    """Returns the tool that the model answers with."""
     return Tool(
         _ANSWER,
         "Say which tools the user's request needs.",
@@ -104,7 +104,7 @@ def _understood(calls: tuple[Call, ...], known: tuple[str, ...]) -> Grant:
 
 
 async def _reply(setup: Setup, request: Request, seconds: float) -> Reply | None:
-    """The whole reply; None when none comes in time."""
+    """Returns the whole reply; None if none comes in time."""
     try:
         with around(setup.around, ModelExchange, "grant", setup.model, request) as watched:
             async with asyncio.timeout(seconds):

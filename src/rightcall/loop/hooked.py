@@ -1,4 +1,4 @@
-"""A request before it is sent, through the hooks: what they change is a step, and done once."""
+"""Passes a request through the hooks before it is sent; their change is a step, recorded once."""
 
 from itertools import count
 from operator import is_
@@ -13,7 +13,7 @@ from rightcall.loop.setup import Setup
 
 
 class Hooked(Struct, frozen=True, eq=False):
-    """A request as it is sent, and what else hooks said."""
+    """The request to send, the hooks' messages and their veto."""
 
     request: Request
     notes: tuple[User, ...] = ()
@@ -21,7 +21,7 @@ class Hooked(Struct, frozen=True, eq=False):
 
 
 async def through_hooks(setup: Setup, turn: int, request: Request) -> Hooked:
-    """The request as the hooks leave it, or left it when this was recorded."""
+    """Returns the request after the hooks, from the record if this was recorded."""
     hooks, key = setup.hooks, f"t{turn}.before_model"
     if not hooks.changes_requests:
         await hooks.before_model(request)
@@ -47,7 +47,7 @@ _FIELDS = ("system", "specs", "choice", "output", "max_tokens", "options")
 
 
 def _change(before: Request, after: Request) -> RequestChange | None:
-    """What differs between two requests; None when nothing does."""
+    """Returns the difference between two requests; None if there is none."""
     changes = {
         name: getattr(after, name) for name in _FIELDS if getattr(after, name) != getattr(before, name)
     }
@@ -58,7 +58,7 @@ def _change(before: Request, after: Request) -> RequestChange | None:
 
 
 def _difference(before: Transcript, after: Transcript) -> list[Kept | Message]:
-    """The messages after, those that were there before by their places."""
+    """Returns the messages after, with those that were there before as references by index."""
     places = dict(zip(map(id, before), count()))
     found: list[Kept | Message] = []
     for message in after:

@@ -1,9 +1,11 @@
-"""A run inside a call of another: an agent that was handed a task, or a program that calls tools.
+"""A run inside a call of another run: an agent that was handed a task, or a program that calls tools.
 
-Its steps are the outer run's, under the key of the call: ``t1.0.helper/t2.model``. So whatever keeps the
-outer run keeps this one, and what it did is not done again. Where it must wait for a person, the outer
-run pauses with where it stood. Its calls and events go by the way to them: the call's id is
-``t1.0.helper/`` and its own, the agent ``helper``, or ``helper/below`` for one further down.
+The inner run's steps are recorded with the outer run's, under the key of the call:
+``t1.0.helper/t2.model``. So whatever stores the outer run stores the inner one, and nothing that it did
+is done again. If it must wait for a person, the outer run pauses and keeps the inner run's state.
+
+Its calls and events are named by their path: a call's id is ``t1.0.helper/`` and its own id, the agent
+is ``helper``, or ``helper/below`` for one further down.
 """
 
 import re
@@ -39,11 +41,11 @@ if TYPE_CHECKING:
 
 
 class InnerPause(Exception):
-    """The run inside a call waits for a person."""
+    """The inner run of a call waits for a person."""
 
 
 def lost(agent: str, tools: str) -> UsageError:
-    """Why what was decided about a call inside an agent cannot be done."""
+    """Returns the error for a decision about a call of an inner agent that lacks the tool now."""
     return UsageError(
         f"the agent {agent!r} waits with a call of {tools}, which it does not have now; "
         "what was decided would be lost. Give the agent the tools that it was begun with"
@@ -51,7 +53,7 @@ def lost(agent: str, tools: str) -> UsageError:
 
 
 def look_inside(pending: Iterable[Proposal], tools: Tools) -> None:
-    """Raise UsageError where an agent inside has lost a tool that a person has decided about."""
+    """Raise UsageError if an inner agent lacks a tool that a person has decided about."""
     for proposal in pending:
         get = tools.get
         for agent, name in pairwise([*proposal.agent.split("/"), proposal.name]):
@@ -64,7 +66,7 @@ def look_inside(pending: Iterable[Proposal], tools: Tools) -> None:
 
 
 class NestedSteps:
-    """The steps of a run inside a call, kept by the outer run's."""
+    """The steps of an inner run, recorded by the outer run's steps."""
 
     def __init__(self, steps: Steps, path: str, agent: str) -> None:
         self._steps = steps
@@ -72,7 +74,7 @@ class NestedSteps:
         self._agent = agent
 
     async def step(self, key: str, body: Callable[[], Awaitable[Entry]]) -> Entry:
-        """The step, under the call's key."""
+        """Run or return the step, under the call's key."""
 
         async def inside() -> Entry:
             return self._inside(await body())
@@ -82,15 +84,15 @@ class NestedSteps:
         return entry.entry
 
     async def note(self, key: str, entry: Entry) -> bool:
-        """The note, under the call's key."""
+        """Record the note, under the call's key."""
         return await self._steps.note(f"{self._path}/{key}", self._inside(entry))
 
     def was_started(self, key: str) -> bool:
-        """Whether the outer run's steps know that the call was started."""
+        """Whether the outer run's steps say that the call was started."""
         return self._steps.was_started(f"{self._path}/{key}")
 
     def recorded(self, key: str) -> Entry | None:
-        """What the outer run's steps hold of that key."""
+        """Returns the outer run's entry for that key."""
         entry = recorded(self._steps, f"{self._path}/{key}")
         return entry.entry if isinstance(entry, Nested) else None
 
@@ -99,7 +101,7 @@ class NestedSteps:
 
 
 class Nesting:
-    """What a run inside a call has of the run around it."""
+    """What an inner run takes from the outer run, and reports back to it."""
 
     def __init__(
         self,
@@ -114,20 +116,20 @@ class Nesting:
         approvals: list[Approval],
     ) -> None:
         self.setup = setup
-        """What the run around it uses."""
+        """The outer run's setup."""
         self.room = room
-        """What is left of the outer run's budget, for a run inside that has none of its own."""
+        """What is left of the outer run's budget, for an inner run without a budget of its own."""
         self.approvals = approvals
-        """What a person has said yes to beyond one call, in the outer run."""
+        """What a person has allowed in the outer run beyond one call."""
         self.run = f"{setup.run}.{key}"
-        """The name of the run inside, the same on every attempt."""
+        """The name of the inner run, the same on every attempt."""
         self._key = key
         self._call = call
         self.agent = call.name
-        """What it is called as."""
+        """The name that the inner agent is called by."""
         live = type(setup.steps) is LiveSteps
         self.steps: Steps | None = None if live else NestedSteps(setup.steps, key, self.agent)
-        """Where its steps are kept; None where the outer run keeps none."""
+        """Where the inner run's steps are recorded; None if the outer run records none."""
         self.emit = None if emit is None else self._marked(emit)
         self.approve = None if setup.approve is None else self._asking(setup.approve)
         start = f"{key}/"
@@ -137,22 +139,22 @@ class Nesting:
             if name.startswith(start)
         }
         self.paused = paused
-        """Where the run inside stood when it paused, if it did."""
+        """The inner run's state when it paused, if it did."""
         self.waits: RunResult[Any] | None = None
-        """What the run inside has come to, where it waits for a person now."""
+        """The inner run's result, if it waits for a person now."""
         self.lost: UsageError | None = None
-        """Why what was decided cannot be done, where the agent inside is not what it was."""
+        """The error if a decision cannot be carried out, because the inner agent has changed."""
         self.calls = 0
-        """How many calls ran inside that count for the outer run's budget."""
+        """How many inner calls count toward the outer run's budget."""
         self.source: str | None = None
-        """Whose words its result may be made of, where it has read an outsider's."""
+        """The source of untrusted text that the inner run has read and its result may contain."""
         self.suspected = False
-        """Whether a screen took something that it read for an attack."""
+        """Whether a screen suspected an attack in something that the inner run read."""
         self.notes: tuple[User, ...] = ()
-        """What hooks inside have the outer run's model told."""
+        """Messages of inner hooks for the outer run's model."""
 
     def look_for_tools(self, tools: Tools) -> None:
-        """Note it as lost where a tool that a person has decided about is no longer there."""
+        """Set ``lost`` if a tool that a person has decided about is no longer there."""
         assert self.paused is not None
         below = [(each.agent.split("/")[1:], each.name) for each in self.paused.pending]
         names = {path[0] if path else name for path, name in below}
@@ -161,7 +163,7 @@ class Nesting:
             self.lost = lost(self.agent, ", ".join(missing))
 
     def finished(self, execution: Execution, tool: Tool) -> Execution:
-        """What the call came to, its words labelled with what the run inside has read."""
+        """Returns the call's execution, its result labelled with the source that the inner run read."""
         if self.notes:
             execution = replace(execution, notes=(*execution.notes, *self.notes))
         if self.source is None or execution.outcome.kind not in ("returned", "failed"):
@@ -170,7 +172,7 @@ class Nesting:
         return replace(execution, result=reworded(result, result.text, tool))
 
     def pause(self, arguments: str) -> PausedCall:
-        """The call as one that waits."""
+        """Returns the call as a paused one."""
         assert self.waits is not None
         return PausedCall(
             key=self._key,
@@ -202,7 +204,7 @@ class Nesting:
 
 
 class _Asking:
-    """Asks the outer run's person, who knows the calls inside by other names."""
+    """Asks through the outer run's ``approve``, with the call ids that the outer run uses."""
 
     def __init__(self, approve: Approve, named: Callable[[Proposal], Proposal]) -> None:
         self._approve = approve
@@ -213,7 +215,7 @@ class _Asking:
         return self._approve(self._named(proposal))
 
     def show(self, proposals: Iterable[Proposal]) -> None:
-        """Show all that wait, where there is a way to."""
+        """Show all pending proposals, if ``approve`` can."""
         show = getattr(self._approve, "show", None)
         if show is not None:
             show(tuple(map(self._named, proposals)))
@@ -224,7 +226,7 @@ _nesting: ContextVar[Nesting | None] = ContextVar("nesting", default=None)
 
 @contextmanager
 def inside(nesting: Nesting) -> Iterator[None]:
-    """What an agent does in here, called as a tool, is part of the run around it."""
+    """An agent that is called as a tool in this context is part of the outer run."""
     token = _nesting.set(nesting)
     try:
         yield
@@ -233,13 +235,13 @@ def inside(nesting: Nesting) -> Iterator[None]:
 
 
 def nesting_of(key: str) -> Nesting | None:
-    """The nesting that a call of this key was made in; None where it is no call of a run."""
+    """Returns the nesting of the call with this key; None if it is not a run's call."""
     nesting = _nesting.get()
     return nesting if nesting is not None and nesting.run == key else None
 
 
 def rules_below(above: "Guard | None", name: str, run: str) -> Rules | None:
-    """The rules that an agent without its own has from the run that it is called in; None for none."""
+    """Returns the trust rules that an agent without its own inherits from the outer run, if any."""
     nesting = nesting_of(run)
     called = name if nesting is None else nesting.agent
     return None if above is None else inherited(above, {name, called})
@@ -249,5 +251,5 @@ _INSIDE = re.compile(r"t\d+\.\d+\.[\w-]+/")
 
 
 def is_inside(call_id: str) -> bool:
-    """Whether it names a call of a run inside one of this run's calls, as they are named here."""
+    """Whether it is the id of a call of an inner run, as the outer run names them."""
     return _INSIDE.match(call_id) is not None

@@ -1,4 +1,4 @@
-"""What a model began for a question, as notes in the record of the run."""
+"""Records what a model began in the background for a request, as notes of the run."""
 
 from rightcall.core.entry import StepDone
 from rightcall.core.ports import Steps
@@ -6,9 +6,9 @@ from rightcall.record.steps import recorded
 
 
 class NotedReplies:
-    """Keeps what was begun for one question under keys of its own, which end as the question's does.
+    """Records what was begun for one request, under keys of its own that end in the request's key.
 
-    So a replay that asks a model anew does not find them.
+    So a replay with a live model does not find them.
     """
 
     def __init__(self, steps: Steps, key: str) -> None:
@@ -22,14 +22,14 @@ class NotedReplies:
         return f"begun.{len(self._known) + 1}.{self._key}"
 
     def last(self, model: str, /) -> str:
-        """The id of what this model began last; empty if it did not."""
+        """Returns the id of what this model began last; empty if nothing."""
         ours = [
             value.removeprefix(f"{model} ") for value in self._known if value.startswith(f"{model} ")
         ]
         return ours[-1] if ours else ""
 
     async def began(self, model: str, identity: str, /) -> None:
-        """Note the id of what this model has begun."""
+        """Record the id of what this model has begun."""
         key, value = self._next, f"{model} {identity}"
         await self._steps.note(key, StepDone(key=key, value=value))
         self._known.append(value)

@@ -1,4 +1,4 @@
-"""Which of its tools a model is told of: from its first turn on, and from when it has found them."""
+"""Which tools a model is told of: those from its first turn on, and those that it has to find."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -28,13 +28,13 @@ class Telling(Struct, frozen=True, eq=False):
 
     @property
     def settings(self) -> Defer:
-        """How deferred tools are found."""
+        """The settings for finding deferred tools."""
         if isinstance(self.defer, Defer):
             return self.defer
         return ALL if isinstance(self.defer, bool) else Defer(which=self.defer)
 
     def searched_by(self, model: Model | None) -> str:
-        """What the search is called: another word where a model's vendor is to load what it finds."""
+        """Returns the search tool's name: another one if the model's vendor is to load what it finds."""
         if not self.settings.vendor or model is None:
             return SEARCH
         dialect = getattr(getattr(model, "dialect", None), "name", "")
@@ -47,9 +47,9 @@ class Telling(Struct, frozen=True, eq=False):
         return VENDOR_SEARCH[dialect]
 
     def toolbox(self, box: Toolbox, model: Model | None = None, *, is_live: bool = False) -> Toolbox:
-        """The tools, marked, with those that find others among them, for a model.
+        """Returns the tools, the deferred ones marked, with the search and lookup tools for a model.
 
-        Where they are live, one that was to be deferred may be gone, which is nobody's mistake.
+        If the tools are live, one that was to be deferred may be gone; that is not an error.
         """
         if self.defer is not False:
             which = self.settings.which
@@ -74,7 +74,7 @@ class Telling(Struct, frozen=True, eq=False):
         return whole
 
     def _loads(self, model: Any) -> Callable[[Sequence[Spec]], Mapping[str, JsonObject]]:
-        """What tells the vendor to load what was found: by name, or by the definitions themselves."""
+        """Returns what tells the vendor to load the tools found: by name, or by their definitions."""
         written = self._written()
 
         def loads(specs: Sequence[Spec]) -> Mapping[str, JsonObject]:
@@ -87,7 +87,7 @@ class Telling(Struct, frozen=True, eq=False):
         return loads
 
     def _written(self) -> Callable[[Spec], Spec]:
-        """What is told of a tool in place of its whole manual."""
+        """Returns how a tool's spec is shortened, if it is."""
         if self.descriptions != "short":
             return lambda spec: spec
         from rightcall.declare.manual import shortened  # noqa: PLC0415 - light until used
@@ -95,9 +95,9 @@ class Telling(Struct, frozen=True, eq=False):
         return shortened
 
     def offered(self, box: Toolbox, answer: str = "") -> "Offered":
-        """What the model is told of the tools at first, and what it is told once it found them.
+        """Returns which tools the model is told of at first, and which once it has found them.
 
-        ``answer`` is the one that stands for the answer: no search or manual knows of it.
+        ``answer`` names the tool that stands for the answer: no search or lookup lists it.
         """
         first, later = [], {}
         written = self._written()
@@ -114,20 +114,21 @@ class Telling(Struct, frozen=True, eq=False):
 
 
 class Offered(Struct, frozen=True, eq=False):
-    """Tools, and what the model is told of them."""
+    """Tools, and their specs that the model is sent."""
 
     tools: Tools
     specs: tuple[Spec, ...]
     later: Mapping[str, Spec] = {}
-    """What it is told of deferred tools, once it has found them."""
+    """The specs of deferred tools, sent once the model has found them."""
     only_by: str = ""
-    """The tool by which alone those become callable; nothing where a call by name will do."""
+    """The tool that must have found them before they can be called; empty if a call by name is
+    enough."""
 
     def after(self, found: Mapping[str, Spec | None]) -> "Offered":
-        """The tools that can be called, and what the model is told, once it has found some.
+        """Returns the tools that can be called, and their specs, once the model has found some.
 
-        What was told before stays as it is and where it is, so that vendors have it in their caches. A
-        tool that a vendor was told to load is told of for as long as that stands in the conversation.
+        Specs that were sent before keep their text and place, so that vendors' caches stay valid. A tool
+        that a vendor was told to load is sent for as long as that message is in the conversation.
         """
         there = [name for name in found if name in self.later]
         gone = [spec for spec in found.values() if spec and spec.found and spec.name not in self.later]
@@ -137,19 +138,19 @@ class Offered(Struct, frozen=True, eq=False):
 
 
 class Finding:
-    """What the model of one run has found so far."""
+    """The tools that the model of one run has found so far."""
 
     def __init__(self, offered: Offered | None) -> None:
         self._offered = offered
         self._found: dict[str, Spec | None] = {}
-        """What was found, as it was told last; None for what is not there."""
+        """The specs of the tools found, as sent last; None for one that is not there."""
         self._seen = 0
 
     def look(self, messages: Transcript, changed: Offered | None) -> Offered | None:
-        """What is offered now; None where that is the same as before.
+        """Returns what is offered now; None if nothing changed.
 
-        ``changed`` are the tools that there are now, where those changed. What was found is read off the
-        results, so that a run that goes on elsewhere has found the same.
+        ``changed`` holds the tools after a change, if they changed. Found tools are read from the
+        results, so that a run that is continued elsewhere has found the same.
         """
         if changed is not None:
             self._offered = changed
@@ -168,7 +169,7 @@ class Finding:
 
 
 class _Hiding:
-    """Tools of which some answer no more than how they are to be found."""
+    """Tools of which some only answer how they can be found."""
 
     def __init__(self, tools: Tools, hidden: Collection[str], how: str) -> None:
         self._tools, self._hidden, self._how = tools, hidden, how
@@ -181,7 +182,7 @@ class _Hiding:
         def refuse(**_: Any) -> None:
             raise ToolFailure(f"{name} is not offered yet. Find it with {self._how} first.")
 
-        # Text is taken as text: what is wrong with it is not that it is no JSON.
+        # Keep text input: a text call must fail because the tool is hidden, not because it is no JSON.
         takes = {"parameters": found.parameters} if found.input == "text" else {}
         given: dict[str, Any] = {**takes, "input": found.input, "facts": found.facts}
         return Tool(name, found.description, handler=refuse, effect="pure", **given)

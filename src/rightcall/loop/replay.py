@@ -1,4 +1,4 @@
-"""A journal into the run it records, again: without model and tools, or with one of them live."""
+"""Replays the run that a journal records: without model and tools, or with one of them live."""
 
 import re
 from collections import deque
@@ -50,7 +50,7 @@ from rightcall.loop.window import Window
 from rightcall.record.steps import decisions_in, entries_of
 
 _MODEL = re.compile(r"t\d+\.model")
-"""The key of a reply; a call of a tool named ``model`` has one number more."""
+"""Matches the key of a reply; the key of a call of a tool named ``model`` has one number more."""
 
 
 @checked_async("rc.replay")
@@ -73,19 +73,19 @@ async def replay(
 
 
 class Retraced(Struct, frozen=True, eq=False):
-    """A recorded run gone through again, as far as its record goes."""
+    """A recorded run that was replayed as far as its record goes."""
 
     result: RunResult[Any]
-    """What it has come to; where the record breaks off, ``stop`` is an error."""
+    """The run's result; if the record breaks off, ``stop`` is an error."""
     requests: Mapping[str, Request]
-    """What the model was asked in each turn, by the key of the reply; also where none came."""
+    """The request of each turn, by the key of the reply, even if no reply was recorded."""
 
 
 async def retrace(entries: Sequence[Entry], run: str, *, window: Window | None = None) -> Retraced:
-    """Go through a recorded run again without touching anything, and see what its model was asked.
+    """Replay a recorded run without any effects, and collect the requests to its model.
 
-    What is not in the record is not in the requests: options, the limit of tokens, the form of an answer
-    that the vendor holds the model to. Neither is the window, unless it is given.
+    The requests lack what is not recorded: options, the token limit, the output schema for the vendor.
+    They lack the window too, unless it is given.
     """
     seen: dict[str, Request] = {}
     again = _again(entries, run, window=window, seen=seen)
@@ -106,7 +106,7 @@ def _again(
     window: Window | None = None,
     seen: dict[str, Request] | None = None,
 ) -> Run:
-    """The run that the entries record, to go through again."""
+    """Returns the run that the entries record, ready to be replayed."""
     start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
     if start is None:
         raise UsageError(f"the journal holds no run {run!r}")
@@ -148,7 +148,7 @@ def _again(
 
 
 def _found_later(entries: Sequence[Entry], start: RunStarted) -> dict[str, Spec]:
-    """The deferred tools that the model found, which a live one will find again."""
+    """Returns the deferred tools that the model found, so that a live model can find them again."""
     first = {spec.name for spec in start.specs}
     changes = [entry for entry in entries if isinstance(entry, ToolsChanged)]
     return {spec.name: spec for each in changes for spec in each.specs if spec.name not in first}
@@ -163,12 +163,12 @@ def _has_summary(entries: Sequence[Entry]) -> bool:
 
 
 async def _no_summary(_: tuple[Message, ...]) -> str:
-    """Stands where the summary was made, which is recorded."""
+    """Stands in for ``summarise``, whose summaries are recorded."""
     return ""
 
 
 def _nothing(_: object) -> Veto | None:
-    """Stands where a hook was, whose answers are recorded."""
+    """Stands in for a hook, whose answers are recorded."""
     return None
 
 
@@ -177,7 +177,7 @@ def _answer(wanted: Wanted | None) -> Tool | None:
 
 
 class _NoModel:
-    """Stands where the model was. Its replies come from the journal, so it is never asked."""
+    """Stands in for the model. Its replies come from the journal, so it is never asked."""
 
     profile = Profile()
 
@@ -186,7 +186,7 @@ class _NoModel:
 
 
 class _RecordedExecutor:
-    """Gives each call the result that the same call got when it was recorded."""
+    """Gives each call the result that the same call had in the record."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
@@ -198,7 +198,7 @@ class _RecordedExecutor:
         call = checked.call
         if (nesting := nesting_of(setting.key or "")) is not None:
             await self._go_inside(nesting, nesting.run.removeprefix(f"{setting.run}."))
-            # Nobody reads this: the run around it waits, too.
+            # This is never read: the outer run pauses too.
             return not_run(call, Cancelled())
         ends = self._ends.get((call.name, canonical(call.arguments)))
         if ends is None:
@@ -216,7 +216,7 @@ class _RecordedExecutor:
         )
 
     async def _go_inside(self, nesting: Nesting, key: str) -> None:
-        """Go through the run inside a call that has no end, up to where it waits for a person."""
+        """Replay the inner run of a call that did not finish, up to where it waits for a person."""
         inside = [e.entry for e in self._entries if isinstance(e, Nested) and e.path == key]
         again = _again(inside, nesting.run, decided=nesting.decisions)
         nesting.waits = again.result(await again.until_stop())
@@ -225,7 +225,7 @@ class _RecordedExecutor:
 
 
 class _RecordedSteps:
-    """Effects as a journal remembers them. ``live`` says which happen anew, by the end of their keys."""
+    """Returns recorded effects. ``live`` says by the key which ones run again."""
 
     def __init__(
         self,
@@ -242,7 +242,7 @@ class _RecordedSteps:
         }
 
     async def step(self, key: str, body: Callable[[], Awaitable[Entry]]) -> Entry:
-        """The recorded entry of that key."""
+        """Returns the recorded entry of that key, or runs a live step."""
         if self._seen is not None and isinstance(body, partial) and body.func is ask:
             self._seen[key] = body.args[1].request
         known = self._done.get(key)
@@ -255,36 +255,36 @@ class _RecordedSteps:
         return known
 
     def recorded(self, key: str) -> Entry | None:
-        """The recorded entry of that key, if there is one."""
+        """Returns the recorded entry of that key, if there is one."""
         return None if self._live(key) else self._done.get(key)
 
     async def note(self, _: str, _entry: Entry) -> bool:
-        """A replay writes nothing."""
+        """Does nothing: a replay records nothing."""
         return False
 
     def was_started(self, _: str) -> bool:
-        """What a replay runs, it runs for the first time."""
+        """Always false: a call that a replay runs has not been started before."""
         return False
 
 
 class _RecordedTools:
-    """Stands where the tools were: any name is a tool that takes anything."""
+    """Stands in for the tools: any name is a tool that accepts anything."""
 
     def __init__(self, agents: Container[str]) -> None:
         self._agents = agents
-        """The names of those that were agents."""
+        """The names of tools that were agents."""
 
     def get(self, name: str) -> Tool | None:
-        """A tool of that name; what could be no tool's name stays unknown."""
+        """Returns a tool of that name; None if it is not a valid name."""
         try:
-            # Of a dry run, too, it gives what was recorded.
+            # With ``dry_run``, so that a dry run also gets the recorded results.
             tool = Tool(name, "", validator=_Anything(), dry_run=True)
         except DeclarationError:
             return None
         return tool.replace(delegates=True) if name in self._agents else tool
 
     def names(self) -> tuple[str, ...]:
-        """Nobody remembers."""
+        """Empty: the names are not recorded."""
         return ()
 
 
@@ -294,7 +294,7 @@ class _Anything:
 
 
 def _recorded_results(entries: Sequence[Entry]) -> Iterator[tuple[Call, CallFinished]]:
-    """Every recorded call with how it ended, in order."""
+    """Yields every recorded call with its end, in order."""
     finished = {entry.key: entry for entry in entries if isinstance(entry, CallFinished)}
     for entry in entries:
         if isinstance(entry, ReplyReceived):

@@ -1,4 +1,4 @@
-"""What a run came to, and whether its answer has the form that was asked for."""
+"""The result of a run, and the check whether its answer has the required form."""
 
 import re
 from typing import TYPE_CHECKING, Any, Generic, overload
@@ -88,7 +88,7 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     output: Out = None  # type: ignore[assignment]
     """The validated structured answer; None if none was requested or given."""
 
-    if not TYPE_CHECKING:  # checkers know what is there
+    if not TYPE_CHECKING:  # type checkers know the attributes
         __getattr__ = other_words(
             {
                 **dict.fromkeys(["all_messages", "messages", "history"], "result.transcript"),
@@ -174,8 +174,8 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
         try:
             return json.encode(plain)
         except UnicodeEncodeError:
-            # Half a surrogate pair somewhere. A run with a replacement character in it is better than
-            # one that cannot be kept.
+            # There is half a surrogate pair somewhere. A run with a replacement character in it is
+            # better than one that cannot be stored.
             return json.encode(encodable_json(to_builtins(plain)))
 
     @overload
@@ -206,7 +206,7 @@ def _planned(reply: Reply) -> object:
 
 
 def with_output(result: RunResult[Any], form: Form) -> RunResult[Any]:
-    """The result with the output that its run ended with, read from what was said."""
+    """Returns the result with its run's output, read from the transcript."""
     if result.stop.reason != "output":
         return result
     text, wanted = result.text, result.state.wanted
@@ -226,33 +226,33 @@ class RunEnd(Struct, frozen=True):
 
 
 class Only:
-    """A toolbox of one."""
+    """A toolbox with one tool."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
 
     def get(self, name: str) -> Tool | None:
-        """The tool, if it is asked for by its name."""
+        """Returns the tool if the name is its own."""
         return self._tool if name == self._tool.name else None
 
     def names(self) -> tuple[str, ...]:
-        """Its name."""
+        """Returns its name."""
         return (self._tool.name,)
 
 
 def judge(answer: Tool, text: str) -> CheckedCall | Refused:
-    """Check an answer as if it were the arguments of a call. A code fence around it does no harm."""
+    """Check an answer as if it were the arguments of a call. A code fence around it is removed."""
     fenced = _FENCED.fullmatch(text)
     arguments = fenced[1] if fenced else text
-    # Nothing at all would pass for a form without required fields; as an answer it is none.
+    # Empty text would pass for a form without required fields; it is not an answer.
     text = arguments if arguments.strip() else "null"
-    # An answer may have been held to a strict schema, where null stands for what is left out.
+    # A strict schema may have forced nulls for fields that are left out.
     call = Call(id="answer", name=answer.name, arguments=text, nulls=True)
     return check(call, Only(answer))
 
 
 def complaint(answer: Tool, text: str) -> str:
-    """What is wrong with an answer, in words for the model; empty when nothing is."""
+    """Returns the message for the model about an invalid answer; empty if it is valid."""
     verdict = judge(answer, text)
     if isinstance(verdict, CheckedCall):
         return ""
@@ -264,5 +264,5 @@ def _problems(verdict: Refused) -> list[str]:
 
 
 def last_line(trace: str) -> str:
-    """What was raised, from a traceback alone: journals of before say no more."""
+    """Returns the exception's last line from a traceback: older journals record nothing else."""
     return trace.rstrip().rpartition("\n")[2]

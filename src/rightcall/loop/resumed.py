@@ -1,7 +1,7 @@
-"""Which pauses of runs without a journal have been answered in this process, so that none is twice.
+"""Remembers which pauses of runs without a journal were resumed in this process, so that none is twice.
 
-A journal remembers what was decided, and resuming a second time does nothing twice. Without one nothing
-but this process can know; what another process does with a copy of the result, nobody does.
+A journal records decisions, so resuming a second time does nothing twice. Without one only this process
+can know; another process that resumes a copy of the result is not detected.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,26 +15,26 @@ from rightcall.loop.result import RunResult
 from rightcall.loop.run import Run
 
 MOST = 10_000
-"""Runs that are remembered, the latest of them."""
+"""The most runs that are remembered, the latest ones."""
 
 _ADVICE = "its calls are not run again. Keep what that resume gave, or give the agent a journal"
 
 
 class _Answer:
-    """What a run's pause at a turn was answered with."""
+    """The decisions that resumed a run's pause at a turn."""
 
     def __init__(self, turn: int, decisions: Mapping[str, FinalDecision]) -> None:
         self.turn = turn
         self.decisions = decisions
 
     def is_before(self, later: "_Answer") -> bool:
-        """Whether the later one answers something else: an agent inside may pause a turn again."""
+        """Whether the later one answers another pause: an inner agent may pause the same turn again."""
         if self.turn == later.turn:
             return not self.decisions.keys() & later.decisions.keys()
         return self.turn < later.turn
 
     def after(self, before: "_Answer | None") -> "_Answer":
-        """What was answered in this turn, together with an answer before it."""
+        """Returns the decisions of this turn, together with those of an earlier pause in it."""
         if before is None or before.turn != self.turn:
             return self
         return _Answer(self.turn, {**before.decisions, **self.decisions})
@@ -42,16 +42,16 @@ class _Answer:
 
 _answers: dict[str, _Answer] = {}
 _lock = Lock()
-"""Agents may run in several threads, each with a loop of its own."""
+"""Agents may run in several threads, each with its own event loop."""
 
 
 @contextmanager
 def resumed_once(
     result: RunResult[Any], decisions: Mapping[str, FinalDecision], run: Run
 ) -> Iterator[None]:
-    """Resume a paused run in here; AlreadyDecided where that has been done before.
+    """Resume a paused run in this context; raises AlreadyDecided if that was done before.
 
-    One that failed before it ran any call may be tried again.
+    A run that failed before it ran any call may be resumed again.
     """
     answer = _Answer(result.state.progress.turns, decisions)
     with _lock:
@@ -73,12 +73,12 @@ def resumed_once(
 def check_standing(
     result: RunResult[Any], decided: Mapping[str, FinalDecision], given: Mapping[str, FinalDecision]
 ) -> None:
-    """Raise AlreadyDecided where a journal holds another answer: the first one stands."""
+    """Raise AlreadyDecided if a journal holds another decision: the first one counts."""
     stands = {call_id: given[call_id] for call_id in decided if call_id in given}
     if any(decided[call_id] != decision for call_id, decision in stands.items()):
         raise AlreadyDecided(result.run, stands)
 
 
 def forget(run: str) -> None:
-    """A run of that name begins anew, or was not resumed after all."""
+    """Forget a run's decisions: a run of that name starts anew, or resuming failed before any call."""
     _answers.pop(run, None)

@@ -1,7 +1,7 @@
 """One run: carries out what ``decide`` says, until it says that the run is over.
 
-Every effect goes through ``setup.steps`` by its key; everything else is the pure functions of
-``decide`` and ``state``. Run again over the same recorded steps, it comes to the same end.
+Every effect goes through ``setup.steps`` by its key; everything else is the pure functions of ``decide``
+and ``state``. Repeated over the same recorded steps, it ends the same way.
 """
 
 from collections.abc import Coroutine, Mapping
@@ -50,11 +50,12 @@ from rightcall.record.steps import LiveSteps, WatchedSteps, recorded, showing
 from rightcall.trust.stakes import weightiest_first
 
 _BLANK = Request(messages=())
-"""What a run's requests are made from: a copy has no misspelt names to look for, and takes an eighth."""
+"""The request that a run's requests are copied from: a copy skips the check of names and takes an eighth
+of the time."""
 
 
 class Run:
-    """One run on its way, from an input to an answer, a limit or a pause."""
+    """One run, from an input to an answer, a limit or a pause."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class Run:
         decisions = {**state.decisions, **(decisions or {})}
         self._decisions = {id_: each for id_, each in decisions.items() if not is_inside(id_)}
         self._inside = {id_: each for id_, each in decisions.items() if is_inside(id_)}
-        """What was decided about calls of runs inside this one's calls."""
+        """Decisions about calls of inner runs."""
         self._earlier = earlier
         self._finished: list[CallFinished] = []
         self._pending: tuple[Proposal, ...] = ()
@@ -98,10 +99,10 @@ class Run:
         self._finding = Finding(setup.offered)
         self._speculation = self._speculate(0)
         self.has_acted = False
-        """Whether calls have been run, so that going through it again would run them twice."""
+        """Whether calls have been run, so that repeating this would run them twice."""
 
     def go(self, first: RunStarted | RunResumed | None = None) -> Coroutine[Any, Any, RunResult[Any]]:
-        """Go on until the run is over or must wait. How it began and ended is recorded, errors too."""
+        """Run until the end or a pause. The start and the end are recorded, errors too."""
         return self._watched(first) if self._setup.around else self._go(first)
 
     async def _watched(self, first: RunStarted | RunResumed | None) -> RunResult[Any]:
@@ -116,7 +117,7 @@ class Run:
     async def _go(self, first: RunStarted | RunResumed | None) -> RunResult[Any]:
         steps = self._setup.steps
         try:
-            # A run that has ended does not begin again; it only says once more what it came to.
+            # A run that has ended does not start again; it only returns its result again.
             if first is not None and recorded(steps, "run.ended") is None:
                 # A run may be resumed after each of its turns.
                 resumed = f"t{self._state.progress.turns}.resumed{self._last_wait()}"
@@ -134,11 +135,11 @@ class Run:
         return self.result(stop)
 
     def _last_wait(self) -> str:
-        """Tells a pause inside a call from others of the same turn."""
+        """Returns a suffix that tells a pause inside a call from others of the same turn."""
         return "".join(f".{each.call_id}" for call in self._state.paused for each in call.pending)
 
     async def until_stop(self) -> Stop:
-        """Go on until the run is over or must wait; why, is the answer."""
+        """Run until the end or a pause, and return why it stopped."""
         try:
             while True:
                 stop = await self._next()
@@ -148,7 +149,7 @@ class Run:
             await self._speculation.drop()
 
     def result(self, stop: Stop) -> RunResult[Any]:
-        """What the run has come to."""
+        """Returns the run's result so far."""
         state, begins = self._state, self._begins
         calls = {c.id: c for m in state.messages[begins:] if isinstance(m, Reply) for c in m.calls}
         records = [
@@ -186,16 +187,16 @@ class Run:
         return None
 
     async def _show_guard(self) -> None:
-        """Show the guard what has been said since it last looked, which may be a long history."""
+        """Show the guard the messages since it last looked, which may be a long history."""
         if self._guard is None:
             return
         fresh, history = self._state.messages[self._shown :], self._begins - self._shown
-        # Its calls have been answered: those that started early and were not among them are given up.
+        # The calls have been answered, so early ones that the reply did not contain can be dropped.
         await show(self._guard, fresh, history=history, alone=self._speculation.drop)
         self._shown = len(self._state.messages)
 
     async def _ask(self, action: AskModel) -> Stop | None:
-        # Calls of the last reply that started early and then were not to be run.
+        # Drop calls of the last reply that were started early and then not run.
         await self._speculation.drop()
         if self._emit is not None:
             self._emit(TurnStart(action.turn))
@@ -263,7 +264,7 @@ class Run:
         )
 
     async def _look_at_tools(self, turn: int) -> None:
-        """Offer the tools that there are now, and those that the model has found."""
+        """Offer the tools that exist now, and those that the model has found."""
         follow = self._setup.follow
         changed = None if follow is None else follow()
         offered = self._finding.look(self._state.messages, changed)
@@ -276,7 +277,7 @@ class Run:
         await self._setup.steps.note(key, ToolsChanged(key=key, specs=offered.specs))
 
     async def _fix_grant(self) -> None:
-        """Fix what the request may do, where that is left to the model."""
+        """Set the grant, if the rules leave it to the model."""
         guard = self._guard
         if guard is None or guard.rules.grant != "model" or guard.grant is not None:
             return
@@ -342,7 +343,7 @@ class Run:
         return None
 
     async def _pause(self, action: AnswerCalls, pending: tuple[Proposal, ...]) -> Stop:
-        """Wait for a person, with everything that was said and done of this reply's calls so far."""
+        """Pause for a person; the state keeps the answers and decisions about this reply's calls."""
         pending = weightiest_first(pending, self._setup.tools)
         self._pending = pending
         ids = {call.id for call in action.calls}
@@ -356,7 +357,7 @@ class Run:
         return Stop("pending")
 
     async def _judge(self, action: JudgeText) -> str:
-        """Say what is wrong with the answer, in words for the model; nothing when nothing is."""
+        """Returns the message for the model about an invalid answer; empty if it is valid."""
 
         async def body() -> Entry:
             assert self._setup.answer is not None
@@ -367,7 +368,7 @@ class Run:
         return entry.value
 
     async def _messages(self, turn: int) -> Transcript:
-        """What of the transcript is sent, so that it fits."""
+        """Returns the part of the transcript that is sent, so that it fits."""
         setup = self._setup
         if setup.window is None:
             return self._state.messages

@@ -1,4 +1,4 @@
-"""What can be said of an agent and of a run, and what a run is made with."""
+"""The settings of an agent and of a run, and what a run is made with."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -190,23 +190,23 @@ class AgentOptions(AgentSettings, total=False):
 
 
 class Planning(Protocol):
-    """What plans a run before anything is read: ``rc.Plan``."""
+    """Plans a run before it reads anything: ``rc.Plan``."""
 
     def connected(self, model: Callable[[ModelSource], Model], trust: Rules | None, /) -> "Planning":
-        """The same, with the models that it names connected."""
+        """Returns a copy with the models that it names connected."""
         ...
 
     def applied(self, setup: "Setup", /) -> "Setup":
-        """What a planned run uses."""
+        """Returns the setup of a planned run."""
         ...
 
     def guard(self, setup: "Setup", rules: Rules, grant: Grant | None, /) -> "Guard":
-        """What watches a planned run."""
+        """Returns the guard of a planned run."""
         ...
 
 
 class Runner(Protocol):
-    """What runs checked calls: an Executor, or something that stands in for one."""
+    """Runs checked calls: an Executor, or something in its place."""
 
     async def run(self, checked: CheckedCall, setting: Setting, /) -> Execution:
         """Run one call."""
@@ -218,36 +218,36 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
 
     run: str
     agent: str = ""
-    """The agent's name, where it is an agent's run."""
+    """The agent's name, if it is an agent's run."""
     model: Model
     tools: Tools
     steps: Steps
     executor: Runner
     specs: tuple[Spec, ...] = ()
-    """What the model is told of them at first."""
+    """The tools' specs that the model is sent at first."""
     tool_tokens: int = 0
-    """About how many tokens that is."""
+    """The estimated tokens of ``specs``."""
     offered: Offered | None = None
-    """The same, with the tools that it has to find, where there are such."""
+    """The tools and their specs, with the deferred ones, if there are any."""
     follow: Callable[[], Offered | None] | None = None
-    """Asked before each turn what is offered from now on; None when that is the same."""
+    """Called before each turn for what is offered from now on; None if nothing changed."""
     system: str = ""
     options: Mapping[str, JsonValue] = {}
     max_tokens: int | None = None
     answer: Tool | None = None
-    """The tool that stands for the output asked for."""
+    """The tool that stands for the output."""
     policy: Policy | None = None
     trust: Rules | None = None
-    """The rules that hold once outsiders have spoken."""
+    """The trust rules, which apply once the run has read untrusted text."""
     plan: Planning | None = None
-    """Plans the run before anything is read."""
+    """Plans the run before it reads anything."""
     above: "Guard | None" = None
-    """Watches the run that this one is part of."""
+    """The guard of the outer run that this one is part of."""
     approve: Approve | None = None
     hooks: HookChain = NO_HOOKS
     observers: tuple[Observer, ...] = ()
     around: tuple[AroundObserver, ...] = ()
-    """The observers that are around what lasts."""
+    """The observers with an ``around`` method."""
     window: Window | None = None
     count: TokenCounter = estimate_tokens
     summarise: Summarise | None = None
@@ -257,7 +257,7 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def unpriced(model: Model, tools: Tools) -> str:
-    """The first of the models that a run may ask, agents inside included, whose prices are not known."""
+    """Returns the first model without known prices that a run may ask, inner agents included."""
     if not model.profile.priced:
         return repr(model) if type(model).__repr__ is not object.__repr__ else type(model).__name__
     handed_on = (tools.get(name) for name in tools.names())
@@ -286,7 +286,7 @@ def _warn_once(words: str) -> None:
 
 
 def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
-    """Refuse a tool to be called that is not there. A vendor's own tools may have any name."""
+    """Raise UsageError for a choice of a missing tool. A vendor's own tools may have any name."""
     names = [spec.name for spec in setup.specs]
     if not isinstance(choice, Named) or choice.name in names or setup.options.get("vendor_tools"):
         return
@@ -297,13 +297,13 @@ def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
 
 
 def possible_choice(choice: ToolChoice, setup: Setup) -> ToolChoice:
-    """The choice, as far as the model can be made to follow it."""
+    """Returns the choice if the model can be made to follow it, else ``auto``."""
     can = setup.specs and (choice == "none" or setup.model.profile.forced_choice)
     return choice if can else "auto"
 
 
 def output_schema(setup: Setup, wanted: Wanted | None) -> JsonObject | None:
-    """The schema that the model itself holds its answer to, where it can."""
+    """Returns the schema that the vendor enforces on the answer, if it can."""
     if wanted is None or setup.answer is None:
         return None
     if wanted.mode == "json":
@@ -312,7 +312,7 @@ def output_schema(setup: Setup, wanted: Wanted | None) -> JsonObject | None:
 
 
 def prepared(settings: AgentSettings, model: Callable[[ModelSource], Model]) -> AgentSettings:
-    """An agent's observers, hooks and plan as its runs need them; ``model`` connects what is named."""
+    """Returns an agent's observers, hooks and plan as its runs need them; ``model`` connects models."""
     plan = settings.get("plan")
     if plan is not None and not hasattr(plan, "connected"):
         raise UsageError(f"plan= is rc.Plan(reader=…), and not {plan!r}")
@@ -329,7 +329,7 @@ def prepared(settings: AgentSettings, model: Callable[[ModelSource], Model]) -> 
 
 
 def plain_observers(given: Sequence[Observer]) -> tuple[Observer, ...]:
-    """The observers as they were given; one that would have to be awaited is refused."""
+    """Validate the observers: one that would have to be awaited is refused."""
     for observer in given:
         called: object = observer
         while isinstance(called, partial):
@@ -350,7 +350,7 @@ def _is_awaited(function: object) -> bool:
 
 
 class Following:
-    """Tools that change while they are used, as those of an MCP server: a toolbox that follows them."""
+    """A toolbox of tools that change while they are used, such as an MCP server's."""
 
     def __init__(self, source: ToolSource, make: Callable[[ToolSource], Toolbox]) -> None:
         self._source = source
@@ -358,12 +358,12 @@ class Following:
         self._live = tuple(_live_in(source))
         self._seen = self._versions()
         self.toolbox = make(source)
-        """The tools when this began to follow them."""
+        """The tools at the start."""
 
     def changed(self) -> Toolbox | None:
-        """The tools as they are now, if they changed since the last look.
+        """Returns the current tools, if they changed since the last call.
 
-        What would make no toolbox, as two tools of one name, leaves things as they were: a server must
+        A change that makes no valid toolbox, such as two tools of one name, is ignored: a server must
         not be able to end a run.
         """
         versions = self._versions()

@@ -1,7 +1,7 @@
-"""The guard of a run, and the messages shown to it: in a thread of their own where that takes long.
+"""Shows a run's messages to its guard, in a thread if that takes long.
 
-A guard is looked at and changed by one thread at a time. Whoever shows it something waits until it has
-taken that in, and sees to it that nothing else asks it meanwhile.
+Only one thread at a time uses a guard. The caller waits until the guard has processed a message, and
+must make sure that nothing else uses the guard meanwhile.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from rightcall.trust.guard import Guard
 
 _TURN = 0.01
-"""Seconds for which messages may be looked at before the event loop turns."""
+"""Seconds for which messages are processed before the event loop gets a turn."""
 _LONG = 4096
-"""Characters that take some milliseconds to be taken in, where they are little but names and numbers."""
+"""Characters that take some milliseconds to process, if they are mostly names and numbers."""
 
 
 def guard_of(setup: Setup, grant: Grant | None) -> "Guard | None":
-    """What watches a run, where there are rules."""
+    """Returns the guard of a run, if it has trust rules."""
     if setup.trust is None:
         return None
     if setup.plan is not None:
@@ -38,9 +38,9 @@ def guard_of(setup: Setup, grant: Grant | None) -> "Guard | None":
 async def show(
     guard: "Guard", messages: Sequence[Message], *, history: int, alone: Callable[[], Awaitable[None]]
 ) -> None:
-    """Show a guard some messages, of which the first ``history`` are another run's.
+    """Show a guard some messages, of which the first ``history`` are from another run.
 
-    ``alone`` is awaited before one of them goes to a thread: until nothing else may ask the guard.
+    ``alone`` is awaited before a message goes to a thread; after it nothing else may use the guard.
     """
     turned = monotonic()
     for at, message in enumerate(messages):
@@ -56,7 +56,7 @@ async def show(
 
 
 def is_long(message: Message) -> bool:
-    """Whether a guard may take long to take a message in."""
+    """Whether a guard may take long to process a message."""
     match message:
         case Results(results):
             return sum([len(each.text) for each in results]) > _LONG

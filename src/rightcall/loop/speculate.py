@@ -1,11 +1,13 @@
-"""Calls that start while the reply still streams.
+"""Starts calls while the reply still streams.
 
-Only what may be run twice or for nothing is started early: a tool whose effect is ``pure`` or ``read``,
-allowed by policy, with no other kind of call before it in the reply. It starts when the JSON object of
-its arguments has closed, which nothing can validly go on after, whether the dialect has a mark for the
-end of a call or not. Arguments that are text have no such end: their call starts when something follows
-it. What was started and is not in the reply as it was started is dropped, as for a stream that breaks.
-What the transcript says is the same either way.
+Only calls that may be run twice or in vain are started early: the tool's effect is ``pure`` or ``read``,
+the policy allows the call, and no other kind of call comes before it in the reply. A call starts when
+the JSON object of its arguments is closed, because nothing valid can follow; so it does not matter
+whether the dialect marks the end of a call. Arguments in plain text have no such end: their call starts
+when the next event comes.
+
+A call that was started and is not in the final reply as it was started is cancelled, as after a stream
+that breaks off. The transcript is the same either way.
 """
 
 import asyncio
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from rightcall.trust.guard import Guard
 
 _EARLY = frozenset(["pure", "read"])
-"""The effects of tools whose calls may be made for nothing."""
+"""The effects of tools whose calls may be run in vain."""
 
 
 class Early(Struct, frozen=True, eq=False):
@@ -47,14 +49,14 @@ class Early(Struct, frozen=True, eq=False):
 
 
 class _Begun:
-    """A call that is not complete yet."""
+    """A call whose arguments are still streaming."""
 
     __slots__ = ("arguments", "call", "is_complete")
 
     def __init__(self, call: Call, *, is_read: bool) -> None:
         self.call = call
         self.arguments = PartialJson() if is_read else None
-        """What has come of them, where their end is watched for."""
+        """The arguments so far, parsed only if their end must be detected."""
         self.is_complete = False
 
 
@@ -86,17 +88,17 @@ class Speculation:
         self._dry_run = dry_run
         self._open = setup.speculate and not setup.hooks.changes_calls
         self._begun: dict[int, _Begun] = {}
-        """The calls that began and were not considered yet, in the order in which they began."""
+        """The calls that began and are not considered yet, in the order in which they began."""
         self._considered = 0
         self._last = -1
         self.listens = False
-        """Whether the next delta may be the one that a call waits for."""
+        """Whether the next delta may complete a call."""
         self._waits: int | None = None
-        """The call that is complete as soon as something follows it."""
+        """The index of the call that is complete as soon as another event comes."""
         self._early: list[Early] = []
 
     def follow(self, event: ModelEvent) -> None:
-        """Take the next event of the reply; of deltas, those that come while it listens."""
+        """Process the next event of the reply; deltas only while ``listens`` is true."""
         if not self._open:
             return
         kind = type(event)
@@ -116,7 +118,7 @@ class Speculation:
 
     def _begin(self, start: CallStart) -> None:
         if start.index <= self._last:
-            # It belongs before one that may have been started.
+            # It comes before a call in the reply that may have been started.
             self._open = False
             return
         self._last = start.index
@@ -130,7 +132,7 @@ class Speculation:
         if begun is None or arguments is None:
             return
         arguments.feed(delta.text)
-        # They are read only where they may have come to their end, and each character once.
+        # Parsed only where the arguments may have ended, and each character once.
         if delta.text.rstrip().endswith("}") and arguments.is_complete:
             begun.call = replace(begun.call, arguments=arguments.text)
             self._settle(delta.index)
@@ -160,9 +162,9 @@ class Speculation:
             self._considered += 1
 
     def _consider(self, call: Call) -> None:
-        """A call is complete: start it if nothing speaks against that."""
+        """A call is complete: start it if that is allowed."""
         if takes_long(call, self._setup.tools):
-            # To check it takes too long to be done while the reply streams.
+            # Its check would take too long while the reply streams.
             self._open = False
             return
         checked = check(call, self._setup.tools)
@@ -194,7 +196,7 @@ class Speculation:
             execution = await self._run(checked, key, ledger)
             nesting = nesting_of(f"{setup.run}.{key}")
             if nesting is None or nesting.waits is None:
-                # One whose own run waits for a person has not come to its end.
+                # A call whose inner run waits for a person has not ended.
                 watched.ended(call_end(execution))
         return execution
 
@@ -211,7 +213,7 @@ class Speculation:
         return await setup.executor.run(checked, setting)
 
     async def run(self, checked: CheckedCall, key: str, ledger: list[Usage]) -> Execution:
-        """What a call came to: as it was started early, or run now. ``ledger`` gets what it spends."""
+        """Returns a call's execution: of its early start, or run now. Adds its usage to ``ledger``."""
         early = self._take(checked.call)
         if early is None and self._setup.around:
             return await self._watched(checked, key, ledger)
@@ -222,16 +224,16 @@ class Speculation:
         return execution
 
     def _take(self, call: Call) -> Early | None:
-        """The early run of this very call, if there is one that nobody took."""
+        """Returns the early run of this same call, if there is one that was not taken."""
         for position, early in enumerate(self._early):
-            # Blanks may have followed the object.
+            # White space may have followed the object.
             is_same = early.call.arguments.strip() == call.arguments.strip()
             if is_same and early.call.name == call.name:
                 return self._early.pop(position)
         return None
 
     async def drop(self) -> None:
-        """Cancel what was started and not taken, and wait until it has stopped."""
+        """Cancel the calls that were started and not taken, and wait until they have stopped."""
         tasks = [early.task for early in self._early]
         self._early.clear()
         for task in tasks:
@@ -246,6 +248,6 @@ class Speculation:
         try:
             decision = decision_for(checked, self._setup.policy, self._guard, early=True).decision
         except UsageError:
-            # Raised again at the gate: here it would be taken for a fault of the stream.
+            # The gate raises it again; raised here, it would look like an error of the stream.
             return False
         return isinstance(decision, Allow | None)

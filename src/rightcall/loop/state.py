@@ -1,4 +1,4 @@
-"""Where a run stands, and how each thing that happens moves it on. Pure: values in, values out."""
+"""The state of a run, and how each event changes it. Pure: values in, values out."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
@@ -15,92 +15,92 @@ from rightcall.core.request import ToolChoice, Wanted
 from rightcall.loop.circles import extended, is_circling, signature
 
 Slip: TypeAlias = Literal["circling", "answer"]
-"""What the model is being told off for: going round in circles, or answering in the wrong form."""
+"""The mistake that the model is told of: going round in circles, or an answer in the wrong form."""
 
 
 PLAN = "plan"
-"""The key under which a planned run's replies say in their vendor bag what they are."""
+"""The key in a reply's vendor data that marks it as a planned run's."""
 
 
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run has used, and what its guards remember. With the transcript, all its state."""
+    """What a run has used, and what its checks remember. With the transcript, all its state."""
 
     turns: int = 0
     unasked: int = 0
-    """Turns for which no model was asked: what a plan does next follows from the plan."""
+    """Turns without a request to the model: a plan determines what it does next."""
     calls: int = 0
     seconds: float = 0.0
     usage: Usage = Usage()
     trail: tuple[str, ...] = ()
-    """What the latest turns called, for the guard against circles."""
+    """Hashes of what the latest turns called, to detect circles."""
     warned: bool = False
     """The model has been told that it goes round in circles."""
     breaks: int = 0
-    """Replies in a row that broke off or announced calls without making any."""
+    """Replies in a row that broke off, or announced calls without making any."""
     bad_answers: int = 0
     note: str = ""
-    """What the model must be told before it is asked again."""
+    """A message that the model must get before it is asked again."""
 
 
 class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Everything that decides what comes next."""
+    """Everything that determines what comes next."""
 
     messages: Transcript
     progress: Progress = Progress()
     budget: Budget = Budget()
     system: str | None = None
-    """What the model is told first, fixed when the run began; None where that was not recorded."""
+    """The instructions, fixed when the run began; None if they were not recorded."""
     choice: ToolChoice = "auto"
     sticky_choice: bool = False
-    """The choice holds for every turn, not for the first alone."""
+    """The choice applies to every turn, not only to the first."""
     retry_broken: bool = False
-    """An answer that broke off is asked for again; calls that broke off always are."""
+    """A reply without calls that broke off is asked for again; one with calls always is."""
     wanted: Wanted | None = None
     grant: Grant | None = None
-    """What the request may do once outsiders have spoken, where that was fixed for this run."""
+    """What the request may do once the run has read untrusted text, if that was fixed for this run."""
     dry_run: bool = False
-    """Nothing is changed: only calls that look are run."""
+    """Only calls that change nothing are run."""
     approvals: tuple[Approval, ...] = ()
-    """What a person has said yes to beyond one call."""
+    """What a person has allowed beyond one call."""
     notes: tuple[User, ...] = ()
-    """What hooks have the model told before it is asked again."""
+    """Messages of hooks that the model gets before it is asked again."""
     hooked: tuple[HookAnswered, ...] = ()
-    """What hooks have said of the calls that a paused run waits with."""
+    """Hooks' answers about the calls of a paused run."""
     decisions: Mapping[str, FinalDecision] = {}
-    """What a person has said of the calls that a paused run waits with."""
+    """A person's decisions about the calls of a paused run."""
     finished: tuple[CallFinished, ...] = ()
-    """The calls of the last reply that have their end, while others wait."""
+    """The calls of the last reply that have finished, while others wait."""
     paused: tuple["PausedCall", ...] = ()
-    """The calls of the last reply that wait for a person inside."""
+    """The calls of the last reply whose inner run waits for a person."""
     answered: bool = False
-    """The output asked for has been given."""
+    """The output has been given."""
     halted: LimitName | None = None
-    """The limit for which calls of the last reply were not run."""
+    """The limit because of which calls of the last reply were not run."""
     traces: tuple[str, ...] = ()
-    """What observers call the segments of the run so far; decides nothing."""
+    """The observers' trace ids of the run's segments so far; has no effect on the run."""
 
     @property
     def last(self) -> Message | None:
-        """The newest message."""
+        """The latest message."""
         return self.messages[-1] if self.messages else None
 
 
 class PausedCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call whose own run, that of an agent which was handed a task, waits for a person."""
+    """A call whose inner run, such as that of an agent which was handed a task, waits for a person."""
 
     key: str
     call_id: str
     arguments: str
-    """With which it was run, which need not be those that the model wrote."""
+    """The arguments that it was run with, which may differ from those that the model wrote."""
     state: State
-    """Where the run inside stands."""
+    """The inner run's state."""
     begins: int = 0
     pending: tuple[Proposal, ...] = ()
-    """The calls inside that wait, by the names that the outer run knows them by."""
+    """The inner calls that wait, with the ids that the outer run uses."""
 
 
 def used(state: State) -> Usage:
-    """What a run has used, with what calls that are not over have."""
+    """Returns what a run has used, including calls that are not over."""
     inside = [used(call.state) for call in state.paused]
     inside += [entry.usage for entry in state.finished if entry.usage]
     return sum(inside, state.progress.usage)
@@ -112,13 +112,13 @@ def paused(
     waiting: tuple[PausedCall, ...],
     seconds: float,
 ) -> State:
-    """Calls of the last reply wait for a person inside; those that are over keep their ends."""
+    """Returns the state with calls of the last reply paused inside, and the finished ones kept."""
     progress = replace(state.progress, seconds=state.progress.seconds + seconds)
     return replace(state, progress=progress, finished=finished, paused=waiting)
 
 
 def started(start: RunStarted) -> State:
-    """A run begins."""
+    """Returns the state at the start of a run."""
     return State(
         messages=start.messages,
         budget=start.budget,
@@ -133,7 +133,7 @@ def started(start: RunStarted) -> State:
 
 
 def told(state: State, message: User, slip: Slip | None = None) -> State:
-    """Something was said to the model."""
+    """Returns the state after a message to the model."""
     progress = replace(
         state.progress,
         note="",
@@ -147,14 +147,14 @@ def told(state: State, message: User, slip: Slip | None = None) -> State:
 
 
 def replied(state: State, reply: Reply, seconds: float, notes: tuple[User, ...] = ()) -> State:
-    """The model answered, and hooks have it told ``notes`` before it is asked again."""
+    """Returns the state after a reply; ``notes`` are hooks' messages for before the next request."""
     progress, calls = state.progress, reply.calls
     broke = reply.stop == "error" or (reply.stop == "calls" and not calls)
     trail, warned, repeats = progress.trail, progress.warned, state.budget.repeats
     planned = reply.vendor.get(PLAN)
     if calls and repeats is not None and planned is None:
         trail = extended(trail, signature(calls), repeats)
-        # One that changes course may be told again; one that goes on is stopped.
+        # A model that leaves the circle may be warned again later; one that continues is stopped.
         warned = warned and is_circling(trail, repeats)
     progress = replace(
         progress,
@@ -177,11 +177,11 @@ class Spent(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     usage: Usage = Usage()
     notes: tuple[User, ...] = ()
-    """What hooks have the model told of them."""
+    """Hooks' messages to the model about them."""
 
 
 def once(notes: Iterable[User]) -> tuple[User, ...]:
-    """Notes without those of the runtime that say what another of them has said."""
+    """Returns the notes without repeated ones of the runtime."""
     kept: list[User] = []
     for note in notes:
         if note.author != "runtime" or note not in kept:
@@ -192,7 +192,7 @@ def once(notes: Iterable[User]) -> tuple[User, ...]:
 def given(
     state: State, results: tuple[Result, ...], spent: Spent, halted: LimitName | None = None
 ) -> State:
-    """The calls of the last reply have their results; ``halted`` is why some were not run."""
+    """Returns the state after the results of a reply's calls; ``halted`` is why some were not run."""
     progress, wanted = state.progress, state.wanted
     answers = [r for r in results if wanted and wanted.mode == "tool" and r.name == wanted.tool]
     answered = any(not answer.is_error for answer in answers)
@@ -219,7 +219,7 @@ def given(
 
 
 def judged(state: State, problem: str) -> State:
-    """The text of the last reply was held against the output asked for."""
+    """Returns the state after the text of the last reply was validated against the output."""
     if not problem:
         return replace(state, answered=True)
     bad_answers = state.progress.bad_answers + 1

@@ -1,4 +1,4 @@
-"""The journals: where the entries of runs are kept, and what can be made of them."""
+"""The journals, which store the entries of runs, and what can be made of the entries."""
 
 from typing import TYPE_CHECKING
 

@@ -1,9 +1,9 @@
-"""Histories that an earlier run of the same journal holds already: written once, and named after that.
+"""Stores a conversation's history once per journal: later runs refer to the run that holds it.
 
-Each run of a conversation is given everything that was said before. Written out every time, a journal
-would grow with the square of a conversation. So the start of a run whose first messages are those that
-an earlier run started with names that run, and is written with what is new since then; whoever reads it
-gets it whole. A digest in each start tells by its messages which run that is, also to other processes.
+Each run of a conversation is given all earlier messages. If every run stored them, a journal would grow
+with the square of a conversation. So if a run's first messages are those that an earlier run started
+with, its RunStarted refers to that run and holds only the new messages; readers get all of them. A
+digest of the messages in each RunStarted identifies that run, also for other processes.
 """
 
 import re
@@ -20,23 +20,23 @@ from rightcall.core.message import User
 from rightcall.errors import JournalError
 
 STARTED: Final = b'{"type":"run_started","digest":"'
-"""How the text of a start that has a digest begins."""
+"""How the text of a RunStarted with a digest begins."""
 DIGITS: Final = 32
 _DIGEST = re.compile(STARTED + rb"([0-9a-f]{%d})" % DIGITS)
 _FEWEST = 3
-"""Messages that a history must have to be worth a name."""
+"""The fewest messages of a history that are replaced by a reference."""
 _TRIED = 64
-"""Places in a history, the latest ones, where an earlier run may have started."""
+"""How many places in a history, the latest ones, are tried as the start of an earlier run."""
 _DEEPEST = 100_000
-"""Runs of one conversation; more of them are a circle, which nobody writes."""
+"""The most runs of one conversation; more mean circular references, which no journal writes."""
 _plain = msgspec.msgpack.Encoder().encode
 
 
 def digested(start: RunStarted) -> tuple[RunStarted, Mapping[str, int]]:
-    """A start with the digest of its messages, and the digests of those that it may go on from.
+    """Returns a RunStarted with the digest of its messages, and the digests of possible predecessors.
 
-    Each is given with how many messages it is of, the longest first. A run starts with what a user said,
-    so only such messages can be the last of an earlier start.
+    Each comes with its number of messages, the longest first. A run starts with a user message, so only
+    at such messages can an earlier run have started.
     """
     messages = start.messages
     digest, found = blake2b(digest_size=DIGITS // 2), dict[str, int]()
@@ -46,7 +46,7 @@ def digested(start: RunStarted) -> tuple[RunStarted, Mapping[str, int]]:
             if isinstance(message, User):
                 found[digest.hexdigest()] = number
     except (OverflowError, UnicodeEncodeError):
-        # What has to be written in another way, as half a surrogate pair, is written whole.
+        # Messages that cannot be encoded like this, such as half a surrogate pair, are stored whole.
         return start, {}
     if not messages or not isinstance(messages[-1], User):
         return start, {}
@@ -56,13 +56,13 @@ def digested(start: RunStarted) -> tuple[RunStarted, Mapping[str, int]]:
 
 
 def continued(start: RunStarted, run: str, number: int) -> RunStarted:
-    """The start, of whose messages the first ones are those of another run's start."""
+    """Returns the RunStarted with its first messages replaced by a reference to another run."""
     after = After(run=run, messages=number)
     return replace(start, messages=start.messages[number:], after=after, version=CONTINUED)
 
 
 def digest_in(text: bytes) -> str | None:
-    """The digest in the text of an entry, if it is a start that has one."""
+    """Returns the digest in the text of an entry, if it is a RunStarted that has one."""
     found = _DIGEST.match(text)
     return None if found is None else found[1].decode()
 
@@ -70,9 +70,9 @@ def digest_in(text: bytes) -> str | None:
 def whole(
     entries: Sequence[Entry], start_of: Callable[[str], RunStarted | None], where: str
 ) -> Sequence[Entry]:
-    """The entries of a run with all of its history.
+    """Returns the entries of a run with all of its history.
 
-    ``start_of`` gives another run's start as it is written; None where there is none to be read.
+    ``start_of`` returns another run's RunStarted as stored; None if there is none to be read.
     """
     start = entries[0] if entries else None
     if not isinstance(start, RunStarted) or not start.digest:

@@ -1,4 +1,4 @@
-"""Entries into JSON text and back, for the journals that keep them in files."""
+"""Encodes entries as JSON text and decodes them, for the journals in files."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from rightcall.errors import JournalError, UsageError
 from rightcall.record.redact import redact_secrets
 
 Redact: TypeAlias = Callable[[object], object]
-"""Takes the plain form of an entry, in which bytes stay bytes, and gives the one to be written."""
+"""Takes the plain form of an entry, in which bytes stay bytes, and returns the one to be written."""
 
 _ENTRY: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -24,7 +24,7 @@ _KINDS = {kind.__struct_config__.tag for kind in get_args(Entry)}
 
 
 class _Head(msgspec.Struct):
-    """What every entry of every version begins with."""
+    """The fields that every entry of every version has."""
 
     type: str
     version: int = 0
@@ -34,7 +34,7 @@ _HEAD = msgspec.json.Decoder(_Head)
 
 
 def encode(entry: Entry, redact: Redact | None, where: str, packed: bytes | None = None) -> bytes:
-    """One entry as JSON on a single line, redacted, and sure to be read back."""
+    """Encode one entry as JSON on a single line, redacted, and checked that it can be decoded."""
     if packed is not None and redact is redact_secrets and not may_be_secret(packed):
         text = msgspec.json.encode(entry)
     else:
@@ -45,9 +45,9 @@ def encode(entry: Entry, redact: Redact | None, where: str, packed: bytes | None
 
 
 def pack(entry: Entry) -> bytes | None:
-    """An entry as MessagePack, by which it is seen at once how large it is and what may be in it.
+    """Encode an entry as MessagePack, to find quickly its size and whether it may hold secrets.
 
-    None for one with a number or half a surrogate pair that has to be written in another way.
+    None for an entry with a number or half a surrogate pair that MessagePack cannot hold.
     """
     try:
         return _PACK.encode(entry)
@@ -56,12 +56,12 @@ def pack(entry: Entry) -> bytes | None:
 
 
 def is_large(packed: bytes | None) -> bool:
-    """Whether to encode an entry may take long: secrets are looked for in every kB of it."""
+    """Whether encoding an entry may take long: all of it is searched for secrets."""
     return packed is None or len(packed) > _MUCH
 
 
 def decode(text: bytes, where: str) -> Entry:
-    """The entry that was encoded; ``where`` is for the JournalError if there is none."""
+    """Decode an entry; ``where`` is for the JournalError if it cannot be decoded."""
     try:
         entry = _read(text)
     except (ValueError, RecursionError) as error:
@@ -72,7 +72,7 @@ def decode(text: bytes, where: str) -> Entry:
 
 
 def is_foreign(text: bytes) -> bool:
-    """Whether it is an entry of a newer rightcall's, and not a damaged one."""
+    """Whether it is an entry of a newer rightcall, and not a damaged one."""
     try:
         head = _HEAD.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -81,7 +81,7 @@ def is_foreign(text: bytes) -> bool:
 
 
 def check_name(run: str) -> str:
-    """The name of a run, if a file can hold it; a UsageError if not."""
+    """Returns the name of a run, if a file can hold it; UsageError if not."""
     try:
         run.encode()
     except UnicodeEncodeError:
@@ -96,8 +96,8 @@ def _dump(plain: object) -> bytes:
     try:
         return msgspec.json.encode(plain)
     except UnicodeEncodeError:
-        # Half a surrogate pair, from a file name, a model's reply or a careless tool. As an escape it
-        # can be written, and a replay sees what the run saw.
+        # Half a surrogate pair, from a file name, a model's reply or a careless tool. It can be written
+        # as an escape, and a replay then sees what the run saw.
         return json.dumps(plain, separators=(",", ":"), default=_base64).encode()
 
 
@@ -107,7 +107,7 @@ def _read(text: bytes) -> Entry:
     except msgspec.DecodeError:
         if not _HALF.search(text):
             raise
-        # msgspec takes no half of a pair; the standard library does.
+        # msgspec refuses half a surrogate pair; the standard library does not.
         return msgspec.convert(json.loads(text), Entry)  # type: ignore[no-any-return]
 
 

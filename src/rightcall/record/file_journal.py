@@ -1,7 +1,7 @@
-"""What the journals that keep their entries in a file have in common.
+"""The common part of the journals that store their entries in a file.
 
-Each says in ``appending``, ``reading`` and ``holding`` what it does, and where that may wait; so it can
-be used by code that blocks and, through ``steps``, by an event loop that must not.
+Each defines in ``appending``, ``reading`` and ``holding`` what it does, and where that may wait; so
+blocking code can use it and, through ``steps``, an event loop that must not block.
 """
 
 import os
@@ -23,18 +23,18 @@ from rightcall.record.hold import RunLock
 from rightcall.record.waits import Busy, Waiting, blocking, patiently
 
 MUCH = 256 * 1024
-"""Bytes that it takes a while to write or to look through."""
+"""Bytes that take noticeably long to write or to search."""
 
 
 class Written(Struct, frozen=True):
-    """An entry as text, and the run whose history it goes on from, where it names one."""
+    """An entry as text, and the run that its history refers to, if any."""
 
     text: bytes
     after: str | None
 
 
 class FileHold(ABC):
-    """A run of a file, held by a lock."""
+    """A run in a file, held by a lock."""
 
     def __init__(self, run: str, lock: RunLock) -> None:
         self._run = run
@@ -46,10 +46,10 @@ class FileHold(ABC):
 
     @abstractmethod
     def append(self, entry: Entry, /) -> None:
-        """Do so, blocking."""
+        """Write one entry, blocking."""
 
     def release(self) -> None:
-        """Let others hold the run."""
+        """Release the run for others."""
         self._lock.release()
 
 
@@ -77,18 +77,18 @@ class FileJournal(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file. Closing twice is fine."""
+        """Close the file. Closing twice is fine."""
 
     def append(self, run: str, entry: Entry, /) -> None:
         """Write one entry at the end of a run's record."""
         blocking(self.appending(run, entry))
 
     def entries(self, run: str, /) -> Sequence[Entry]:
-        """Everything recorded of a run up to now, in order; nothing for a run that is not known."""
+        """Returns all entries of a run so far, in order; none for an unknown run."""
         return blocking(self.reading(run))
 
     def hold(self, run: str, /) -> FileHold:
-        """Hold a run; RunHeld, with who it is, where another process or task does."""
+        """Hold a run; raises RunHeld, with the holder, if another process or task holds it."""
         return blocking(self.holding(run))
 
     def __enter__(self) -> Self:
@@ -99,12 +99,12 @@ class FileJournal(ABC):
 
     @abstractmethod
     def _started_with(self, digests: Collection[str]) -> tuple[str, str] | None:
-        """A run that started with the messages of the first of these that there is, and which it is."""
+        """Returns a run that started with the messages of the first known digest, and that digest."""
 
     def _encoding(self, entry: Entry, *, is_whole: bool = False) -> Waiting[Written]:
-        """An entry as text. To look for secrets in much of it takes long.
+        """Encode an entry as text. Searching a large one for secrets takes long.
 
-        With ``is_whole`` it names no other run.
+        With ``is_whole`` it refers to no other run.
         """
         packed, after = pack(entry), None
         if isinstance(entry, RunStarted):
@@ -115,7 +115,7 @@ class FileJournal(ABC):
         return Written(text, None if after is None else after.run)
 
     def _without_history(self, start: RunStarted, *, large: bool, is_whole: bool) -> Waiting[RunStarted]:
-        """The start with a name in place of the messages that an earlier one has."""
+        """Returns the RunStarted with a reference in place of messages that an earlier one holds."""
         digesting = partial(digested, start)
         start, earlier = (yield digesting) if large else digesting()
         if not earlier or is_whole:
@@ -125,12 +125,12 @@ class FileJournal(ABC):
         return start if found is None else continued(start, found[0], earlier[found[1]])
 
     def _is_behind(self) -> bool:
-        """Whether to look something up takes long, because much was written since the last time."""
+        """Whether a lookup takes long, because much was written since the last one."""
         return False
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep other threads off; Busy where one is at it."""
+        """Lock out other threads; raises Busy if one has the lock."""
         if not self._lock.acquire(blocking=False):
             raise Busy
         try:

@@ -1,8 +1,8 @@
-"""One holder for each run: who comes second is told who it is, and cannot append.
+"""Gives each run one holder: a second one is told who holds it, and cannot append.
 
-Two workers that recover one run after a crash are ordinary, and would do every write twice. A small file
-beside the journal, locked, stands for the hold: the system unlocks it when its process ends, however it
-ends, so a holder that died holds nobody up. A holder that is stopped keeps it.
+It is normal that two workers recover one run after a crash; both together would do every write twice. A
+small locked file beside the journal is the hold: the system unlocks it when its process ends, however it
+ends, so a dead holder blocks nobody. A holder that is stopped keeps it.
 """
 
 import errno
@@ -25,13 +25,13 @@ if sys.platform != "win32":
     import fcntl
 
 HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
-"""What the system says of a lock that somebody else has."""
+"""The error codes for a lock that somebody else has."""
 _GATHER = 0.01
-"""Seconds for which what is to be closed gathers."""
+"""Seconds for which descriptors are collected before they are closed."""
 
 
 def folder_of(journal: Path) -> str:
-    """Where the locks on a journal's runs are."""
+    """Returns the folder of the locks on a journal's runs."""
     return f"{journal}.holds"
 
 
@@ -40,7 +40,7 @@ class RunLock:
 
     def __init__(self, journal: Path, run: str) -> None:
         name = sha256(run.encode(errors="surrogatepass")).hexdigest()[:32]
-        # Plain strings: every run comes by here, and to put paths together takes longer than the rest.
+        # Plain strings: this runs for every run, and joining Paths takes longer than all the rest.
         self._folder = folder_of(journal)
         self._path = f"{self._folder}{os.sep}{name}"
         self._descriptor = self._open(run)
@@ -51,17 +51,17 @@ class RunLock:
             try:
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             except FileNotFoundError:
-                # Not exist_ok: that looks again, and raises where the last holder removed it meanwhile.
+                # Not exist_ok: that checks again, and raises if the last holder removed it meanwhile.
                 with suppress(FileExistsError):
                     os.mkdir(self._folder, 0o700)  # noqa: PTH102
                 continue
             try:
                 _lock(descriptor)
-                # Whoever held it may have removed the file between our opening and our locking.
+                # The last holder may have removed the file between our opening and our locking it.
                 with suppress(FileNotFoundError):
                     opened = os.fstat(descriptor)
                     if os.stat(self._path).st_ino == opened.st_ino:  # noqa: PTH116
-                        if opened.st_size:  # of one that died
+                        if opened.st_size:  # left by a holder that died
                             os.ftruncate(descriptor, 0)
                         return descriptor
                 os.close(descriptor)
@@ -73,7 +73,7 @@ class RunLock:
                 raise RunHeld(run, holder or "another process") from None
 
     def release(self) -> None:
-        """Unlock the run. Doing so twice is fine."""
+        """Unlock the run. Calling it twice is fine."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             with suppress(OSError):
@@ -83,30 +83,30 @@ class RunLock:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove the folder of a journal's locks, unless somebody holds a run."""
+    """Remove the folder of a journal's locks, unless it holds a lock."""
     with suppress(OSError):
         os.rmdir(folder)  # noqa: PTH106
 
 
 def _unlock(descriptor: int) -> None:
     if sys.platform != "win32":
-        with suppress(OSError):  # where there are no locks
+        with suppress(OSError):  # where locks are not supported
             fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 @cache
 def _closer() -> "SimpleQueue[tuple[int, str]]":
-    """Closes what is put in, in a thread: to close a file that was removed clears it off the disk.
+    """Returns the queue of a thread that closes descriptors: closing a removed file deletes its data.
 
-    On a busy one that took ten milliseconds, during which no event loop turned. The folder goes with the
-    last of them: to make and remove it costs more than all else that a hold takes.
+    On a busy disk that took ten milliseconds, which blocked the event loop. The folder is removed with
+    the last file: making and removing it costs more than the rest of a hold.
     """
     waiting: SimpleQueue[tuple[int, str]] = SimpleQueue()
 
     def close() -> None:
         while True:
             released = [waiting.get()]
-            # Whoever comes within that time need not wake this thread, which costs more than to close.
+            # What is put in meanwhile need not wake this thread, which costs more than the closing.
             time.sleep(_GATHER)
             while not waiting.empty():
                 released.append(waiting.get())
@@ -132,7 +132,7 @@ def _lock(descriptor: int) -> None:
         except OSError as error:
             if error.errno in HELD:
                 raise
-            # Some file systems know no locks. Runs go on there as they did, and the log says so.
+            # Some file systems support no locks. Runs continue there without, and the log says so.
             _cannot_hold(error)
 
 
@@ -141,7 +141,7 @@ def _cannot_hold(why: object) -> None:
 
 
 def myself() -> str:
-    """How others are told of this process."""
+    """Returns the name of this process for others."""
     return f"process {os.getpid()} on {_host()}"
 
 

@@ -1,9 +1,9 @@
-"""Entries into the lines of a text file, one JSON object each: a journal to read, grep and copy.
+"""Stores entries as lines of a text file, one JSON object each: a journal to read, grep and copy.
 
-An entry counts once its newline is written. A line that a killed process left without one is never
-read; the next append cancels it, with the control character that ASCII has for this, and goes on
-beneath it. So whatever else cannot be read is damage: the run that it is of says so, and ``repair`` sets
-that run aside. Other runs are read as ever.
+An entry counts once its newline is written. A line that a killed process left without one is never read;
+the next append cancels it, with ASCII's control character for that, and continues on the next line. So
+any other line that cannot be read is damage: reading its run raises an error, and ``repair`` sets that
+run aside. Other runs stay readable.
 """
 
 import os
@@ -59,7 +59,7 @@ class JsonLinesJournal(FileJournal):
         yield from patiently(partial(self._append, line), self.path, slow=slow)
 
     def reading(self, run: str, /) -> Waiting[Sequence[Entry]]:
-        """Read everything recorded of a run up to now, in order; nothing if it is not known."""
+        """Returns all entries of a run so far, in order; none for an unknown run."""
         check_name(run)
         look = partial(self._look_up, run)
         places = yield from patiently(look, self.path, slow=self._is_behind())
@@ -81,7 +81,7 @@ class JsonLinesJournal(FileJournal):
             return tuple(self._index.places)
 
     def written(self, run: str, /) -> Sequence[float]:
-        """When each entry of a run was written, in seconds since 1970."""
+        """Returns when each entry of a run was written, in seconds since 1970."""
         check_name(run)
         with self._lock:
             self._catch_up()
@@ -89,11 +89,11 @@ class JsonLinesJournal(FileJournal):
         return tuple([line.at for line in self._lines(places)])
 
     def holding(self, run: str, /) -> Waiting["JsonLinesHold"]:
-        """Hold a run; RunHeld, with who it is, where another process or task does."""
+        """Hold a run; raises RunHeld, with the holder, if another process or task holds it."""
         return patiently(partial(self._hold, check_name(run)), self.path)
 
     def close(self) -> None:
-        """Let go of the file. Closing twice is fine."""
+        """Close the file. Closing twice is fine."""
         with self._lock:
             if self._descriptor >= 0:
                 os.close(self._descriptor)
@@ -117,7 +117,7 @@ class JsonLinesJournal(FileJournal):
             raise UsageError(f"the journal {self.path} is closed")
 
     def _is_torn(self) -> bool:
-        """Whether the last line has no end."""
+        """Whether the last line has no newline."""
         size = os.lseek(self._descriptor, 0, os.SEEK_END)
         if size == 0:
             return False
@@ -125,19 +125,19 @@ class JsonLinesJournal(FileJournal):
         return os.read(self._descriptor, 1) != b"\n"
 
     def _write(self, data: bytes) -> None:
-        # In one call: what is appended in two could have another writer's line between.
+        # In one call: between two, another writer's line could come.
         if os.write(self._descriptor, data) != len(data):
             raise JournalError(
                 str(self.path), "only a part of an entry could be written; is the disk full?"
             )
 
     def _is_behind(self) -> bool:
-        """Whether much was written since the last look."""
+        """Whether much was written since the last lookup."""
         with self._disk_errors():
             return self.path.stat().st_size - self._index.last.end > MUCH
 
     def _look_up(self, run: str) -> tuple[Place, ...]:
-        """Where the lines of a run are; a JournalError where one of them is damaged."""
+        """Returns where the lines of a run are; JournalError if one of them is damaged."""
         with self._alone():
             self._catch_up()
             places, harm = tuple(self._index.places.get(run, ())), self._index.harm_to(run)
@@ -147,7 +147,7 @@ class JsonLinesJournal(FileJournal):
         return places
 
     def _catch_up(self) -> None:
-        """Index what was written since the last time, decoding no entry."""
+        """Index what was written since the last time, without decoding entries."""
         self._check_open()
         with self._disk_errors(), self.path.open("rb") as file:
             file.seek(self._index.last.end)
@@ -183,7 +183,7 @@ class JsonLinesJournal(FileJournal):
 
 
 class JsonLinesHold(FileHold):
-    """A run of a file, held by a lock."""
+    """A run in a file, held by a lock."""
 
     def __init__(self, journal: JsonLinesJournal, run: str, lock: RunLock) -> None:
         super().__init__(run, lock)
@@ -194,21 +194,21 @@ class JsonLinesHold(FileHold):
         return self._journal.appending(self._run, entry)
 
     def append(self, entry: Entry, /) -> None:
-        """Do so, blocking."""
+        """Write one entry, blocking."""
         self._journal.append(self._run, entry)
 
 
 @contextmanager
 def alone(descriptor: int, *, wait: bool = True) -> Iterator[None]:
-    """Keep other processes from appending between the look at the last line and the write.
+    """Keep other processes from appending between the check of the last line and the write.
 
-    Without ``wait``, Busy where one is at it.
+    Without ``wait``, raises Busy if one has the lock.
     """
     if sys.platform == "win32":
         yield
         return
-    # Some file systems know no locks. What is lost there is only this: a process killed in the
-    # middle of a line, at that very moment, would have the next line glued to its own.
+    # Some file systems support no locks. There, the next line would be appended to the partial line of a
+    # process that is killed in the middle of it at that very moment; nothing else is lost.
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

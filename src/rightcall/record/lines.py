@@ -1,8 +1,8 @@
-"""Lines of a journal's file into which run each is of, also where a line is damaged.
+"""Finds which run each line of a journal's file belongs to, even if the line is damaged.
 
-A damaged line mostly still says whose it is. Where it does not, it may be any run's that was under way
-there: such a run is not read, because it could have lost the start of a call that must not be made
-twice. Runs that ended before it, or have their start after it, have lost nothing.
+A damaged line usually still names its run. If not, it may belong to any run that was under way there:
+such a run is not read, because it could have lost the start of a call that must not be made twice. Runs
+that ended before it, or started after it, have lost nothing.
 """
 
 import json
@@ -16,19 +16,19 @@ from msgspec.structs import replace
 
 from rightcall.record.continued import digest_in
 
-# JSON escapes every control character, so no line that is whole can end with this one.
+# JSON escapes every control character, so no complete line can end with this one.
 CANCEL = b"\x18\n"
 
 _HEAD = re.compile(rb'\{"run":("(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*+"),"at":')
-# In what was overwritten there may have been the end of a line, and the beginning of another run's.
+# What was overwritten may have held the end of a line, and the beginning of another run's.
 _OVERWRITTEN = re.compile(rb"[\x00-\x08\x0a-\x1f]")
 _HALF = b"\\ud"
-"""How ``json`` begins the escape of one."""
+"""How ``json`` begins the escape of half a surrogate pair."""
 _STARTED, _ENDED = b'{"type":"run_started"', b'{"type":"run_ended"'
 
 
 class Line(Struct, gc=False):
-    """What a line holds."""
+    """The content of a line."""
 
     run: str
     at: float
@@ -45,12 +45,12 @@ class Place(Struct, gc=False):
 
     @property
     def end(self) -> int:
-        """Where the next one begins."""
+        """Where the next line begins."""
         return self.start + self.length
 
 
 class Places:
-    """Where the lines of a run are, packed: an open journal knows this of every run in its file."""
+    """Where the lines of a run are, packed: an open journal keeps this for every run in its file."""
 
     __slots__ = ("_packed",)
 
@@ -58,7 +58,7 @@ class Places:
         self._packed = array("Q")
 
     def append(self, place: Place) -> None:
-        """The next one. No line is as long as 4 GiB: it is written by one call of the system."""
+        """Add the next line. No line is as long as 4 GiB: each is written by one system call."""
         self._packed.append(place.start)
         self._packed.append(place.number << 32 | place.length)
 
@@ -74,16 +74,16 @@ class Damage(Struct, frozen=True):
     place: Place
     reason: str
     runs: tuple[str, ...]
-    """Those that it names."""
+    """The runs that it names."""
     doubted: tuple[str, ...]
-    """Those that were under way, or whose start is missing, where it may be anybody's."""
+    """The runs that were under way, or whose start is missing, if the line may belong to any run."""
 
 
 _decode = msgspec.json.Decoder(Line).decode
 
 
 def parse_line(line: bytes) -> Line:
-    """What the line holds; a ValueError that says why if it holds nothing."""
+    """Parse a line; ValueError with the reason if it is damaged."""
     try:
         read = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -92,13 +92,13 @@ def parse_line(line: bytes) -> Line:
             raise ValueError(f"the line is damaged: {error}") from None
         read = found
     if _is_overwritten(line):
-        # Inside of an entry's strings, which are not looked at before the entry is.
+        # Such bytes may be inside an entry's strings, which are not checked until the entry is decoded.
         raise ValueError("the line is damaged: it holds bytes that are no text")
     return read
 
 
 def _decode_halves(line: bytes) -> Line | None:
-    """A line with half a surrogate pair in its entry, which msgspec takes for damage."""
+    """Parse a line with half a surrogate pair in its entry, which msgspec takes for damage."""
     try:
         plain = json.loads(line)
         entry = json.dumps(plain["entry"], separators=(",", ":")).encode()
@@ -108,7 +108,7 @@ def _decode_halves(line: bytes) -> Line | None:
 
 
 class LineIndex:
-    """Which lines are of which run, in the order of the file. No entry is decoded."""
+    """Which lines belong to which run, in the order of the file. No entry is decoded."""
 
     def __init__(self) -> None:
         self.places: dict[str, Places] = {}
@@ -117,14 +117,14 @@ class LineIndex:
         """The last line that was added."""
         self._under_way: dict[str, None] = {}
         self._harmed: dict[str, int] = {}
-        """The first damage to each run, by its number."""
+        """By run: the index in ``damages`` of the first damage to it."""
         self._anybodys: int | None = None
-        """The last damage that may be anybody's."""
+        """The index of the last damage that may belong to any run."""
         self.starts: dict[bytes, str] = {}
-        """The run that started with the messages of each digest."""
+        """By digest: the run that started with those messages."""
 
     def add(self, line: bytes) -> None:
-        """The next line, which has its end."""
+        """Add the next line, which ends with a newline."""
         place = Place(self.last.number + 1, self.last.end, len(line))
         if line.strip() and not line.endswith(CANCEL):
             try:
@@ -136,7 +136,7 @@ class LineIndex:
         self.last = place
 
     def harm_to(self, run: str) -> Damage | None:
-        """The first damaged line that is, or may be, of the run."""
+        """Returns the first damaged line that is, or may be, of the run."""
         return self.damages[self._harmed[run]] if run in self._harmed else None
 
     def _add_sound(self, place: Place, run: str, entry: bytes) -> None:
@@ -145,7 +145,7 @@ class LineIndex:
             self.damages[self._anybodys] = replace(found, doubted=(*found.doubted, run))
             self._harmed.setdefault(run, self._anybodys)
         if run not in self.places and (digest := digest_in(entry)) is not None:
-            # The latest: an earlier one may have been set aside.
+            # The latest run, because an earlier one may have been set aside.
             self.starts[bytes.fromhex(digest)] = run
         self._note(run, place)
         if entry.startswith(_ENDED):
@@ -174,7 +174,7 @@ class LineIndex:
 
 
 def owners(line: bytes) -> tuple[tuple[str, ...], bool]:
-    """The runs that a damaged line names, and whether it can be of no other."""
+    """Returns the runs that a damaged line names, and whether it can belong to no other."""
     names: dict[str, None] = {}
     for head in _HEAD.finditer(line):
         try:

@@ -1,4 +1,4 @@
-"""Messages into Markdown: a conversation to read, to send on, to keep."""
+"""Converts messages to Markdown: a conversation to read, to send on, to keep."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from rightcall.core.sanitize import printable
 
 
 def markdown_lines(messages: Sequence[Message]) -> Iterator[str]:
-    """Each message under who said it; calls and results in blocks that nothing in them can end."""
+    """Returns each message under its author; calls and results in blocks that their text cannot end."""
     for message in messages:
         match message:
             case User(author=author):
@@ -35,7 +35,7 @@ def _media_words(media: Media) -> str:
 
 
 def _fenced(text: str, kind: str = "") -> str:
-    """A block that nothing in the text can end."""
+    """Returns a code block that nothing in the text can end."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{kind}\n{text}\n{fence}"

@@ -1,4 +1,4 @@
-"""Entries into lists: a journal that lasts as long as its process."""
+"""A journal in memory, which lasts as long as its process."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ class MemoryJournal:
         self._runs.setdefault(run, []).append(entry)
 
     def entries(self, run: str, /) -> Sequence[Entry]:
-        """Everything recorded of a run up to now, in order; nothing for a run that is not known."""
+        """Returns all entries of a run so far, in order; none for an unknown run."""
         return tuple(self._runs.get(run, ()))
 
     def runs(self) -> Sequence[str]:
@@ -26,7 +26,7 @@ class MemoryJournal:
         return tuple(self._runs)
 
     def hold(self, run: str, /) -> "MemoryHold":
-        """Hold a run; RunHeld where it is held already."""
+        """Hold a run; raises RunHeld if it is held already."""
         if run in self._held:
             raise RunHeld(run, "this process")
         self._held.add(run)
@@ -46,5 +46,5 @@ class MemoryHold:
         self._journal.append(self._run, entry)
 
     def release(self) -> None:
-        """Let others hold the run."""
+        """Release the run for others."""
         self._held.discard(self._run)

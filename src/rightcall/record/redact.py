@@ -1,8 +1,8 @@
-"""The plain form of an entry into the same with its secrets blotted out, before it is written.
+"""Redacts the secrets in the plain form of an entry, before it is written.
 
-A secret is known by its own form, wherever it stands, or by the name of the member or setting that
-holds it, also in strings that are JSON text themselves. Keys are never touched, and what is left of a
-JSON text is what it was. What is blotted out is gone: a run that is resumed from its record goes on
+A secret is recognised by its own format, wherever it is, or by the name of the member or setting that
+holds it, also in strings that are JSON text themselves. Keys are never changed, and JSON text stays JSON
+with the same structure. What is redacted is gone: a run that is resumed from its record continues
 without it.
 """
 
@@ -22,8 +22,8 @@ from rightcall.core.secret import (
 _ORDER: tuple[Secrecy, ...] = ("open", "text", "all")
 # A name may be written with escapes.
 _ESCAPED = "\\u00"
-# Under these names, members that begin with this bracket are not values: the names are those of
-# parameters in a schema, or of calls that were decided.
+# Under these names, members that begin with this bracket are not values: their names are those of
+# parameters in a schema, or of calls that were decided about.
 _INDEXES = {
     "properties": "{",
     "patternProperties": "{",
@@ -48,7 +48,7 @@ _LAST_STEP = re.compile(r"[\w-]+(?=\W*$)")
 
 
 def redact_secrets(value: object) -> object:
-    """A copy of ``value``, made of JSON types and bytes, with secrets redacted."""
+    """Returns a copy of ``value``, made of JSON types and bytes, with secrets redacted."""
     root = [value]
     todo: list[tuple[Any, Any, Secrecy]] = [(root, 0, "open")]
     while todo:
@@ -74,7 +74,7 @@ def redact_secrets(value: object) -> object:
 
 
 def redact_text(text: str) -> str:
-    """``text`` without its secrets; a JSON text stays one."""
+    """Returns ``text`` with secrets redacted; JSON text stays JSON."""
     if len(text) < _SHORTEST or not (may_hold_secret(text) or _may_name_secret(text)):
         return text
     if '"' not in text or not _JSON.match(text):
@@ -88,12 +88,12 @@ def _most(*secrecies: Secrecy) -> Secrecy:
 
 
 def _member(siblings: dict[str, object], name: str, container: object, outer: Secrecy) -> Secrecy:
-    """How secret a member is, given the name of the object it is in, which may be secret itself."""
+    """Returns how secret a member is, given the name of its object, which may be secret itself."""
     value, path = siblings[name], siblings.get("path")
     if _INDEXES.get(str(container)) == _BRACKETS.get(type(value), ""):
         return outer
     if name in ("before", "after") and isinstance(path, str):
-        # What a repair changed goes by the path to it.
+        # The value that a repair changed is named by its path.
         step = _LAST_STEP.search(path)
         name = step[0] if step else name
     return _most(outer, secrecy_of(name))
@@ -107,7 +107,7 @@ def _may_name_secret(text: str) -> bool:
 
 def _is_sound(text: str) -> bool:
     try:
-        # Not with our own reader, which is strict: half a surrogate pair does no harm here.
+        # Not our own strict parser: half a surrogate pair does no harm here.
         json.loads(text)
     except (ValueError, RecursionError):
         return False
@@ -115,7 +115,7 @@ def _is_sound(text: str) -> bool:
 
 
 def _redact_bytes(data: bytes) -> bytes:
-    """Bytes that are text, as a vendor's reply is, without the secrets in it; others as they are."""
+    """Redact bytes that are text, such as a vendor's reply; other bytes are unchanged."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -124,10 +124,10 @@ def _redact_bytes(data: bytes) -> bytes:
 
 
 def _redact_json(text: str) -> str:
-    """A JSON text, token by token, so that it may also be one that is cut off or broken."""
+    """Redact JSON text token by token, so that it may also be cut off or invalid."""
     pieces, position = [], 0
     levels: list[tuple[str, Secrecy]] = [("", "open")]
-    """Of every container around: the name it goes by, and how secret it is."""
+    """For every container around: its name, and how secret it is."""
     name, secrecy = levels[0]
     for token in _JSON_TOKEN.finditer(text):
         pieces.append(_redact_between(text[position : token.start()], secrecy))
@@ -150,7 +150,7 @@ def _redact_json(text: str) -> str:
 
 
 def _redact_between(text: str, secrecy: Secrecy) -> str:
-    """What stands between the strings and brackets of a JSON text: space, numbers, words."""
+    """Redact what is between the strings and brackets of JSON text: space, numbers, words."""
     if not text or text.isspace():
         return text
     if secrecy == "all":
@@ -170,7 +170,7 @@ def _redact_literal(literal: str) -> str:
 
 
 def _blot(token: re.Match[str]) -> str:
-    """A secret string of a JSON text. An empty one hides nothing, and one that was cut off stays so."""
+    """Redact a secret string of JSON text. An empty one stays, and one that is cut off stays cut off."""
     return token[0] if token[0] == '""' else f'"{REDACTED}{token["close"]}'
 
 
@@ -183,7 +183,7 @@ def _unquote(literal: str) -> str:
 
 
 def _redact_prose(text: str) -> str:
-    """A text that may hold pieces of JSON, or strings that do."""
+    """Redact text that may hold pieces of JSON, or strings that do."""
     pieces, position = [], 0
     for key in _KEY.finditer(text):
         if key.start() >= position and secrecy_of(key["name"]) != "open":
@@ -193,7 +193,7 @@ def _redact_prose(text: str) -> str:
 
 
 def _end_of_string(text: str, start: int, escapes: int) -> int:
-    """Where a string ends whose quotes have so many backslashes before them."""
+    """Returns where a string ends whose quotes have so many backslashes before them."""
     for quote in _QUOTE.finditer(text, start):
         found = len(quote[1] or "")
         if found < escapes or not quote[0].endswith('"'):

@@ -1,7 +1,7 @@
-"""A journal of lines with damage in it into what is wrong with it, and into one that can be read again.
+"""Finds the damage in a journal of lines, and repairs the journal so that it can be read again.
 
-A run that has lost an entry cannot go on: what it did is no longer known, and going on could do it
-again. So it is set aside whole, damaged lines and sound ones, byte for byte; all others stay.
+A run that has lost an entry cannot continue: what it did is no longer known, and continuing could do it
+again. So all of it is set aside, damaged and sound lines, byte for byte; all other runs stay.
 """
 
 import os
@@ -25,7 +25,7 @@ class Report(Struct, frozen=True, kw_only=True):
     runs: tuple[str, ...]
     damages: tuple[Damage, ...] = ()
     foreign: tuple[Damage, ...] = ()
-    """Entries of another version of rightcall, which nobody must take for damage."""
+    """Entries of another version of rightcall, which must not be taken for damage."""
     aside: Path | None = None
     """Where the damaged runs are now."""
 
@@ -37,7 +37,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def check(path: Path) -> Report:
-    """Everything that is wrong with a file. Changes nothing."""
+    """Returns everything that is wrong with a file. Changes nothing."""
     try:
         with path.open("rb") as file:
             return _survey(file.read())[0]
@@ -46,10 +46,10 @@ def check(path: Path) -> Report:
 
 
 def repair(path: Path) -> Report:
-    """Set the damaged runs aside, in a file beside this one, so that the others are all there is.
+    """Move the damaged runs to a file beside this one, so that only the others are left.
 
-    Their lines are blotted out where they are and nothing is moved: processes that have the journal open
-    go on, and a repair that is cut off can be done again.
+    Their lines are overwritten in place and nothing else moves: processes that have the journal open can
+    go on, and an interrupted repair can be repeated.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
@@ -83,7 +83,7 @@ def _repair(path: Path, descriptor: int) -> Report:
 
 
 def _keep(aside: Path, lines: bytes) -> None:
-    """On the disk before anything is blotted out. What an earlier repair kept stays above."""
+    """Write the lines to the disk before they are overwritten, after those of earlier repairs."""
     with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb") as file:  # noqa: PTH123
         file.write(lines)
         file.flush()
@@ -124,7 +124,7 @@ def _unreadable(run: str, place: Place, lines: list[bytes]) -> Damage | None:
 
 
 def _without_history(index: LineIndex, lines: list[bytes], lost: set[str]) -> list[Damage]:
-    """The runs whose history is that of a run which is lost, or of one that goes on from such a run."""
+    """Returns the runs whose history is in a lost run, or in one that refers to a lost run."""
     found = []
     for run, places in index.places.items():
         place = next(iter(places))
@@ -134,7 +134,7 @@ def _without_history(index: LineIndex, lines: list[bytes], lost: set[str]) -> li
             continue
         after = start.after if isinstance(start, RunStarted) else None
         if after is not None and (after.run in lost or after.run not in index.places):
-            # In the order of the file, so that those which go on from this one come later.
+            # In the order of the file, so that runs which refer to this one come later.
             lost.add(run)
             found.append(Damage(place, f"its history is that of the run {after.run!r}", (run,), ()))
     return found

@@ -1,4 +1,4 @@
-"""Entries into the rows of an SQLite database: a journal for many runs, found again quickly."""
+"""Stores entries as rows of an SQLite database: a journal for many runs, with fast lookup."""
 
 import os
 import sqlite3
@@ -32,8 +32,8 @@ INSERT INTO holds (run, number, holder) VALUES (:run, 1, :holder)
 ON CONFLICT (run) DO UPDATE SET number = number + 1, holder = excluded.holder RETURNING number
 """
 _APPEND = "INSERT INTO entries (run, at, entry) SELECT :run, :at, :entry"
-# Looked at in the transaction that writes: a holder that comes back late writes nothing, and no run is
-# named that was forgotten just now.
+# Checked in the transaction that writes: a holder that lost its hold writes nothing, and no reference is
+# written to a run that was just deleted.
 _IS_HELD = "(SELECT number FROM holds WHERE run = :run) = :number"
 _IS_THERE = "EXISTS (SELECT 1 FROM entries WHERE run = :after)"
 _APPENDS = {
@@ -42,7 +42,7 @@ _APPENDS = {
     (False, True): f"{_APPEND} WHERE {_IS_THERE}",
     (True, True): f"{_APPEND} WHERE {_IS_HELD} AND {_IS_THERE}",
 }
-"""By whether the run is held, and whether the entry names another run."""
+"""By whether the run is held, and whether the entry refers to another run."""
 _USED = """
 SELECT (page_count - freelist_count) * page_size
 FROM pragma_page_count, pragma_freelist_count, pragma_page_size
@@ -53,7 +53,7 @@ _HAS_DIGEST = f"substr(entry, 1, {len(STARTED)}) = '{STARTED.decode()}'"
 _STARTS = f"CREATE INDEX IF NOT EXISTS starts ON entries ({_DIGEST}) WHERE {_HAS_DIGEST}"
 _STARTED_WITH = f"SELECT run FROM entries WHERE {_HAS_DIGEST} AND {_DIGEST} = ? ORDER BY id DESC LIMIT 1"  # noqa: S608
 _PAGES = 1000
-"""Pages of the write-ahead log, by our own count, after which they are carried over."""
+"""Pages in the write-ahead log, by our own count, after which a checkpoint is made."""
 _PAGE = 4096
 T = TypeVar("T")
 Values: TypeAlias = tuple[object, ...] | Mapping[str, object]
@@ -78,9 +78,9 @@ class SqliteJournal(FileJournal):
         self._connection: sqlite3.Connection | None = None
         self._pages = 0
         with self._disk_errors():
-            # Made here and not by SQLite, so that nobody else may read it.
+            # Created here and not by SQLite, so that nobody else may read it.
             self.path.touch(mode=0o600)
-            # It never waits by itself: that would be the event loop's wait, and no deadline's.
+            # SQLite itself must not wait for locks: that would block the event loop, with no deadline.
             self._connection = sqlite3.connect(
                 self.path.absolute(), timeout=0, isolation_level=None, check_same_thread=False
             )
@@ -95,7 +95,7 @@ class SqliteJournal(FileJournal):
         yield from self._appending(check_name(run), entry, None)
 
     def reading(self, run: str, /) -> Waiting[Sequence[Entry]]:
-        """Read everything recorded of a run up to now, in order; nothing if it is not known."""
+        """Returns all entries of a run so far, in order; none for an unknown run."""
         look = partial(self._execute, "SELECT 1 FROM entries WHERE run = ? LIMIT 1", (check_name(run),))
         if not (yield from patiently(look, self.path)):
             return ()
@@ -107,7 +107,7 @@ class SqliteJournal(FileJournal):
         return tuple([run for (run,) in blocking(patiently(listing, self.path))])
 
     def written(self, run: str, /) -> Sequence[float]:
-        """When each entry of a run was written, in seconds since 1970."""
+        """Returns when each entry of a run was written, in seconds since 1970."""
         rows = self._now("SELECT at FROM entries WHERE run = ? ORDER BY id", (check_name(run),))
         return tuple([at for (at,) in rows])
 
@@ -116,10 +116,10 @@ class SqliteJournal(FileJournal):
 
     @checked("SqliteJournal.trim")
     def trim(self, *, runs: int, size: int) -> None:
-        """Forget the oldest runs, where there are more of them, or of their bytes, than this.
+        """Delete the oldest runs if there are more than ``runs``, or more than ``size`` bytes.
 
-        A quarter more goes than must, so that it is not done every time. The last run stays, and so
-        does what a run that stays goes on from.
+        A quarter more than necessary is deleted, so that it is not done every time. The last run stays,
+        and so do runs that a remaining run's history refers to.
         """
         ((pages,),) = self._now(_USED)
         ((count,),) = self._now("SELECT count(DISTINCT run) FROM entries")
@@ -142,14 +142,14 @@ class SqliteJournal(FileJournal):
                 self._now("DELETE FROM entries WHERE run = ?", (run,))
 
     def _earlier(self, run: str) -> Iterator[str]:
-        """The runs that this one goes on from."""
+        """Yields the runs that this one's history refers to."""
         start = self._start_of(run)
         while start is not None and start.after is not None:
             yield start.after.run
             start = self._start_of(start.after.run)
 
     def holding(self, run: str, /) -> Waiting["SqliteHold"]:
-        """Hold a run; RunHeld, with who it is, where another process or task does."""
+        """Hold a run; raises RunHeld, with the holder, if another process or task holds it."""
         check_name(run)
         with self._disk_errors():
             lock = RunLock(self.path, run)
@@ -181,7 +181,7 @@ class SqliteJournal(FileJournal):
         return False
 
     def close(self) -> None:
-        """Let go of the file. Closing twice is fine."""
+        """Close the file. Closing twice is fine."""
         with self._lock, self._disk_errors():
             if self._connection is not None:
                 self._connection.close()
@@ -189,14 +189,14 @@ class SqliteJournal(FileJournal):
         remove_folder(folder_of(self.path))
 
     def _write(self, attempt: Callable[[], T], size: int) -> Waiting[T]:
-        """Make an attempt to write so many characters, until it meets nobody else's."""
+        """Try to write so many characters until no other writer has the lock."""
         slow = self._sync or size > MUCH
         try:
-            # Nearly always the first try does it.
+            # Nearly always the first try succeeds.
             written = (yield attempt) if slow else attempt()
         except Busy:
             written = yield from patiently(attempt, self.path, slow=slow)
-        # The row, its index, and the number of the hold are in pages of their own.
+        # The row, its index and the hold's number are each in a page of their own.
         self._pages += 3 + size // _PAGE
         if self._pages >= _PAGES:
             self._pages = 0
@@ -204,9 +204,9 @@ class SqliteJournal(FileJournal):
         return written
 
     def _checkpoint(self) -> None:
-        """Carry the log over into the database, which waits for the disk."""
-        # The entry is written: whatever is in the way is met again a thousand pages on.
-        # SQLite, left to do this by itself at the end of a write, passes over it, too.
+        """Make a checkpoint: copy the log into the database, which waits for the disk."""
+        # The entry is written already: what prevents the checkpoint now comes up again a thousand pages
+        # later. SQLite's own automatic checkpoint ignores such errors too.
         with suppress(Busy, JournalError, UsageError):
             self._execute("PRAGMA wal_checkpoint(PASSIVE)")
 
@@ -233,8 +233,8 @@ class SqliteJournal(FileJournal):
             return self._opened().execute(statement, values).fetchall()
 
     def _insert(self, statement: str, values: Values) -> bool:
-        """Write a row, if what the statement asks for is so."""
-        # Every entry comes through here: without context managers it takes half the time.
+        """Write a row, if the statement's conditions hold."""
+        # Runs for every entry: without context managers it takes half the time.
         if not self._lock.acquire(blocking=False):
             raise Busy
         try:
@@ -250,13 +250,14 @@ class SqliteJournal(FileJournal):
         return self._connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Set the connection up, and the database if it is new.
+        """Set up the connection, and the database if it is new.
 
-        Processes that turn a new file to WAL at once can each hold what the other needs.
+        Processes that switch a new file to WAL at the same time can each hold a lock that the other
+        needs.
         """
         with self._disk_errors():
             connection.execute("PRAGMA journal_mode = WAL")
-            # By itself, SQLite would wait for the disk at the end of some write, on whichever thread.
+            # Left to itself, SQLite would wait for the disk at the end of some write, on any thread.
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._sync else 'NORMAL'}")
             connection.execute(_TABLE)
@@ -274,13 +275,13 @@ class SqliteJournal(FileJournal):
             raise JournalError(str(self.path), error.strerror or str(error)) from error
 
     def _told(self, error: sqlite3.Error) -> Exception:
-        """What SQLite says, in our words."""
+        """Returns SQLite's error as one of ours."""
         is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
         return Busy() if is_busy else JournalError(str(self.path), str(error))
 
 
 class SqliteHold(FileHold):
-    """A run of a database, held by a lock, and by a number that every entry must carry."""
+    """A run of a database, held by a lock, and by a number that every write checks."""
 
     def __init__(self, journal: SqliteJournal, run: str, lock: RunLock, number: int) -> None:
         super().__init__(run, lock)
@@ -292,5 +293,5 @@ class SqliteHold(FileHold):
         return self._journal.appending_held(self._run, entry, self._number)
 
     def append(self, entry: Entry, /) -> None:
-        """Do so, blocking."""
+        """Write one entry, blocking."""
         blocking(self.appending(entry))

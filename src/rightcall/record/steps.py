@@ -1,4 +1,4 @@
-"""Effects taken through a journal: done once, recorded, remembered, and by one holder of their run."""
+"""Runs effects through a journal: done once, recorded, remembered, by one holder of their run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -39,13 +39,13 @@ from rightcall.record.waits import awaited
 
 Body = Callable[[], Awaitable[Entry]]
 _PATIENCE = 0.05
-"""Seconds between two tries of one who waits for a run."""
+"""Seconds between two attempts to hold a run that another holds."""
 _TURN = 0.01
-"""Seconds for which remembered steps may follow upon each other."""
+"""Seconds for which remembered steps are returned before the event loop gets a turn."""
 
 
 async def append(journal: Journal | AsyncJournal, run: str, entry: Entry) -> None:
-    """Write one entry, in a journal of any kind."""
+    """Write one entry to a journal of any kind."""
     if is_file(journal):
         await awaited(journal.appending(run, entry))
         return
@@ -55,7 +55,7 @@ async def append(journal: Journal | AsyncJournal, run: str, entry: Entry) -> Non
 
 
 async def entries_of(journal: Journal | AsyncJournal, run: str) -> Sequence[Entry]:
-    """Everything that a journal of any kind holds of a run."""
+    """Returns all entries of a run in a journal of any kind."""
     if is_file(journal):
         return await awaited(journal.reading(run))
     if isinstance(journal, str | PathLike):
@@ -65,31 +65,31 @@ async def entries_of(journal: Journal | AsyncJournal, run: str) -> Sequence[Entr
 
 
 def is_file(journal: Journal | AsyncJournal) -> TypeGuard[FileJournal]:
-    """Whether the journal's waits can be the event loop's own: one of ours, used as it is.
+    """Whether the event loop can do the journal's waits: it is one of ours, used as it is.
 
-    One that appends in a way of its own is asked to do so, and blocks for as long as that takes.
+    A subclass with its own ``append`` is called as such, and blocks for as long as that takes.
     """
     return isinstance(journal, FileJournal) and type(journal).append is FileJournal.append
 
 
 class LiveSteps:
-    """Every effect happens, and nothing is kept."""
+    """Runs every effect, and records nothing."""
 
     async def step(self, _: str, body: Body) -> Entry:
-        """What ``body`` gives."""
+        """Returns what ``body`` returns."""
         return await body()
 
     async def note(self, _: str, _entry: Entry) -> bool:
-        """Forget it."""
+        """Do nothing."""
         return True
 
     def was_started(self, _: str) -> bool:
-        """Nobody remembers."""
+        """Always false: nothing is recorded."""
         return False
 
 
 class JournalSteps:
-    """Effects of one run, recorded in a journal. Those in ``entries`` do not happen again."""
+    """Effects of one run, recorded in a journal. Those in ``entries`` are not repeated."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class JournalSteps:
         self._journal = journal
         self._run = run
         self._hold = hold
-        # Asked once: every entry comes by, and to ask what something is takes long.
+        # Checked once: it is needed for every entry, and the checks take long.
         self._held_file = hold if isinstance(hold, FileHold) and is_file(journal) else None
         self._done: dict[str, Entry] = {}
         self._noted: set[str] = set()
@@ -110,7 +110,7 @@ class JournalSteps:
             self._remember(entry)
 
     async def step(self, key: str, body: Body) -> Entry:
-        """The recorded entry of that key, or what ``body`` gives, recorded."""
+        """Returns the recorded entry of that key, or what ``body`` returns, recorded."""
         if (known := self._done.get(key)) is not None:
             await self._turn()
             return known
@@ -131,11 +131,11 @@ class JournalSteps:
         return True
 
     def recorded(self, key: str) -> Entry | None:
-        """What the journal holds of that key."""
+        """Returns the journal's entry for that key."""
         return self._done.get(key)
 
     def was_started(self, key: str) -> bool:
-        """Whether the journal knows that the call was started, and not how it ended."""
+        """Whether the journal holds the call's start, and not its end."""
         return f"{key}.started" in self._noted and key not in self._done
 
     async def _append(self, entry: Entry) -> None:
@@ -147,13 +147,13 @@ class JournalSteps:
             self._hold.append(entry)
 
     async def _turn(self) -> None:
-        """Let the event loop turn now and then: a long run that is gone through again never waits."""
+        """Give the event loop a turn now and then: replaying a long run never waits otherwise."""
         if monotonic() - self._turned > _TURN:
             await asyncio.sleep(0)
             self._turned = monotonic()
 
     def _remember(self, whole: Entry, entry: Entry | None = None, at: str = "") -> None:
-        """Remember an entry; one of a run inside a call by the whole that was recorded, and where."""
+        """Remember an entry; for an inner run's, the outer one that was recorded, under its path."""
         match entry or whole:
             case Nested(path=path, entry=inside):
                 self._remember(whole, inside, f"{at}{path}/")
@@ -184,7 +184,7 @@ class JournalSteps:
 
 
 class WatchedSteps:
-    """Other steps, shown to observers as they happen. What is only remembered is not shown again."""
+    """Shows the steps of another to observers as they happen. Remembered ones are not shown again."""
 
     def __init__(self, steps: Steps, show: Callable[[Entry], None]) -> None:
         self._steps = steps
@@ -192,7 +192,7 @@ class WatchedSteps:
         self.was_started = steps.was_started
 
     async def step(self, key: str, body: Body) -> Entry:
-        """The step, shown once it is done."""
+        """Run the step, and show it once it is done."""
         happened = False
 
         async def watched() -> Entry:
@@ -206,11 +206,11 @@ class WatchedSteps:
         return entry
 
     def recorded(self, key: str) -> Entry | None:
-        """What the other steps hold of that key."""
+        """Returns the other steps' entry for that key."""
         return recorded(self._steps, key)
 
     async def note(self, key: str, entry: Entry) -> bool:
-        """The note, shown where it is new."""
+        """Record the note, and show it if it is new."""
         is_new = await self._steps.note(key, entry)
         if is_new:
             self._show(entry)
@@ -218,10 +218,10 @@ class WatchedSteps:
 
 
 class Holding:
-    """Holds a run while it is entered, and knows what was recorded of it before.
+    """Holds a run while the context is entered, and has its entries from before.
 
-    Without a journal there is nothing to hold. A journal of somebody's own that has no ``hold`` leaves
-    it to them that nobody else is at the run.
+    Without a journal there is nothing to hold. With a user's own journal that has no ``hold``, the user
+    must make sure that nobody else has the run.
     """
 
     def __init__(self, journal: Journal | AsyncJournal | None, run: str, *, wait: float = 0.0) -> None:
@@ -233,7 +233,7 @@ class Holding:
 
     async def __aenter__(self) -> Self:
         if self._journal is not None:
-            # To ask whether something has all of a protocol takes long.
+            # is_file first: isinstance with a protocol takes long.
             if is_file(self._journal) or isinstance(self._journal, HoldingJournal):
                 self._hold = await self._held(self._journal)
             try:
@@ -247,7 +247,7 @@ class Holding:
         self._release()
 
     def steps(self) -> Steps:
-        """The steps of the run, under this hold."""
+        """Returns the steps of the run, under this hold."""
         if self._journal is None:
             return LiveSteps()
         return JournalSteps(self._journal, self._run, self.entries, self._hold)
@@ -271,7 +271,7 @@ class Holding:
 
 
 def showing(observers: Sequence[Observer], run: str) -> Callable[[Entry | StreamEvent], None]:
-    """Shows what happens in a run to each observer. One that raises is logged once, and harms nobody."""
+    """Returns a function that shows entries and events to each observer. Errors are logged once."""
     failed: set[int] = set()
 
     def show(happened: Entry | StreamEvent) -> None:
@@ -279,8 +279,8 @@ def showing(observers: Sequence[Observer], run: str) -> Callable[[Entry | Stream
             try:
                 observer(run, happened)
             except (Exception, asyncio.CancelledError):
-                # A cancellation that an observer met is none of the run's. Logged once: one that fails
-                # at every event would fill the log.
+                # An observer's CancelledError does not mean that the run is cancelled. Logged once: an
+                # observer that fails at every event would fill the log.
                 if number not in failed:
                     failed.add(number)
                     logger.exception("an observer of run %s failed", run)
@@ -289,9 +289,9 @@ def showing(observers: Sequence[Observer], run: str) -> Callable[[Entry | Stream
 
 
 def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
-    """Everything that was decided about a run's calls, but for a policy's yes, which is no order.
+    """Returns all decisions about a run's calls, except a policy's Allow, which binds nobody.
 
-    What was refused stays refused, whatever the policy is by now.
+    What was refused stays refused, whatever the policy is now.
     """
     decisions: dict[str, FinalDecision] = {}
     for at, entry in unfolded(entries):
@@ -307,12 +307,12 @@ def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
 
 
 def traces_in(entries: Iterable[Entry]) -> tuple[str, ...]:
-    """What observers called the segments of a run that are recorded."""
+    """Returns the observers' trace ids of a run's recorded segments."""
     return tuple([e.trace for e in entries if isinstance(e, RunStarted | RunResumed) and e.trace])
 
 
 def unfolded(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entry]]:
-    """Every entry, those of runs inside calls too, with where it is."""
+    """Yields every entry with its path, including those of inner runs."""
     for entry in entries:
         if isinstance(entry, Nested):
             yield from unfolded((entry.entry,), f"{at}{entry.path}/")
@@ -321,8 +321,8 @@ def unfolded(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entr
 
 
 def stop_of(entries: Sequence[Entry]) -> str:
-    """Why a run ended, or how it stands."""
-    # An end is final, also in journals where somebody resumed an ended run and that was noted.
+    """Returns why a run ended, or its present state."""
+    # An end is final, even in journals where an ended run was resumed and that was recorded.
     if (end := next((entry for entry in entries if isinstance(entry, RunEnded)), None)) is not None:
         return str(end.stop)
     for entry in reversed(entries):
@@ -339,14 +339,14 @@ def stop_of(entries: Sequence[Entry]) -> str:
 
 
 def recorded(steps: Steps, key: str) -> Entry | None:
-    """What is recorded of a step, as far as those who keep it can tell without taking it."""
+    """Returns the recorded entry of a step, if the steps can tell without running it."""
     known = getattr(steps, "recorded", None)
     found: Entry | None = None if known is None else known(key)
     return found
 
 
 def redacted_calls(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
-    """A no to every call whose arguments the record does not hold whole: it cannot be run from there."""
+    """Returns a Deny for every call whose arguments were redacted in the record: it cannot be run."""
     calls: list[str] = []
     for at, entry in unfolded(entries):
         match entry:

@@ -1,9 +1,9 @@
-"""Work on a file that may have to wait: for somebody else's lock, for the disk, for much to be read.
+"""Work on a file that may have to wait: for another's lock, for the disk, for a long read.
 
-It is written once, as a generator that yields whatever it waits for, and carried out in two ways: by
-code that may block, and on an event loop, which goes on turning meanwhile. Nothing that is carried out
-waits for a lock by itself: it is ``Busy``, and is tried again. So a wait can be ended between two tries,
-when nothing is under way, and what has begun is always brought to its end.
+It is written once, as a generator that yields what it waits for, and run in two ways: by code that may
+block, and on an event loop, which keeps running meanwhile. No step waits for a lock by itself: it raises
+``Busy``, and is tried again. So a wait can be cancelled between two tries, when nothing is under way,
+and a step that has begun always finishes.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from rightcall.errors import JournalLocked
 
 T = TypeVar("T")
 Waiting: TypeAlias = Generator[float | Callable[[], Any], Any, T]
-"""Yields seconds to wait, or something to do that may take long, and is sent what that gives."""
+"""Yields seconds to wait, or a slow function to call, and is sent that function's result."""
 
 PATIENCE = 30.0
 """Seconds to wait for another process that writes."""
@@ -26,13 +26,13 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
 
 
 class Busy(Exception):
-    """Somebody else has the file just now. Nothing was done; try again."""
+    """Somebody else has the file locked. Nothing was done; try again."""
 
 
 def patiently(attempt: Callable[[], T], path: Path, *, slow: bool = False) -> Waiting[T]:
-    """Try until nobody else has the file; JournalLocked when that takes too long.
+    """Try until nobody else has the file locked; JournalLocked when that takes too long.
 
-    ``slow``: not only others may make it take long, but the work itself, as waiting for the disk does.
+    ``slow``: the work itself may take long too, such as waiting for the disk.
     """
     begun, pause = time.monotonic(), _FIRST_PAUSE
     while True:
@@ -48,7 +48,7 @@ def patiently(attempt: Callable[[], T], path: Path, *, slow: bool = False) -> Wa
 
 
 def blocking(work: Waiting[T]) -> T:
-    """Carry it out here and now."""
+    """Run the work here, blocking."""
     value: Any = None
     error: BaseException | None = None
     try:
@@ -69,7 +69,7 @@ def blocking(work: Waiting[T]) -> T:
 
 
 async def awaited(work: Waiting[T]) -> T:
-    """Carry it out while the event loop turns. A cancellation ends the wait, and no write halfway."""
+    """Run the work without blocking the event loop. A cancellation ends a wait, but never a write."""
     value: Any = None
     error: BaseException | None = None
     try:
@@ -90,9 +90,10 @@ async def awaited(work: Waiting[T]) -> T:
 
 
 async def off_loop(function: Callable[[], T], room: str = "journal") -> T:
-    """What the function gives, from a thread of its own. Who is cancelled waits until it has ended.
+    """Run a function in a thread of its own. A cancelled caller waits until it has ended.
 
-    The thread is a daemon and no pool's: it holds up no end of a process, and no fork misses it.
+    The thread is a daemon and belongs to no pool: it does not delay the exit of the process, and no fork
+    misses it.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[T] = loop.create_future()
@@ -104,7 +105,7 @@ async def off_loop(function: Callable[[], T], room: str = "journal") -> T:
             tell, told = ended.set_exception, error
         else:
             tell, told = ended.set_result, value  # type: ignore[assignment]
-        with suppress(RuntimeError):  # the loop has closed: whoever waited is gone
+        with suppress(RuntimeError):  # the event loop has closed, and the waiter with it
             loop.call_soon_threadsafe(tell, told)
 
     Thread(target=work, name=f"rightcall: {room}", daemon=True).start()
@@ -115,6 +116,6 @@ async def off_loop(function: Callable[[], T], room: str = "journal") -> T:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        ended.exception()  # looked at, so that asyncio does not complain
+        ended.exception()  # retrieved, so that asyncio does not log it
         raise cancelled
     return ended.result()

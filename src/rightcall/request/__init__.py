@@ -1,1 +1,1 @@
-"""One exchange with a model: sent, retried, timed, decoded, priced."""
+"""One exchange with a model: sends, retries, times, decodes and prices it."""

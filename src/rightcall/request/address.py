@@ -1,4 +1,4 @@
-"""Where a model is, and what opens the door."""
+"""The address of a model, and its credentials."""
 
 from collections.abc import Mapping
 
@@ -10,21 +10,21 @@ from rightcall.core.secret import redact_formats
 
 
 class Address(Struct, frozen=True, kw_only=True):
-    """Where a model is, and what opens the door. The key is never shown."""
+    """The address of a model, and its credentials. The key is never shown."""
 
     url: str
     model: str
     query: str = ""
-    """What follows a question mark in every address, such as a version."""
+    """The query string of every URL, such as a version."""
     key: str | None = None
     key_header: str = ""
-    """The header that carries the key, where it is not the dialect's own."""
+    """The header that carries the key, if it is not the dialect's own."""
     headers: Mapping[str, str] = {}
     provider: str = ""
-    """Who is there, for errors to name; its host unless given."""
+    """The provider's name in errors; the host by default."""
 
     def at(self, path: str) -> str:
-        """The address of a path there."""
+        """Returns the URL of a path at this address."""
         url = self.url.rstrip("/") + path
         return f"{url}{'&' if '?' in url else '?'}{self.query}" if self.query else url
 
@@ -33,7 +33,7 @@ class Address(Struct, frozen=True, kw_only=True):
 
 
 def authorized(dialect: Dialect, address: Address) -> Mapping[str, str] | Sign:
-    """The headers that carry the key, or what signs each request with it."""
+    """Returns the headers that carry the key, or the function that signs each request with it."""
     if address.key is None:
         return {}
     return {address.key_header: address.key} if address.key_header else dialect.authorize(address.key)

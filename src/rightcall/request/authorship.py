@@ -1,10 +1,11 @@
-"""Who wrote a reply, and what of it another host can read.
+"""Which host wrote a reply, and what of it another host can read.
 
-A vendor bag is kept by dialect, and many hosts speak one dialect. Thoughts, their signatures and what
-else only their writer understands go back to the writer alone: Groq and Cerebras refuse DeepSeek's
-``reasoning_content``, Anthropic a thought that it has not signed. A reply without a writer, as older
-transcripts and conversations in a vendor's shape have them, is taken to be the asked host's own, as far
-as the host can tell.
+Vendor data is stored by dialect, and many hosts use one dialect. Thoughts, their signatures and other
+data that only their writer understands are sent back only to the writer: Groq and Cerebras refuse
+DeepSeek's ``reasoning_content``, Anthropic a thought that it has not signed.
+
+A reply without a writer, as in older transcripts and in conversations in a vendor's format, counts as
+the asked host's own, as far as the host can tell.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from rightcall.core.parts import Text
 from rightcall.core.request import Request
 
 CLAUDE = "claude"
-"""Anthropic's signatures hold wherever Claude is served, on its own API, Bedrock and Vertex:
+"""Anthropic's signatures are valid wherever Claude is served, on its own API, Bedrock and Vertex:
 https://platform.claude.com/docs/en/build-with-claude/extended-thinking"""
 
 HOUSES: Mapping[tuple[str, str], str] = {
@@ -33,11 +34,11 @@ HOUSES: Mapping[tuple[str, str], str] = {
     ("bedrock", "amazonaws.com"): "amazonaws.com",
     ("gemini", "googleapis.com"): "googleapis.com",
 }
-"""Hosts that read what the others of the same name wrote: the dialect, and how the host's name ends."""
+"""Hosts that can read each other's replies share a name; by dialect and the end of the host's name."""
 
 
 def writer_at(dialect: str, url: str) -> str:
-    """The name that replies from an address are known by."""
+    """Returns the writer's name for replies from an address."""
     place = urlsplit(url)
     host = place.hostname or ""
     for (spoken, end), house in HOUSES.items():
@@ -47,9 +48,10 @@ def writer_at(dialect: str, url: str) -> str:
 
 
 def as_read_elsewhere(reply: Reply, *, as_text: bool = False) -> Reply:
-    """The reply as a host can take it that did not write it.
+    """Returns the reply for a host that did not write it.
 
-    ``as_text`` gives its reasoning as text between ``<think>`` and ``</think>``, which is else left out.
+    With ``as_text`` its reasoning becomes text between ``<think>`` and ``</think>``; otherwise it is
+    left out.
     """
     parts: list[Any] = []
     for part in reply.content:
@@ -74,7 +76,7 @@ _TEXTUAL = ("custom", "custom_tool_call")
 
 
 def _form_of(call: Call) -> Mapping[str, JsonValue]:
-    """What a call's bag says of its form: that its arguments are text, and no JSON."""
+    """Returns the part of a call's vendor data that marks its arguments as text instead of JSON."""
     kinds = {
         dialect: bag.get("type") for dialect, bag in call.vendor.items() if isinstance(bag, Mapping)
     }
@@ -82,25 +84,25 @@ def _form_of(call: Call) -> Mapping[str, JsonValue]:
 
 
 class Readable:
-    """What one host is sent of a conversation: its own replies as they came, others' as it reads them.
+    """Converts a conversation for one host: its own replies unchanged, others as it can read them.
 
-    The same reply gives the same object, since encoders remember by identity what they have written.
+    The same reply gives the same object, because encoders cache by identity what they have encoded.
     """
 
     def __init__(self, dialect: str, writer: str) -> None:
         self._dialect = dialect
         self._writer = writer
         self._changed: dict[tuple[int, bool], tuple[Reply, Reply]] = {}
-        """By the identity of the original, which comes first and is kept for it."""
+        """By the id of the original, which is stored first, to keep it alive."""
 
     def request(self, request: Request) -> Request:
-        """The request, with the messages as the host reads them."""
+        """Returns the request, with the messages as the host can read them."""
         as_text = request.options.get("foreign_reasoning") == "text"
         messages = self.of(request.messages, as_text=as_text)
         return request if messages is request.messages else replace(request, messages=messages)
 
     def of(self, messages: Transcript, *, as_text: bool) -> Transcript:
-        """The messages; the same tuple where nothing has to change."""
+        """Returns the messages; the same tuple if nothing has to change."""
         writer = self._writer
         if all(type(each) is not Reply or each.written_by == writer for each in messages):
             return messages
@@ -123,7 +125,7 @@ class Readable:
         return known[1]
 
     def _unsigned(self, reply: Reply, *, as_text: bool) -> Reply:
-        """A reply that has no writer, without the thoughts that cannot be this host's."""
+        """Returns a reply without a writer, without the thoughts that cannot be this host's."""
         parts = []
         for part in reply.content:
             if not isinstance(part, Reasoning) or self._may_be_own(part):

@@ -1,4 +1,4 @@
-"""Streams of events, read as many at once as came together."""
+"""Reads streams of events in batches, as the events arrived."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from typing import Self
@@ -7,7 +7,7 @@ from rightcall.core.events import ModelEvent
 
 
 class Batches:
-    """The stream of a model that knows which events came together: ``together`` gives them so."""
+    """The stream of a model that knows which events arrived together; ``together`` yields batches."""
 
     def __init__(self, together: AsyncGenerator[Sequence[ModelEvent], None]) -> None:
         self.together = together
@@ -22,7 +22,7 @@ class Batches:
         return event
 
     async def aclose(self) -> None:
-        """Let go of what the stream holds, wherever it stands."""
+        """Release what the stream holds, even before its end."""
         await self.together.aclose()
 
 
@@ -32,12 +32,12 @@ async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequen
 
 
 def together(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
-    """The events of any model's stream, as many at once as came together."""
+    """Returns the events of any model's stream, in batches as they arrived."""
     return stream.together if isinstance(stream, Batches) else _one_by_one(stream)
 
 
 async def close_stream(stream: AsyncIterator[ModelEvent]) -> None:
-    """End a stream that was not read to its end, so that it lets go of what it holds."""
+    """Close a stream that was not read to its end, so that it releases what it holds."""
     close = getattr(stream, "aclose", None)
     if close is not None:
         await close()

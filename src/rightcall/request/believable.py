@@ -1,4 +1,4 @@
-"""What a vendor says it counted and charged, where that can be."""
+"""Removes impossible numbers from a vendor's usage and cost."""
 
 from math import isfinite
 
@@ -9,10 +9,9 @@ from rightcall.log import request_logger
 
 
 def believable(reply: Reply, provider: str) -> Reply:
-    """The reply without numbers of tokens or dollars that cannot be: a budget must not be given back.
+    """Returns the reply without impossible numbers of tokens or dollars: they must not refund a budget.
 
-    Nothing that was used can be less than nothing. A count that is, is taken for none, and a price for
-    one that is not known.
+    Nothing used can be negative or infinite. Such a count becomes 0, and such a price an unknown one.
     """
     usage = reply.usage
     counted = (

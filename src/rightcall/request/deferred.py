@@ -1,7 +1,7 @@
-"""A model that answers in the background: asked once, looked at until it is done, cancelled if given up.
+"""A model that answers in the background: requested once, polled until done, cancelled if abandoned.
 
-For replies that take longer than a connection lasts. Nothing of a reply is told before its end. What was
-begun is noted before it is waited for, so that a run which is recovered goes on with it.
+For replies that take longer than a connection lasts. No part of a reply is passed on before its end. The
+id of what was begun is recorded before waiting for it, so that a recovered run continues with it.
 https://platform.openai.com/docs/guides/background
 """
 
@@ -27,18 +27,18 @@ _WAITING = ("queued", "in_progress")
 _GONE = (404, 410)
 _FIRST_LOOK = 1.0
 _LONGEST = 15.0
-"""Seconds between two looks: at first, and at most."""
+"""Seconds between two polls: the first, and the longest wait."""
 _GOODBYE = 5.0
-"""Seconds that a cancellation may take."""
+"""The most seconds that a cancellation may take."""
 
 
 class _Begun(msgspec.Struct, frozen=True):
-    """A response that is being made: where responses are, and what came of asking for it."""
+    """A response that is being made: the path of responses, and the vendor's answer to the request."""
 
     path: str
     answered: Answered
     forced: frozenset[str]
-    """The tools that were sent strict such that null stands for what is left out."""
+    """The tools that were sent strict, so that null stands for a member that is left out."""
 
 
 class _Standing(Struct):
@@ -59,16 +59,16 @@ class DeferredModel:
 
     @property
     def wire_model(self) -> WireModel:
-        """The model that is asked over the wire."""
+        """The model that sends the requests."""
         return self._model
 
     @property
     def profile(self) -> Profile:
-        """What is known about the model."""
+        """Facts about the model."""
         return self._model.profile
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._model.close()
 
     async def __aenter__(self) -> Self:
@@ -78,7 +78,7 @@ class DeferredModel:
         await self.close()
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        """The events of one reply, all at its end. Whoever stops reading has the vendor stop too."""
+        """Yields the events of one reply, all at its end. Closing the stream cancels the response."""
         pending = PENDING.get()
         before = await self._before(request, pending.last(self.name)) if pending else None
         begun, request = (before, request) if before else await self._begun(request)
@@ -100,7 +100,7 @@ class DeferredModel:
             yield event
 
     async def _before(self, request: Request, identity: str) -> _Begun | None:
-        """What an attempt before this one began, as it stands; None if it began nothing that is left."""
+        """Returns what an earlier attempt began, in its present state; None if nothing is left."""
         if not identity:
             return None
         outgoing = self._model.encoded(request)
@@ -117,7 +117,7 @@ class DeferredModel:
         return None
 
     async def _begun(self, request: Request) -> tuple[_Begun, Request]:
-        """What came of asking for a response, and what was asked for in the end."""
+        """Returns the vendor's answer to the request, and the request that was sent in the end."""
         try:
             return await self._sent(request), request
         except VendorError as error:
@@ -137,7 +137,7 @@ class DeferredModel:
         return _Begun(path, await self._model.errand(errand), outgoing.held.forced)
 
     async def _cancel(self, path: str) -> None:
-        """Have the vendor stop, if it can be told in time; otherwise the reply is paid for."""
+        """Cancel the response, if the vendor can be told in time; otherwise the reply is paid for."""
         with suppress(RightcallError, TimeoutError):
             async with asyncio.timeout(_GOODBYE):
                 await self._model.errand(Errand(path=path, method="POST"))

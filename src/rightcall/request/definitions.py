@@ -1,4 +1,4 @@
-"""What a dialect's encoder makes of tools: the definition of each, as it stands in a request."""
+"""Finds the tool definitions that a dialect's encoder makes, as they are in a request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from rightcall.core.tool import Spec
 
 
 def definitions(dialect: Dialect, model: str, specs: Sequence[Spec]) -> dict[str, str]:
-    """By the tool's name, its definition as text. One that cannot be told apart is left out."""
+    """Returns the definitions as text, by the tools' names. One without a clear name is left out."""
     request = Request(messages=(said("x", "user"),), specs=tuple(specs), options={"cache": False})
     body = json.decode(dialect.encoder()(request, model=model, stream=True).body)
     found: dict[str, str] = {}
@@ -35,7 +35,7 @@ def _look(node: Any, found: dict[str, str]) -> None:
 
 
 def _name_in(definition: Any) -> str:
-    """The tool that this defines: by its own name, or by the name of the one member that has it."""
+    """Returns the name of the tool that this defines: its own, or that of its one member with a name."""
     if not isinstance(definition, Mapping):
         return ""
     inner = [value for value in definition.values() if isinstance(value, Mapping) and "name" in value]

@@ -1,7 +1,7 @@
-"""The host that a model is asked at.
+"""The host of a model.
 
-What is sent there carries the key or is signed. Errors leave here with who was asked and which request
-it was in them, and with no secret.
+Requests to it carry the key or are signed. Errors from here name the provider and the request, and
+contain no secret.
 """
 
 import time
@@ -25,7 +25,7 @@ _HEADERS = {"content-type": "application/json", "user-agent": "rightcall"}
 
 
 class Host:
-    """One address, spoken to in one dialect."""
+    """One address, and the dialect that it uses."""
 
     def __init__(
         self, dialect: Dialect, transport: Transport, address: Address, timeouts: Timeouts
@@ -46,11 +46,11 @@ class Host:
                 "request carries one of them. Leave the key out, or take the user out of the address"
             )
         self.place = f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
-        """The address without what opens it."""
+        """The address without credentials."""
         self.provider = address.provider or place.hostname or ""
 
     def post(self, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
-        """Send a question."""
+        """Send a request to the model."""
         url = self._address.at(outgoing.path)
         headers = self._headers("POST", url, outgoing.headers, outgoing.body)
         return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
@@ -59,7 +59,7 @@ class Host:
         """Send an errand."""
         url = errand.path if "://" in errand.path else self._address.at(errand.path)
         if urlsplit(url)[:2] != urlsplit(self.url)[:2]:
-            # The key was meant for the address that was asked.
+            # The key must not be sent to another host.
             raise ProtocolError(f"the vendor points to another host, {redact_formats(url)[:_EXCERPT]}")
         headers = self._headers(errand.method, url, errand.headers, errand.body)
         if errand.method == "GET":
@@ -69,8 +69,8 @@ class Host:
     def _headers(self, method: str, url: str, own: Mapping[str, str], body: bytes) -> Mapping[str, str]:
         headers = {**_HEADERS, **own, **self._own_headers}
         if (besides := HEADERS.get()) is not None:
-            # What an observer adds never takes the place of what the request needs, and a trace goes on
-            # from the observer's own span.
+            # An observer's headers never replace those that the request needs, except that a trace
+            # continues from the observer's own span.
             added = besides(self.url)
             traced = {name: added[name] for name in TRACE if name in added}
             headers = {**added, **headers, **traced}
@@ -80,7 +80,7 @@ class Host:
         return headers
 
     async def admit(self, incoming: Incoming) -> None:
-        """Let a reply pass that may be one; raise the refusal that came in its place."""
+        """Accept a response that may be a reply; raise the refusal if it is one."""
         if request_logger.isEnabledFor(DEBUG):
             named = self._request_id(incoming)
             request_logger.debug("%s: HTTP %d, request %s", self.place, incoming.status, named or "-")
@@ -89,14 +89,14 @@ class Host:
             raise self.refusal(incoming, await body_of(incoming))
 
     def refusal(self, incoming: Incoming, body: bytes) -> VendorError:
-        """The refusal that a reply is."""
+        """Decode a response as a refusal."""
         if key := self._address.key:
-            # Before it is cut: of half a key, nobody could tell what it is.
+            # Before the text is cut: half a key would not be recognised.
             body = body.replace(key.encode(), b"[key]")
         return self._dialect.error(incoming.status, incoming.headers, body)
 
     def what_came(self, error: RightcallError, incoming: Incoming, head: bytes) -> RightcallError:
-        """Say what came in place of a reply of which nothing could be read."""
+        """Returns the error for a response that could not be decoded, with what was received instead."""
         began = head.lstrip()
         is_page = began.startswith(b"<")
         if not isinstance(error, ProtocolError) or not (is_page or is_whole(head)):
@@ -115,9 +115,9 @@ class Host:
         return found
 
     def complete(self, error: RightcallError, incoming: Incoming | None) -> None:
-        """Put into an error who was asked and which request it was, and take secrets out of it.
+        """Add the provider and the request id to an error, and remove secrets from it.
 
-        Vendors quote the key that they refuse, and what else they were sent; nobody else may.
+        Vendors quote the key that they refuse, and other parts of the request; our errors must not.
         """
         words = [self._without_secrets(str(part)) for part in error.args]
         named = "" if incoming is None else self._request_id(incoming)
@@ -133,7 +133,7 @@ class Host:
         error.args = tuple(words)
 
     def _request_id(self, incoming: Incoming) -> str:
-        # Which headers name a request, the dialect knows.
+        # The dialect knows which header holds the request id.
         return self._dialect.error(incoming.status, incoming.headers, b"").request_id
 
     def _without_secrets(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Calls that a strict schema had filled up with nulls, marked as such for the gate."""
+"""Marks calls whose nulls a strict schema forced, for the gate."""
 
 from collections.abc import Container, Sequence
 
@@ -10,7 +10,7 @@ from rightcall.core.message import Reply
 
 
 def marked(events: Sequence[ModelEvent], forced: Container[str]) -> Sequence[ModelEvent]:
-    """The events, with the calls of these tools marked. What the model wrote stays as it is."""
+    """Returns the events, with the calls of these tools marked. The model's own text is unchanged."""
     return [_marked(event, forced) for event in events]
 
 
@@ -25,7 +25,7 @@ def _marked(event: ModelEvent, forced: Container[str]) -> ModelEvent:
 
 
 def marked_reply(reply: Reply, forced: Container[str]) -> Reply:
-    """The reply, with the calls of these tools marked."""
+    """Returns the reply, with the calls of these tools marked."""
     if not any(call.name in forced for call in reply.calls):
         return reply
     content = [

@@ -1,4 +1,4 @@
-"""When an exchange is tried again, and after how long."""
+"""When a request is retried, and after how many seconds."""
 
 from msgspec import Struct
 
@@ -17,9 +17,10 @@ class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     """If a vendor asks for a longer wait, the request is not retried."""
 
     def delay(self, error: RightcallError, tried: int, luck: float) -> float | None:
-        """Seconds to wait after so many tries, or None to give up.
+        """Returns the seconds to wait after so many tries, or None to give up.
 
-        ``luck`` between 0 and 1 spreads retries of many clients; what a vendor asks for is the least.
+        ``luck`` between 0 and 1 spreads the retries of many clients; the wait that a vendor asks for is
+        the least.
         """
         if tried >= self.attempts or not _is_retryable(error):
             return None
@@ -27,7 +28,7 @@ class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
         asked = error.retry_after if isinstance(error, VendorError) else None
         if asked is not None:
             if not asked <= self.longest:
-                # Neither is NaN, which no sleep comes back from.
+                # This also refuses NaN, with which a sleep would never end.
                 return None
             wait = max(asked, 0.0) + self.base * luck
         return wait

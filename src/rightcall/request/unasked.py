@@ -1,9 +1,9 @@
-"""What the library asks for by itself and a vendor refuses: it is left out from there on.
+"""Leaves out what the library requests on its own account and a vendor refuses.
 
-Nobody asked for it, so that a request must not fail because of it. Which schemas are too complex
-together, vendors tell only when they are sent: Anthropic answers 400, "Schema is too complex for
-compilation" or "The compiled grammar is too large". OpenAI refuses organizations that are not verified a
-summary of the reasoning: https://github.com/continuedev/continue/issues/9854
+The user did not ask for it, so a request must not fail because of it. Vendors say only when they get
+them which schemas are too complex together: Anthropic answers 400, "Schema is too complex for
+compilation" or "The compiled grammar is too large". OpenAI refuses a summary of the reasoning to
+organizations that are not verified: https://github.com/continuedev/continue/issues/9854
 """
 
 import re
@@ -27,13 +27,13 @@ class Unasked:
 
     def __init__(self) -> None:
         self._loose: set[int] = set()
-        """The conversations that go on without strict tools, by identity, as all of them are equal. They
-        are forgotten when they are over."""
+        """The ids of conversations that continue without strict tools; by id, as all of them compare
+        equal. Removed when the conversation is garbage-collected."""
         self._unsummarised = False
-        """Whether the account gets no summaries; that is so of all its conversations."""
+        """Whether the account gets no summaries; that applies to all its conversations."""
 
     def left_out(self, request: Request) -> Request:
-        """The request without what the vendor refuses."""
+        """Returns the request without what the vendor refuses."""
         if self._loose and id(request.conversation) in self._loose:
             request = replace(request, options={**request.options, "strict": False})
         if self._unsummarised and "reasoning" in request.options:
@@ -44,7 +44,7 @@ class Unasked:
         return request
 
     def learns(self, request: Request, error: RightcallError) -> bool:
-        """Whether this refusal is one of something that nobody asked for, and worth another try."""
+        """Whether the vendor refused something that the user did not ask for, so a retry may succeed."""
         if not isinstance(error, VendorError) or error.status != _REFUSED:
             return False
         return self._learns_strict(request, error) or self._learns_summary(request, error)

@@ -1,4 +1,4 @@
-"""Answers that are held whole: replies that are not streamed, and what errands beside them bring."""
+"""Responses that are read as a whole: replies that are not streamed, and answers to errands."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -11,35 +11,35 @@ from rightcall.core.transport import Incoming
 from rightcall.errors import ProtocolError
 
 MAX_BODY = 64 * 1024 * 1024
-"""A reply that is not streamed, or an error, longer than this is refused instead of held."""
+"""The most bytes of an unstreamed reply or an error; a longer one is refused."""
 
 HEAD = 4096
-"""So many bytes of a reply are kept until something could be made of it, to say what came instead."""
+"""Bytes of a reply that are kept until it could be decoded, to show in an error what was received."""
 
 
 class Errand(Struct, frozen=True, kw_only=True, gc=False):
-    """A request to a vendor that asks its model nothing: of files, of batches, of a stored response."""
+    """A request to a vendor that is not for its model: for files, batches, or a stored response."""
 
     path: str
-    """What follows the base URL; or a whole address of the same origin, as a vendor gave it."""
+    """The path after the base URL; or a whole URL of the same origin, as a vendor gave it."""
     method: Literal["GET", "POST"] = "GET"
     body: bytes = b""
     headers: Mapping[str, str] = {}
     most: int = MAX_BODY
-    """An answer of more bytes is refused."""
+    """The most bytes of an answer; a longer one is refused."""
     once: bool = False
-    """Not to be sent again where nobody knows whether it has arrived."""
+    """Do not retry if it may have arrived."""
 
 
 class Answered(Struct, frozen=True, gc=False):
-    """What came back of an errand."""
+    """The answer to an errand."""
 
     headers: Mapping[str, str]
     body: bytes
 
 
 class Whole:
-    """A reply that is not streamed: there is nothing to tell of it before its end."""
+    """Decodes a reply that is not streamed: it yields nothing before the end."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -51,12 +51,12 @@ class Whole:
         return ()
 
     def finish(self) -> tuple[ModelEvent, ...]:
-        """The events of the whole reply."""
+        """Returns the events of the whole reply."""
         return tuple(unfolded(self._dialect.decode(bytes(self._body))))
 
 
 async def body_of(incoming: Incoming, most: int = MAX_BODY) -> bytes:
-    """All of an answer's bytes; ProtocolError where there are more."""
+    """Returns all bytes of an answer; ProtocolError if there are more than ``most``."""
     body = bytearray()
     async for chunk in incoming.chunks:
         grow(body, chunk, most)
@@ -64,14 +64,14 @@ async def body_of(incoming: Incoming, most: int = MAX_BODY) -> bytes:
 
 
 def grow(body: bytearray, piece: bytes, most: int = MAX_BODY) -> None:
-    """Add a piece to a body; ProtocolError where that makes it too long."""
+    """Add a piece to a body; ProtocolError if it becomes too long."""
     body += piece
     if len(body) > most:
         raise ProtocolError(f"the reply is longer than {most:,} bytes")
 
 
 def is_whole(head: bytes) -> bool:
-    """Whether this is all there was, and no part of a reply: no events, and no JSON that was cut off."""
+    """Whether this is a whole response and not part of a reply: no events, no JSON that was cut off."""
     if len(head) >= HEAD or any(field in head for field in (b"data:", b"event:")):
         return False
     if head.startswith(b"\0"):

@@ -1,4 +1,4 @@
-"""A dialect, a transport and an address into a model: requests sent, retried, decoded and priced."""
+"""A model from a dialect, a transport and an address: sends, retries, decodes and prices requests."""
 
 import asyncio
 import random
@@ -44,8 +44,8 @@ Price = Callable[[Reply], float | None]
 class WireModel:
     """A model behind HTTP.
 
-    ``defaults`` are options it needs unless a request says otherwise. ``keep_raw`` has the vendor's own
-    bytes of each reply kept, for the journal. ``name`` is what it was asked for by.
+    ``defaults`` are options for requests that do not set them. ``keep_raw`` keeps the vendor's own bytes
+    of each reply, for the journal. ``name`` is the name that the user gave for it.
     """
 
     def __init__(  # noqa: PLR0913 - each is one fact about the model
@@ -65,14 +65,14 @@ class WireModel:
     ) -> None:
         self.name = name or address.model
         self._dialect = dialect
-        # Once: to look whether something is of a protocol takes long.
+        # Checked once: isinstance with a protocol takes long.
         self._keeping = dialect if isinstance(dialect, Keeping) else None
         self._transport = transport
         self._address = address
         self._host = Host(dialect, transport, address, timeouts or Timeouts())
         self._writer = writer_at(dialect.name, self._host.url)
         self._encoders: dict[int, tuple[Encode, Readable]] = {}
-        """By the identity of a conversation; each is gone when its conversation is."""
+        """By the id of a conversation; removed with the conversation."""
         self._unasked = Unasked()
         self._blanks: dict[bool, Outgoing] = {}
         self._profile = profile or Profile()
@@ -83,56 +83,56 @@ class WireModel:
         self._keep_raw = keep_raw
         self._closes = 0
         self._waits: set[asyncio.Future[None]] = set()
-        """Where a stream waits before it asks again."""
+        """The futures of streams that wait before a retry."""
 
     def __repr__(self) -> str:
         return f"WireModel({self._dialect.name}, {self._address!r})"
 
     @property
     def dialect(self) -> Dialect:
-        """What is spoken to it."""
+        """The model's dialect."""
         return self._dialect
 
     @property
     def provider(self) -> str:
-        """Who is asked: a provider's name, or a host."""
+        """The provider's name, or the host."""
         return self._host.provider
 
     @property
     def place(self) -> str:
-        """Where it is asked: the address without what opens it."""
+        """The address without credentials."""
         return self._host.place
 
     @property
     def vendor_name(self) -> str:
-        """What its vendor calls it."""
+        """The vendor's name for the model."""
         return self._address.model
 
     @property
     def streaming(self) -> bool:
-        """Whether its replies are asked for piece by piece."""
+        """Whether its replies are streamed."""
         return self._streaming
 
     @property
     def profile(self) -> Profile:
-        """What is known about the model."""
+        """Facts about the model."""
         return self._profile
 
     def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
-        """What the vendor is sent of each tool, by its name."""
+        """Returns each tool's definition as it is sent to the vendor, by name."""
         from rightcall.request.definitions import definitions  # noqa: PLC0415 - light until used
 
         return definitions(self._dialect, self._address.model, specs)
 
     def cost_of(self, usage: Usage, elsewhere: Mapping[str, Usage] = _NOWHERE) -> float | None:
-        """US dollars for so many tokens, of which others may be other models'; None where unknown."""
+        """Returns the US dollars for a usage, parts of which may be other models'; None if unknown."""
         return None if self._price is None else self._price(Reply((), usage=usage, elsewhere=elsewhere))
 
     async def close(self) -> None:
-        """Let go of the connections. A stream that goes on ends with a TransportError."""
+        """Close the connections. An open stream ends with a TransportError."""
         self._closes += 1
         for wait in list(self._waits):
-            # It may be another thread's; one whose event loop is closed waits no more.
+            # The future may belong to another thread; if its event loop is closed, nothing waits.
             with suppress(RuntimeError):
                 wait.get_loop().call_soon_threadsafe(_wake, wait)
         await self._transport.close()
@@ -144,7 +144,7 @@ class WireModel:
         await self.close()
 
     def stream(self, request: Request) -> Batches:
-        """The events of one reply. Tried again only while nothing of it has been given out."""
+        """Returns the events of one reply. Retried only while none of them has been yielded."""
         return Batches(self._together(request))
 
     async def _together(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
@@ -176,7 +176,7 @@ class WireModel:
                         delivered = True
                         yield self._finished(events, raw, request, forced)
             except RightcallError as caught:
-                # A transport may fail before any of the reply is through, which is then not empty.
+                # The transport may fail before any bytes arrive; such a reply is not an empty one.
                 is_told = delivered or not (head or is_over)
                 error = (
                     caught
@@ -195,11 +195,11 @@ class WireModel:
                 raise TransportError("the model was closed before it was asked again")
 
     def forward(self, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
-        """Send what somebody else wrote in this dialect, once, with this model's key."""
+        """Send a request that a client encoded in this dialect, once, with this model's key."""
         return self._host.post(outgoing)
 
     def blank(self, *, stream: bool) -> Outgoing:
-        """A request that asks anything: where this model is asked, and with which headers."""
+        """Returns an encoded dummy request, for this model's path and headers."""
         known = self._blanks.get(stream)
         if known is None:
             known = self._dialect.encode(_ANYTHING, model=self._address.model, stream=stream)
@@ -207,19 +207,19 @@ class WireModel:
         return known
 
     def whole(self) -> "WireModel":
-        """The same model, asked for replies in one piece."""
+        """Returns the same model without streaming."""
         twin = copy(self)
         twin._streaming = False  # noqa: SLF001 - its own
         return twin
 
     def refusal(self, incoming: Incoming, body: bytes) -> VendorError:
-        """The refusal that came in place of a reply, with who gave it and without secrets."""
+        """Decode a refusal, with the provider's name and without secrets."""
         error = self._host.refusal(incoming, body)
         self._host.complete(error, incoming)
         return error
 
     async def errand(self, errand: Errand) -> Answered:
-        """Send what asks the model nothing, and give back what came; tried again as replies are."""
+        """Send an errand and return the answer; retried like replies."""
         tried = 0
         while True:
             tried += 1
@@ -238,14 +238,14 @@ class WireModel:
             await self._wait(wait)
 
     def _again(self, error: RightcallError, tried: int, wait: float) -> RetryStart:
-        """Tell whoever listens that the request will be sent again."""
+        """Log a retry, and return its event."""
         most = self._retry.attempts
         request_logger.warning("%s; retrying in %.1f s (attempt %d of %d)", error, wait, tried + 1, most)
         kind = error.kind if isinstance(error, VendorError | TransportError) else "server"
         return RetryStart(tried + 1, wait, kind, str(error))
 
     async def _wait(self, seconds: float) -> None:
-        """Wait, or until the model is closed."""
+        """Wait for so many seconds, or until the model is closed."""
         wait = asyncio.get_running_loop().create_future()
         self._waits.add(wait)
         try:
@@ -254,11 +254,11 @@ class WireModel:
             self._waits.discard(wait)
 
     def encoded(self, request: Request) -> Outgoing:
-        """The request as it is sent where the reply is not streamed."""
+        """Encode the request for a reply that is not streamed."""
         return self._encoded(request, stream=False)
 
     def decoded(self, body: bytes, request: Request, forced: frozenset[str]) -> Reply:
-        """The reply in a whole body, the calls of ``forced`` marked; a VendorError for a refusal."""
+        """Decode the reply in a body, with the calls of ``forced`` marked; VendorError for a refusal."""
         try:
             return marked_reply(self._priced(self._dialect.decode(body), request), forced)
         except RightcallError as error:
@@ -266,7 +266,7 @@ class WireModel:
             raise
 
     async def _written(self, request: Request) -> Outgoing:
-        """The request as it is sent; large files are written where they hold nobody up."""
+        """Encode the request; in a thread if it holds large files."""
         write = partial(self._encoded, request, stream=self._streaming)
         begun = id(request.conversation) in self._encoders
         much = holds_much(request.messages, begun=begun)
@@ -287,7 +287,7 @@ class WireModel:
         return outgoing
 
     def _encoder(self, conversation: Conversation) -> tuple[Encode, Readable]:
-        """The encoder that remembers what was sent of a conversation, and what can be read here."""
+        """Returns the encoder that caches what it encoded of a conversation, and its Readable."""
         key = id(conversation)
         encoder = self._encoders.get(key)
         if encoder is None:
@@ -298,7 +298,7 @@ class WireModel:
 
     def _reader(self, incoming: Incoming) -> Decoder:
         if not self._streaming or "json" in incoming.headers.get("content-type", ""):
-            # Some hosts answer a request for a stream with a whole reply, or with an error in one.
+            # Some hosts answer a request for a stream with a whole reply, or with an error as JSON.
             return Whole(self._dialect)
         return self._dialect.decoder()
 
@@ -309,7 +309,7 @@ class WireModel:
         request: Request,
         forced: frozenset[str],
     ) -> Sequence[ModelEvent]:
-        """The events, the reply at their end with what it cost and the bytes it came in."""
+        """Returns the events, with the cost and the raw bytes added to the reply at their end."""
         if forced:
             events = marked(events, forced)
         if not events or not isinstance(events[-1], ReplyEnd):
@@ -320,7 +320,7 @@ class WireModel:
     def _next_try(
         self, request: Request, error: RightcallError, tried: int | None
     ) -> tuple[Request, float | None]:
-        """What is sent after an error, and after how long; never, once anything was given out."""
+        """Returns what to send after an error, and the wait; None once anything was yielded."""
         if tried is None:
             return request, None
         if self._keeping is not None and (whole := self._keeping.anew(request, error)):
@@ -332,11 +332,11 @@ class WireModel:
     def _priced(self, reply: Reply, request: Request) -> Reply:
         reply = replace(believable(reply, self._host.provider), written_by=self._writer)
         if self._keeping is not None:
-            # What it was asked after is the conversation as it was sent.
+            # The reply's predecessor is the conversation as it was sent.
             _, readable = self._encoder(request.conversation)
             reply = self._keeping.kept(reply, readable.request(request))
         if self._price is None or reply.usage.cost is not None:
-            # A vendor that says what it charged knows better than any table.
+            # The vendor's own figure is better than any price table.
             return reply
         return replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
 
@@ -347,9 +347,10 @@ def _wake(wait: "asyncio.Future[None]") -> None:
 
 
 def holds_much(messages: Transcript, *, begun: bool = False) -> bool:
-    """Whether some message holds a file so large that it is not written on the event loop.
+    """Whether a message holds a file too large to encode on the event loop.
 
-    Of a conversation that is ``begun``, whether one since the last reply does: what is older is written.
+    If the conversation is ``begun``, only messages since the last reply count: older ones are encoded
+    already.
     """
     for message in reversed(messages):
         match message:

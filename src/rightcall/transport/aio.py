@@ -1,13 +1,10 @@
-"""The Transport port on aiohttp, which is loaded by the first request.
+"""The Transport port on aiohttp, which the first request imports.
 
-Connections are kept and used again, in one pool per event loop. A pool is shared by the transports that
-have sent on its loop, and closed with the last of them, with its loop, or when the program ends.
-
-Proxies come from the environment (``HTTPS_PROXY``, ``NO_PROXY``), and so do certificates
-(``SSL_CERT_FILE``, ``SSL_CERT_DIR``).
-
-No redirect is followed, not even within an origin: the key, in whichever header, and the conversation
-were meant for the address that was asked, and no vendor's API needs one.
+Connections are reused, in one pool per event loop. A pool is shared by the transports that have sent on
+its loop, and is closed with the last of them, with its loop, or when the program ends. Proxies come from
+the environment (``HTTPS_PROXY``, ``NO_PROXY``), and so do certificates (``SSL_CERT_FILE``,
+``SSL_CERT_DIR``). No redirect is followed, not even within an origin: the key, in whichever header, and
+the conversation were meant for the requested address, and no vendor's API needs redirects.
 """
 
 import asyncio
@@ -34,41 +31,42 @@ if TYPE_CHECKING:
 
 _CONNECTIONS = 4096
 _EXIT_SECONDS = 2.0
-"""How long the end of the program waits for another thread's event loop to close its connections."""
+"""Seconds that the exit of the program waits for another thread's event loop to close its
+connections."""
 _REDIRECTS = range(300, 400)
 _LONGEST_PLACE = 200
 _LARGE_BODY = 2**20
 _CLOSED = "closed before the reply was complete"
 _WRITTEN = re.compile(r"[\w.~:/?#\[\]@!$&'()*+,;=%-]+", re.ASCII)
-"""The characters of an address (RFC 3986)."""
+"""The characters of a URL (RFC 3986)."""
 
 
 class AiohttpTransport:
-    """Sends for one owner; closing it touches nobody else's exchanges."""
+    """Sends requests for one owner; closing it does not affect others."""
 
     def post(
         self, url: str, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
-        """Send a body, and give back the reply while it comes."""
+        """POST a body, and return the reply while it streams."""
         return _Exchange(self, "POST", url, headers, body, timeouts)
 
     def get(
         self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
-        """Ask for what is there, and give back the reply while it comes."""
+        """GET a URL, and return the reply while it streams."""
         return _Exchange(self, "GET", url, headers, None, timeouts)
 
     async def close(self) -> None:
-        """End what this transport has under way, with a TransportError, and leave the pools.
+        """End this transport's exchanges with a TransportError, and leave the pools.
 
-        It can be used again, and then joins a pool anew.
+        It can be used again, and then joins a pool again.
         """
         here = asyncio.get_running_loop()
         for loop, pool in list(_pools.items()):
             if loop is here:
                 await pool.leave(self)
             elif self in pool.under_way and loop.is_running():
-                # Not waited for: that loop may be waiting for this one.
+                # Not awaited: that loop may be waiting for this one.
                 asyncio.run_coroutine_threadsafe(pool.leave(self), loop)
 
 
@@ -79,7 +77,8 @@ class _Pool:
         import aiohttp  # noqa: PLC0415 - light until used
 
         self.under_way: WeakKeyDictionary[AiohttpTransport, set[_Exchange]] = WeakKeyDictionary()
-        """The transports that use the pool; one that nobody holds any more does not."""
+        """The transports that use the pool, with their exchanges; one that is garbage-collected drops
+        out."""
         self._sockets: WeakSet[socket.socket] = WeakSet()
         connector = aiohttp.TCPConnector(
             limit=_CONNECTIONS, limit_per_host=0, socket_factory=self._socket
@@ -88,7 +87,7 @@ class _Pool:
         self._keeper = self._keep()
 
     async def open(self) -> None:
-        """Have the running event loop close the pool when it ends."""
+        """Make the running event loop close the pool when it ends."""
         await anext(self._keeper)
 
     async def leave(self, transport: AiohttpTransport) -> None:
@@ -106,21 +105,21 @@ class _Pool:
     def abandon(self) -> None:
         """Drop the connections without their event loop, which is closed or, after a fork, the parent's.
 
-        The sockets go first: what closes a connection in form, such as TLS's last words, must not be
-        said on one that the parent still uses.
+        The sockets are closed first: a proper close, such as TLS's closing message, must not be sent on
+        a connection that the parent still uses.
         """
         for each in list(self._sockets):
             each.close()
         connector = self.session.connector
         self.session.detach()
-        with suppress(RuntimeError):  # in debug mode, loops complain about other threads
+        with suppress(RuntimeError):  # in debug mode, event loops complain about other threads
             if connector is not None:
-                connector.__exit__()  # the only way to close it without its loop
+                connector.__exit__()  # the only way to close it without its event loop
 
     async def _keep(self) -> AsyncGenerator[None, None]:
-        # Event loops close the asynchronous generators that were started on them before they are
-        # closed themselves (loop.shutdown_asyncgens, which asyncio.run calls), and nothing else of
-        # what was opened on them. So this one stands for the pool.
+        # Before it is closed, an event loop closes the asynchronous generators that were started on it
+        # (loop.shutdown_asyncgens, which asyncio.run calls), and nothing else that was opened on it. So
+        # this generator closes the pool.
         try:
             yield
         finally:
@@ -129,7 +128,7 @@ class _Pool:
                 for exchange in list(exchanges):
                     exchange.end()
             await self.session.close()
-            await asyncio.sleep(0)  # transports are closed by a callback of theirs
+            await asyncio.sleep(0)  # a callback closes asyncio's transports
 
     def _socket(self, place: "aiohttp.AddrInfoType") -> socket.socket:
         opened = socket.socket(*place[:3])
@@ -144,15 +143,15 @@ async def _pool_here() -> _Pool:
     loop = asyncio.get_running_loop()
     pool = _pools.get(loop)
     if pool is None and "aiohttp" not in sys.modules:
-        # It takes a tenth of a second, which the loop's other tasks need not wait.
+        # Importing takes a tenth of a second, during which the loop's other tasks can run.
         await asyncio.to_thread(import_module, "aiohttp")
         pool = _pools.get(loop)
     if pool is None:
         for gone in [each for each in list(_pools) if each.is_closed()]:
-            # Another thread may be about to do the same.
+            # Another thread may be doing the same.
             if (left := _pools.pop(gone, None)) is not None:
                 left.abandon()
-        # Last to be registered is first to be called: whoever ends this loop at exit does so after it.
+        # atexit calls the last registered first: so this runs before what stops the loop at exit.
         atexit.unregister(_close_all)
         atexit.register(_close_all)
         pool = _pools[loop] = _Pool()
@@ -161,7 +160,7 @@ async def _pool_here() -> _Pool:
 
 
 def _close_all() -> None:
-    """Close the pools of loops that go on to the end of the program, such as the one of ``run_sync``."""
+    """Close the pools of loops that last until the exit of the program, such as that of ``run_sync``."""
     for loop, pool in list(_pools.items()):
         with suppress(Exception):  # the program ends anyway
             if loop.is_closed():
@@ -183,12 +182,12 @@ after_fork(_begin_anew)
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
-    # aiohttp warns of bytes as long as this, and wants them as a file that it writes in pieces.
+    # aiohttp warns about bytes this long, and wants a file that it can write in pieces.
     return body if body is None or len(body) <= _LARGE_BODY else io.BytesIO(body)
 
 
 class _Exchange(AbstractAsyncContextManager[Incoming]):
-    """One request and the reply to it."""
+    """One request and its reply."""
 
     def __init__(
         self,
@@ -234,13 +233,13 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
                 raise translated(error) from error
             raise
         if self._was_ended:
-            # The reply began in the moment in which it was given up: the timeout came too late for it.
+            # The reply arrived just as the exchange was ended, so the timeout had no effect.
             await self.__aexit__()
             raise TransportError(_CLOSED)
         if response.status in _REDIRECTS:
             await self.__aexit__()
             raise _redirected(self._url, response.status, response.headers.get("location", ""))
-        self._body = None  # it may be long, and so may the reply take
+        self._body = None  # frees the memory: it may be large, and the reply may take long
         names = {name.lower(): value for name, value in response.headers.items()}
         return Incoming(response.status, names, _Chunks(response.content))
 
@@ -248,14 +247,14 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
         self._finished()
         response = self._response
         if response is not None:
-            # A reply that was not read to its end takes its connection with it.
+            # The connection of a reply that was not read to its end cannot be reused.
             response.release() if response.content.at_eof() else response.close()
 
     def end(self) -> None:
-        """Have whoever waits for the reply get a TransportError."""
+        """Make whoever awaits the reply get a TransportError."""
         self._was_ended = True
         if self._response is not None:
-            # Closing the connection alone would leave the reader waiting for good.
+            # Closing the connection alone would leave the reader waiting forever.
             self._response.content.set_exception(TransportError(_CLOSED))
             self._response.close()
         elif self._until_head is not None and not self._until_head.expired():
@@ -270,7 +269,7 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
 
 
 def _redirected(url: str, status: int, location: str) -> VendorError:
-    """The error for a redirect. Of the place it points to, what could be a secret is left out."""
+    """Returns the error for a redirect. Parts of its target that may be secret are left out."""
     try:
         place = urlsplit(urljoin(url, location))
         host = place.netloc.rpartition("@")[2]
@@ -285,7 +284,7 @@ def _redirected(url: str, status: int, location: str) -> VendorError:
 
 
 class _Chunks:
-    """The body of a reply, as it comes."""
+    """The body of a reply, as it streams."""
 
     __slots__ = ("_read",)
 
@@ -316,9 +315,9 @@ def _limits(timeouts: Timeouts) -> "aiohttp.ClientTimeout":
 
 @lru_cache(maxsize=256)
 def _as_written(url: str) -> "yarl.URL | str":
-    """The address as it is sent: aiohttp would write ``%3A`` as a colon, which nobody has signed.
+    """Returns the URL exactly as given: aiohttp would decode ``%3A``, and a signature would not match.
 
-    What is no address yet, with spaces or letters beyond ASCII, is left to it.
+    A string with spaces or characters outside ASCII is not a URL yet, and is left to aiohttp.
     """
     import yarl  # noqa: PLC0415 - light until used
 
@@ -327,7 +326,7 @@ def _as_written(url: str) -> "yarl.URL | str":
 
 @lru_cache(maxsize=256)
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for an address; looked up once."""
+    """Returns the proxy for a URL from the environment; cached."""
     from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - light until used
 
     place = urlsplit(url)
@@ -338,7 +337,7 @@ def proxy_for(url: str) -> str | None:
 
 @cache
 def translations() -> tuple[tuple[type[BaseException], type[TransportError]], ...]:
-    """What aiohttp raises, and what it is here; the first that fits."""
+    """Returns aiohttp's exceptions with ours; the first match counts."""
     import aiohttp  # noqa: PLC0415 - light until used
 
     return (
@@ -351,12 +350,12 @@ def translations() -> tuple[tuple[type[BaseException], type[TransportError]], ..
 
 @cache
 def raised() -> tuple[type[BaseException], ...]:
-    """Everything that is translated."""
+    """Returns all exceptions that are translated."""
     return tuple(kind for kind, _ in translations())
 
 
 def translated(error: BaseException) -> TransportError:
-    """An error of aiohttp's as one of ours, without anything secret that it may hold."""
+    """Returns an exception of aiohttp as one of ours, without secrets that it may hold."""
     for kind, ours in translations():
         if isinstance(error, kind):
             return ours(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)

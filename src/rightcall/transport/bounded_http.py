@@ -1,7 +1,7 @@
-"""Uvicorn's HTTP protocol, which waits for headers only for a while, and takes only so many of them.
+"""Uvicorn's HTTP protocol with limits on the size of headers and on the wait for them.
 
-Without that, whoever sends a byte of a header now and then holds a connection for good. It stands on
-httptools, which takes a third of h11's time; whoever serves without it has to do with uvicorn's own.
+Without them, a client that sends a byte of a header now and then holds a connection forever. It is based
+on httptools, which takes a third of h11's time; a server without httptools uses uvicorn's own protocol.
 """
 
 import asyncio
@@ -12,34 +12,34 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 _TOO_MUCH = b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
 _TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\n"
 _AROUND = len(": \r\n")
-"""Bytes around a header's name and value: thousands of empty headers are many bytes, too."""
+"""Bytes around a header's name and value: thousands of empty headers are many bytes too."""
 _LOOK_SECONDS = 0.02
 _CLOSE = b"content-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Counts what comes before the headers are complete, and how long that takes."""
+    """Counts the bytes before the headers are complete, and the time that they take."""
 
     header_bytes: ClassVar[int] = 64 * 1024
     header_seconds: ClassVar[float] = 30.0
     _size = 0
     _read = 0
-    """Bytes of the read that is looked at now."""
+    """Bytes of the current read."""
     _is_too_much = False
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first headers."""
+        """Start the timer for the first headers."""
         super().connection_made(transport)
         self._wait_for_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop the timer."""
         self._headers_came()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take the next bytes, unless they are too many for headers."""
+        """Process the next bytes, unless they are too many for headers."""
         if self._timer is None and getattr(self.cycle, "response_complete", True):
             self._wait_for_headers()
         self._read = len(data)
@@ -50,10 +50,10 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._refuse(_TOO_MUCH)
 
     def on_headers_complete(self) -> None:
-        """Wait for no more of them. Headers that came whole, in one read, are counted here."""
+        """Stop the timer. Headers that arrived in one read are counted here."""
         if self._size + self._read > self.header_bytes and self._length() > self.header_bytes:
             self._is_too_much = True
-            # The parser ends with it, and nothing that follows in the same read is a request.
+            # Stops the parser, so that nothing that follows in the same read counts as a request.
             raise ValueError("too many bytes of headers")
         self._headers_came()
         super().on_headers_complete()
@@ -63,7 +63,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return len(self.url) + around + sum(len(name) + len(value) for name, value in self.headers)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, and what was found to be too much on the way."""
+        """Refuse what is not HTTP, and headers that were found to be too large."""
         if self._is_too_much:
             self._refuse(_TOO_MUCH)
         else:
@@ -79,14 +79,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _give_up(self) -> None:
-        # A busy event loop calls timers before it reads: what came in time may not have been looked at.
+        # A busy event loop calls timers before it reads: bytes that came in time may still be unread.
         self._timer = self.loop.call_later(_LOOK_SECONDS, self._end)
 
     def _end(self) -> None:
         if self._size:
             self._refuse(_TOO_LATE)
         else:
-            # Whoever has asked for nothing expects no answer.
+            # A client that has sent nothing expects no answer.
             self._headers_came()
             self.transport.close()
 

@@ -1,4 +1,4 @@
-"""What servers here stand on: a socket that listens, and a uvicorn that leaves signals to others."""
+"""The base of servers: a listening socket, and a uvicorn that leaves signals to the caller."""
 
 import socket
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ _BACKLOG = 128
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket at an address. UsageError where there can be none: uvicorn would end the process."""
+    """Returns a listening socket. Raises UsageError if it cannot bind: uvicorn would end the process."""
     plain = host.strip("[]")
     family = socket.AF_INET6 if ":" in plain else socket.AF_INET
-    # asyncio turns off Nagle's algorithm only where the protocol is named, which create_server does not;
-    # with it, every second response waits 40 ms for an acknowledgement.
+    # asyncio turns off Nagle's algorithm only if the socket's protocol is given, and create_server gives
+    # none; with Nagle, every second response waits 40 ms for an acknowledgement.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -30,24 +30,24 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def url_of(host: str, port: int) -> str:
-    """Where a browser finds it."""
+    """Returns the URL for a browser."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class Listener(uvicorn.Server):
-    """A server that whoever runs the event loop ends.
+    """A server that the owner of the event loop ends.
 
-    uvicorn's own would end the process by the signal that ended it, before what is left was written.
+    uvicorn's own would end the process with the signal that it got, before the rest was written.
     """
 
     should_exit = False
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
+        """Capture no signals."""
         yield
 
     def end(self) -> None:
-        """Take no more requests, and let streams end; the second time, do not wait for them."""
+        """Accept no more requests, and let streams end; on the second call, do not wait for them."""
         self.force_exit = self.should_exit
         self.should_exit = True
