@@ -1,4 +1,4 @@
-"""The dialects: encode requests to vendors' bytes, and decode vendors' bytes to events. Sans-I/O.
+"""The dialects: requests into vendors' bytes, and vendors' bytes into events. Sans-I/O.
 
 Each dialect is a folder with the same files, and as a module satisfies the ``Dialect`` port:
 

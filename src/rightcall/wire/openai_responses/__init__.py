@@ -1,4 +1,4 @@
-"""The OpenAI Responses API, and the hosts that support it: Azure, OpenRouter, vLLM, xAI and others.
+"""The OpenAI Responses API, and the hosts that speak it: Azure, OpenRouter, vLLM, xAI and others.
 
 Used without state on the vendor's side: every request contains the whole conversation, and reasoning is
 sent and received encrypted. The module satisfies the ``Dialect`` port; so does ``state.KeptDialect``,
