@@ -1,1 +1,1 @@
-"""Many prompts through a vendor's batch API: one agent's requests, sent together, answered later."""
+"""Vendors' batch APIs: many prompts of one agent, submitted together and answered later."""

@@ -1,4 +1,4 @@
-"""Anthropic's message batches: the requests in one body, the results as lines.
+"""Anthropic's message batches: all requests in one body, results as JSON lines.
 
 https://docs.claude.com/en/docs/build-with-claude/batch-processing
 """
@@ -49,13 +49,13 @@ class _Line(Struct):
 
 
 class AnthropicFormat:
-    """The API itself."""
+    """Anthropic's batch format."""
 
     most_requests = 100_000
     most_bytes = 240_000_000
 
     def submit(self, sent: Sent) -> Exchange[str]:
-        """Send all requests at once. There is no place for a label."""
+        """Submit all requests at once. The API has no field for a label."""
         pairs = zip(sent.ids, sent.requests, strict=True)
         body = {"requests": [{"custom_id": name, "params": Raw(each.body)} for name, each in pairs]}
         made = yield Errand(
@@ -68,7 +68,7 @@ class AnthropicFormat:
         return text_in(read(made.body), "id")
 
     def find(self, _label: str, ids: Sequence[str], since: float) -> Exchange[str | Unsure | None]:
-        """The batch whose results bear our names. One that is not over bears none yet, and may be it."""
+        """The batch whose results have our request ids. An unfinished one has none, and may be it."""
         unsure: list[str] = []
         for batch in (yield from _since(since)):
             if count_in(batch.get("request_counts"), *_COUNTS) != len(ids):
@@ -84,7 +84,7 @@ class AnthropicFormat:
         return Unsure(tuple(unsure)) if unsure else None
 
     def look(self, batch: str) -> Exchange[Standing]:
-        """How far it is."""
+        """The batch's status."""
         found = read((yield Errand(path=f"{_BATCHES}/{batch}", headers=_VERSION)).body)
         counts, status = found.get("request_counts"), str(found.get("processing_status"))
         return Standing(
@@ -105,12 +105,12 @@ class AnthropicFormat:
         return _found(got.body, dialect)
 
     def cancel(self, batch: str) -> Exchange[None]:
-        """Have it ended; what is being worked on is finished first."""
+        """Cancel the batch; requests in progress are finished first."""
         yield Errand(path=f"{_BATCHES}/{batch}/cancel", method="POST", headers=_VERSION)
 
 
 def _since(since: float) -> Exchange[list[dict[str, Any]]]:
-    """The batches that were made since, newest first."""
+    """The batches created after ``since``, newest first."""
     found: list[dict[str, Any]] = []
     after = ""
     while True:

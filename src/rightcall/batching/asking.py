@@ -1,7 +1,7 @@
-"""An agent's prompts into requests, and replies into what its runs would have come to.
+"""Converts an agent's prompts to requests, and replies to results of its runs.
 
-Both go through the loop itself: the request is the one that a run would send first, and a reply is taken
-as the run would take it, with an answer of the wrong form not asked for again.
+Both use the loop itself: the request is the first one that a run would send, and a reply is handled as a
+run would handle it, except that an invalid answer is not asked for again.
 """
 
 from collections.abc import AsyncIterator
@@ -27,15 +27,15 @@ from rightcall.request.wire_model import WireModel
 
 _ONE_REPLY = Budget(turns=1, seconds=None, tokens=None, cost=None)
 _NOT_THERE = ("bedrock", "vertex")
-"""Providers that speak a vendor's dialect, and have none of its other APIs."""
+"""Providers that use a vendor's dialect but do not have its batch API."""
 
 
 class _Enough(RightcallError):
-    """The request is known."""
+    """Raised once the request is known."""
 
 
 class _Listening:
-    """Takes the place of a model, and keeps what it is asked."""
+    """Replaces a model, and records its request."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -47,23 +47,23 @@ class _Listening:
 
 
 class _Answering(LiveSteps):
-    """Steps of a run whose model has answered already."""
+    """Steps of a run whose model reply is already known."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
 
     async def step(self, key: str, body: Body) -> Entry:
-        """The reply for the model's step; any other happens."""
+        """The known reply for the model's step; other steps are executed."""
         if key == "t1.model":
             return ReplyReceived(key=key, reply=self._reply, seconds=0.0)
         return await body()
 
 
 class Asking:
-    """One agent, for which many prompts are asked elsewhere."""
+    """One agent whose prompts are sent in a batch."""
 
     def __init__(self, agent: Agent[Any, Any]) -> None:
-        # An agent shows its parts to nobody else: a batch is a run of it by other means.
+        # An agent's parts are private; a batch is another way to run it.
         self._basis: Basis = agent._basis  # noqa: SLF001
         self._setup: Setup = agent._setup  # noqa: SLF001
         self.journal = agent._journal  # noqa: SLF001
@@ -71,10 +71,10 @@ class Asking:
         self.model = _wire_model(self._basis.model)
         said = self._basis.instructions
         self.asked = f"{self.model.name}\n{said if isinstance(said, str) else ''}"
-        """Who is asked, as what."""
+        """The model's name and the instructions, for the digest."""
 
     async def request(self, prompt: User) -> Request:
-        """What a run would ask first."""
+        """The first request that a run would send."""
         model = _Listening(self._setup.model.profile)
         try:
             await (await self._run("", prompt, LiveSteps(), model)).go()
@@ -84,7 +84,7 @@ class Asking:
         raise AssertionError("a run that has not begun asks its model")
 
     async def result(self, run: str, prompt: User, reply: Reply) -> RunResult[Any]:
-        """What a run comes to that gets this reply."""
+        """The result of a run that gets this reply."""
         going = await self._run(run, prompt, _Answering(reply), self._setup.model)
         return self._basis.with_output(await going.go())
 
@@ -96,7 +96,7 @@ class Asking:
 
 
 def _check(agent: Agent[Any, Any], setup: Setup) -> None:
-    """Refuse an agent whose runs take more than one reply, or more than the model to answer."""
+    """Raise for an agent whose runs need more than one reply, or more than the model."""
     if names := agent.tools.names():
         raise UsageError(
             f"rc.batch: a batch is one reply to each prompt, and nobody is there to run tools; "

@@ -1,4 +1,4 @@
-"""``rc.batch``: an agent and prompts into a batch that is submitted once, and read to its end."""
+"""``rc.batch``: submits an agent's prompts as one batch, once, and reads all results."""
 
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ FORMATS: Mapping[str, Format] = {
     "openai_chat": OpenAIFormat(),
     "openai_responses": OpenAIFormat(),
 }
-"""By the name of the dialect."""
+"""The batch formats, by name of the dialect."""
 
 
 class BatchItem(Struct, Generic[Out], frozen=True, kw_only=True):
@@ -102,14 +102,14 @@ class Batch(Generic[Out]):
     ) -> None:
         self.run = run
         self.result: BatchResult[Out] | None = None
-        """What it came to, once it is over."""
+        """The result, once the batch is over."""
         self.poll = 30.0
         self.adopt: str | None = None
         self._asking = asking
         self._prompts = prompts
         self._journal = journal
         self._live = Ledger(LiveSteps())
-        """For a batch without a journal, which lasts as long as this."""
+        """For a batch without a journal; lost with this object."""
         self._form = form_for(asking.model.dialect.name)
 
     def __await__(self) -> Generator[Any, None, BatchResult[Out]]:
@@ -201,7 +201,7 @@ def batch(
 
 
 def form_for(dialect: str) -> Format:
-    """How batches are spoken of in a dialect."""
+    """The batch format of a dialect."""
     if dialect not in FORMATS:
         raise UsageError(f"rc.batch: no batch API is known for {dialect}; there is {', '.join(FORMATS)}")
     return FORMATS[dialect]

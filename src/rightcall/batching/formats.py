@@ -1,7 +1,7 @@
-"""What every batch API has, each in its own words. Pure: a format says what to send and reads what came.
+"""The interface of all batch APIs. Pure: a format says what to send, and parses what came back.
 
-What takes several exchanges is a generator: it yields errands, is sent what came back of each, and
-returns what they came to. Whoever drives it does the sending.
+An operation of several exchanges is a generator: it yields errands, is sent the answer to each, and
+returns the outcome. Its caller does the I/O.
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -17,28 +17,28 @@ from rightcall.request.whole import Answered, Errand
 
 Made = TypeVar("Made")
 Exchange: TypeAlias = Generator[Errand, Answered, Made]
-"""Errands, one after the other, and what they came to."""
+"""Yields errands one after another, and returns their outcome."""
 
 MAX_RESULTS = 1024 * 1024 * 1024
-"""Bytes of results that are held at once."""
+"""The most bytes of results that are held in memory at once."""
 
 
 NOTHING = Raw(b"null")
 
 
 class Sent(Struct, frozen=True, kw_only=True):
-    """What is submitted at once: so many requests, in order."""
+    """The requests that are submitted together, in order."""
 
     label: str
-    """Tells this batch from all others, where the vendor keeps a name."""
+    """A unique name for this batch, for vendors that store one."""
     ids: tuple[str, ...]
-    """A name for each request."""
+    """The id of each request."""
     requests: tuple[Outgoing, ...]
-    """As the dialect encodes them; all for the same address."""
+    """The encoded requests; all have the same path."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """What any of the requests has to say in its head; lists of words are joined."""
+        """The headers of all requests merged; lists of values are joined."""
         merged: dict[str, str] = {}
         for outgoing in self.requests:
             for name, value in outgoing.headers.items():
@@ -49,28 +49,28 @@ class Sent(Struct, frozen=True, kw_only=True):
 
 
 class Standing(Struct, frozen=True, kw_only=True):
-    """How far a vendor is with a batch."""
+    """The status of a batch at the vendor."""
 
     id: str
     status: str
-    """The vendor's own word."""
+    """The vendor's own status."""
     is_over: bool
-    """Nothing more will come."""
+    """Whether the batch is finished."""
     total: int = 0
     done: int = 0
-    """Requests that have been answered."""
+    """The number of requests answered."""
     failed: int = 0
-    """Requests that have failed, have expired or were cancelled."""
+    """The number of requests that failed, expired or were cancelled."""
     places: tuple[str, ...] = ()
-    """Where the results are, if anywhere."""
+    """Where to fetch the results; empty if there are none."""
     inline: Raw | None = None
-    """The results themselves, where they came along."""
+    """The results themselves, if the status included them."""
     problem: VendorError | None = None
-    """Why requests have no result of their own."""
+    """Why some requests have no result."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """The result of one request: the body of a reply, or why there is none."""
+    """The result of one request: the body of a reply, or an error."""
 
     id: str
     body: bytes = b""
@@ -78,7 +78,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Unsure(Struct, frozen=True):
-    """Batches of which any may be the one that was submitted."""
+    """Batches of which any may be the submitted one."""
 
     candidates: tuple[str, ...]
 
@@ -87,33 +87,33 @@ class Format(Protocol):
     """One vendor's batch API."""
 
     most_requests: int
-    """Requests that one batch may hold."""
+    """The most requests in one batch."""
     most_bytes: int
-    """Bytes that they may have together."""
+    """The most bytes of all requests together."""
 
     def submit(self, sent: Sent, /) -> Exchange[str]:
-        """Submit the requests; the batch's id."""
+        """Submit the requests; returns the batch's id."""
         ...
 
     def find(self, label: str, ids: Sequence[str], since: float, /) -> Exchange[str | Unsure | None]:
-        """The batch that was submitted after ``since``, if it was."""
+        """The batch that was submitted after ``since``; None if it was not."""
         ...
 
     def look(self, batch: str, /) -> Exchange[Standing]:
-        """How far it is."""
+        """The batch's status."""
         ...
 
     def results(self, standing: Standing, dialect: Dialect, /) -> Exchange[Iterable[Found]]:
-        """The results of a batch that is over, in any order; some may be missing."""
+        """The results of a finished batch, in any order; some may be missing."""
         ...
 
     def cancel(self, batch: str, /) -> Exchange[None]:
-        """Have the vendor end it. What is answered by then stays."""
+        """Cancel the batch at the vendor. Requests answered by then keep their results."""
         ...
 
 
 def read(body: bytes) -> dict[str, Any]:
-    """The object that an answer is."""
+    """The JSON object in an answer."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -124,7 +124,7 @@ def read(body: bytes) -> dict[str, Any]:
 
 
 def text_in(value: Mapping[str, Any], name: str) -> str:
-    """A member that must be there and be text."""
+    """A member that must be a string."""
     found = value.get(name)
     if not isinstance(found, str) or not found:
         raise ProtocolError(f"the batch API's answer has no {name!r}")
@@ -132,13 +132,13 @@ def text_in(value: Mapping[str, Any], name: str) -> str:
 
 
 def count_in(value: object, *names: str) -> int:
-    """The sum of members that are numbers, or numbers in quotes, as Google writes them."""
+    """The sum of members that are numbers, or numbers as strings, as Google writes them."""
     counts = value if isinstance(value, dict) else {}
     return sum(int(found) for name in names if str(found := counts.get(name, 0)).isdecimal())
 
 
 def lines_in(body: bytes, kind: type[Made]) -> Iterable[Made]:
-    """The lines of a file of results. One that is none is an error, and says which."""
+    """The parsed lines of a results file. Raises for a malformed line, with its number."""
     decode = msgspec.json.Decoder(kind).decode
     for number, line in enumerate(body.splitlines(), start=1):
         if line.strip():
@@ -149,17 +149,17 @@ def lines_in(body: bytes, kind: type[Made]) -> Iterable[Made]:
 
 
 def without_result(kind: ErrorKind, code: str, words: str) -> VendorError:
-    """The error of a request that the vendor did not work on to an end."""
+    """The error for a request that the vendor did not complete."""
     return VendorError(words, kind=kind, vendor_code=code, retryable=kind in ("timeout", "server"))
 
 
 def expired() -> VendorError:
-    """Its time was over."""
+    """The error for a request that expired."""
     words = "the batch's time was over before this was worked on; submit it again"
     return without_result("timeout", "expired", words)
 
 
 def cancelled() -> VendorError:
-    """The batch was cancelled."""
+    """The error for a request of a cancelled batch."""
     words = "the batch was cancelled before this was worked on"
     return without_result("cancelled", "cancelled", words)

@@ -1,4 +1,4 @@
-"""Gemini's batch API: requests in the body, or in a file where they are many; results likewise.
+"""Gemini's batch API: requests in the body or, if large, in a file; results likewise.
 
 https://ai.google.dev/gemini-api/docs/batch-api and https://ai.google.dev/api/batch-api
 """
@@ -30,10 +30,10 @@ from rightcall.errors import ProtocolError, VendorError
 from rightcall.request.whole import Errand
 
 _MOST_INLINE = 15_000_000
-"""Bytes that are sent along; the vendor takes 20 MB, our names and all."""
+"""The most bytes of requests in the body; the vendor's limit is 20 MB, including our ids."""
 _OVER = frozenset(("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"))
 _HTTP = {1: 499, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}
-"""The HTTP status that a code of gRPC stands for."""
+"""The HTTP status for each gRPC code."""
 _FIRST_STATUS = 100
 _PAGE = 100
 
@@ -46,13 +46,13 @@ class _Line(Struct):
 
 
 class GeminiFormat:
-    """The API itself."""
+    """Gemini's batch format."""
 
     most_requests = 50_000
     most_bytes = 1_000_000_000
 
     def submit(self, sent: Sent) -> Exchange[str]:
-        """Submit a batch under its label."""
+        """Submit a batch with its label."""
         source: dict[str, Any]
         if sum(len(outgoing.body) for outgoing in sent.requests) <= _MOST_INLINE:
             source = {"requests": {"requests": [*_inlined(sent)]}}
@@ -82,7 +82,7 @@ class GeminiFormat:
                 return None
 
     def look(self, batch: str) -> Exchange[Standing]:
-        """How far it is; small batches bring their results along."""
+        """The batch's status; for small batches with the results."""
         body = (yield Errand(path=f"/v1beta/{batch}", most=MAX_RESULTS)).body
         found = read(body)
         metadata = found.get("metadata") or {}
@@ -104,7 +104,7 @@ class GeminiFormat:
         )
 
     def results(self, standing: Standing, dialect: Dialect) -> Exchange[Iterable[Found]]:
-        """What came along, or what the file holds."""
+        """The results that came with the status, or those in the file."""
         if standing.inline is not None:
             return _found(msgspec.json.decode(standing.inline, type=list[_Line]), dialect)
         if not standing.places:
@@ -114,7 +114,7 @@ class GeminiFormat:
         return _found(lines_in(got.body, _Line), dialect)
 
     def cancel(self, batch: str) -> Exchange[None]:
-        """Have it ended."""
+        """Cancel the batch."""
         yield Errand(path=f"/v1beta/{batch}:cancel", method="POST", body=b"{}")
 
 
@@ -124,7 +124,7 @@ def _inlined(sent: Sent) -> Iterator[dict[str, Any]]:
 
 
 def _uploaded(sent: Sent) -> Exchange[str]:
-    """Upload the requests as a file, a line each; its name."""
+    """Upload the requests as a file of JSON lines; returns the file's name."""
     pairs = zip(sent.ids, sent.requests, strict=True)
     lines = [msgspec.json.encode({"key": name, "request": Raw(each.body)}) for name, each in pairs]
     data = b"\n".join(lines)
@@ -157,7 +157,7 @@ def _found(lines: Iterable[_Line], dialect: Dialect) -> Iterator[Found]:
 
 
 def _refused(told: Any, dialect: Dialect) -> VendorError:
-    """The refusal in a ``google.rpc.Status``, whose code is gRPC's."""
+    """The refusal in a ``google.rpc.Status``, whose code is a gRPC code."""
     code = told.get("code") if isinstance(told, dict) else None
     if not isinstance(code, int):
         return dialect.error(0, {}, msgspec.json.encode({"error": told}))
@@ -166,7 +166,7 @@ def _refused(told: Any, dialect: Dialect) -> VendorError:
 
 
 def _problem(status: str, error: Any) -> VendorError | None:
-    """Why there are requests without a result."""
+    """Why some requests have no result."""
     if status in ("EXPIRED", "CANCELLED"):
         return expired() if status == "EXPIRED" else cancelled()
     if status != "FAILED":

@@ -1,4 +1,4 @@
-"""One batch on its way: planned, submitted once, watched, and its results recorded."""
+"""The life of one batch: planned, submitted once, polled, and its results recorded."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -19,38 +19,38 @@ from rightcall.request.whole import Answered, Errand
 from rightcall.request.wire_model import WireModel
 
 ANEW = "new"
-"""Said in place of a batch's id: it was not submitted, whatever it looks like."""
+"""Given instead of a batch's id: the batch was certainly not submitted."""
 _PRICE = 0.5
-"""What a batch costs at all three vendors, of what the same requests cost one by one."""
+"""The price of a batch at all three vendors, relative to single requests."""
 _MOST_MISSES = 10
-"""Looks in a row that may fail before somebody is told."""
+"""How many polls in a row may fail before the error is raised."""
 _TURN = 0.01
-"""Seconds for which requests may be written or results read before the event loop turns."""
+"""Seconds of encoding or parsing before the event loop gets a turn."""
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """How far a batch is."""
+    """The progress of a batch."""
 
     run: str
     ids: tuple[str, ...]
-    """The batch at the vendor's; several, where one cannot hold all prompts."""
+    """The vendor's ids of the batch; several if one batch cannot hold all prompts."""
     status: str
-    """The vendor's own word; of several batches, of the first that is not over."""
+    """The vendor's own status; of several batches, that of the first unfinished one."""
     total: int
     done: int
-    """Prompts that have been answered."""
+    """The number of prompts answered."""
     failed: int
-    """Prompts that have failed, have expired or were cancelled."""
+    """The number of prompts that failed, expired or were cancelled."""
     seconds: float
-    """Since this process has watched it."""
+    """Seconds since this process began to watch it."""
     is_over: bool
 
 
 async def carried_out(model: WireModel, exchange: Exchange[Made]) -> Made:
-    """Run the errands that an exchange asks for; what they came to."""
+    """Run the errands of an exchange; returns its outcome."""
     answered: Answered | None = None
     while True:
-        # In a thread: a batch may be hundreds of megabytes, which are written and read there.
+        # In a thread: a batch may have hundreds of megabytes, which are encoded and parsed there.
         step = await asyncio.to_thread(_next_step, exchange, answered)
         if not isinstance(step, Errand):
             return step[0]
@@ -58,7 +58,7 @@ async def carried_out(model: WireModel, exchange: Exchange[Made]) -> Made:
 
 
 def _next_step(exchange: Exchange[Made], answered: Answered | None) -> Errand | tuple[Made]:
-    """What to send next; or, in a tuple, what it all came to."""
+    """The next errand; or the final outcome, in a tuple."""
     try:
         return next(exchange) if answered is None else exchange.send(answered)
     except StopIteration as end:
@@ -67,20 +67,20 @@ def _next_step(exchange: Exchange[Made], answered: Answered | None) -> Errand | 
 
 
 class Breath:
-    """Lets the event loop turn now and then in long work that never waits."""
+    """Yields to the event loop now and then in long work without awaits."""
 
     def __init__(self) -> None:
         self._turned = monotonic()
 
     async def take(self) -> None:
-        """Turn, if it is time."""
+        """Yield to the event loop if it is time."""
         if monotonic() - self._turned > _TURN:
             await asyncio.sleep(0)
             self._turned = monotonic()
 
 
 class Job:
-    """One batch, of which the ledger knows what has been done."""
+    """One batch; the ledger records what has been done."""
 
     def __init__(
         self, run: str, asking: Asking, form: Format, ledger: Ledger, prompts: tuple[User, ...]
@@ -102,7 +102,7 @@ class Job:
         return plan
 
     async def submit(self, digest: str, adopt: str | None) -> None:
-        """Have every part submitted: what is known to be is not submitted again."""
+        """Submit every part, except those that are known to be submitted."""
         plan = self._ledger.plan()
         if plan is None:
             await self._encode(range(len(self._prompts)))
@@ -120,7 +120,7 @@ class Job:
         plan, before = self._plan, self._ledger.submitting(part)
         label, ids = plan.label(part), plan.ids(part)
         if before is not None and adopt != ANEW:
-            # Somebody was about to submit it, and nobody knows whether that came to pass.
+            # A process was about to submit it, but it is unknown whether it did.
             found: str | Unsure | None = adopt
             found = found or await self._carried(self._form.find(label, ids, before.at))
             if isinstance(found, Unsure):
@@ -133,7 +133,7 @@ class Job:
         return await self._carried(self._form.submit(Sent(label=label, ids=ids, requests=sent)))
 
     async def watch(self, poll: float) -> AsyncIterator[Progress]:
-        """How far it is, again and again, until it is over and every result is recorded."""
+        """Yield the progress until the batch is over and every result is recorded."""
         misses = 0
         while True:
             try:
@@ -168,9 +168,9 @@ class Job:
             self._standings[part] = standing
 
     async def _collect(self, part: int, standing: Standing) -> None:
-        """Record every result of a part; what has none is told why."""
+        """Record every result of a part; a request without one gets an error that says why."""
         breath, plan, ledger = Breath(), self._plan, self._ledger
-        # The same for all: they differ in their prompts alone.
+        # The same for all requests: they differ only in their prompts.
         request = await self._asking.request(self._prompts[0])
         forced = self._model.encoded(request).held.forced
         for found in await self._carried(self._form.results(standing, self._model.dialect)):
@@ -247,10 +247,10 @@ class Job:
 
 
 def _parts(outgoing: Sequence[Outgoing], form: Format) -> Iterator[tuple[int, int]]:
-    """Which requests go together: as many as a batch may hold."""
+    """Split the requests into parts that fit the limits of a batch."""
     first = size = 0
     for index, each in enumerate(outgoing):
-        # Beside the body there are a name and an address.
+        # Each request also needs an id and a path.
         more = len(each.body) + 200
         if index > first and (index - first >= form.most_requests or size + more > form.most_bytes):
             yield first, index

@@ -1,7 +1,7 @@
-"""What a journal holds of a batch, as steps: the plan, each submission, each result, the end.
+"""The records of a batch in a journal, as steps: the plan, each submission, each result, the end.
 
-Nothing else is needed to go on in another process. A submission is recorded before it is made and after,
-so that one of which only the beginning is known is looked for with the vendor and not made again.
+They suffice to continue in another process. A submission is recorded before and after it is made, so
+that if only the first record exists, the batch is searched for at the vendor and not submitted again.
 """
 
 import time
@@ -24,34 +24,34 @@ _FIELDS = ("kind", "status", "vendor_code", "retryable", "request_id", "body")
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What is submitted, fixed once for all processes that work on it."""
+    """What is submitted; the same for all processes that work on the batch."""
 
     mark: str
-    """Tells this batch's names from those of all others. No secret, and not called by a word that
-    journals take for one: they would not keep it."""
+    """A unique prefix of this batch's ids. It is not a secret, and its name must not look like one:
+    journals would redact the value."""
     prompts: int
     digest: str
-    """Of the prompts and of who is asked."""
+    """A hash of the prompts, the model and the instructions."""
     parts: tuple[tuple[int, int], ...]
-    """Which prompts go together, from the first to before the last."""
+    """The prompts of each part: the first index, and the index after the last."""
 
     def label(self, part: int) -> str:
-        """What a part is called at the vendor's."""
+        """The label of a part at the vendor."""
         return f"rightcall-{self.mark}-{part}"
 
     def ids(self, part: int) -> tuple[str, ...]:
-        """What the requests of a part are called."""
+        """The ids of a part's requests."""
         first, last = self.parts[part]
         return tuple([f"{self.mark}-{index}" for index in range(first, last)])
 
     def index(self, name: str) -> int | None:
-        """Which prompt a request is for, by its name; None for one that is not ours."""
+        """The index of the prompt of a request, by id; None for an id that is not ours."""
         mark, _, number = name.rpartition("-")
         return int(number) if mark == self.mark and number.isdecimal() else None
 
 
 class Submitting(Struct, frozen=True, kw_only=True):
-    """A part is about to be submitted."""
+    """Records that a part is about to be submitted."""
 
     label: str
     at: float
@@ -64,10 +64,10 @@ class Ledger:
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
         self._own: dict[str, Entry] = {}
-        """What was recorded here, and not by an earlier process."""
+        """Steps recorded by this process, not by an earlier one."""
 
     def plan(self) -> Plan | None:
-        """The plan, where there is one."""
+        """The plan, if there is one."""
         return self._known("batch.plan", Plan)
 
     async def begin(self, plan: Plan) -> None:
@@ -75,24 +75,24 @@ class Ledger:
         await self._done("batch.plan", plan)
 
     def submitted(self, part: int) -> str | None:
-        """The vendor's id of a part that is known to be submitted."""
+        """The vendor's id of a part; None if it is not known to be submitted."""
         return self._known(f"batch.{part}.submitted", str)
 
     def submitting(self, part: int) -> Submitting | None:
-        """When a part was about to be submitted."""
+        """The record that a part was about to be submitted, if there is one."""
         return self._known(f"batch.{part}.submitting", Submitting)
 
     async def submit(self, part: int, label: str) -> None:
-        """Record that a part is about to be submitted; not again, if that is known."""
+        """Record that a part is about to be submitted, unless that is recorded."""
         if self.submitting(part) is None:
             await self._done(f"batch.{part}.submitting", Submitting(label=label, at=time.time()))
 
     async def has_submitted(self, part: int, batch: str) -> None:
-        """Record a part's id."""
+        """Record the vendor's id of a part."""
         await self._done(f"batch.{part}.submitted", batch)
 
     def result(self, index: int) -> Reply | VendorError | None:
-        """What came of a prompt."""
+        """The recorded result of a prompt."""
         match self._recorded(_key(index)):
             case ReplyReceived(reply=reply):
                 return reply
@@ -102,7 +102,7 @@ class Ledger:
                 return None
 
     async def has_result(self, index: int, came: Reply | VendorError) -> None:
-        """Record what came of a prompt."""
+        """Record the result of a prompt."""
         key = _key(index)
         entry: Entry = (
             ReplyReceived(key=key, reply=came, seconds=0.0)
@@ -112,7 +112,7 @@ class Ledger:
         await self._take(key, entry)
 
     async def end(self) -> None:
-        """Record that there is no more to come."""
+        """Record that the batch is over."""
         await self._steps.note("run.ended", RunEnded(stop=Stop("end")))
 
     def _known(self, key: str, kind: type[Known]) -> Known | None:
@@ -139,7 +139,7 @@ class Ledger:
 
 
 def digest_of(prompts: tuple[User, ...], asked: str) -> str:
-    """Tells whether a batch that goes on is the one that was begun."""
+    """A hash that shows whether a continued batch is the one that was begun."""
     digest = sha256(asked.encode(errors="replace"))
     for prompt in prompts:
         digest.update(msgspec.json.encode(prompt))
@@ -147,7 +147,7 @@ def digest_of(prompts: tuple[User, ...], asked: str) -> str:
 
 
 def same(plan: Plan, run: str, prompts: int, digest: str) -> Plan:
-    """The plan, where it is for these prompts."""
+    """The plan; raises if it is not for these prompts."""
     if plan.prompts != prompts:
         raise UsageError(
             f"the journal holds a batch {run!r} of {plan.prompts:,} prompts, and these are {prompts:,}; "

@@ -52,13 +52,13 @@ class _Line(Struct):
 
 
 class OpenAIFormat:
-    """The API itself."""
+    """OpenAI's batch format."""
 
     most_requests = 50_000
     most_bytes = 190_000_000
 
     def submit(self, sent: Sent) -> Exchange[str]:
-        """Upload the requests, and make a batch of them that can be found by its label."""
+        """Upload the requests, and create a batch of them that can be found by its label."""
         endpoint = f"/v1{sent.requests[0].path}"
         uploaded = yield _upload(sent, endpoint)
         body = {
@@ -77,7 +77,7 @@ class OpenAIFormat:
         return text_in(read(made.body), "id")
 
     def find(self, label: str, _ids: Sequence[str], since: float) -> Exchange[str | None]:
-        """The batch with that label, among those that were made since."""
+        """The batch with that label among those created after ``since``."""
         after = ""
         while True:
             query = urlencode({"limit": _PAGE, **({"after": after} if after else {})})
@@ -93,7 +93,7 @@ class OpenAIFormat:
             after = text_in(batches[-1], "id")
 
     def look(self, batch: str) -> Exchange[Standing]:
-        """How far it is."""
+        """The batch's status."""
         found = read((yield Errand(path=f"/batches/{batch}")).body)
         counts, status = found.get("request_counts"), str(found.get("status"))
         places = [found.get(name) for name in ("output_file_id", "error_file_id")]
@@ -109,7 +109,7 @@ class OpenAIFormat:
         )
 
     def results(self, standing: Standing, dialect: Dialect) -> Exchange[Iterable[Found]]:
-        """What the files hold: replies, and the refusals of single requests."""
+        """The results in the files: replies, and the refusals of single requests."""
         files: list[Iterator[Found]] = []
         for place in standing.places:
             got = yield Errand(path=f"/files/{place}/content", most=MAX_RESULTS)
@@ -117,12 +117,12 @@ class OpenAIFormat:
         return chain.from_iterable(files)
 
     def cancel(self, batch: str) -> Exchange[None]:
-        """Have it ended, which takes up to ten minutes."""
+        """Cancel the batch, which takes up to ten minutes."""
         yield Errand(path=f"/batches/{batch}/cancel", method="POST")
 
 
 def _upload(sent: Sent, endpoint: str) -> Errand:
-    """The requests as a file in a form, a line each."""
+    """The upload of the requests as a form with a file of JSON lines."""
     lines = [
         msgspec.json.encode(
             {"custom_id": name, "method": "POST", "url": endpoint, "body": Raw(outgoing.body)}
@@ -162,7 +162,7 @@ def _refused(raw: bytes, dialect: Dialect) -> VendorError:
 
 
 def _problem(status: str, batch: Mapping[str, Any]) -> VendorError | None:
-    """Why there are requests without a line of their own."""
+    """Why some requests have no line of their own."""
     if status in ("expired", "cancelled"):
         return expired() if status == "expired" else cancelled()
     if status != "failed":

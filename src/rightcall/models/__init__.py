@@ -1,1 +1,1 @@
-"""Names into models: ``"anthropic:claude-opus-4-8"`` -> dialect + transport + profile -> a Model."""
+"""Models by name: ``"anthropic:claude-opus-4-8"`` -> dialect + transport + profile -> a Model."""

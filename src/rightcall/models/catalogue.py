@@ -1,7 +1,7 @@
-"""Which names mean local models, and the files that hold them.
+"""Which names are local models, and their files.
 
-The names that a user has given are kept in ``models.json`` under the XDG configuration directory, which
-a person may read and edit.
+The names that a user has given are stored in ``models.json`` in the XDG configuration directory, which a
+person may read and edit.
 """
 
 import os
@@ -15,26 +15,26 @@ from rightcall.errors import UsageError
 from rightcall.models.providers import PROVIDERS
 
 EMBEDDED = "embedded"
-"""The name of the model that comes with rightcall, which no other can have."""
+"""The name of the model that comes with rightcall; it is reserved."""
 SERVERS = ("llamacpp-raw", "vllm-raw")
-"""Places whose models are asked for raw text, at an address: ``llamacpp-raw:http://localhost:8080``."""
+"""Servers that are sent raw text, with a URL: ``llamacpp-raw:http://localhost:8080``."""
 _PLACE = "local"
 
 VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _GGUF = b"GGUF"
-"""How every GGUF file begins."""
+"""The first bytes of every GGUF file."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One model that has a name."""
+    """A model with a name."""
 
     name: str
     path: Path
 
     @property
     def size(self) -> int | None:
-        """The file's bytes; None when it is no longer there."""
+        """The file's size in bytes; None if it no longer exists."""
         try:
             return self.path.stat().st_size
         except OSError:
@@ -51,13 +51,13 @@ class _File(Struct, frozen=True, kw_only=True):
 
 
 def is_local(name: str) -> bool:
-    """Whether a name means a model on this machine, or a server of raw completions."""
+    """Whether a name is a model on this machine, or a server of raw completions."""
     place, colon, rest = name.partition(":")
     return not colon or place in {_PLACE, *SERVERS} or (rest.endswith(".gguf") and "//" not in rest)
 
 
 def file_of(name: str) -> Path:
-    """The file of the embedded model, of one that was given a name, or the one that is named itself."""
+    """The file of the embedded model, of a named model, or at the path given as the name."""
     name = name.removeprefix(f"{_PLACE}:")
     if name == EMBEDDED:
         from rightcall.local.engines.llamacpp import embedded_path  # noqa: PLC0415 - light until used
@@ -76,7 +76,7 @@ def file_of(name: str) -> Path:
 
 
 def _meant(name: str) -> str:
-    """What a name is here that other libraries would have understood."""
+    """The name used here for one that other libraries use."""
     place, slash, model = name.partition("/")
     if slash and place in PROVIDERS:
         return f", as in {f'{place}:{model}'!r}"
@@ -85,28 +85,28 @@ def _meant(name: str) -> str:
 
 
 def place() -> Path:
-    """The file that the names are kept in."""
+    """The file that stores the names."""
     given = os.environ.get("XDG_CONFIG_HOME", "")
-    # The XDG specification has a relative path ignored.
+    # The XDG specification says to ignore a relative path.
     home = Path(given) if Path(given).is_absolute() else Path.home() / ".config"
     return home / "rightcall" / "models.json"
 
 
 def entries() -> tuple[Entry, ...]:
-    """Every model that has a name, in the order of names."""
+    """All named models, sorted by name."""
     return tuple(
         Entry(name=name, path=Path(record.path)) for name, record in sorted(_read().models.items())
     )
 
 
 def path_of(name: str) -> Path | None:
-    """The file of the model with that name; None if no model has it."""
+    """The file of the model with that name; None if there is none."""
     record = _read().models.get(name)
     return None if record is None else Path(record.path)
 
 
 def add(name: str, path: str | os.PathLike[str]) -> Entry:
-    """Give a GGUF file a name. The file stays where it is."""
+    """Give a GGUF file a name. The file is not moved."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name!r} cannot be a model's name: letters, digits, dots, dashes and underscores, "
@@ -117,7 +117,8 @@ def add(name: str, path: str | os.PathLike[str]) -> Entry:
     known = _read()
     if name in known.models:
         raise UsageError(f"{name!r} is the name of {known.models[name].path}; remove it first")
-    # A link stays a link: caches of models are full of them, and their targets have no telling names.
+    # Links are not resolved: caches of models are full of them, and their targets have meaningless
+    # names.
     file = Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100
     _check(file)
     _write({**known.models, name: _Record(str(file))})
@@ -125,7 +126,7 @@ def add(name: str, path: str | os.PathLike[str]) -> Entry:
 
 
 def remove(name: str) -> Entry:
-    """Take a name away. The model's file stays."""
+    """Remove a name. The model's file stays."""
     if name == EMBEDDED:
         raise UsageError(f"{name!r} comes with rightcall and cannot be removed")
     models = dict(_read().models)
@@ -162,7 +163,7 @@ def _read() -> _File:
 
 
 def _write(models: dict[str, _Record]) -> None:
-    """Put the new file in the old one's place at once, so that nobody ever reads half of it."""
+    """Replace the file atomically, so that a reader never sees half of it."""
     file = place()
     text = msgspec.json.format(msgspec.json.encode(_File(models=models)), indent=2)
     try:

@@ -1,7 +1,7 @@
-"""A model's name into a model: ``"anthropic:claude-opus-4-8"`` -> dialect + transport + profile.
+"""Connects a model by name: ``"anthropic:claude-opus-4-8"`` -> dialect + transport + profile.
 
-Names are ``provider:model``; an address and a model for anything that speaks like OpenAI,
-``"http://localhost:8080/v1|qwen3"``; or a local model's, as ``models.catalogue`` knows them.
+Names are ``provider:model``; a URL and a model for any OpenAI-compatible server,
+``"http://localhost:8080/v1|qwen3"``; or a local model's name (see ``models.catalogue``).
 """
 
 import difflib
@@ -94,7 +94,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
 
 
 def _as_asked(model: WireModel, family: str | None, door: Opened, *, background: bool) -> Connected:
-    """The model, in the background or its text read as one of a family, where that was asked for."""
+    """The model, wrapped to run in the background or to parse its text by family, if requested."""
     if family is None:
         return _in_background(model) if background else model
     if model.dialect.name != "openai_chat" or background:
@@ -116,7 +116,7 @@ def _in_background(model: WireModel) -> Connected:
 def _dialect(
     provider: Provider, url: str, place: str, state: Literal["vendor"] | None, *, background: bool
 ) -> Dialect:
-    """What is spoken there; to a vendor that is to keep the conversation, with that in mind."""
+    """The dialect at that address; a stateful one if the vendor is to store the conversation."""
     if (state or background) and not DIALECTS[provider.dialect].keeps:
         option = "background=True" if state is None else f"state={state!r}"
         raise UsageError(
@@ -139,7 +139,7 @@ def _local(
     template: str | Path | None,
     family: str | None,
 ) -> Connected:
-    # Found before anything is loaded: a name that is misspelt must not ask for an extra first.
+    # Checked before anything is loaded: a misspelt name must not demand an optional extra first.
     file = None if name.partition(":")[0] in SERVERS else file_of(name)
     from rightcall.models.local import local_model  # noqa: PLC0415 - engines and templates
 
@@ -150,7 +150,7 @@ _ELSEWHERE = {
     **dict.fromkeys(["google", "google-gla", "google_genai", "google-genai"], "gemini"),
     **dict.fromkeys(["google-vertex", "google_vertexai", "vertex_ai", "vertexai"], "vertex"),
 }
-"""What other libraries call a provider."""
+"""Our names of providers, by those that other libraries use."""
 
 
 def _resolve(name: str) -> tuple[Provider, str, str]:

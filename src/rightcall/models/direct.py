@@ -1,4 +1,4 @@
-"""An endpoint next door, such as a machine's for its own credentials, asked through no proxy."""
+"""Calls a local endpoint, such as a machine's for its own credentials, without a proxy."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -7,16 +7,16 @@ from urllib.parse import urlsplit
 from rightcall.errors import TransportError
 
 SECONDS = 2.0
-"""How long it may take: it is next door."""
+"""The timeout in seconds, which is short because the endpoint is local."""
 _MOST = 64 * 1024
 _OK = 200
 
 Fetch: TypeAlias = Callable[[str, str, Mapping[str, str]], bytes]
-"""The method, the address and the headers into what was answered; a TransportError if nothing good."""
+"""Takes the method, URL and headers; returns the body, or raises TransportError if the call fails."""
 
 
 def fetch_directly(method: str, url: str, headers: Mapping[str, str]) -> bytes:
-    """What is answered, following no redirect. It may hold a secret, and is shown in no error."""
+    """The response's body. Follows no redirect. It may contain a secret, so errors never show it."""
     from http.client import (  # noqa: PLC0415 - seldom needed
         HTTPConnection,
         HTTPException,

@@ -1,8 +1,8 @@
-"""Several models into one: when one is down or refuses for load, the next goes on.
+"""Combines several models: when one is down or overloaded, the next is used.
 
-Another model is asked only while nothing of a reply has been given out, so that nobody reads anything
-twice. One whose stream breaks later has its reply broken off, as any model's; what is asked next goes to
-the next model. A conversation stays with the model that answers; a new one begins with the first.
+Another model is used only while nothing of a reply has been emitted, so that no output is repeated. If a
+stream breaks later, the reply is cut off, as with any model, and the next request goes to the next
+model. A conversation stays with the model that answers; a new one begins with the first.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -40,20 +40,20 @@ from rightcall.request.retry import Retry
 from rightcall.wire.dialects import DIALECTS
 
 Condition: TypeAlias = str | type[Exception] | Callable[[Exception], object]
-"""When the next model is asked: a kind of error, a type of exception, or a function of one."""
+"""When the next model is used: a kind of error, a type of exception, or a function of one."""
 
 DOWN_OR_BUSY = ("connection", "timeout", "protocol", "rate_limit", "overloaded", "server")
-"""The kinds of errors for which the next model is asked, unless said."""
+"""The kinds of errors for which the next model is used by default."""
 
 _KEPT_HOME = frozenset({"extra", "vendor_tools"})
-"""Options in a vendor's own words, which another vendor refuses."""
+"""Vendor-specific options, which another vendor refuses."""
 
 _HASTY = Retry(attempts=2, longest=5.0)
-"""How a model is tried that has another behind it."""
+"""The retry policy for a model that has another behind it."""
 
 
 def kind_of(error: Exception) -> str:
-    """What kind of error it is, in one word."""
+    """The kind of an error."""
     match error:
         case VendorError() | TransportError() | ProtocolError():
             return error.kind
@@ -66,27 +66,27 @@ def kind_of(error: Exception) -> str:
 
 
 def _only_waits(events: Sequence[ModelEvent]) -> bool:
-    """Whether nothing of a reply has been given: a request is only sent again, or to another model."""
+    """Whether these events contain nothing of a reply: only retries and changes of model."""
     return all(isinstance(event, RetryStart | ModelChange) for event in events)
 
 
 class Member(Struct, frozen=True, eq=False):
-    """One of the models, and the name that its replies are known by."""
+    """One of the models, and the name in ``Reply.answered_by``."""
 
     name: str
     model: Model
     opened: Connected | None = None
-    """The model, where it was connected here and is to be closed here."""
+    """The model, if it was connected here and must be closed here."""
 
 
 class Fallback:
-    """Several models, of which the first that can answers; ``Reply.answered_by`` says which one."""
+    """Several models; the first that can answers, and ``Reply.answered_by`` names it."""
 
     def __init__(self, members: Sequence[Member], on: Sequence[Condition] = DOWN_OR_BUSY) -> None:
         self.members = tuple(members)
         self._on = on
         self._courses: dict[int, _Course] = {}
-        """By the identity of a conversation; each is gone when its conversation is."""
+        """By the identity of a conversation; removed when the conversation is."""
         first = self.members[0].model.profile
         can_be_forced = any(member.model.profile.forced_choice for member in self.members)
         priced = all(member.model.profile.priced for member in self.members)
@@ -97,7 +97,7 @@ class Fallback:
 
     @property
     def profile(self) -> Profile:
-        """The first model's. Each request is adapted to the model that is asked."""
+        """The first model's profile. Each request is adapted to the model that is used."""
         return self._profile
 
     async def close(self) -> None:
@@ -113,7 +113,7 @@ class Fallback:
         await self.close()
 
     def stream(self, request: Request) -> Batches:
-        """The events of one reply, of the first model that gives any."""
+        """The events of one reply, from the first model that produces any."""
         return Batches(self._together(request))
 
     async def _together(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
@@ -141,7 +141,7 @@ class Fallback:
             except Exception as error:
                 if not self._is_met(error):
                     raise _with_notes(error, errors) from None
-                # Whatever is asked next in this conversation, this one is not asked first.
+                # The next request of this conversation does not begin with this model.
                 course.at = (at + 1) % len(self.members)
                 if delivered:
                     course.left = (member, error)
@@ -152,7 +152,7 @@ class Fallback:
         raise _with_notes(errors[-1][1], errors[:-1])
 
     def _check_extra(self, extra: JsonValue) -> None:
-        """Refuse what is written for dialects by name and names one that no model here speaks."""
+        """Raise if ``extra`` is keyed by dialect and names one that no model here uses."""
         if not isinstance(extra, Mapping) or not extra or not all(name in DIALECTS for name in extra):
             return
         spoken = {_dialect_of(member) for member in self.members}
@@ -161,7 +161,7 @@ class Fallback:
             raise UsageError(f"options.extra: no model of {self!r} speaks {unheard[0]}; spoken: {told}")
 
     def asked_in(self, conversation: Conversation) -> str:
-        """The name of the model that was asked last in a conversation."""
+        """The name of the model that was used last in a conversation."""
         return self._course(conversation).asked
 
     def _order(self, first: int) -> Iterator[int]:
@@ -181,21 +181,22 @@ class Fallback:
 
 
 class _Course:
-    """Where a conversation stands: with which model, and what of it has been made fit for others."""
+    """The state of a conversation: its current model, and replies adapted for other models."""
 
     def __init__(self, home: str) -> None:
         self.at = 0
         self.asked = ""
         self.left: tuple[Member, Exception] | None = None
-        """The model whose reply broke off, where nobody has been told yet who is asked instead."""
+        """The model whose reply was cut off, until the change of model has been reported."""
         self._home = home
-        """The dialect of the first model: what is said in a vendor's own words is said to that one."""
+        """The dialect of the first model, which gets the vendor-specific options."""
         self._foreign: dict[int, tuple[Reply, Reply]] = {}
-        """Replies as another model may read them, by the identity of the original, which comes first."""
+        """Replies adapted for other models, by the identity of the original: pairs of original and
+        adapted."""
         self._views: dict[str, View] = {}
 
     def fitted(self, request: Request, member: Member) -> Request:
-        """The request as this model can take it: reasoning of others stays with them."""
+        """The request adapted to this model, without other models' reasoning."""
         profile = member.model.profile
         if not _KEPT_HOME.isdisjoint(request.options):
             request = replace(request, options=self._own_options(request.options, member))
@@ -212,7 +213,7 @@ class _Course:
         return request
 
     def _own_options(self, options: Mapping[str, JsonValue], member: Member) -> Mapping[str, JsonValue]:
-        """The options without what was written for a model that speaks another dialect."""
+        """The options without those written for another dialect."""
         dialect = _dialect_of(member)
         extra = options.get("extra")
         kept = {name: value for name, value in options.items() if name not in _KEPT_HOME}
@@ -235,7 +236,7 @@ class _Course:
     def _readable(self, message: Message, name: str, *, as_text: bool) -> Message:
         if not isinstance(message, Reply) or message.answered_by in ("", name):
             return message
-        # The same object for the same reply: encoders remember by identity what they have written.
+        # The same object for the same reply: encoders cache by identity.
         known = self._foreign.get(id(message))
         if known is None:
             known = self._foreign[id(message)] = (
@@ -245,7 +246,7 @@ class _Course:
         return known[1]
 
     def _fitting(self, messages: Transcript, request: Request, member: Member) -> Transcript:
-        """What of the messages fits the model's context, which may be smaller than the first one's."""
+        """The messages that fit the model's context, which may be smaller than the first model's."""
         context, tools = member.model.profile.context_window, spec_tokens(request.specs)
         window = default_window(context, request.max_tokens, tools)
         view = self._views.get(member.name)
@@ -256,12 +257,12 @@ class _Course:
 
 
 def _dialect_of(member: Member) -> str:
-    """The dialect that a model speaks; none where it is not asked over the wire."""
+    """The dialect of a model; empty if it has none."""
     return getattr(getattr(member.model, "dialect", None), "name", "")
 
 
 async def _reply_of(member: Member, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
-    """The events of one model's reply, signed with its name. One without an end is an error."""
+    """The events of one model's reply, with its name. Raises if the reply has no end."""
     ended = False
     stream = member.model.stream(request)
     try:
@@ -334,7 +335,7 @@ def _member(given: Model | str, taken: Sequence[str], *, is_last: bool) -> Membe
 
 
 def _look_at(given: object) -> None:
-    """Refuse what is no model, before it is asked for its profile."""
+    """Raise for anything that is not a model, before its profile is read."""
     if not (hasattr(given, "profile") and hasattr(given, "stream")):
         raise UsageError(
             "a model is a name such as 'anthropic:claude-opus-4-8', an object with profile and stream, "
@@ -348,13 +349,13 @@ def _unlike(name: str, taken: Sequence[str]) -> str:
 
 
 class Opened:
-    """The models that an agent connects by their names, each once, and closes."""
+    """The models that an agent connects by name, each once, and closes."""
 
     def __init__(self) -> None:
         self._kept: dict[object, Connected] = {}
 
     def model(self, given: ModelSource) -> Model:
-        """The model that is meant: one, the name of one, or several to fall back on in order."""
+        """The model for a model, a name, or several of these as a fallback in that order."""
         if isinstance(given, str):
             if given not in self._kept:
                 self._kept[given] = connect(given)

@@ -1,6 +1,6 @@
-"""A local model's name into a model: ``"embedded"``, a GGUF file, or a server of raw completions.
+"""Creates a local model by name: ``"embedded"``, a GGUF file, or a server of raw completions.
 
-The embedded model is so small that it is led through its calls; any other is spoken to by its own chat
+The embedded model is so small that its calls are guided step by step; other models use their own chat
 template and family. Importing this loads engines and templates.
 """
 
@@ -30,11 +30,11 @@ def local_model(
     key: str = "",
     profile: Profile | None = None,
 ) -> LocalModel | GuidedModel:
-    """The model in a file or, without one, behind a server. Nothing is loaded before it is asked.
+    """The model in a file or, without one, at a server. Nothing is loaded before the first request.
 
     ``template`` is a file (``tokenizer_config.json``, ``chat_template.jinja``), a model's folder, its
-    name in the hub's cache on this machine, or the template's text. ``family``
-    is how the model writes calls, where its template does not tell.
+    name in the hub's cache on this machine, or the template's text. ``family`` is the format in which
+    the model writes calls, if its template does not show it.
     """
     if file is None:
         engine = _server(name, transport, key)

@@ -1,4 +1,4 @@
-"""What a local model would be asked: a request into the text that its chat template makes of it."""
+"""The prompt of a local model: the text that its chat template makes of a request."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ NOT_ASKED = "(nothing: what is asked or was found is put into words without the 
 
 
 def prompt_of(model: str) -> Callable[[Request], str]:
-    """Gives the text for requests to the model of that name; of the embedded one, its first question."""
+    """A function that returns the prompt for a request; for the embedded model, its first question."""
     template = read_template(file_of(model))
     led = model.removeprefix("local:") == EMBEDDED
 

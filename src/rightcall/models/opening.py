@@ -1,4 +1,4 @@
-"""A provider's row, and what a developer gave, into where a model is asked, with which key, by what."""
+"""Resolves a provider's row and a developer's settings to a URL, a key and a transport."""
 
 import os
 import re
@@ -17,27 +17,27 @@ from rightcall.transport.aio import AiohttpTransport
 from rightcall.wire.dialects import load
 
 Key: TypeAlias = str | Callable[[], str | Awaitable[str]]
-"""A key or token, or a function that gives one for each request."""
+"""A key or token, or a function that returns one for each request."""
 
 _VARIABLE = re.compile(r"\{([A-Z_]+)\}")
 _LABEL = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _TOKENS = ("eyJ", "ya29.")
-"""How tokens begin, and keys do not: Entra's, which are JSON Web Tokens, and Google's."""
+"""Prefixes of tokens, which keys do not have: Entra's, which are JSON Web Tokens, and Google's."""
 
 
 class Opened(Struct, frozen=True, kw_only=True):
-    """Where a model is asked, and how the door is opened."""
+    """Where a model is, and how requests to it are authorized."""
 
     url: str
     """It may end with a query."""
     model: str
-    """As the address, or the body, names it."""
+    """The model's name in the URL or the body."""
     key: str | None
     key_header: str = ""
     carrier: Transport
 
     def address(self, provider: str, headers: Mapping[str, str]) -> Address:
-        """All but what carries it."""
+        """The address, without the transport."""
         url, _, query = self.url.partition("?")
         return Address(
             url=url,
@@ -51,23 +51,23 @@ class Opened(Struct, frozen=True, kw_only=True):
 
 
 class Wanted(Struct, frozen=True):
-    """What a developer asked for, and the row of who has it."""
+    """A developer's settings, and the provider's row."""
 
     provider: Provider
     place: str
-    """The provider, as it was named; errors begin with it."""
+    """The provider's name as given; errors begin with it."""
     model: str
     base_url: str | None
     api_key: Key | None
     carrier: Transport
 
     def opened(self) -> Opened:
-        """Where and how it is asked. What cannot work is a UsageError, before anything is sent."""
+        """The URL, key and transport. Raises UsageError for invalid settings before anything is sent."""
         ways = {"aws": _aws, "google": _google, "entra": _azure}
         return ways.get(self.provider.signed_with, _keyed)(self)
 
     def key(self, *, must: bool = False) -> Key | None:
-        """The key that was given, or the environment's; a UsageError if there ``must`` be one."""
+        """The key that was given, or the environment's. Raises UsageError if there ``must`` be one."""
         if self.api_key:
             return self.api_key
         variables = self.provider.keys
@@ -79,7 +79,7 @@ class Wanted(Struct, frozen=True):
         return None
 
     def url(self) -> str:
-        """The address that was given, or the provider's, the customer's own names put into it."""
+        """The URL that was given, or the provider's with the customer's own names filled in."""
         return self.base_url or _url(self.provider, self.place)
 
 
@@ -164,7 +164,7 @@ def _google(wanted: Wanted) -> Opened:
 
 
 def as_text(key: Key | None, place: str) -> str:
-    """The key where a function that gives one is of no use; empty where there is none."""
+    """The key as text; empty for none. Raises UsageError for a function."""
     if key is None or isinstance(key, str):
         return key or ""
     raise UsageError(f"{place}: api_key= must be text here")
@@ -184,6 +184,6 @@ def _url(provider: Provider, place: str) -> str:
             raise UsageError(
                 f"{place}: every customer has an address of their own; {said}, or pass base_url="
             )
-        # Where a name may have underscores, its host has hyphens.
+        # Names may have underscores where hosts have hyphens.
         url = url.replace(f"{{{name}}}", found.replace("_", "-").lower())
     return url

@@ -1,8 +1,8 @@
-"""What a model costs and holds, from the price tables of ``genai-prices``.
+"""A model's prices and context window, from the price tables of ``genai-prices``.
 
-A model has one rate for each kind of token, or one for each size of request. Those rates are asked for
-once, so that the cost of a reply is a sum of four products; the tables are asked again where they have
-been brought up to date, and each time of a model whose rates depend on the hour.
+A model has one rate for each kind of token, or one for each size of request. The rates are read once, so
+that the cost of a reply is a sum of four products; they are read again when the tables are updated, and
+every time for a model whose rates depend on the hour.
 """
 
 from bisect import bisect_left
@@ -36,7 +36,7 @@ class _Rates(Struct, frozen=True):
 
 
 class Prices:
-    """The prices of one model of one provider. LookupError where the tables do not have it."""
+    """The prices of one provider's model. Raises LookupError if the tables do not have it."""
 
     def __init__(self, provider: str, model: str) -> None:
         from genai_prices import Usage as Told  # noqa: PLC0415 - an optional extra
@@ -54,10 +54,10 @@ class Prices:
         self._read(found.model.prices)
 
     def cost(self, reply: Reply) -> float:
-        """US dollars for a reply, and for what other models had a part in it."""
+        """The cost of a reply in US dollars, including other models' share."""
         own, others = reply.usage, 0.0
         for name, usage in reply.elsewhere.items():
-            # One that the tables do not have costs what this one does, and so do counts that lie.
+            # Models not in the tables are priced like this one, and so are inconsistent counts.
             prices = prices_of(self._provider, name)
             if prices is not None and _is_part(usage, own):
                 own, others = own - usage, others + prices.cost(Reply((), usage=usage))
@@ -82,7 +82,7 @@ class Prices:
         return float(self._seen.calc(told, self._model, self._provider, None, None).total_price)
 
     def _read(self, prices: Any) -> None:
-        """Keep the rates: one of each kind, for each size of request from which on they are others."""
+        """Store the rates for each kind of token, for each range of request sizes."""
         from genai_prices.types import ModelPrice, TieredPrices  # noqa: PLC0415 - an optional extra
 
         self._rates: list[_Rates] = []
@@ -91,7 +91,7 @@ class Prices:
             return
         tiers = [each.tiers for each in vars(prices).values() if isinstance(each, TieredPrices)]
         self._starts = sorted({tier.start for each in tiers for tier in each})
-        # A size is the last one of its rates; beyond the last of them, any will do.
+        # Each start is the last size at the previous rates; beyond the last start, any size will do.
         sizes = [*self._starts, max([_MANY, *self._starts]) + 1]
         self._rates = [self._rates_at(size) for size in sizes]
 
@@ -113,7 +113,7 @@ def _is_part(usage: Usage, whole: Usage) -> bool:
 
 
 def prices_of(provider: str, model: str) -> Prices | None:
-    """The prices of a model; None where there are no tables, or where they do not have it."""
+    """The prices of a model; None if there are no tables, or if they do not have it."""
     if not provider or find_spec("genai_prices") is None:
         return None
     try:

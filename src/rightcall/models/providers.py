@@ -1,13 +1,13 @@
-"""Where models are to be found: data, no code.
+"""The providers of models: data, no code.
 
-A provider is a dialect at an address. The address follows the vendor's own SDK: with its version for
-OpenAI and everything like it, the bare host for Anthropic and Gemini.
+A provider is a dialect at a URL. The URL follows the vendor's own SDK: with the API version for
+OpenAI and compatible servers, the bare host for Anthropic and Gemini.
 
-Addresses and keys were last held against these in November 2026: anthropic 2.8.0, openai 3.49.0,
+URLs and keys were last checked against these in November 2026: anthropic 2.8.0, openai 3.49.0,
 google-genai 3.1.0, cohere 7.3.1, cerebras-cloud-sdk 1.91.0, groq 1.7.0, mistralai 3.7.0, together 3.0.0,
 fireworks-ai 1.2.30, perplexityai 0.46.1, zai-sdk 0.2.3, huggingface_hub 2.4.0; the names in ``prices``
 against genai-prices 0.2.1. Not verified: NVIDIA's and Snowflake's rows, the keys of xAI and OpenRouter,
-Alibaba's row beyond what its comment cites, and whether MiniMax heeds a forced choice, of which its
+Alibaba's row beyond what its comment cites, and whether MiniMax obeys a forced choice, of which its
 reference says nothing.
 """
 
@@ -23,33 +23,32 @@ class Provider(Struct, frozen=True, kw_only=True):
     """One place that serves models."""
 
     dialect: str
-    """By its name in ``wire.dialects``."""
+    """The name in ``wire.dialects``."""
     url: str = ""
-    """Empty where every customer has an address of their own; ``{NAME}`` stands for a variable of the
-    environment."""
+    """Empty if every customer has their own URL; ``{NAME}`` stands for an environment variable."""
     keys: tuple[str, ...] = ()
-    """Environment variables that may hold the key; () where none is needed."""
+    """Environment variables that may hold the key; () if none is needed."""
     url_variable: str = ""
-    """An environment variable that may hold another address."""
+    """An environment variable that may hold another URL."""
     key_header: str = ""
-    """The header for the key, where it is not the dialect's own."""
+    """The header for the key, if it is not the dialect's default."""
     prices: str = ""
     """The provider's name in the price tables."""
     signed_with: Literal["", "aws", "google", "entra"] = ""
-    """Whose credentials open the door where there is no key; ``models.opening`` knows each of them. The
-    region may be part of the address."""
+    """The kind of credentials used if there is no key; ``models.opening`` handles each. The region may
+    be part of the URL."""
     ways_of: str = ""
-    """An address whose host's ways it has, wherever its own is."""
+    """A URL whose host's differences apply, whatever its own URL is."""
     tells_cost: bool = False
-    """It says in every reply what that cost."""
+    """Whether every reply reports its cost."""
     forced_choice: bool = True
-    """Whether its models can be made to call a tool."""
+    """Whether its models accept a forced tool choice."""
     structured: OutputMode | None = None
-    """How its models are held to an output schema, where it is not as the dialect has it."""
+    """How an output schema is enforced, if not by the dialect's default."""
 
     @property
     def is_free(self) -> bool:
-        """It runs on this machine, and takes no money."""
+        """Whether it runs on this machine and costs nothing."""
         return self.url.startswith("http://localhost:")
 
 
@@ -73,7 +72,7 @@ PROVIDERS: dict[str, Provider] = {
         url_variable="ANTHROPIC_BASE_URL",
         prices="anthropic",
     ),
-    # google-genai takes GOOGLE_API_KEY first; a key that is named after Gemini is for nothing else.
+    # google-genai prefers GOOGLE_API_KEY; a key that is named after Gemini is for nothing else.
     "gemini": Provider(
         dialect="gemini",
         url="https://generativelanguage.googleapis.com",
@@ -116,8 +115,8 @@ PROVIDERS: dict[str, Provider] = {
         prices="aws",
         signed_with="aws",
     ),
-    # Models that think, as most of them do unless told otherwise, refuse a forced choice: "does not
-    # support being set to required or object in thinking mode" (eino #994). JSON Schema is for some.
+    # Models that think, as most do by default, refuse a forced choice: "does not support being set to
+    # required or object in thinking mode" (eino #994). Only some support JSON Schema.
     "alibaba": _compatible(
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         "DASHSCOPE_API_KEY",
@@ -132,9 +131,9 @@ PROVIDERS: dict[str, Provider] = {
         url_variable="CO_API_URL",
         prices="cohere",
     ),
-    # V4 thinks unless it is told not to, and then refuses a forced choice: "Thinking mode does not
-    # support this tool_choice" (deepseek-ai/DeepSeek-V3 #1376). Chat has no JSON Schema: "This
-    # response_format type is unavailable now" (https://github.com/llm-exe/llm-exe/issues/662).
+    # V4 thinks by default, and then refuses a forced choice: "Thinking mode does not support this
+    # tool_choice" (deepseek-ai/DeepSeek-V3 #1376). Chat has no JSON Schema: "This response_format type
+    # is unavailable now" (https://github.com/llm-exe/llm-exe/issues/662).
     "deepseek": _compatible(
         "https://api.deepseek.com",
         "DEEPSEEK_API_KEY",
@@ -151,7 +150,7 @@ PROVIDERS: dict[str, Provider] = {
         "https://api.minimax.io/v1", "MINIMAX_API_KEY", prices="minimax", structured="tool"
     ),
     "mistral": _compatible("https://api.mistral.ai/v1", "MISTRAL_API_KEY", prices="mistral"),
-    # Kimi thinks, and then takes auto and none alone: "tool_choice '...' is incompatible with thinking
+    # Kimi thinks, and then accepts only auto and none: "tool_choice '...' is incompatible with thinking
     # enabled" (https://docs.rs/crate/harn-vm/latest, 35-moonshot.toml).
     "moonshot": _compatible(
         "https://api.moonshot.ai/v1",
@@ -194,7 +193,7 @@ PROVIDERS: dict[str, Provider] = {
         prices="google",
         signed_with="google",
     ),
-    # "tool_choice" is auto alone: https://docs.z.ai/api-reference/llm/chat-completion
+    # Only "auto" is accepted: https://docs.z.ai/api-reference/llm/chat-completion
     "zai": _compatible(
         "https://api.z.ai/api/paas/v4",
         "ZAI_API_KEY",
@@ -216,15 +215,15 @@ PROVIDERS: dict[str, Provider] = {
 }
 
 QUIRKS: tuple[tuple[str, str, dict[str, JsonValue]], ...] = (
-    # Models that do not reason refuse to be asked for encrypted reasoning (pydantic-ai #2865).
+    # Models that do not reason refuse the request for encrypted reasoning (pydantic-ai #2865).
     ("openai-responses", "gpt-4", {"extra": {"include": []}}),
     ("openai-responses", "gpt-3", {"extra": {"include": []}}),
     ("openai-responses", "chatgpt", {"extra": {"include": []}}),
-    # Neither a cache key nor what to include is among the parameters of perplexityai 0.46.1.
+    # perplexityai 0.46.1 has no parameters for a cache key or for what to include.
     ("perplexity", "", {"cache": False, "extra": {"include": []}}),
-    # From Opus 4.8 on, and only at Anthropic's own door:
-    # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages. Of Sonnet 5
-    # sources differ (langchainjs 1.5.13 has it, gproxy 2.6 saw it refused), so it is not among them.
+    # From Opus 4.8 on, and only at Anthropic's own API:
+    # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages. For Sonnet
+    # 5 sources differ (langchainjs 1.5.13 has it, gproxy 2.6 saw it refused), so it is not listed.
     ("anthropic", "claude-opus-4-8", {"system_turns": True}),
     ("anthropic", "claude-opus-5", {"system_turns": True}),
     ("anthropic", "claude-sonnet-5-5", {"system_turns": True}),
@@ -232,11 +231,11 @@ QUIRKS: tuple[tuple[str, str, dict[str, JsonValue]], ...] = (
     ("anthropic", "claude-fable-5", {"system_turns": True}),
     ("anthropic", "claude-mythos-5", {"system_turns": True}),
 )
-"""Options that some models need: the provider, how the model's name begins, the options."""
+"""Options that some models need: the provider, the prefix of the model's name, the options."""
 
 
 def quirks_of(provider: str, model: str) -> dict[str, JsonValue]:
-    """The options that a model needs unless a request says otherwise."""
+    """The default options that a model needs; a request may override them."""
     return next(
         (options for place, start, options in QUIRKS if place == provider and model.startswith(start)),
         {},

@@ -1,13 +1,13 @@
-"""Read the calls that a server left in its text: a family's reader between a chat model and the run.
+"""Parses calls that a server left in its text, with the reader of the model's family.
 
-vLLM without ``--tool-call-parser``, an old llama-server and others speak OpenAI's dialect and know
-nothing of calls: what the model wrote comes as text. What they do parse passes as it is.
+vLLM without ``--tool-call-parser``, an old llama-server and others use OpenAI's dialect but do not parse
+calls: what the model wrote comes as text. Calls that they do parse are passed on unchanged.
 
-Such servers differ in how they take tools, and say so only when asked. So they are asked as usual first:
+Such servers differ in how they accept tools, which only an error shows. So the usual way is tried first:
 
 - vLLM refuses the choice ``auto`` without a parser, but shows the model its tools under ``none``;
-- llama-server without ``--jinja`` refuses tools altogether. They are then told in the system text, and
-  earlier calls and results as what model and user said.
+- llama-server without ``--jinja`` refuses tools altogether. Then the system text describes them, and
+  earlier calls and results become texts of the model and the user.
 """
 
 import re
@@ -41,13 +41,13 @@ P = TypeVar("P")
 
 AUTO = "auto"
 _Way: TypeAlias = Literal["asked", "shown", "told"]
-"""How tools are offered: as usual; shown, with the choice of none; told in the system text."""
+"""How tools are offered: "asked" as usual; "shown" with the choice none; "told" in the system text."""
 
 # vLLM: https://github.com/vllm-project/vllm/issues/9986
 _NO_PARSER = re.compile(r"--tool-call-parser|--enable-auto-tool-choice")
 _NO_TOOLS = re.compile(r"tools param requires --jinja|does not support tools")
 _TEMPLATES = ("/props", "/tokenizer_info")
-"""Where llama-server and vLLM tell the model's chat template."""
+"""Paths where llama-server and vLLM return the model's chat template."""
 
 
 _CallEvent: TypeAlias = CallStart | CallDelta | CallEnd
@@ -58,7 +58,7 @@ class _Told(Struct):
 
 
 def reading_model(model: WireModel, family: str, door: Opened) -> "ReadingModel":
-    """The model behind a door, read as one of a family; of which, with ``auto``, is found out."""
+    """The connected model, its text parsed by family; ``auto`` detects the family."""
 
     def refused(status: int, body: bytes) -> VendorError:
         return refusal_in(body).error(model.name, status, ())
@@ -69,10 +69,9 @@ def reading_model(model: WireModel, family: str, door: Opened) -> "ReadingModel"
 
 
 class ReadingModel:
-    """A connected model whose text may hold calls and thoughts, as its family writes them.
+    """A connected model whose text may contain calls and thoughts in its family's format.
 
-    ``family`` is None where it is to be found out: by the chat template that the server tells, or by the
-    model's name.
+    ``family`` is None if it is to be detected: by the server's chat template, or by the model's name.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class ReadingModel:
 
     @property
     def wire_model(self) -> WireModel:
-        """The model that is asked over the wire."""
+        """The underlying model."""
         return self._model
 
     @property
@@ -99,11 +98,11 @@ class ReadingModel:
         return self._model.profile
 
     def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
-        """What the server is sent of each tool, by its name."""
+        """What the server is sent for each tool, by its name."""
         return self._model.tools_as_sent(specs)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._model.close()
 
     async def __aenter__(self) -> Self:
@@ -113,7 +112,7 @@ class ReadingModel:
         await self.close()
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        """The events of one reply, with the calls and thoughts of its text among them."""
+        """The events of one reply, including the calls and thoughts found in its text."""
         if self._family is None:
             self._family = await self._found()
         while True:
@@ -138,7 +137,7 @@ class ReadingModel:
             try:
                 told = msgspec.json.decode(await self._server.get(path), type=_Told).chat_template
             except (RightcallError, msgspec.MsgspecError):
-                # Most servers have no such place; what they have there instead is none of ours.
+                # Most servers have no such path; what they return there instead is ignored.
                 continue
             if told:
                 return detect(told)
@@ -154,16 +153,17 @@ class ReadingModel:
 
 
 class _Reading:
-    """One reply: its events, and what its text says."""
+    """Parses one reply: its events, and its text."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._numbers: dict[tuple[bool, int], int] = {}
-        """The calls in the order in which they began: whether the server told of it, and its number."""
+        """Our index of each call, in order of start, by whether the server parsed it and the original
+        index."""
         self._twins = _Twins()
 
     def read(self, event: ModelEvent) -> Sequence[ModelEvent]:
-        """The event, or those that its text holds."""
+        """The event, or the events parsed from its text."""
         match event:
             case TextDelta(text):
                 return self._passed(self._reader.feed(text), by_server=False)
@@ -185,7 +185,7 @@ class _Reading:
         return event if number == event.index else replace(event, index=number)
 
     def _reply(self, reply: Reply) -> Reply:
-        """The reply, with what was read in the place of its text."""
+        """The reply, with its text replaced by what was parsed from it."""
         content = self._twins.without(reply.content, by_server=True)
         read = self._twins.without(self._reader.content, by_server=False)
         texts = [index for index, part in enumerate(content) if isinstance(part, Text)]
@@ -194,7 +194,8 @@ class _Reading:
         found = replace(reply, content=(*content[:first], *read, *after))
         parsed = [part for part in content if isinstance(part, Call)]
         if parsed:
-            # As they were told of: what the server parsed may have come before what it left in the text.
+            # In the order of their events: calls that the server parsed may precede those left in the
+            # text.
             others = [part for part in found.content if not isinstance(part, Call)]
             ours = [part for part in read if isinstance(part, Call)]
             found = replace(found, content=(*others, *self._in_order(parsed, ours)))
@@ -204,14 +205,14 @@ class _Reading:
         parsed = sorted(number for (by_server, _), number in self._numbers.items() if by_server)
         read = sorted(number for (by_server, _), number in self._numbers.items() if not by_server)
         if len(parsed) != len(theirs) or len(read) != len(ours):
-            # A host may begin a call that turns out to be none.
+            # A host may begin a call that never becomes one.
             return [*theirs, *ours]
         numbered = zip((*parsed, *read), (*theirs, *ours), strict=True)
         return [call for _, call in sorted(numbered, key=itemgetter(0))]
 
 
 class _Twins:
-    """Calls that a server parsed and left in the text all the same: each is to be made once."""
+    """Removes duplicates of calls that a server parsed and also left in the text."""
 
     def __init__(self) -> None:
         self._open: dict[bool, set[int]] = {True: set(), False: set()}
@@ -220,14 +221,14 @@ class _Twins:
         self._second: dict[bool, list[Call]] = {True: [], False: []}
 
     def sifted(self, event: ModelEvent, *, by_server: bool) -> list[tuple[bool, ModelEvent]]:
-        """What can be told, and whether the server did: no call that was told of already, or may be."""
+        """The events to emit now, each with whether it is the server's. Holds possible duplicates."""
         if not isinstance(event, CallStart | CallDelta | CallEnd):
             return [(by_server, event)]
         place = (by_server, event.index)
         if isinstance(event, CallStart):
             self._open[by_server].add(event.index)
             if self._alone[not by_server] or self._open[not by_server]:
-                # Only its end tells whether it is another.
+                # Only its end shows whether it is a duplicate.
                 self._held[place] = []
         is_held = place in self._held
         if is_held:
@@ -241,14 +242,14 @@ class _Twins:
         return [(by_server, event), *self._settled(not by_server)]
 
     def rest(self) -> list[tuple[bool, ModelEvent]]:
-        """What was held back, once nothing more comes."""
+        """The events held back, when the reply has ended."""
         self._open = {True: set(), False: set()}
         settled = [*self._settled(by_server=True), *self._settled(by_server=False)]
         broken_off = [(place[0], each) for place, events in self._held.items() for each in events]
         return [*settled, *broken_off]
 
     def _settled(self, by_server: bool) -> list[tuple[bool, ModelEvent]]:  # noqa: FBT001
-        """The calls of one side that have ended, when no call of the other is still under way."""
+        """Release one side's held calls that are no duplicates, once the other side has no open call."""
         if self._open[not by_server]:
             return []
         told: list[tuple[bool, ModelEvent]] = []
@@ -266,7 +267,7 @@ class _Twins:
         return told
 
     def without(self, content: Sequence[P], *, by_server: bool) -> list[P]:
-        """What was said, without the calls that were told of already."""
+        """The content without duplicate calls."""
         left, kept = list(self._second[by_server]), list[P]()
         for part in content:
             if isinstance(part, Call) and part in left:
@@ -277,7 +278,7 @@ class _Twins:
 
 
 def _as_meant(call: Call) -> tuple[str, str]:
-    """The name, and the arguments in one spelling."""
+    """The name and the arguments in normalized form."""
     with suppress(msgspec.MsgspecError):
         return call.name, msgspec.json.encode(
             msgspec.json.decode(call.arguments), order="sorted"
@@ -290,7 +291,7 @@ def _callable(request: Request) -> tuple[Spec, ...]:
 
 
 def _another(way: _Way, error: VendorError) -> _Way:
-    """How to offer tools to a server that refused them; the same way if that is not why."""
+    """How to offer tools to a server that refused them; the same way if it refused something else."""
     words = str(error)
     if way == "asked" and _NO_PARSER.search(words):
         return "shown"
@@ -304,7 +305,7 @@ def _offered(request: Request, way: _Way, family: Family) -> Request:
         if request.choice != "auto":
             return request
         extra = request.options.get("extra")
-        # Only vLLM is asked in this way. It leaves special tokens out of the text unless told not to.
+        # Only vLLM gets tools this way. By default it leaves special tokens out of the text.
         special = {"skip_special_tokens": False} if any(map(is_special, markers_of(family))) else {}
         both = {**special, **(extra if isinstance(extra, Mapping) else {})}
         options = {**request.options, "extra": both} if both else request.options
@@ -335,4 +336,4 @@ def _folded(name: str) -> str:
 _ALIASES = frozenset(
     _folded(alias) for family in FAMILIES.values() for alias in (family.name, *family.aliases)
 ) - {"generic", "json", "openai"}
-"""What a model's name may contain that tells its family."""
+"""Parts of model names that identify a family."""

@@ -1,4 +1,4 @@
-"""A transport that puts a token that is good at that time onto each request."""
+"""A transport that adds a valid token to each request."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -17,7 +17,7 @@ def bearer(token: str) -> Mapping[str, str]:
 
 
 class TokenTransport:
-    """Asks for a token at every attempt; closed with what it wraps. ``more`` headers go along."""
+    """Adds a token, and ``more`` headers, to every attempt; closes the transport that it wraps."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class TokenTransport:
     async def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> AsyncIterator[Incoming]:
-        """Send a body, and give back the reply while it comes."""
+        """Send a body, and stream the reply."""
         token = await self._tokens.current()
         carried = {**self._more, **self._carry(token)}
         kept = {name: text for name, text in headers.items() if name.lower() not in carried}
@@ -54,17 +54,17 @@ class TokenTransport:
     def get(
         self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
-        """Ask for what is there, without a token: no model is asked so."""
+        """Pass the request on without a token: GET is not used to call a model."""
         return self._inner.get(url, headers=headers, timeouts=timeouts)
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         await self._inner.close()
         await self._tokens.close()
 
 
 async def _without(token: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The body of a refusal, in which vendors quote what they refuse."""
+    """The body of a refusal without the token, as vendors quote what they refuse."""
     body = bytearray()
     async for chunk in chunks:
         if len(body) < _MOST:

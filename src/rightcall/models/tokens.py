@@ -1,7 +1,7 @@
-"""Access tokens that pass: fetched when they are needed, kept, and fetched again before they pass.
+"""Access tokens that expire: fetched on demand, cached, and refreshed before they expire.
 
-Token endpoints are asked by a transport of their own, never by the model's: whoever watches that one
-must not see what opens the door.
+Token endpoints are called through a separate transport, never the model's: what observes that one must
+not see credentials.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from rightcall.transport.loopback import is_loopback
 from rightcall.wire.refusal import Refusals
 
 EARLY = 300.0
-"""So many seconds before it passes, a token is fetched again."""
+"""A token is refreshed this many seconds before it expires."""
 _TIMEOUTS = Timeouts(connect=10.0, first_byte=30.0, between_chunks=30.0)
 _MOST = 64 * 1024
 _OK = 200
@@ -29,38 +29,38 @@ _REFUSALS = Refusals(code=("error", "error_code"))
 
 
 class Token(msgspec.Struct, frozen=True):
-    """What is carried. It is never shown."""
+    """A token. ``repr`` never shows it."""
 
     text: str
     expires: float | None = None
-    """Seconds since the epoch; None where it does not pass."""
+    """Seconds since the epoch; None if it does not expire."""
 
     def __repr__(self) -> str:
         return "Token(…)"
 
 
 Source: TypeAlias = Callable[[Transport], Awaitable[Token]]
-"""Fetches a token, by that transport where it is not next door."""
+"""Fetches a token, through that transport unless the endpoint is local."""
 
 
 class Tokens(Protocol):
-    """Whoever has a token for a request."""
+    """A provider of tokens for requests."""
 
     async def current(self) -> str:
-        """The token to carry now."""
+        """A valid token."""
         ...
 
     def refused(self, token: str) -> None:
-        """It was not taken, and is worth nothing any more."""
+        """Discard a token that the vendor refused."""
         ...
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         ...
 
 
 class TokenStore:
-    """Keeps the token of a source, and has one at a time fetch the next."""
+    """Caches a source's token, and fetches a new one only once at a time."""
 
     def __init__(
         self, source: Source, transport: Transport, *, clock: Callable[[], float] = time.time
@@ -69,18 +69,18 @@ class TokenStore:
         self._transport = transport
         self._clock = clock
         self._held: Token | None = None
-        # A lock belongs to an event loop, and a model may be asked on several.
+        # A lock belongs to one event loop, and a model may be used on several.
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     async def current(self) -> str:
-        """The token to carry now."""
+        """A valid token."""
         held = self._held
         if held is not None and self._is_good(held, EARLY):
             return held.text
         async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             held = self._held
             if held is not None and self._is_good(held, EARLY):
-                return held.text  # somebody else has fetched it meanwhile
+                return held.text  # another task has fetched it meanwhile
             try:
                 self._held = fresh = await self._source(self._transport)
             except (TransportError, ProtocolError, VendorError):
@@ -90,12 +90,12 @@ class TokenStore:
             return fresh.text
 
     def refused(self, token: str) -> None:
-        """It was not taken: the next request has another."""
+        """Discard a refused token: the next request fetches another."""
         if self._held is not None and self._held.text == token:
             self._held = None
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         await self._transport.close()
 
     def _is_good(self, token: Token, early: float) -> bool:
@@ -103,14 +103,14 @@ class TokenStore:
 
 
 class GivenTokens:
-    """Asks a function of the developer's for every request: it keeps tokens itself, if it likes."""
+    """Calls the developer's function for every request; caching is left to that function."""
 
     def __init__(self, give: Callable[[], str | Awaitable[str]]) -> None:
         self._give = give
 
     async def current(self) -> str:
-        """The token to carry now."""
-        # It may well ask somebody else, and wait for the answer.
+        """A valid token."""
+        # The function may itself make a call, and wait for the answer.
         given = await asyncio.to_thread(self._give)
         token: object = given if isinstance(given, str) else await given
         if not isinstance(token, str) or not token or not token.isprintable():
@@ -118,14 +118,14 @@ class GivenTokens:
         return token
 
     def refused(self, token: str) -> None:
-        """Nothing is kept here."""
+        """Does nothing: no token is cached here."""
 
     async def close(self) -> None:
-        """Nothing is open here."""
+        """Does nothing: no connection is open here."""
 
 
 async def exchange(transport: Transport, url: str, form: Mapping[str, str], whose: str) -> Token:
-    """What a token endpoint (OAuth 2) gives for a form. ``whose`` it is, errors say."""
+    """The token that an OAuth 2 endpoint returns for a form. ``whose`` names it in errors."""
     place = urlsplit(url)
     if place.scheme != "https" and not (place.scheme == "http" and is_loopback(place.hostname)):
         raise UsageError(f"{whose}: the address for tokens must begin with https://")
@@ -142,7 +142,7 @@ async def exchange(transport: Transport, url: str, form: Mapping[str, str], whos
 
 
 def token_in(body: bytes, whose: str, clock: Callable[[], float] = time.time) -> Token:
-    """The token in an answer, which is shown in no error."""
+    """The token in a response. Errors never show the response."""
     try:
         answer = msgspec.json.decode(body, type=_Answer, strict=False)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -156,7 +156,7 @@ def token_in(body: bytes, whose: str, clock: Callable[[], float] = time.time) ->
 class _Answer(msgspec.Struct):
     access_token: str
     expires_in: float | None = None
-    """Seconds; some write them as text."""
+    """Seconds; some endpoints send a string."""
     expires_on: float | None = None
     """Seconds since the epoch."""
 

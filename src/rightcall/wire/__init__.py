@@ -1,27 +1,27 @@
 """The dialects: requests into vendors' bytes, and vendors' bytes into events. Sans-I/O.
 
-Each dialect is a folder of the same recipe, and as a module satisfies the ``Dialect`` port:
+Each dialect is a folder with the same files, and as a module satisfies the ``Dialect`` port:
 
 | file | turns |
 |---|---|
 | encode | a request into bytes (``encode``, ``encoder``), a key into headers (``authorize``) |
 | messages | the transcript into the vendor's messages |
 | decode | a reply's bytes into events (``Decoder``, ``decoder``) or into a Reply (``decode``) |
-| reply | what was decoded into events and, at the end, the Reply |
+| reply | decoded data into events and, at the end, the Reply |
 | errors | a refusal into a VendorError (``error``), by a table for ``wire.refusal`` |
-| tables | the vendor's words into ours, as data; which media it takes |
-| history | a conversation in the vendor's shape into a transcript (``read``), for ``wire.history`` |
+| tables | the vendor's terms into ours, as data; which media it accepts |
+| history | a conversation in the vendor's format into a transcript (``read``), for ``wire.history`` |
 
-Four of them have the vendor's side as well, for whoever serves models to clients:
+Four of them also implement the vendor's side, for servers that offer models to clients:
 
 | file | turns |
 |---|---|
-| asked | a client's request into what is asked (``asked``) |
+| asked | a client's request into an ``Asked`` (``asked``) |
 | writer | a reply's events into the bytes of a stream (``Writer``), a reply into a body (``whole``) |
 | server | both, with refusals and lists, as a module that satisfies the ``ServerDialect`` port |
 
 ``dialects`` lists them. A new one is a folder, a row there, and its name here for type checkers.
-``ThinkFilter`` keeps apart what a model writes between ``<think>`` and ``</think>``.
+``ThinkFilter`` separates what a model writes between ``<think>`` and ``</think>`` from its text.
 """
 
 from typing import TYPE_CHECKING

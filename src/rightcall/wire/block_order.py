@@ -1,4 +1,4 @@
-"""Blocks that came in any order into the order that the vendor numbers them in."""
+"""Sorts blocks that arrived in any order by the index that the vendor gave them."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,9 +8,9 @@ Block = TypeVar("Block")
 
 
 def by_index(blocks: Sequence[Block], indexes: Sequence[int | None]) -> Sequence[Block]:
-    """The blocks in the order of their indexes; as they came where those do not tell them apart.
+    """The blocks sorted by index; in order of arrival where the indexes are missing or not unique.
 
-    Imitators leave indexes out, or give several blocks the same.
+    Imitators of a vendor's API leave indexes out, or give several blocks the same one.
     """
     numbers = [index for index in indexes if index is not None]
     if len(numbers) < len(blocks) or len(set(numbers)) < len(numbers):

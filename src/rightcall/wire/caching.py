@@ -1,4 +1,4 @@
-"""How long vendors keep the beginning of a prompt, as each has a word for it."""
+"""How long a vendor caches the beginning of a prompt, in each vendor's terms."""
 
 from collections.abc import Collection, Mapping
 
@@ -7,7 +7,7 @@ from rightcall.errors import EncodeError
 
 
 def lifetime(options: Mapping[str, JsonValue], taken: Collection[str], dialect: str) -> str:
-    """The ``cache_ttl`` that is asked for; empty for the vendor's own, an error for what it has not."""
+    """The requested ``cache_ttl``; empty if none is set. Raises EncodeError for one not in ``taken``."""
     wanted = options.get("cache_ttl")
     if wanted is None:
         return ""
@@ -20,7 +20,7 @@ def lifetime(options: Mapping[str, JsonValue], taken: Collection[str], dialect: 
 def of_openai(
     options: Mapping[str, JsonValue], taken: Collection[str], dialect: str
 ) -> dict[str, JsonValue]:
-    """The members that say how long, and under which key, in Chat and in Responses.
+    """The request members for the cache's lifetime and key, in Chat and in Responses.
 
     https://developers.openai.com/api/docs/guides/prompt-caching
     """
@@ -36,4 +36,5 @@ def of_openai(
 
 
 BREAKPOINT = {"prompt_cache_breakpoint": {"mode": "explicit"}}
-"""What OpenAI's parts have where the prompt up to their end is to be kept."""
+"""The member that marks an OpenAI content part as a cache breakpoint: the prompt up to its end is
+cached."""

@@ -1,9 +1,10 @@
-"""What a model's vendor wants back, carried through a client that knows nothing of it.
+"""Carries what a model's vendor wants back through a client that knows nothing of it.
 
-A client of one dialect gives back what its own vendor would want: a thought's signature, its encrypted
-content, a call's id. There a server puts a token with what the vendor behind it wants: the call's own
-id, what is attached to a call, the thoughts before it. So the server remembers nothing. A token proves
-nothing, either: it holds what the client was told, and what it could have sent to the vendor itself.
+A client of one dialect sends back the opaque fields that its own vendor would want: a thought's
+signature, its encrypted content, a call's id. Into such a field a server puts a token with what the
+vendor behind it wants: the call's own id, the fields attached to a call, the thoughts before it. So the
+server keeps no state. A token proves nothing, either: it holds what the client was sent, and what it
+could have sent to the vendor itself.
 """
 
 import re
@@ -24,13 +25,14 @@ from rightcall.wire.encoding import mapping
 
 _PLAIN, _DEFLATED = b"rc10", b"rc11"
 _MARK = "cmMx"
-"""How a token begins: as ``rc1`` does in base64."""
+"""The beginning of every token: ``rc1`` in base64."""
 _SMALL = 96
-"""Bytes that are not worth to be made smaller."""
+"""Payloads of fewer bytes are not compressed."""
 _MOST = 4 * 1024 * 1024
-"""Bytes that a token may hold; a few of them could else be blown up to any number."""
+"""The most bytes that a token may hold when decompressed; without it, a short token could expand without
+limit."""
 TOKEN = rf"{_MARK}[A-Za-z0-9_-]+"
-"""A pattern for tokens."""
+"""A regular expression for tokens."""
 _IN_ID = re.compile(rf"_({TOKEN})\Z")
 
 _TOKENS = re.compile(rf'["_]{_MARK}[MN][A-Za-z0-9_-]+=*"'.encode())
@@ -38,18 +40,19 @@ _TOKENS = re.compile(rf'["_]{_MARK}[MN][A-Za-z0-9_-]+=*"'.encode())
 _PLAIN_MEMBERS = frozenset(["type", "id", "status", "index"])
 
 Places: TypeAlias = Callable[[Reasoning | Call], str]
-"""Where a dialect's client gives a token back with a thought or a call; empty where there is none."""
+"""Returns the token that a client of the dialect sent back with a thought or a call; empty for none."""
 
 
 class Carried(Struct, frozen=True, array_like=True, gc=False):
-    """What a token holds."""
+    """The content of a token."""
 
     id: str = ""
     """The call's id, as the model gave it."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
-    """What is attached to the call; where the token stands with no call, to the next one."""
+    """The vendor's fields for the call; in a token that belongs to no call, for the next call."""
     thoughts: tuple[Reasoning, ...] = ()
-    """Those before it. One whose text the client gives back beside the token is here without it."""
+    """The thoughts before the call. If the client sends a thought's text beside the token, the text is
+    not here."""
 
 
 NOTHING = Carried()
@@ -58,14 +61,14 @@ _decode = msgspec.msgpack.Decoder(Carried).decode
 
 
 def token(carried: Carried) -> str:
-    """The token, in letters that ids, signatures and addresses may have."""
+    """The token, in characters that are allowed in ids, signatures and URLs."""
     plain = _encode(carried)
     data = _PLAIN + plain if len(plain) < _SMALL else _DEFLATED + zlib.compress(plain, 6)
     return urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def opened(text: str) -> Carried | None:
-    """What a token holds; None for anything that is no token, such as a vendor's own signature."""
+    """The content of a token; None for anything else, such as a vendor's own signature."""
     if not text.startswith(_MARK):
         return None
     plain = text.replace("+", "-").replace("/", "_").rstrip("=")
@@ -82,29 +85,29 @@ def opened(text: str) -> Carried | None:
 
 
 def call_id(prefix: str, answer: str, index: int, carried: Carried = NOTHING) -> str:
-    """An id of our own for a call: no other call of any answer has it."""
+    """A new id for a call, unique among all calls of all answers."""
     own = f"{prefix}{answer}_{index}"
     return own if carried == NOTHING else f"{own}_{token(carried)}"
 
 
 def carried_in(identity: str) -> Carried | None:
-    """What a call's id carries."""
+    """The content of the token in a call's id; None if it has none."""
     found = _IN_ID.search(identity)
     return None if found is None else opened(found[1])
 
 
 def attached(vendor: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """What a vendor wants back of a call: not what only repeats what a call is."""
+    """The vendor's fields of a call that must be sent back, without those that only repeat the call."""
     return {name: bag for name, bag in vendor.items() if not _PLAIN_MEMBERS.issuperset(mapping(bag))}
 
 
 def holds_tokens(body: bytes) -> bool:
-    """Whether a request gives tokens back, which its dialect's own vendor would not understand."""
+    """Whether a request contains our tokens, which its dialect's own vendor would not understand."""
     return _TOKENS.search(body) is not None
 
 
 def given_back(messages: Sequence[Message], place: Places) -> tuple[Message, ...]:
-    """The messages that a client sent, with what their vendors want back in its place."""
+    """The client's messages, with each token replaced by what it carries."""
     found: list[Message] = []
     ids: dict[str, str] = {}
     used: set[str] = set()
@@ -121,26 +124,26 @@ def given_back(messages: Sequence[Message], place: Places) -> tuple[Message, ...
 
 
 def _answers(message: Results, ids: Mapping[str, str]) -> Results:
-    """Results under the ids that the calls had."""
+    """Results with the ids that the model gave the calls."""
     return Results(
         tuple(replace(each, call_id=ids.get(each.call_id, each.call_id)) for each in message.results)
     )
 
 
 class _Reader:
-    """Reads one reply as it came back."""
+    """Restores one reply that the client sent back."""
 
     def __init__(self, place: Places, used: set[str]) -> None:
         self.ids: dict[str, str] = {}
-        """The calls' ids as the client has them, and as their model gave them."""
+        """Maps the client's id of a call to the model's."""
         self._used = used
-        """The ids of the calls before: a model may give one twice, and then ours stays."""
+        """Ids of earlier calls. A model may use an id twice; the second call then keeps our id."""
         self._place = place
         self._next: dict[str, JsonValue] = {}
-        """What is attached to the call that comes next."""
+        """The vendor's fields for the next call."""
         self._parts: list[Any] = []
         self._shown: list[Reasoning] = []
-        """Thoughts without a token, which one that comes with a call may say again."""
+        """Thoughts that came without a token. The token of a later call may hold the same thoughts."""
 
     def reply(self, reply: Reply) -> Reply:
         for part in reply.content:
@@ -162,7 +165,7 @@ class _Reader:
         if not carried.thoughts and part.text:
             self._parts.append(Reasoning(part.text))
         for thought in carried.thoughts:
-            # The text stood beside the token.
+            # The client sent the text beside the token.
             self._parts.append(replace(thought, text=thought.text or part.text))
 
     def _call(self, part: Call) -> None:
@@ -179,7 +182,7 @@ class _Reader:
         self._parts.append(replace(part, id=self.ids[part.id], vendor=vendor))
 
     def _think(self, thoughts: Sequence[Reasoning]) -> None:
-        """Thoughts that came with a call, whole: they stand where the client shows them, or here."""
+        """Insert the thoughts from a call's token: in place of those that the client sent, or here."""
         if not thoughts:
             return
         shown, self._shown = {id(part) for part in self._shown}, []

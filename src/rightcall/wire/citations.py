@@ -1,6 +1,6 @@
-"""What vendors say that a reply's words are from, each in its own form, as citations.
+"""Converts each vendor's form of citations to ours.
 
-The vendors' bags are only read. A span is one of the reply's ``text``; what cannot be one is left out.
+The vendors' bags are only read. A span refers to the reply's ``text``; invalid spans are left out.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,15 +13,15 @@ from rightcall.core.parts import Text
 from rightcall.wire.encoding import mapping, sequence
 
 Read: TypeAlias = Callable[[Mapping[str, Any], int, int], Citation]
-"""Makes a citation of a vendor's, given the span that it is for."""
+"""Makes a Citation from a vendor's citation and the span that it is for."""
 
 
 _LEADING, _FOLLOWS = 0xC0, 0x80
-"""The bits that tell a first byte of UTF-8 from others, and what they are in those."""
+"""A byte masked with the first value equals the second if it continues a character of UTF-8."""
 
 
 def in_texts(content: Iterable[object], dialect: str, read: Read) -> tuple[Citation, ...]:
-    """The citations in the bags of a reply's texts: each is for the whole of its text."""
+    """The citations in the vendor bags of a reply's texts; each spans its whole text."""
     found: list[Citation] = []
     at = 0
     for part in content:
@@ -35,7 +35,7 @@ def in_texts(content: Iterable[object], dialect: str, read: Read) -> tuple[Citat
 
 
 def of_anthropic(said: Mapping[str, Any], start: int, end: int) -> Citation:
-    """One of a document, of the web or of a search result.
+    """A citation of a document, a web page or a search result.
 
     https://platform.claude.com/docs/en/build-with-claude/citations
     """
@@ -51,7 +51,7 @@ def of_anthropic(said: Mapping[str, Any], start: int, end: int) -> Citation:
 
 
 def of_bedrock(said: Mapping[str, Any], start: int, end: int) -> Citation:
-    """One of Converse.
+    """A citation of Bedrock's Converse.
 
     https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html
     """
@@ -67,7 +67,7 @@ def of_bedrock(said: Mapping[str, Any], start: int, end: int) -> Citation:
 
 
 def of_cohere(content: Iterable[object], dialect: str) -> tuple[Citation, ...]:
-    """The citations in the bags of a reply's texts, one for each source that a span of it has.
+    """The citations in the vendor bags of a reply's texts, one for each source of a span.
 
     https://docs.cohere.com/reference/chat
     """
@@ -82,7 +82,7 @@ def of_cohere(content: Iterable[object], dialect: str) -> tuple[Citation, ...]:
             for source in sequence(said.get("sources")):
                 told = mapping(mapping(source).get("document"))
                 if not told:
-                    # A result of a tool, which the transcript has.
+                    # A tool's result, which the transcript already has.
                     continue
                 citation = Citation(
                     start=span and span[0],
@@ -98,9 +98,9 @@ def of_cohere(content: Iterable[object], dialect: str) -> tuple[Citation, ...]:
 
 
 def annotated(annotations: object, text: str, before: int = 0) -> list[Citation]:
-    """OpenAI's annotations of a text that ``before`` characters of the reply come before.
+    """OpenAI's annotations of a text that starts ``before`` characters into the reply.
 
-    Responses has their members at the top, Chat in an object that is called as its type.
+    Responses has an annotation's members at the top, Chat in an object named after its type.
     """
     found = []
     for each in sequence(annotations):
@@ -125,7 +125,7 @@ def annotated(annotations: object, text: str, before: int = 0) -> list[Citation]
 
 
 def annotated_bytes(annotations: object, text: str, before: int = 0) -> list[Citation]:
-    """Annotations of Gemini's Interactions, whose spans are of the text's UTF-8.
+    """Annotations of Gemini's Interactions, whose spans count bytes of the text's UTF-8.
 
     https://ai.google.dev/api/interactions-api, Annotation.
     """
@@ -148,7 +148,7 @@ def annotated_bytes(annotations: object, text: str, before: int = 0) -> list[Cit
 
 
 def listed(bag: Mapping[str, Any]) -> list[Citation]:
-    """What Perplexity and xAI send beside an answer: sources in the order of ``[1]``, ``[2]`` in it."""
+    """The sources that Perplexity and xAI send with an answer, in the order of its ``[1]``, ``[2]``."""
     results = [mapping(each) for each in sequence(bag.get("search_results"))]
     if not results:
         addresses = sequence(bag.get("citations"))
@@ -160,11 +160,11 @@ def listed(bag: Mapping[str, Any]) -> list[Citation]:
 
 
 def grounded(bag: Mapping[str, Any], text: str) -> tuple[Citation, ...]:
-    """Gemini's grounding, and what it recited.
+    """Citations from Gemini's grounding metadata and its recitations.
 
     https://ai.google.dev/api/generate-content#GroundingMetadata
-    Its spans are of UTF-8, and of one part; where the words that come with one stand elsewhere in the
-    text, they count.
+    Its spans count bytes of UTF-8 within one part. If the text that comes with a span stands elsewhere
+    in the reply, the text decides.
     """
     grounding = mapping(bag.get("groundingMetadata"))
     recited = [mapping(each) for each in sequence(_sources(bag))]
@@ -193,7 +193,7 @@ def _sources(bag: Mapping[str, Any]) -> object:
 
 
 def _chunk(chunk: Mapping[str, Any]) -> Citation:
-    """What a chunk is from: its one member says where it was found."""
+    """The source of a grounding chunk; the chunk's only member says where it was found."""
     said = next((found for value in chunk.values() if (found := mapping(value))), {})
     return Citation(
         url=_text(said, "uri") or _text(said, "sourceUri"),
@@ -204,7 +204,7 @@ def _chunk(chunk: Mapping[str, Any]) -> Citation:
 
 
 def _characters(text: str, said: Iterable[Mapping[str, Any]]) -> dict[int, int]:
-    """Where each of the vendor's places in UTF-8 is in the text; a place inside a character is none."""
+    """Maps the vendor's byte offsets to character offsets; an offset inside a character is left out."""
     wanted = {_place(each, name) for each in said for name in ("startIndex", "endIndex")}
     if text.isascii():
         return {place: place for place in wanted if 0 <= place <= len(text)}

@@ -1,6 +1,6 @@
-"""What holds for Claude in every dialect: how it is told to think, and what newer ones refuse.
+"""What applies to Claude in every dialect: how thinking is requested, and what newer models refuse.
 
-What each model takes is on the pages "What's new" and "Migration guide" of
+What each model accepts is on the pages "What's new" and "Migration guide" of
 https://platform.claude.com/docs/en/about-claude/models/overview: opus-5-5/whats-new-opus-5-5,
 sonnet-5-5/migration-guide, haiku-5-5/migration-guide and fable-5/introducing-… (November 2026).
 """
@@ -15,12 +15,12 @@ from rightcall.core.message import Message, Reasoning, Reply
 MIN_BUDGET = 1024
 """The smallest thinking budget that is accepted."""
 
-# Adaptive thinking is there since 4.6:
+# Adaptive thinking exists since 4.6:
 # https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
 _BUDGETED = re.compile(
     r"claude-(?:3-7|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?=$|[@:]|-(?:20\d{6}|v\d|latest)))"
 )
-"""Names of models that think with a budget of tokens, and know nothing of adaptive thinking."""
+"""Names of models that think with a token budget and do not support adaptive thinking."""
 
 _BUDGETS: Mapping[str, int] = {
     "minimal": 1024,
@@ -36,30 +36,32 @@ BINDING_BETA = "thinking-binding-controls-2026-08-01"
 
 _VERSION = re.compile(r"claude-(?:([a-z]+)-)?(\d+)(?:[-.](\d{1,2})(?!\d))?(?!\d)")
 _ALWAYS = re.compile(r"claude-(?:fable|mythos)-")
-"""The lines whose models have always thought unasked, and have never taken a forced choice. Of Mythos
-only what Anthropic says of Fable, its twin, is known."""
+"""Model lines that have always thought without being asked, and never accepted a forced tool choice. For
+Mythos this is assumed from what Anthropic says of Fable, its twin."""
 _ADAPTIVE_ONLY = (4, 7)
-"""From here on a budget is refused: https://platform.claude.com/docs/en/build-with-claude/thinking"""
+"""From this version on a budget is refused:
+https://platform.claude.com/docs/en/build-with-claude/thinking"""
 _BEFORE_XHIGH = (4, 6)
-"""The one version that knows words for an effort, and not this one:
+"""The only version that accepts effort levels but not ``xhigh``:
 https://platform.claude.com/docs/en/build-with-claude/effort"""
 _FIRST = (4, 5)
-"""The first version that takes them; Opus 4.1 did in the beta, and is not on the list any more.
+"""The first version that accepts strict tools; Opus 4.1 did in the beta, and is no longer listed.
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs"""
 _ON_BEDROCK = ((4, 5), (4, 6))
-"""https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html; what came after refuses
-them there (https://github.com/pydantic/pydantic-ai, providers/bedrock.py)."""
+"""Versions that accept strict tools on Bedrock:
+https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html; later versions refuse them
+there (https://github.com/pydantic/pydantic-ai, providers/bedrock.py)."""
 
 _SETS_ALONE = (5, 5)
-"""From here on only the set of tools is taken for a computer, at Anthropic's address and Google's; of
-Fable and Mythos from 5.2 on. Bedrock still takes the one tool.
+"""From this version on Anthropic's and Google's endpoints accept only the toolset for computer use; for
+Fable and Mythos from 5.2 on. Bedrock still accepts the single tool.
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool"""
 
 
 def budget_of(word: str, model: str, max_tokens: int | None) -> int | None:
-    """The tokens that a word for an effort means to a model; None for one that takes the word itself.
+    """The token budget for an effort level; None for a model that takes the level itself.
 
-    The budget is a part of ``max_tokens``, of which half is left for the answer.
+    The budget is part of ``max_tokens``, half of which is left for the answer.
     """
     if word not in _BUDGETS or not _BUDGETED.search(model):
         return None
@@ -68,7 +70,7 @@ def budget_of(word: str, model: str, max_tokens: int | None) -> int | None:
 
 
 def word_of(tokens: int, model: str) -> str | None:
-    """The word for an effort that stands for a budget; None for a model that takes the budget itself."""
+    """The effort level for a token budget; None for a model that takes the budget itself."""
     _, version = _named(model)
     if version < _ADAPTIVE_ONLY and not _ALWAYS.search(model):
         return None
@@ -76,15 +78,15 @@ def word_of(tokens: int, model: str) -> str | None:
 
 
 def effort_of(word: str, model: str) -> str:
-    """The vendor's word for an effort, or the next greater one that the model knows."""
+    """The vendor's effort level, or the next higher one that the model supports."""
     return "max" if word == "xhigh" and _named(model)[1] == _BEFORE_XHIGH else word
 
 
 def unthinking(model: str) -> tuple[JsonObject, JsonObject]:
-    """The ``thinking`` and ``output_config`` for as little thought as the model can do with.
+    """The ``thinking`` and ``output_config`` for the least thinking that the model allows.
 
-    Some refuse ``disabled``: Sonnet 5.5 has a word of its own for thinking between calls alone, and
-    Fable, Mythos and Opus 5.5 always think, so that a low effort is the least.
+    Some refuse ``disabled``: Sonnet 5.5 has its own value for thinking only between calls, and Fable,
+    Mythos and Opus 5.5 always think, so that a low effort is the least.
     """
     line, version = _named(model)
     if _ALWAYS.search(model) or (line == "opus" and version >= (5, 5)):
@@ -96,11 +98,11 @@ def unthinking(model: str) -> tuple[JsonObject, JsonObject]:
 
 @lru_cache(maxsize=256)
 def can_be_forced(model: str) -> bool:
-    """Whether a model can be made to call a tool. Some answer 400, whether they think or not.
+    """Whether a model accepts a forced tool call. Some answer 400, whether they think or not.
 
     'tool_choice: type "tool" and "any" are not supported for this model', on every platform
-    (https://github.com/vercel/ai/issues/21364). Haiku 5.5 still takes it. On Bedrock Sonnet 5 takes it
-    only while it is told not to think (https://github.com/anthropics/skills, model-migration.md).
+    (https://github.com/vercel/ai/issues/21364). Haiku 5.5 still accepts it. On Bedrock Sonnet 5 accepts
+    it only while thinking is disabled (https://github.com/anthropics/skills, model-migration.md).
     """
     line, version = _named(model)
     if line == "sonnet" and version == (5, 0) and "anthropic." in model:
@@ -110,7 +112,7 @@ def can_be_forced(model: str) -> bool:
 
 @lru_cache(maxsize=256)
 def computer_of(model: str) -> str:
-    """The type of the computer that a model takes; empty where that is not known."""
+    """The type of the computer-use tool that a model accepts; empty where that is unknown."""
     line, version = _named(model)
     if version == (0, 0):
         return ""
@@ -122,11 +124,11 @@ def computer_of(model: str) -> str:
 
 
 def unbound(thinking: JsonObject, messages: Sequence[Message], model: str) -> JsonObject | None:
-    """The ``thinking`` that has thoughts left out whose prompt has changed; None where there is no need.
+    """The ``thinking`` that drops thoughts whose prompt has changed; None where it is not needed.
 
-    Newer models take a thought back only behind the very system text, tools and messages that it was
-    thought in, and refuse the request else. Tools that are found and histories that are cut change them.
-    Nothing can be said beside another ``thinking`` than the adaptive one, which they have unasked.
+    Newer models accept a thought back only after exactly the system text, tools and messages that
+    preceded it, and otherwise refuse the request. Tool search and trimmed histories change these. The
+    setting exists only for adaptive thinking, which is these models' default.
     https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks
     """
     line, version = _named(model)
@@ -142,13 +144,13 @@ def unbound(thinking: JsonObject, messages: Sequence[Message], model: str) -> Js
 
 @lru_cache(maxsize=256)
 def _named(model: str) -> tuple[str, tuple[int, int]]:
-    """The line and the version in a name; of another's model, nothing and zeros."""
+    """The model line and version in a name; an empty string and zeros for other models."""
     found = _VERSION.search(model)
     return ("", (0, 0)) if found is None else (found[1] or "", (int(found[2]), int(found[3] or 0)))
 
 
 def strict_refusal(model: str) -> str:
-    """Why a model is not sent strict tools unasked; empty for one that takes them, or without a name."""
+    """Why strict tools are not the default for a model; empty if they are, or if it has no name."""
     if not model:
         return ""
     _, version = _named(model)

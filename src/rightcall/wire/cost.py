@@ -1,9 +1,9 @@
-"""What a gateway says that a reply was charged, in dollars: it knows better than any table of prices.
+"""The price in dollars that a gateway reports for a reply, which is more reliable than a price table.
 
-OpenRouter writes it into ``usage`` unasked, in Chat and in Responses. Where the vendor was paid with a
-key of the user's own, ``cost`` is the gateway's fee alone, and what the vendor took stands beside it:
-https://openrouter.ai/docs/use-cases/usage-accounting. Perplexity's ``cost`` is an object with the sum
-in it (perplexityai 0.46.1, ResponsesUsage).
+OpenRouter writes it into ``usage`` by default, in Chat and in Responses. Where the vendor was paid with
+the user's own key, ``cost`` is only the gateway's fee, and the vendor's price stands beside it:
+https://openrouter.ai/docs/use-cases/usage-accounting. Perplexity's ``cost`` is an object that contains
+the sum (perplexityai 0.46.1, ResponsesUsage).
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def charged(usage: Mapping[str, Any]) -> float | None:
-    """Dollars, where the usage says so."""
+    """The reported price in dollars; None where the usage has none."""
     told = usage.get("cost")
     if told is None:
         return None
@@ -24,7 +24,7 @@ def charged(usage: Mapping[str, Any]) -> float | None:
 
 
 def _dollars(value: object) -> float | None:
-    """An amount; what could only be a mistake counts as not said."""
+    """An amount in dollars; None for a value that can only be a mistake."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if isfinite(value) and value >= 0 else None

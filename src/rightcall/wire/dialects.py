@@ -1,4 +1,4 @@
-"""The dialects there are, as data: a folder of ``wire`` and a row here are what a new one needs."""
+"""The table of dialects. A new dialect needs a folder in ``wire`` and a row here."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """What others need to know of a dialect before it is loaded."""
+    """What must be known of a dialect before its module is loaded."""
 
     structured: "OutputMode"
-    """How its models are held to an output schema, unless a profile says otherwise."""
+    """How an output schema is enforced by default; a profile may override it."""
     sign: bytes
-    """A pattern that only the events of its streams match."""
+    """A pattern that matches only events of this dialect's streams."""
     differs_by_host: bool = False
-    """Whether ``dialect_at`` gives it as the host behind an address wants it."""
+    """Whether ``dialect_at`` returns a variant for the host in the URL."""
     keeps: bool = False
-    """Whether its vendor keeps conversations (``kept_at`` of its ``state``), and answers in the
+    """Whether its vendor stores conversations (``kept_at`` of its ``state``) and answers in the
     background."""
 
 
@@ -40,7 +40,7 @@ DIALECTS: Mapping[str, Row] = {
     "ollama": Row("tool", rb'"done"\s*:\s*(true|false)'),
     "bedrock": Row("tool", rb'"(contentBlockIndex|stopReason)"\s*:|:event-type\x07'),
 }
-"""By the name of the folder. A stream is tried against the signs in this order."""
+"""By folder name. A stream is matched against the signs in this order."""
 
 
 SERVED = ("openai_chat", "openai_responses", "anthropic", "gemini")
@@ -49,13 +49,13 @@ SERVED = ("openai_chat", "openai_responses", "anthropic", "gemini")
 
 @cache
 def load_server(name: str) -> "ServerDialect":
-    """The server half of the dialect of that name."""
+    """The server half of the named dialect."""
     server: ServerDialect = import_module(f"rightcall.wire.{name}.server")
     return server
 
 
 def load(name: str, url: str = "") -> "Dialect":
-    """The dialect of that name, as the host behind ``url`` wants it."""
+    """The named dialect, in the variant for the host in ``url``."""
     module: Any = import_module(f"rightcall.wire.{name}")
     dialect: Dialect = module.dialect_at(url) if url and DIALECTS[name].differs_by_host else module
     return dialect

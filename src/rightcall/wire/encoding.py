@@ -1,4 +1,4 @@
-"""What all encoders share: the cache of a conversation, JSON for the wire, and the reading of parts."""
+"""What all encoders share: the cache of a conversation, JSON for the wire, and access to parts."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ _encode = Encoder().encode
 
 
 class EncodeCache:
-    """What has been written of a conversation. It grows at its end, so each message is written once.
+    """Caches the encoded messages of a conversation. It grows at its end, so each is encoded once.
 
-    Owned by the encoder of one conversation, and gone with it.
+    Owned by the encoder of one conversation, and discarded with it.
     """
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class EncodeCache:
         begin: Callable[[], Writer],
         write: Callable[[Writer, Message, int], None],
     ) -> Writer:
-        """The writer that has written these messages, and only those that it had not written before.
+        """The writer for these messages, after it has written those that it had not written before.
 
-        A writer that fails is not kept, as nobody knows how far it came.
+        A writer that raises is discarded, since its state is unknown.
         """
         before, writer = self._entries.pop(key, ((), None))
         if writer is None or len(before) > len(messages) or not all(map(is_, before, messages)):
@@ -51,9 +51,9 @@ class EncodeCache:
         return found
 
     def made(self, key: str, given: tuple[object, ...], make: Callable[[], Made]) -> Made:
-        """What ``make`` makes of ``given``, made again only when any of that is another object.
+        """The cached result of ``make``; made again only when any of ``given`` is a different object.
 
-        To be equal is not enough: 1 and 1.0 are, and objects whose members stand in another order.
+        Equality is not enough: 1 equals 1.0, and objects are equal whatever the order of their members.
         """
         before, thing = self._entries.get(key, (None, None))
         if before is None or len(before) != len(given) or not all(map(is_, before, given)):
@@ -63,12 +63,12 @@ class EncodeCache:
         return found
 
     def shared(self, key: str, given: tuple[object, ...], make: Callable[[], Made]) -> Made:
-        """``made`` for what other conversations have too, as those of one agent have its tools."""
+        """``made`` for values that conversations share, such as the tools of one agent."""
         return self.made(key, given, lambda: _shared(key, given, make))
 
 
 _SHARED: dict[tuple[object, ...], tuple[tuple[object, ...], Any]] = {}
-"""By what it is and the identities of what it was made of, which is kept for them."""
+"""By key and the identities of the inputs. The inputs are kept alive so that no identity is reused."""
 _MOST_SHARED = 64
 
 
@@ -84,11 +84,12 @@ def _shared(key: str, given: tuple[object, ...], make: Callable[[], Made]) -> Ma
 
 
 _STEP = 3 * 128 * 1024
-"""Bytes of a file that are written at once; threes, so that the pieces join."""
+"""Bytes of a file that are encoded at once; a multiple of three, so that the pieces join without
+padding."""
 
 
 def as_bytes(value: object, dialect: str) -> bytes:
-    """The value as JSON; what cannot be written so is refused."""
+    """The value as JSON. Raises EncodeError for a value that JSON cannot hold."""
     try:
         return _encode(value)
     except UnicodeEncodeError as error:
@@ -98,15 +99,16 @@ def as_bytes(value: object, dialect: str) -> bytes:
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """An object, such as a vendor's bag; an empty one for anything else."""
-    # Asked first, as most are: an abstract class looks long, at what is not of it the longest.
+    """The value if it is an object, such as a vendor bag; otherwise an empty mapping."""
+    # Most values are dicts. ``isinstance`` of an abstract class is slow, slowest for a value that fails
+    # it.
     if type(value) is dict:
         return value
     return value if value is not None and isinstance(value, Mapping) else {}
 
 
 def sequence(value: object) -> Sequence[Any]:
-    """The items of an array; none for anything else."""
+    """The items if the value is an array; otherwise none."""
     if type(value) is list:
         return value
     if value is None:
@@ -115,7 +117,7 @@ def sequence(value: object) -> Sequence[Any]:
 
 
 def object_in(arguments: str) -> dict[str, Any] | None:
-    """The object that a call's arguments are; None where they are broken, cut off or something else."""
+    """A call's arguments as an object; None if they are malformed, truncated or not an object."""
     try:
         value = parse(arguments)
     except JsonError:
@@ -124,7 +126,7 @@ def object_in(arguments: str) -> dict[str, Any] | None:
 
 
 def with_examples(description: str, spec: Spec) -> str:
-    """A tool's description with its examples, for vendors that have no other place for them."""
+    """A tool's description with its examples appended, for vendors that have no field for them."""
     if not spec.examples:
         return description
     examples = "\n".join(map(dump, spec.examples))
@@ -132,26 +134,26 @@ def with_examples(description: str, spec: Spec) -> str:
 
 
 def described(description: str, spec: Spec) -> str:
-    """A tool's description with the grammar of its text, for vendors that hold no model to one."""
+    """A tool's description with its input grammar appended, for vendors that do not enforce grammars."""
     for notation, grammar in spec.grammar.items():
         description = f"{description}\n\nThe text must match this {notation} grammar:\n{grammar}".strip()
     return description
 
 
 def data_url(media: Media) -> str:
-    """Media as a URL: the address they have, or one that holds them."""
+    """The URL of media: their own address, or a data URL."""
     if media.url is not None:
         return media.url
     return f"data:{media.media_type};base64,{b64encode(media.data).decode()}"
 
 
 def base64_raw(media: Media) -> Raw:
-    """The bytes in base64, as JSON: each copy of a large file holds everybody up, so there are few."""
+    """The bytes in base64, as JSON. Copying a large file blocks other work, so it is copied rarely."""
     return Raw(b"".join((b'"', *_base64(media.data), b'"')))
 
 
 def _base64(data: bytes) -> Iterator[bytes]:
-    """Base64 in steps: a step holds the interpreter, and in between others have their turn."""
+    """Base64 in steps: each step holds the GIL, and other threads can run in between."""
     if len(data) <= _STEP:
         yield b64encode(data)
         return
@@ -161,7 +163,7 @@ def _base64(data: bytes) -> Iterator[bytes]:
 
 
 def url_raw(media: Media) -> Raw:
-    """``data_url`` as JSON."""
+    """``data_url``, encoded as JSON."""
     if media.url is not None:
         return Raw(_encode(media.url))
     head = _encode(f"data:{media.media_type};base64,")
@@ -169,14 +171,14 @@ def url_raw(media: Media) -> Raw:
 
 
 def note_of(media: Media) -> str:
-    """What is said of media where they cannot be sent."""
+    """The text that replaces media which cannot be sent."""
     return f"[{media.about}: not shown]"
 
 
 def native_of(spec: Spec, dialect: str) -> dict[str, Any]:
-    """The vendor's own definition, as it was given; empty for a tool without one.
+    """The vendor's own definition of a tool, unchanged; empty for a tool without one.
 
-    Calls of such a tool have the name that the definition has, or, where it has none, its type.
+    Calls of such a tool use the definition's name or, if it has none, its type.
     """
     check_native(spec, dialect)
     definition = dict(spec.native.get(dialect, {}))
@@ -193,13 +195,13 @@ def native_of(spec: Spec, dialect: str) -> dict[str, Any]:
 
 
 def members_of(spec: Spec, dialect: str) -> dict[str, Any]:
-    """What a vendor's definition adds to ours: one without name and type is none of its own."""
+    """The members that a vendor's definition adds to ours, if it has neither a name nor a type."""
     definition = dict(spec.native.get(dialect, {}))
     return {} if {"name", "type"} & definition.keys() else definition
 
 
 def check_native(spec: Spec, dialect: str) -> None:
-    """Refuse a native definition for a dialect that there is not: it would be sent to nobody."""
+    """Raise for a native definition whose dialect does not exist: it would never be sent."""
     for name in spec.native:
         if name not in DIALECTS:
             raise EncodeError(

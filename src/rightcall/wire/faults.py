@@ -1,7 +1,7 @@
-"""What a vendor found wrong with what its model wrote, in words for the model.
+"""Tells the model what the vendor found wrong with its output.
 
-Such a reply did not break off on its way: asked for the same again, the model would write the same.
-Told what was wrong, it can do better. The vendor's words may repeat what the model wrote, and are cut.
+Such a reply is not a lost connection: the same request would produce the same fault. With the fault
+described, the model can correct itself. The vendor's message may quote the model's output, and is cut.
 """
 
 from rightcall.core.jsontext import shorten
@@ -10,7 +10,7 @@ _LONGEST = 500
 
 
 def malformed_call(told: str = "") -> str:
-    """A call that could not be read."""
+    """The message for a call that could not be parsed."""
     return (
         f"Your last reply held a tool call that could not be read{_because(told)}. Make the call again, "
         "with its arguments as one JSON object, or give your answer."
@@ -18,7 +18,7 @@ def malformed_call(told: str = "") -> str:
 
 
 def unexpected_call(told: str = "") -> str:
-    """A call of a tool that there is not."""
+    """The message for a call of a tool that does not exist."""
     return (
         f"Your last reply called a tool that does not exist{_because(told)}. Call only tools that you "
         "were given, or give your answer."
@@ -26,7 +26,7 @@ def unexpected_call(told: str = "") -> str:
 
 
 def too_many_calls(told: str = "") -> str:
-    """More calls, one after another, than the vendor runs."""
+    """The message for more consecutive calls than the vendor runs."""
     return (
         f"Your last reply made too many tool calls{_because(told)}. Make fewer at a time, or give your "
         "answer with what you have."
@@ -34,7 +34,7 @@ def too_many_calls(told: str = "") -> str:
 
 
 def malformed_reply(told: str = "") -> str:
-    """A reply that could not be read."""
+    """The message for a reply that could not be parsed."""
     return f"Your last reply could not be read{_because(told)}. Give it again."
 
 

@@ -1,4 +1,4 @@
-"""What Google's dialects share: keys, where files are, the mark of a foreign call, levels, refusals."""
+"""What Google's dialects share: keys, file URLs, the signature of foreign calls, levels, refusals."""
 
 import re
 from collections.abc import Mapping
@@ -8,24 +8,24 @@ from rightcall.errors import VendorError
 from rightcall.wire.refusal import seconds_in
 
 FILES = "https://generativelanguage.googleapis.com/v1beta/"
-"""What the name of an uploaded file, ``files/…``, is within."""
+"""The base URL of uploaded files, which are named ``files/…``."""
 
-# A call that Gemini did not make has no signature, and Gemini 3 refuses the first call of a step without
-# one, but for this: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs (in base64, as it is
-# a field of bytes).
+# A call that Gemini did not make has no signature. Gemini 3 refuses the first call of a step without
+# one, except for this value: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs (in base64,
+# as the field holds bytes).
 FOREIGN_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 
 TRANSIENT = frozenset(["RESOURCE_EXHAUSTED", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED"])
-"""Codes that another attempt may not meet."""
+"""Error codes that a retry may resolve."""
 
 # Flash refuses "minimal" from 3.7 on, "Allowed values are: medium, low, high" (kiss-translator #1048,
-# https://github.com/coder/xum/pull/4060), and Pro always did; Flash-Lite takes it.
+# https://github.com/coder/xum/pull/4060), and Pro always did; Flash-Lite accepts it.
 # https://ai.google.dev/gemini-api/docs/generate-content/thinking#thinking-levels
 _MINIMAL = re.compile(r"(?:^|/)gemini-(?:3(?:\.[0-6])?-flash|[\d.]+-flash-lite|flash-lite-latest)")
 
 
 def thinks_minimally(model: str) -> bool:
-    """Whether ``minimal`` is a level of thinking; ``low`` is one of every model since Gemini 3."""
+    """Whether a model has the thinking level ``minimal``; all models since Gemini 3 have ``low``."""
     return _MINIMAL.search(model) is not None
 
 
@@ -37,13 +37,13 @@ def key_headers(key: str) -> Mapping[str, str]:
 
 
 def with_details(refusal: VendorError, value: Any) -> VendorError:
-    """The refusal, with what the details of its body add to it."""
+    """The refusal, completed from the details in its body."""
     for detail in _details(value):
         if refusal.retry_after is None:
             refusal.retry_after = seconds_in(detail.get("retryDelay"))
         refusal.request_id = refusal.request_id or str(detail.get("requestId") or "")
         if any("PerDay" in str(each.get("quotaId")) for each in _objects(detail.get("violations"))):
-            # A quota for the whole day is used up: waiting a little will not help.
+            # A daily quota is used up: a short wait will not help.
             refusal.retryable = False
             refusal.kind = "quota"
         if str(detail.get("reason")).startswith("API_KEY"):
@@ -52,7 +52,7 @@ def with_details(refusal: VendorError, value: Any) -> VendorError:
 
 
 def _details(value: Any) -> list[dict[str, Any]]:
-    """What else an error says. https://cloud.google.com/apis/design/errors#error_details."""
+    """The details of an error. https://cloud.google.com/apis/design/errors#error_details."""
     said = value[0] if isinstance(value, list) and value else value
     facts = said.get("error") if isinstance(said, dict) else None
     return _objects(facts.get("details")) if isinstance(facts, dict) else []

@@ -1,8 +1,8 @@
-"""Conversations in the vendors' shapes: read into a transcript, and written from one.
+"""Converts conversations between the vendors' formats and a transcript.
 
-Each dialect has a ``history`` that reads its own messages. What the model said is read by the dialect's
-own decoder, so that a thought's signature, a call's id and whatever else must go back is kept as in a
-run.
+Each dialect has a ``history`` that reads its own messages. The model's messages are read by the
+dialect's own decoder, so that a thought's signature, a call's id and whatever else must be sent back is
+kept as in a run.
 """
 
 from base64 import b64decode, b64encode
@@ -25,15 +25,15 @@ from rightcall.errors import RightcallError, UsageError
 from rightcall.wire.dialects import DIALECTS, load
 
 _MEMBERS = {"openai_responses": "input", "gemini_interactions": "input", "gemini": "contents"}
-"""The member of a request that holds the messages; ``messages`` in the others."""
+"""The member of a request that holds the messages, where it is not ``messages``."""
 _WITH_BYTES = ("bedrock",)
-"""The dialects whose SDK takes bytes as they are, where the wire has base64."""
+"""Dialects whose SDK takes raw bytes where the wire format has base64."""
 _STEPS = ("user_input", "model_output", "function_result")
-"""What only the steps of Gemini's Interactions are called."""
+"""Types that only steps of Gemini's Interactions have."""
 _IN_LIST = ("cohere", "ollama", "openai_chat", "openai_responses")
-"""The dialects in which the system text is one of the messages, or may be."""
+"""Dialects in which the system text is, or may be, one of the messages."""
 _NEWEST = "gemini-latest"
-"""Only Gemini looks at a model's name for its messages: newer ones take pictures inside of results."""
+"""Only Gemini's messages depend on the model's name: newer models accept images inside results."""
 _SOME = "http://localhost"
 _BLOCKS = frozenset(
     ("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result")
@@ -42,18 +42,18 @@ _CONVERSE = frozenset(
     ("text", "toolUse", "toolResult", "reasoningContent", "citationsContent", "image", "document",
      "video", "audio", "guardContent", "cachePoint", "searchResult")
 )  # fmt: skip
-"""What the one member of a block of Bedrock's may be called. Everybody else's have a type."""
+"""The possible names of the single member of a Bedrock block. Other vendors' blocks have a type."""
 _CHAT_PARTS = frozenset(("image_url", "input_audio", "file", "video_url"))
 
 
 class Said(msgspec.Struct, frozen=True):
-    """A conversation as it was given: what was said, and the system text it was said under."""
+    """A conversation as it was given: its messages and its system text."""
 
     messages: Transcript
     system: str = ""
 
     def system_under(self, instructions: str) -> str:
-        """The system text of a run that goes on from here, for an agent with these instructions."""
+        """The system text for an agent with these instructions that continues this conversation."""
         own = instructions.strip()
         if own and own != self.system.strip():
             raise UsageError(
@@ -64,7 +64,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class HistoryReader:
-    """Gathers what a dialect's history says, with calls and results matched."""
+    """Collects the messages of a dialect's history, and matches calls with results."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
@@ -74,7 +74,7 @@ class HistoryReader:
         self._results: list[Result] = []
 
     def instruct(self, text: str) -> None:
-        """System text: at the beginning it is the system's; later the developer says it."""
+        """Add system text: at the beginning to the system prompt, later as a developer message."""
         if self._messages or self._results:
             self.say((Text(text),), "developer")
         elif text:
@@ -86,12 +86,12 @@ class HistoryReader:
         author: Author = "user",
         vendor: Mapping[str, JsonValue] | None = None,
     ) -> None:
-        """A user's message."""
+        """Add a user's message."""
         self._close()
         self._messages.append(User(tuple(parts), author, vendor or {}))
 
     def reply(self, reply: Reply) -> None:
-        """The model's."""
+        """Add the model's reply."""
         self._close()
         self._messages.append(reply)
         self._open = list(reply.calls)
@@ -106,7 +106,7 @@ class HistoryReader:
         outcome: OutcomeKind = "returned",
         vendor: Mapping[str, JsonValue] | None = None,
     ) -> None:
-        """The result of a call, which is known by its id, or else by its name."""
+        """Add the result of a call, matched by id, or else by name."""
         call = self._answered(where, call_id, name)
         self._results.append(
             Result(
@@ -119,7 +119,7 @@ class HistoryReader:
         )
 
     def said(self) -> Said:
-        """All of it."""
+        """The whole conversation."""
         self._close()
         return Said(tuple(self._messages), "\n\n".join(self._system))
 
@@ -138,12 +138,12 @@ class HistoryReader:
 
 
 def misread(where: str, what: str) -> UsageError:
-    """What is not understood, and where it is."""
+    """The error for what was not understood, with its place."""
     return UsageError(f"{where}: {what}")
 
 
 def replied(dialect: str, body: JsonObject, where: str) -> Reply:
-    """What the model said, read from the body that it would have come in."""
+    """The model's reply, decoded from ``body`` as if it had come in a response."""
     try:
         return load(dialect).decode(msgspec.json.encode(body))
     except (RightcallError, msgspec.EncodeError, ValueError, TypeError) as error:
@@ -151,7 +151,7 @@ def replied(dialect: str, body: JsonObject, where: str) -> Reply:
 
 
 def objects(value: object, where: str) -> Iterator[tuple[str, JsonObject]]:
-    """The objects of a list, each with its place."""
+    """The objects of a list, each with its path."""
     if not isinstance(value, list | tuple):
         raise misread(where, f"a list of objects, and not {type(value).__name__}")
     for at, item in enumerate(value):
@@ -161,7 +161,7 @@ def objects(value: object, where: str) -> Iterator[tuple[str, JsonObject]]:
 
 
 def string(item: Mapping[str, Any], member: str, where: str) -> str:
-    """A member that must be text."""
+    """A member that must be a string."""
     value = item.get(member)
     if not isinstance(value, str):
         raise misread(f"{where}.{member}", f"text, and not {type(value).__name__}")
@@ -169,12 +169,12 @@ def string(item: Mapping[str, Any], member: str, where: str) -> str:
 
 
 def others(item: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """The members besides, as far as they say anything."""
+    """The remaining members that have a value."""
     return {key: value for key, value in item.items() if key not in known and value is not None}
 
 
 def media_at(url: str, kind: str, where: str, name: str | None = None, **more: Any) -> Media:
-    """Media at an address, or in one that holds them; ``kind`` where it does not say."""
+    """Media at a URL or in a data URL; ``kind`` is used where the URL gives no type."""
     if not url.startswith("data:"):
         return Media(b"", kind, name, url=url, **more)
     head, _, data = url.removeprefix("data:").partition(",")
@@ -182,7 +182,7 @@ def media_at(url: str, kind: str, where: str, name: str | None = None, **more: A
 
 
 def decoded(data: str, where: str) -> bytes:
-    """Base64 of either alphabet as bytes."""
+    """Decodes base64 of either alphabet."""
     try:
         return b64decode(data.replace("-", "+").replace("_", "/"), validate=True)
     except (Base64Error, ValueError) as error:
@@ -190,12 +190,12 @@ def decoded(data: str, where: str) -> bytes:
 
 
 def bag(dialect: str, members: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """A vendor's bag with these members; none without any."""
+    """A vendor bag with these members; empty if there are none."""
     return {dialect: dict(members)} if members else {}
 
 
 def history_of(given: "Said | Sequence[Any] | None") -> Said:
-    """What ``history=`` was given: a transcript, or a conversation in a vendor's shape."""
+    """Reads the value of ``history=``: a transcript, or a conversation in a vendor's format."""
     if isinstance(given, Said):
         return given
     messages = () if given is None else tuple(given)
@@ -241,7 +241,7 @@ def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> li
     found: list[Any] = []
     if transcript:
         request = Request(messages=tuple(transcript), options={"cache": False})
-        # As a host that nothing is known of takes it: reasoning included.
+        # For an unknown host: reasoning is included.
         body = msgspec.json.decode(load(name, _SOME).encode(request, model=_NEWEST, stream=False).body)
         found = body[_MEMBERS.get(name, "messages")]
         if name in _WITH_BYTES:
@@ -256,19 +256,19 @@ def _known(dialect: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Objects of the vendors' SDKs as dictionaries, at any depth."""
+    """Converts the vendors' SDK objects to dictionaries, at any depth."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, bytes):
-        # As Google's SDK and Amazon's take them.
+        # Google's and Amazon's SDKs take bytes.
         return b64encode(value).decode()
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _dialect_of(messages: Sequence[JsonObject]) -> str:
-    """Whose shape it is. Plain texts with roles are everybody's, and read as Chat."""
+    """Detects the dialect of messages. Plain texts with roles fit every dialect; read as Chat."""
     if any("tool_plan" in message for message in messages):
         return "cohere"
     if any("tool_name" in message for message in messages):
@@ -304,4 +304,4 @@ def _is_converse(part: object) -> bool:
 
 
 UNTYPED = ANY_BYTES
-"""The type of what is named by an id, and nothing is known of."""
+"""The media type of a file that is known only by its id."""

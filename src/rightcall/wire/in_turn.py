@@ -1,7 +1,7 @@
-"""The events of a reply as blocks that come one after another, for dialects whose streams are so.
+"""Turns a reply's events into consecutive blocks, for dialects that stream one block at a time.
 
-Calls may be written side by side: what comes of a later one waits until the one before it has ended, and
-so does whatever else comes while a call is open. Nothing is mixed, and nothing is lost.
+Models may write calls in parallel: events of a later call wait until the earlier call has ended, and so
+do all other events while a call is open. Nothing is interleaved, and nothing is lost.
 """
 
 from typing import Literal, Protocol, TypeAlias
@@ -22,51 +22,51 @@ _Kind: TypeAlias = Literal["", "text", "thought", "call"]
 
 
 class Blocks(Protocol):
-    """Writes blocks, of which one is open at a time."""
+    """Writes blocks; only one is open at a time."""
 
     def begin_text(self) -> bytes:
-        """Text begins."""
+        """Begin a text."""
         ...
 
     def text(self, text: str, /) -> bytes:
-        """More of the text."""
+        """Add to the text."""
         ...
 
     def end_text(self) -> bytes:
-        """The text is over."""
+        """End the text."""
         ...
 
     def begin_thought(self) -> bytes:
-        """A thought begins."""
+        """Begin a thought."""
         ...
 
     def thought(self, text: str, /) -> bytes:
-        """More of the thought."""
+        """Add to the thought."""
         ...
 
     def end_thought(self, reasoning: Reasoning | None, /) -> bytes:
-        """The thought is over; with what its vendor wants back, if anything."""
+        """End the thought; ``reasoning`` holds what its vendor wants back, if anything."""
         ...
 
     def silent_thought(self, reasoning: Reasoning, /) -> bytes:
-        """A thought of which nothing was shown."""
+        """Write a thought that has no visible text."""
         ...
 
     def begin_call(self, start: CallStart, /) -> bytes:
-        """A call begins."""
+        """Begin a call."""
         ...
 
     def arguments(self, text: str, /) -> bytes:
-        """More of the call's arguments."""
+        """Add to the call's arguments."""
         ...
 
     def end_call(self, call: Call | None, /) -> bytes:
-        """The call is over; None where it was cut off."""
+        """End the call; ``call`` is None if it was cut off."""
         ...
 
 
 class _Waiting:
-    """A block that has begun while a call was open."""
+    """A block that began while a call was open."""
 
     __slots__ = ("end", "is_over", "kind", "pieces", "start")
 
@@ -79,17 +79,17 @@ class _Waiting:
 
 
 class InTurn:
-    """Gives a reply's events to what writes blocks."""
+    """Passes a reply's events to a writer of blocks."""
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
         self._kind: _Kind = ""
         self._index = -1
-        """The call that is open."""
+        """The index of the open call."""
         self._waiting: list[_Waiting] = []
 
     def take(self, event: ModelEvent) -> bytes:
-        """What an event adds; nothing for one that is none of a block."""
+        """The bytes that an event adds; none for an event that belongs to no block."""
         match event:
             case TextDelta(text):
                 if self._kind == "text":
@@ -114,7 +114,7 @@ class InTurn:
         return b""
 
     def finish(self) -> bytes:
-        """What is still open, or waits."""
+        """The bytes that end open and waiting blocks."""
         written = self._close()
         while self._waiting:
             written += self._next() + self._close()
@@ -170,7 +170,7 @@ class InTurn:
         )
 
     def _next(self) -> bytes:
-        """The block that has waited longest, as far as it has come."""
+        """Write the block that has waited longest, as far as it has arrived."""
         block = self._waiting.pop(0)
         if block.kind == "thought" and not block.pieces and isinstance(block.end, Reasoning):
             return self._blocks.silent_thought(block.end)

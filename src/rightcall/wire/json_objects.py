@@ -1,4 +1,4 @@
-"""The objects that replies consist of, out of a vendor's bytes. What is none is the vendor's fault."""
+"""Parses a vendor's bytes into the JSON objects of a reply. Anything else is the vendor's error."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _any = msgspec.json.Decoder().decode
 
 
 def whole_object(name: str, body: bytes) -> dict[str, Any]:
-    """The object in a body that was not streamed. TruncatedStream where it breaks off."""
+    """The object in a body that was not streamed. Raises TruncatedStream if it is incomplete."""
     try:
         value = _any(body)
     except UNREADABLE as problem:
@@ -23,7 +23,7 @@ def whole_object(name: str, body: bytes) -> dict[str, Any]:
 
 
 def event_object(name: str, data: bytes) -> dict[str, Any]:
-    """The object in an event of a stream."""
+    """The object in a stream's event."""
     try:
         value = _any(data)
     except UNREADABLE as problem:

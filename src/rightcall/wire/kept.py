@@ -1,11 +1,11 @@
-"""Conversations that the vendor keeps: a request names the last reply, and says what is new since then.
+"""Conversations stored by the vendor: a request names the last reply and sends only what is new.
 
-A reply that was kept says so in its vendor bag: where, and after which messages. Only that place is
-given its id, and only while the conversation before it is the one that was sent; a history that was
-trimmed or changed, and a place that has forgotten, are sent everything.
+A stored reply records in its vendor bag where it is stored and after which messages. Only that place is
+sent its id, and only while the messages before it are unchanged. If the history was trimmed or changed,
+or the place has lost the reply, everything is sent.
 
-A conversation that was made there before (``extra={"conversation": …}``) is named instead of a reply,
-and grows with each request. Nothing can be taken out of it: a history that was cut is refused.
+A conversation that was created there before (``extra={"conversation": …}``) is named instead of a reply,
+and grows with each request. Nothing can be removed from it: a trimmed history is refused.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,20 +26,20 @@ from rightcall.wire.encoding import EncodeCache, mapping
 
 _KEPT = "kept"
 CONVERSATION = "conversation"
-"""The member of a request that names a conversation which the vendor keeps."""
+"""The request member that names a conversation stored by the vendor."""
 
 
 class Since(Struct, frozen=True):
-    """What the vendor has of a conversation: up to which of its replies, and what comes after."""
+    """How much of a conversation the vendor has: up to which reply, and where the new messages begin."""
 
     response: str = ""
-    """Empty where it has nothing."""
+    """The id of the last stored reply; empty if nothing is stored."""
     first: int = 0
-    """The first message that it does not have."""
+    """The index of the first message that the vendor does not have."""
 
 
 class Telling(Dialect, Protocol):
-    """A dialect that can tell only what is new."""
+    """A dialect that can send only the new messages."""
 
     def encode(
         self,
@@ -51,18 +51,18 @@ class Telling(Dialect, Protocol):
         cache: EncodeCache | None = None,
         since: Since | None = None,
     ) -> Outgoing:
-        """The request, of which the vendor has what ``since`` says."""
+        """Encode the request without the messages that the vendor has, according to ``since``."""
         ...
 
 
 class KeptDialect:
-    """The dialect of a place that keeps what was said."""
+    """The dialect of a place that stores conversations."""
 
     def __init__(self, dialect: Telling, place: str, forgot: Callable[[VendorError], bool]) -> None:
         self.name = dialect.name
         self._dialect, self._place, self._forgot = dialect, place, forgot
         self._gone: set[str] = set()
-        """Conversations that the vendor has no more."""
+        """Conversations that the vendor no longer has."""
 
     def authorize(self, key: str, /) -> Mapping[str, str] | Sign:
         """The headers that carry the key."""
@@ -81,11 +81,11 @@ class KeptDialect:
         return self._dialect.decoder()
 
     def encoder(self) -> Encode:
-        """An ``encode`` for one conversation, which writes each of its messages once."""
+        """An ``encode`` for one conversation, which encodes each message once."""
         return partial(self._encode, EncodeCache())
 
     def encode(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
-        """The request as the vendor wants it: what is new since the last reply that it has."""
+        """Encode the request: only what is new since the last reply that the vendor has."""
         return self._encode(EncodeCache(), request, model=model, stream=stream)
 
     def _encode(self, cache: EncodeCache, request: Request, /, *, model: str, stream: bool) -> Outgoing:
@@ -95,7 +95,7 @@ class KeptDialect:
         return self._dialect.encode(request, model=model, stream=stream, cache=cache, since=since)
 
     def kept(self, reply: Reply, request: Request) -> Reply:
-        """The reply, with where it is kept and what stood before it."""
+        """The reply, with a record of where it is stored and after which messages."""
         bag = mapping(reply.vendor.get(self.name))
         if not bag.get("id"):
             return reply
@@ -103,7 +103,7 @@ class KeptDialect:
         return replace(reply, vendor={**reply.vendor, self.name: {**bag, _KEPT: kept}})
 
     def anew(self, request: Request, refusal: RightcallError) -> Request | None:
-        """The request with everything in it, where this refusal means that the vendor has forgotten."""
+        """The full request, if this refusal means that the vendor has lost what it stored; else None."""
         if not isinstance(refusal, VendorError) or not self._forgot(refusal):
             return None
         conversation = conversation_of(request)
@@ -121,7 +121,7 @@ class KeptDialect:
         return f"{self._place}#{conversation}" if conversation not in ("", *self._gone) else self._place
 
     def _since(self, request: Request) -> Since:
-        """The last reply that this place has, if it was given to just this conversation."""
+        """The last reply that this place stores, if the messages before it are unchanged."""
         messages, place = request.messages, self._at(request)
         grows = place != self._place
         for at, reply in _replies(messages):
@@ -130,7 +130,7 @@ class KeptDialect:
             if kept.get("at") != place:
                 if grows:
                     continue
-                # Another's words, which this place has never seen.
+                # A reply from elsewhere, which this place does not have.
                 return Since()
             if at + 1 < len(messages) and kept.get("after") == _digest(messages[:at]):
                 return Since(str(bag.get("id")), at + 1)
@@ -146,13 +146,13 @@ class KeptDialect:
 
 
 def conversation_of(request: Request) -> str:
-    """The vendor's conversation that a request belongs to; empty for none."""
+    """The id of the vendor's conversation that a request names; empty for none."""
     named = mapping(request.options.get("extra")).get(CONVERSATION)
     return str(mapping(named).get("id") or "") if isinstance(named, Mapping) else str(named or "")
 
 
 def _outside(request: Request) -> Request:
-    """The request, belonging to no conversation."""
+    """The request without its conversation."""
     extra = mapping(request.options.get("extra"))
     if CONVERSATION not in extra:
         return request
@@ -161,7 +161,7 @@ def _outside(request: Request) -> Request:
 
 
 def _replies(messages: Transcript) -> Iterator[tuple[int, Reply]]:
-    """The replies, the last one first."""
+    """The replies and their indexes, last reply first."""
     for at in range(len(messages) - 1, -1, -1):
         message = messages[at]
         if isinstance(message, Reply):
@@ -177,7 +177,7 @@ def _bare(message: Message, name: str) -> Message:
 
 
 def _digest(messages: Transcript) -> str:
-    """Tells one conversation from another; where a reply is kept is no part of it."""
+    """A hash that identifies a conversation; where a reply is stored does not affect it."""
     digest = blake2b(digest_size=16)
     for message in messages:
         said = message.content if isinstance(message, Reply) else message

@@ -1,4 +1,4 @@
-"""The keywords of a JSON Schema: what they are about, how two schemas merge, where references lead."""
+"""The keywords of a JSON Schema: what they apply to, how two schemas merge, and references."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from rightcall.core.jsontext import JsonObject, at, dump, nodes
 SILENT = frozenset(
     ["title", "$comment", "$schema", "$id", "$anchor", "$defs", "definitions", "$vocabulary"]
 )
-"""Left out without a word where a vendor does not take them: they tell a model nothing."""
+"""Dropped silently where a vendor does not accept them: they tell a model nothing."""
 
 _OWN = {
     "object": "properties required additionalProperties patternProperties unevaluatedProperties "
@@ -23,23 +23,23 @@ _OWN = {
 _KEYWORDS = {kind: frozenset(words.split()) for kind, words in _OWN.items()}
 _KEYWORDS["integer"] = _KEYWORDS["number"]
 TYPED = frozenset[str]().union(*_KEYWORDS.values())
-"""Keywords that are about values of one type only."""
+"""Keywords that apply to values of one type only."""
 
 HANDLED = frozenset([
     "type", "properties", "required", "additionalProperties", "patternProperties",
     "unevaluatedProperties", "items", "prefixItems", "anyOf", "enum", "const", "format", "description",
     "minItems", "nullable",
 ])  # fmt: skip
-"""Keywords that a rewriter reads one by one."""
+"""Keywords that a rewriter handles individually."""
 
 
 def applies(keyword: str, kinds: Sequence[str]) -> bool:
-    """Whether a keyword says anything of values of these types."""
+    """Whether a keyword constrains values of these types."""
     return any(keyword in _KEYWORDS.get(kind, ()) for kind in kinds)
 
 
 def kinds_in(node: JsonObject) -> list[str]:
-    """The types that a schema takes: as it says, or as its other keywords betray."""
+    """The types that a schema accepts: as declared, or as implied by its other keywords."""
     said = node.get("type")
     if isinstance(said, str):
         return [said, "null"] if node.get("nullable") is True and said != "null" else [said]
@@ -56,7 +56,7 @@ def kinds_in(node: JsonObject) -> list[str]:
 
 
 def kinds_of(value: Any) -> tuple[str, ...]:
-    """The types that a value is of."""
+    """The JSON Schema types of a value."""
     match value:
         case None:
             return ("null",)
@@ -75,12 +75,12 @@ def kinds_of(value: Any) -> tuple[str, ...]:
 
 
 def is_null(node: Any) -> bool:
-    """Whether a schema takes null and nothing else."""
+    """Whether a schema accepts only null."""
     return isinstance(node, Mapping) and kinds_in(node) == ["null"]
 
 
 def takes_null(node: Any, target: Callable[[str], Any], seen: Sequence[str] = ()) -> bool:
-    """Whether a schema takes null. ``target`` is what a reference points at."""
+    """Whether a schema accepts null. ``target`` resolves a reference."""
     if not isinstance(node, Mapping):
         return node is not False
     reference, listed = node.get("$ref"), node.get("enum")
@@ -103,15 +103,15 @@ _EXOTIC = re.compile(r"\\[1-9AbBkpPzZ]|\(\?(?!:)")
 
 
 def is_plain_pattern(pattern: object) -> bool:
-    """Whether a regular expression is of the kind that vendors compile.
+    """Whether a regular expression uses only what vendors compile.
 
-    Without looking ahead or back, references to groups, or borders of words: those refuse the request.
+    Vendors refuse a request with lookahead, lookbehind, backreferences or word boundaries.
     """
     return isinstance(pattern, str) and not _EXOTIC.search(pattern)
 
 
 def are_disjoint(branches: Sequence[Any]) -> bool:
-    """Whether no value can fit two of these, by type or by a member that tells them apart."""
+    """Whether no value can match two of these, because of its type or a discriminating member."""
     return all(_differ(one, two) for one, two in combinations(branches, 2))
 
 
@@ -142,7 +142,7 @@ def _listed(node: JsonObject) -> set[str]:
 
 
 def _members(node: JsonObject) -> dict[str, JsonObject]:
-    """The members that every value of an object schema has."""
+    """The members that an object schema requires."""
     properties, required = node.get("properties"), node.get("required")
     if not isinstance(properties, Mapping) or not isinstance(required, list | tuple):
         return {}
@@ -159,17 +159,17 @@ def only(node: JsonObject, *keywords: str) -> dict[str, Any]:
 
 
 def without(node: JsonObject, *keywords: str) -> dict[str, Any]:
-    """A schema less the named members."""
+    """A schema without the named members."""
     return {key: value for key, value in node.items() if key not in keywords}
 
 
 def say(value: Any) -> str:
-    """A keyword's value in a description."""
+    """A keyword's value as text for a description."""
     return value if isinstance(value, str) and value else dump(value)
 
 
 def sentence(description: Any, words: Sequence[str]) -> str:
-    """A description with what could not be said otherwise at its end."""
+    """A description with these words appended."""
     text = description if isinstance(description, str) else ""
     if not words:
         return text
@@ -177,15 +177,15 @@ def sentence(description: Any, words: Sequence[str]) -> str:
 
 
 ANNOTATIONS = SILENT | {"description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
-"""Keywords that admit and refuse nothing."""
+"""Keywords that do not restrict values."""
 
 
 class Conflict(ValueError):
-    """No single schema says what these two say together; the message is the keyword."""
+    """No single schema can express both; the message is the keyword."""
 
 
 def merge(first: JsonObject, second: JsonObject) -> dict[str, Any]:
-    """Both at once; an annotation of the second stands before one of the first."""
+    """A schema that requires both; an annotation of the second overrides one of the first."""
     merged: dict[str, Any] = dict(first)
     for keyword, value in second.items():
         if keyword not in merged or keyword in ANNOTATIONS:
@@ -199,7 +199,7 @@ def merge(first: JsonObject, second: JsonObject) -> dict[str, Any]:
 
 
 def together(target: Any, beside: JsonObject) -> Any:
-    """What a reference points at, with the keywords that stood beside the reference."""
+    """The target of a reference, merged with the keywords beside the reference."""
     if not isinstance(target, Mapping):
         return beside if target is True and beside else target
     try:
@@ -209,7 +209,7 @@ def together(target: Any, beside: JsonObject) -> Any:
 
 
 def _close(merged: dict[str, Any], first: JsonObject, second: JsonObject) -> None:
-    """A closed schema refuses what only the other one lists."""
+    """Close the merged schema if either is closed; raise Conflict if the other lists more members."""
     for closed, other in ((first, second), (second, first)):
         if closed.get("additionalProperties") is False:
             known = _names(closed)
@@ -285,7 +285,7 @@ _BOTH: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class References:
-    """The references of one document. Nothing outside of it is ever looked up."""
+    """The references of one document. References to other documents are never resolved."""
 
     def __init__(self, document: JsonObject) -> None:
         self._document = document
@@ -297,7 +297,7 @@ class References:
         self._names: dict[str, str] = {}
 
     def target(self, reference: str) -> Any:
-        """What a reference points at; None for one that points nowhere in this document."""
+        """The target of a reference; None if there is none in this document."""
         if reference in self._anchors:
             return self._anchors[reference]
         if not reference.startswith("#"):
@@ -308,7 +308,7 @@ class References:
         return at(self._document, reference)
 
     def is_recursive(self, reference: str) -> bool:
-        """Whether what it points at leads back to it."""
+        """Whether the target contains, directly or not, a reference to itself."""
         seen: set[str] = set()
         waiting = [reference]
         while waiting:
@@ -321,7 +321,7 @@ class References:
         return False
 
     def name(self, reference: str) -> str:
-        """A name for a definition, the same for the same reference and for no other."""
+        """A name for a definition, unique per reference."""
         if reference not in self._names:
             wanted = reference.rpartition("/")[2].strip("#") or "root"
             taken = set(self._names.values())

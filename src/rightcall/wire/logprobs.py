@@ -1,4 +1,4 @@
-"""How likely each token was: what is asked of a vendor, and what OpenAI and Gemini answer."""
+"""Log probabilities of tokens: how they are requested, and how OpenAI's and Gemini's are parsed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from rightcall.wire.encoding import mapping, sequence
 
 
 def alternatives(options: Mapping[str, JsonValue], dialect: str) -> int | None:
-    """How many of the likeliest tokens are wanted beside each; None where no logprobs are."""
+    """How many alternatives to request for each token; None if logprobs are not wanted."""
     wanted = options.get("logprobs")
     if wanted is None or wanted is False:
         return None
@@ -21,7 +21,7 @@ def alternatives(options: Mapping[str, JsonValue], dialect: str) -> int | None:
 
 
 def refuse(options: Mapping[str, JsonValue], dialect: str) -> None:
-    """Refuse what a vendor has no word for."""
+    """Raise if logprobs are requested from a vendor that has none."""
     if alternatives(options, dialect) is not None:
         words = (
             "this vendor does not tell how likely its tokens were; leave it out, or ask by openai_chat, "
@@ -31,7 +31,7 @@ def refuse(options: Mapping[str, JsonValue], dialect: str) -> None:
 
 
 def of_openai(entries: object) -> list[Token]:
-    """Those of Chat and Responses."""
+    """Parses the entries of Chat and Responses."""
     return [
         Token(token, float(logprob), _pairs(sequence(entry.get("top_logprobs")), "logprob"))
         for entry in map(mapping, sequence(entries))
@@ -41,14 +41,14 @@ def of_openai(entries: object) -> list[Token]:
 
 
 def of_gemini(result: Mapping[str, Any]) -> list[Token]:
-    """Those of a candidate: https://ai.google.dev/api/generate-content#LogprobsResult."""
+    """Parses the result of a candidate: https://ai.google.dev/api/generate-content#LogprobsResult."""
     top = [mapping(each).get("candidates") for each in sequence(result.get("topCandidates"))]
     found: list[Token] = []
     for at, chosen in enumerate(map(mapping, sequence(result.get("chosenCandidates")))):
         token, logprob = chosen.get("token"), chosen.get("logProbability")
         if isinstance(token, str):
             beside = sequence(top[at]) if at < len(top) else ()
-            # A number that is zero may be left out.
+            # Zero values may be omitted.
             known = float(logprob) if isinstance(logprob, int | float) else 0.0
             found.append(Token(token, known, _pairs(beside, "logProbability")))
     return found

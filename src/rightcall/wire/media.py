@@ -1,7 +1,7 @@
-"""Which media a dialect takes, as data, and what happens to the others.
+"""The media that each dialect accepts, as data, and what happens to the others.
 
-In what is new, what cannot be sent is an error, before anything is sent. In what was answered before,
-and in a tool's result, words stand in its place: the conversation must be able to go on, also with
+In a new message, media that cannot be sent raise an error before anything is sent. In earlier messages
+and in a tool's result, a text replaces them: the conversation must be able to continue, also with
 another vendor.
 """
 
@@ -34,21 +34,21 @@ _WAYS: Mapping[Way, str] = {"bytes": "as bytes", "address": "by address", "id": 
 
 
 class Takes(Struct, frozen=True):
-    """How media of one kind are taken."""
+    """How media of one kind are accepted."""
 
     ways: tuple[Way, ...]
     types: frozenset[str] = frozenset()
-    """The only types, where not all of the kind are."""
+    """The accepted types; empty if all types of the kind are."""
     scheme: str = ""
-    """How an address must begin, where not any is taken."""
+    """The prefix that an address must have; empty for any."""
 
 
 MediaTable: TypeAlias = Mapping[MediaKind, Takes]
-"""What a dialect takes. A kind that is not in it is not taken."""
+"""What a dialect accepts. Kinds that are missing are not accepted."""
 
 
 def is_taken(media: Media, table: MediaTable) -> bool:
-    """Whether the dialect has a place for it."""
+    """Whether the dialect accepts these media."""
     takes = table.get(media.kind)
     return (
         takes is not None and media.way in takes.ways and _is_of(media, takes) and _is_at(media, takes)
@@ -56,7 +56,7 @@ def is_taken(media: Media, table: MediaTable) -> bool:
 
 
 def check_taken(media: Media, table: MediaTable, dialect: str, where: str) -> bool:
-    """Whether the dialect takes it; in a new message, which ``where`` names, a no is an error."""
+    """Whether the dialect accepts the media; raises in a new message, which ``where`` names."""
     if is_taken(media, table):
         return True
     if where:
@@ -66,7 +66,7 @@ def check_taken(media: Media, table: MediaTable, dialect: str, where: str) -> bo
 
 
 def first_new(messages: Transcript) -> int:
-    """Where the messages begin that no reply has answered yet."""
+    """The index of the first message after the last reply."""
     for end in range(len(messages), 0, -1):
         if isinstance(messages[end - 1], Reply):
             return end
@@ -74,13 +74,13 @@ def first_new(messages: Transcript) -> int:
 
 
 def place_of(at: int) -> str:
-    """The place of a message in an error."""
+    """The path of a message, for errors."""
     return f"messages[{at}]"
 
 
 def _is_of(media: Media, takes: Takes) -> bool:
     plain = essence(media.media_type)
-    # ``image/*`` is an image of which nobody said more; the vendor will see.
+    # ``image/*`` means an image of unknown type; the vendor will decide.
     return not takes.types or plain in takes.types or plain.endswith("/*")
 
 
@@ -89,7 +89,7 @@ def _is_at(media: Media, takes: Takes) -> bool:
 
 
 def _others(media: Media, dialect: str) -> str:
-    """Words for who takes it. Another vendor's id is nobody else's."""
+    """Names the dialects that accept the media, for errors. A vendor's file id is valid only there."""
     tables = {name: import_module(f"{_WIRE}.{name}.tables") for name in DIALECTS if name != dialect}
     takers = [name for name, each in tables.items() if is_taken(media, getattr(each, "MEDIA", {}))]
     if media.way == "id" or not takers:

@@ -1,4 +1,4 @@
-"""A client's body into what is asked, as far as the server halves of all dialects do it alike."""
+"""Parsing of a client's request body, shared by the server halves of all dialects."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -25,11 +25,11 @@ TEXT_INPUT: JsonObject = {
     "required": [TEXT_MEMBER],
     "additionalProperties": False,
 }
-"""What a tool whose input is text takes where there are only tools that take JSON."""
+"""The parameters of a tool with text input, for dialects whose tools take only JSON."""
 
 
 class Members:
-    """The members of an object, and which of them nobody has looked at."""
+    """The members of an object; records which were not read."""
 
     def __init__(self, value: object, where: str = "") -> None:
         self._value = mapping(value)
@@ -37,33 +37,33 @@ class Members:
         self._seen: set[str] = set()
 
     def get(self, *names: str) -> Any:
-        """The first of these that says something."""
+        """The first of these members that has a value."""
         self._seen.update(names)
         return next((self._value[name] for name in names if self._value.get(name) is not None), None)
 
     def number(self, *names: str) -> Any:
-        """A number; anything else is refused."""
+        """The first of these members as a number; raises for anything else."""
         value = self.get(*names)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise UsageError(f"{self._where}{names[0]}: a number, and not {type(value).__name__}")
         return value
 
     def text(self, *names: str) -> str | None:
-        """A text; anything else is refused."""
+        """The first of these members as a string; raises for anything else."""
         value = self.get(*names)
         if value is not None and not isinstance(value, str):
             raise UsageError(f"{self._where}{names[0]}: text, and not {type(value).__name__}")
         return value
 
     def flag(self, name: str) -> bool | None:
-        """True or false; anything else is refused."""
+        """A member as a boolean; raises for anything else."""
         value = self.get(name)
         if value is not None and not isinstance(value, bool):
             raise UsageError(f"{self._where}{name}: true or false, and not {type(value).__name__}")
         return value
 
     def left(self) -> Iterator[str]:
-        """The places of what says something and was not read."""
+        """The paths of members that have a value and were not read."""
         for name, value in self._value.items():
             if name not in self._seen and value not in (None, False, 0, "", [], {}):
                 yield f"{self._where}{name}"
@@ -81,19 +81,19 @@ def body_of(data: bytes) -> dict[str, Any]:
 
 
 def model_in(value: object) -> str:
-    """The name of the model that is asked for."""
+    """The name of the requested model."""
     if not isinstance(value, str) or not value:
         raise UsageError("model: the name of a model is missing")
     return value
 
 
 def strings(value: object) -> list[str]:
-    """One string or several."""
+    """A string or a list of strings, as a list."""
     return [value] if isinstance(value, str) else [x for x in sequence(value) if isinstance(x, str)]
 
 
 def spec_of(name: object, description: object, parameters: object, where: str, **more: Any) -> Spec:
-    """A tool as a client describes it. Clients say nothing of parameters where there are none."""
+    """A tool as a client describes it. Clients omit the parameters if there are none."""
     if not isinstance(name, str) or not name:
         raise UsageError(f"{where}.name: the name of a tool is missing")
     schema = parameters if isinstance(parameters, dict) and parameters else ANYTHING
@@ -102,7 +102,7 @@ def spec_of(name: object, description: object, parameters: object, where: str, *
 
 
 def without_absent(choice: Any, specs: Sequence[Spec], left: list[str], where: str) -> Any:
-    """The choice, unless the tool that it names was left out."""
+    """The tool choice, unless the tool that it names was left out."""
     name = getattr(choice, "name", None)
     if name is not None and all(spec.name != name for spec in specs):
         left.append(f"{where}: {name}")
@@ -113,7 +113,7 @@ def without_absent(choice: Any, specs: Sequence[Spec], left: list[str], where: s
 
 
 def sound(messages: Sequence[Message], left: list[str]) -> tuple[Message, ...]:
-    """The messages with every call answered once, as everybody wants them; what was changed is told."""
+    """The messages with every call answered once, as vendors require; adds repairs to ``left``."""
     history = mend(messages)
     left += [f"{repair.path}: {repair.what}" for repair in history.repairs]
     for at, message in enumerate(messages):
@@ -122,7 +122,7 @@ def sound(messages: Sequence[Message], left: list[str]) -> tuple[Message, ...]:
 
 
 def _only_theirs(message: Message) -> Iterator[str]:
-    """What a message holds that only its dialect knows."""
+    """What a message holds that only its own dialect can express."""
     if isinstance(message, User):
         for bag in message.vendor.values():
             parts = bag if isinstance(bag, list | tuple) else mapping(bag).get("parts") or ()
@@ -136,12 +136,12 @@ def _only_theirs(message: Message) -> Iterator[str]:
 
 
 def is_text_tool(asked: Asked, name: str) -> bool:
-    """Whether the client takes text for the input of that tool, and no JSON."""
+    """Whether the client expects that tool's input as text, not as JSON."""
     return any(spec.name == name and spec.input == "text" for spec in asked.request.specs)
 
 
 def tokens_of(asked: Asked) -> int:
-    """About how many tokens a request is."""
+    """The estimated number of tokens of a request."""
     request = asked.request
     return (
         text_tokens(request.system)
@@ -151,7 +151,7 @@ def tokens_of(asked: Asked) -> int:
 
 
 def output_in(form: Mapping[str, Any], schema: object, where: str, left: list[str]) -> JsonObject | None:
-    """The form that the answer is to have, of a client's word for it at ``where``; None for text."""
+    """The output schema that a client requests at ``where``; None for text."""
     match form.get("type", "text"):
         case "text":
             return None

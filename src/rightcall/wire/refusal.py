@@ -1,7 +1,7 @@
-"""A vendor's refusal into a VendorError: why, whether to try again, after how long, and which request.
+"""Parses a vendor's refusal into a VendorError: why, whether to retry, when, and which request.
 
-Every dialect's ``errors`` is a table for this one reading, so that no two can differ in what they make
-of a header, of an empty body, or of bytes that are not JSON. ``docs/models.md`` says the same in words.
+Every dialect's ``errors`` is a table for this one parser, so that all dialects treat headers, empty
+bodies and bytes that are not JSON alike. ``docs/models.md`` describes the same for users.
 """
 
 import re
@@ -18,10 +18,10 @@ from rightcall.core.secret import redact_formats
 from rightcall.errors import ErrorKind, VendorError, kind_of_status
 
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
-"""What reading JSON raises, bottomless nesting included."""
+"""The exceptions that parsing JSON raises, including those for excessive nesting."""
 
 RETRIED = frozenset((408, 409, 425, 429))
-"""Statuses that another attempt may not meet, besides all that blame the server."""
+"""Statuses below 500 that are retried."""
 _SERVERS_FAULT = 500
 _REFUSED = 400
 
@@ -29,20 +29,20 @@ _REQUEST_IDS = (
     "request-id", "x-request-id", "x-goog-request-id", "apim-request-id", "x-ms-request-id",
     "x-groq-request-id", "x-generation-id", "x-cloud-trace-context", "x-amzn-requestid", "cf-ray",
 )  # fmt: skip
-"""The headers that name a request: Anthropic's, OpenAI's, Google's, Azure's, and those of hosts."""
+"""The headers with a request's id: Anthropic's, OpenAI's, Google's, Azure's, and those of hosts."""
 
 _KIND = "x-amzn-errortype"
-"""Amazon's header for the kind of a refusal, whatever dialect is spoken behind it."""
+"""Amazon's header for the kind of a refusal, in every dialect."""
 
 _EXCERPT = 200
 _WORDS = 2000
-"""Characters of a vendor's words that are kept as such; ``body`` has more."""
+"""The most characters of a vendor's message; ``body`` keeps more."""
 _BODY = 16_384
 """Characters of a body that are kept."""
 _LONGEST_SECRET = 4096
 _LOOKED_AT = 16_384
-"""So much of a page is searched for its words."""
-# These two are compiled when they are first needed, which in most programs is never.
+"""How many characters of an HTML page are searched for its text."""
+# These two are compiled on first use, which in most programs never comes.
 _PAGE = r"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|title|body|h\d|p|div|center|meta)\b"
 _TITLE = r"<title\b[^>]{0,200}>([^<]{1,1000})"
 _MARKUP = re.compile(r"<(script|style)\b[\s\S]*?(?:</\1>|\Z)|<[a-zA-Z/!?][^>]*>?")
@@ -50,19 +50,19 @@ _SECONDS = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*s?\s*")
 
 
 class Refusals(Struct, frozen=True, kw_only=True):
-    """How a dialect words its refusals."""
+    """How a dialect encodes its refusals."""
 
     code: tuple[str, ...]
-    """The members that name the kind of refusal, the most telling first."""
+    """The members that name the kind of refusal, the most specific first."""
     statuses: Mapping[str, int] = {}
-    """The HTTP status that a code stands for; inside a stream the status line said 200."""
+    """The HTTP status for a code; within a stream the status line said 200."""
     transient: frozenset[str] = frozenset()
-    """Codes that another attempt may not meet. They count where no status says more."""
+    """Codes that a retry may resolve. They count only if there is no status."""
     final: frozenset[str] = frozenset()
-    """Codes that come with a status which is tried again, and do not pass by waiting."""
+    """Codes that come with a retryable status, but that waiting does not resolve."""
 
     def over_http(self, status: int, headers: Mapping[str, str], body: bytes, /) -> VendorError:
-        """The refusal in a reply. The body may be anything, or nothing."""
+        """The refusal in an HTTP response. The body may be anything, or empty."""
         return self.inside(readable(body), status=status, headers=headers)
 
     def inside(
@@ -73,9 +73,9 @@ class Refusals(Struct, frozen=True, kw_only=True):
         headers: Mapping[str, str] | None = None,
         code: str = "",
     ) -> VendorError:
-        """The refusal that a JSON value or a text tells of: a body's, or an event's within a stream.
+        """The refusal in a JSON value or a text: a response's body, or an event of a stream.
 
-        ``code`` names the kind where it does not stand in the value, but beside it.
+        ``code`` names the kind if the value itself does not.
         """
         named = {name.lower(): text for name, text in (headers or {}).items()}
         if isinstance(value, str) and re.match(_PAGE, value, re.IGNORECASE):
@@ -101,7 +101,7 @@ class Refusals(Struct, frozen=True, kw_only=True):
         )
 
     def _code(self, layers: list[dict[str, Any]]) -> str:
-        # What stands around an error has a type of its own, which says that it is one.
+        # The object around an error has a type too, which only says that it is an error.
         around = [{"code": layer.get("code")} for layer in layers[1:]]
         return next(
             (found for layer in (*layers[:1], *around) if (found := _first([layer], *self.code))), ""
@@ -110,7 +110,7 @@ class Refusals(Struct, frozen=True, kw_only=True):
     def _is_retryable(
         self, status: int | None, code: str, layers: list[dict[str, Any]], headers: Mapping[str, str]
     ) -> bool:
-        # Anthropic's and OpenAI's clients go by this header before anything else, and so do their hosts.
+        # Anthropic's and OpenAI's clients, and their hosts, give this header precedence.
         said = headers.get("x-should-retry", "").strip().lower()
         if said in ("true", "false"):
             return said == "true"
@@ -118,8 +118,8 @@ class Refusals(Struct, frozen=True, kw_only=True):
             return False
         if status is None:
             return code in self.transient
-        # The status goes before the code: Groq says rate_limit_exceeded with 413 of a request that will
-        # never fit (HunorLaczko/ha-groq-cloud-api #27).
+        # The status takes precedence over the code: Groq sends rate_limit_exceeded with 413 for a
+        # request that will never fit (HunorLaczko/ha-groq-cloud-api #27).
         return status in RETRIED or status >= _SERVERS_FAULT
 
 
@@ -128,13 +128,13 @@ def _request_id(headers: Mapping[str, str]) -> str:
 
 
 def _plain(kind: str) -> str:
-    """``com.amazon.coral#ThrottlingException:http://…`` and ``throttlingException`` are one."""
+    """One name for ``com.amazon.coral#ThrottlingException:http://…`` and ``throttlingException``."""
     word = kind.partition(":")[0].rpartition("#")[2].strip()[:_EXCERPT]
     return word[:1].upper() + word[1:]
 
 
 def _page(text: str, status: int | None, headers: Mapping[str, str]) -> VendorError:
-    """The refusal in a page for people: a gateway's, or that of a place where no API is."""
+    """The refusal in an HTML page: a gateway's, or that of an address that serves no API."""
     from html import unescape  # noqa: PLC0415 - light until used
 
     looked_at = text[:_LOOKED_AT]
@@ -156,9 +156,10 @@ def _page(text: str, status: int | None, headers: Mapping[str, str]) -> VendorEr
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from headers in lower case; None where they ask for nothing that can be done.
+    """Seconds to wait, from headers in lower case; None if they give no usable delay.
 
-    A date is read against the reply's own: there is no clock here, and the server's set it.
+    A date is compared with the response's own ``Date``: this layer has no clock, and both are the
+    server's.
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         seconds = seconds_in(headers.get(name))
@@ -172,14 +173,14 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def seconds_in(text: object) -> float | None:
-    """A number of seconds as vendors write it; None for what is negative, endless or no number."""
+    """Seconds as vendors write them; None if negative, infinite or not a number."""
     found = _SECONDS.fullmatch(text) if isinstance(text, str) else None
     seconds = float(found[1]) if found else -1.0
     return seconds if found and isfinite(seconds) else None
 
 
 def readable(body: bytes) -> Any:
-    """The JSON value in a body; where it holds none, its text."""
+    """The JSON value in a body; its text if it is not JSON."""
     try:
         return msgspec.json.decode(body)
     except UNREADABLE:
@@ -187,31 +188,31 @@ def readable(body: bytes) -> Any:
 
 
 def excerpt(data: bytes | str, most: int = _EXCERPT) -> str:
-    """The beginning of what was sent, on one line, without its secrets: half of one is known by none."""
+    """The beginning of a body on one line, redacted before it is cut: half a secret is not found."""
     text = data[: 4 * most].decode(errors="replace") if isinstance(data, bytes) else data[: 4 * most]
     return shortened(redact_formats(" ".join(text.split())), most)
 
 
 def shortened(text: str, most: int) -> str:
-    """The text in at most so many characters."""
+    """The text, cut to at most this many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _kept(value: Any) -> str:
-    """The beginning of what was sent, as it was sent, without its secrets."""
+    """The beginning of a body, unchanged but for redacted secrets."""
     text = value if isinstance(value, str) else _written(value)
     clean = redact_formats(text[: _BODY + _LONGEST_SECRET])
     if len(text) > _BODY + _LONGEST_SECRET:
-        # Half of a secret at the end is known by none.
+        # A partial secret at the end would not be recognized.
         clean = clean[: max(len(clean) - _LONGEST_SECRET, 0)]
     return clean[:_BODY]
 
 
 def _layers(value: Any) -> Iterator[dict[str, Any]]:
-    """What describes the error, and what stands around that.
+    """The object that describes the error, then the objects around it.
 
-    ``{"error": {…}}`` is the form of all vendors. Google puts it into a list, FastAPI says ``detail``,
-    and hosts leave the inner object out.
+    All vendors use ``{"error": {…}}``. Google wraps it in a list, FastAPI says ``detail``, and some
+    hosts leave out the inner object.
     """
     outer = _one(value)
     if isinstance(outer, dict):
@@ -250,7 +251,7 @@ def _written(value: Any) -> str:
 
 
 class _Beyond(Struct, frozen=True):
-    """What a refusal passes on from further away: from the host behind a host, or from the model."""
+    """What a refusal passes on from a host behind this host, or from the model."""
 
     words: str = ""
     codes: tuple[str, ...] = ()
@@ -259,11 +260,11 @@ class _Beyond(Struct, frozen=True):
 def _beyond(layers: list[dict[str, Any]]) -> _Beyond:
     for layer in layers:
         if isinstance(written := layer.get("failed_generation"), str) and written:
-            # Groq: what the model wrote in place of a call. https://console.groq.com/docs/tool-use
+            # Groq: what the model wrote instead of a call. https://console.groq.com/docs/tool-use
             return _Beyond(f"the model wrote: {excerpt(written, _WORDS // 2)}")
         metadata = layer.get("metadata")
         if isinstance(metadata, dict) and (raw := metadata.get("raw")):
-            # OpenRouter: what the provider behind it said, which is JSON or a text.
+            # OpenRouter: what the provider behind it said, as JSON or text.
             # https://openrouter.ai/docs/api-reference/errors
             said = readable(raw.encode(errors="replace")) if isinstance(raw, str) else raw
             inner = list(_layers(said))
@@ -274,7 +275,7 @@ def _beyond(layers: list[dict[str, Any]]) -> _Beyond:
 
 
 def _first(layers: list[dict[str, Any]], *names: str) -> str:
-    """The first word among these members. That it is an error is no word for which."""
+    """The first non-empty text among these members. A bare "error" does not count as a code."""
     found = (layer.get(name) for layer in layers for name in names)
     words = (
         str(value)[:_EXCERPT]
@@ -294,7 +295,7 @@ def _causes(layers: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _status(layers: list[dict[str, Any]]) -> int | None:
-    """The HTTP status that hosts write into an error, also as its code (OpenRouter)."""
+    """The HTTP status that hosts write into an error, sometimes as its code (OpenRouter)."""
     for layer in layers:
         for name in ("status_code", "status", "code"):
             found = layer.get(name)

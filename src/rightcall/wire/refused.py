@@ -1,7 +1,7 @@
-"""An error into what a client is told of it: its status, its words, and how long to wait.
+"""Converts an error to what a client receives: a status, a message, and how long to wait.
 
-The way back of ``refusal``, which reads what vendors say. What went wrong decides, and not what the
-vendor behind called it.
+The inverse of ``refusal``, which parses vendors' errors. The kind of failure decides, not the vendor's
+name for it.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from rightcall.wire.writing import json_bytes
 JSON = {"content-type": "application/json"}
 
 WAIT = 1
-"""Seconds to wait that a client is told where nobody said: Codex gives up without any."""
+"""Seconds to wait if no delay is known: Codex gives up without one."""
 
 STATUSES: Mapping[ErrorKind, int] = {
     "auth": 401,
@@ -40,14 +40,14 @@ STATUSES: Mapping[ErrorKind, int] = {
     "connection": 502,
     "protocol": 502,
 }
-"""The status that a client is told of a failure, whatever the vendor behind called it."""
+"""The HTTP status for each kind of failure, whatever the vendor's own status was."""
 
 _WAITED = (429, 503, 529)
 _TOO_LARGE = 413
 
 
 def kind_of(error: RightcallError) -> ErrorKind:
-    """What went wrong, for a client."""
+    """The kind of failure that a client is told."""
     if isinstance(error, UsageError | EncodeError):
         return "bad_request"
     if isinstance(error, LimitReached):
@@ -57,22 +57,22 @@ def kind_of(error: RightcallError) -> ErrorKind:
 
 
 def is_too_large(error: RightcallError) -> bool:
-    """Whether the request has too many bytes, and not too many tokens."""
+    """Whether the request has too many bytes (not too many tokens)."""
     return kind_of(error) == "bad_request" and getattr(error, "status", None) == _TOO_LARGE
 
 
 def status_of(error: RightcallError) -> int:
-    """The status that a client is told of an error."""
+    """The HTTP status of an error."""
     return _TOO_LARGE if is_too_large(error) else STATUSES[kind_of(error)]
 
 
 def words_of(error: RightcallError) -> str:
-    """What a client is told of it."""
+    """The message of an error."""
     return error.message if isinstance(error, VendorError) else str(error) or error.code
 
 
 def worded_overflow(error: RightcallError, saying: str) -> str:
-    """The words for a prompt that is too long; clients look for ``saying``, and then make it shorter."""
+    """The message for an overlong prompt; clients that find ``saying`` in it shorten the prompt."""
     words = words_of(error)
     return words if saying in words.lower() else f"{saying}: {words}"
 
@@ -88,11 +88,11 @@ OPENAI_ERRORS: Mapping[ErrorKind, tuple[str, str]] = {
     "filtered": ("invalid_request_error", "content_filter"),
     "timeout": ("server_error", "timeout"),
 }
-"""The type and code of an error in OpenAI's two dialects; a server's error where it is not here."""
+"""The type and code of an error in OpenAI's two dialects; a missing kind is a server error."""
 
 
 def openai_error(error: RightcallError) -> dict[str, Any]:
-    """What OpenAI's two dialects say of an error."""
+    """The error object of OpenAI's two dialects."""
     kind = kind_of(error)
     what, code = OPENAI_ERRORS.get(kind, ("server_error", "server_error"))
     words = words_of(error)
@@ -102,7 +102,7 @@ def openai_error(error: RightcallError) -> dict[str, Any]:
 
 
 def refused(error: RightcallError, status: int, body: object) -> Refused:
-    """A refusal, with how long to wait where waiting helps."""
+    """A refusal, with a delay if waiting helps."""
     headers = dict(JSON)
     if status in _WAITED:
         wait = getattr(error, "retry_after", None)
@@ -111,6 +111,6 @@ def refused(error: RightcallError, status: int, body: object) -> Refused:
 
 
 def broken(reply: Reply) -> VendorError:
-    """What a reply that broke off is to a client, who must not take it for a whole one."""
+    """The error for a reply that was cut off, so that a client does not take it for complete."""
     why = reply.fault or reply.stop_word or "no reason was given"
     return VendorError(f"the model's reply broke off: {why}", kind="server", status=502, retryable=True)

@@ -1,7 +1,7 @@
-"""A JSON Schema into the subset that a vendor's rules describe.
+"""Rewrites a JSON Schema into the subset that a vendor's rules describe.
 
-One walk serves both the strict languages, where what cannot be said without changing the meaning is
-refused, and the merely smaller ones, where it is moved into the description.
+The same walk serves strict languages, which refuse what they cannot express exactly, and languages that
+are only smaller, where it is moved into the description.
 """
 
 from collections.abc import Mapping
@@ -35,11 +35,11 @@ _Schema: TypeAlias = dict[str, Any]
 
 MAX_LEVELS = 100
 MAX_NODES = 50_000
-"""References written out may multiply without end; no vendor takes a schema of this size."""
+"""Expanded references may multiply without limit; no vendor accepts a schema of this size."""
 
 
 class Rewriter:
-    """Rewrites one document. ``lenient`` refuses nothing, and says in words what has no keyword."""
+    """Rewrites one document. ``lenient`` refuses nothing; descriptions say what has no keyword."""
 
     def __init__(self, document: JsonObject, rules: Rules, tool: str, *, lenient: bool) -> None:
         self.losses = Losses(rules, tool)
@@ -54,7 +54,7 @@ class Rewriter:
         self._nodes = 0
 
     def rewrite(self) -> _Schema:
-        """The whole document, with the definitions it needs."""
+        """The rewritten document with the definitions that it needs."""
         rewritten = self._schema(self._document, "$")
         if self._definitions:
             rewritten["$defs"] = self._definitions
@@ -128,7 +128,7 @@ class Rewriter:
         return described({"anyOf": [{"$ref": pointer}]}, beside, words)
 
     def _cut(self, reference: str, target: Any, beside: _Schema, path: str) -> _Schema:
-        """The end of a recursion that the vendor cannot express."""
+        """The schema that ends a recursion which the vendor cannot express."""
         if not self._lenient:
             raise self._refuse(path, f"{shorten(reference)} leads back to itself; end it somewhere.")
         self.losses.note(path, "$ref", is_exact=False)
@@ -138,7 +138,7 @@ class Rewriter:
         return described(result, beside, [f"again of the form of {name}"])
 
     def _opened(self, references: list[str], node: Any, path: str) -> _Schema:
-        """A schema that stands where these references stood."""
+        """The target schema that replaces these references."""
         self._open += references
         try:
             return self._schema(node, path)
@@ -170,7 +170,7 @@ class Rewriter:
                     raise self._refuse(path, f"allOf: the branches disagree on {conflict}.") from None
                 self.losses.note(path, "allOf", is_exact=False)
                 words.append(f"also: {dump(flat)}")
-        # The words beside an allOf say more of this place than those of its branches.
+        # The description beside an allOf is more specific to this place than those of its branches.
         whole = described({**merged, **only(base, *ANNOTATIONS)}, {**merged, **base}, words)
         return self._opened(opened, whole, path)
 
@@ -230,14 +230,14 @@ class Rewriter:
         return described(result, {**result, **only(base, "description")}, words)
 
     def _flat(self, branch: Any) -> Any:
-        """A branch that what stands around it can be merged into."""
+        """A branch in a form that the surrounding schema can be merged into."""
         if isinstance(branch, Mapping) and isinstance(branch.get("$ref"), str):
             target = self._references.target(branch["$ref"])
             if isinstance(target, Mapping) and not self._references.is_recursive(branch["$ref"]):
                 return together(target, without(branch, "$ref"))
         return branch
 
-    # Everything with a type.
+    # Schemas with a type.
 
     def _typed(self, node: _Node, path: str, words: list[str]) -> _Schema:
         kinds = kinds_in(node)
@@ -261,7 +261,7 @@ class Rewriter:
         return described(result, node, words)
 
     def _split(self, node: _Node, kinds: list[str], path: str, words: list[str]) -> _Schema:
-        """One alternative for each of several types, each with the keywords that apply to it."""
+        """An alternative for each type, with the keywords that apply to it."""
         outside = only(node, *ANNOTATIONS)
         alternatives = []
         for kind in kinds:

@@ -1,4 +1,4 @@
-"""A vendor's schema language as data, what a schema became in it, and what it lost on its way."""
+"""A vendor's schema language as data, the rewritten schema, and what was lost in rewriting."""
 
 from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
@@ -14,48 +14,49 @@ TypeLists: TypeAlias = Literal["keep", "any_of", "nullable"]
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """One vendor's schema language. Zero as a ceiling means that there is none."""
+    """One vendor's schema language. A limit of zero means no limit."""
 
     dialect: str
     keywords: frozenset[str]
-    """The keywords that may be sent, apart from type, properties, required, items, anyOf and $ref,
-    which have settings of their own. The rest is moved into the description, in words."""
+    """Keywords that may be sent, apart from type, properties, required, items, anyOf and $ref, which
+    have settings of their own. Other keywords are moved into the description as text."""
     formats: frozenset[str] | None = None
     """The values of ``format`` that may be sent; None for any, if ``format`` is among the keywords."""
     closed: bool = True
-    """Objects must say ``additionalProperties: false``; one that is meant to be open is refused."""
+    """Objects must have ``additionalProperties: false``; an object that is declared open is refused."""
     all_required: bool = False
     """Every member must be required; an optional one becomes a union with null."""
     typed: bool = True
-    """A schema must say which type it takes."""
+    """A schema must state its type."""
     refs: Literal["keep", "inline"] = "keep"
     recursion: bool = False
     any_of: bool = True
     root_union: bool = False
-    """The outermost schema may be a union."""
+    """The root schema may be a union."""
     one_of: Literal["keep", "any_of"] = "any_of"
     all_of: Literal["keep", "merge"] = "merge"
     const: Literal["keep", "enum"] = "keep"
     string_enums: bool = False
-    """Only strings may be listed in ``enum``."""
+    """``enum`` may list only strings."""
     plain_enums: bool = False
-    """Objects and arrays may not be listed in ``enum`` or ``const``."""
+    """``enum`` and ``const`` may not hold objects or arrays."""
     type_lists: TypeLists = "keep"
     min_items: int | None = None
     """The largest ``minItems`` that may be sent; None for any."""
     max_depth: int = 0
-    """Objects inside of objects, the outermost counted."""
+    """The deepest nesting of objects, including the root."""
     max_properties: int = 0
     max_enum_values: int = 0
     max_string_length: int = 0
-    """Characters of all property names, definition names, enum and const values together."""
+    """The most characters of all property names, definition names, enum and const values together."""
     large_enum: tuple[int, int] = (0, 0)
-    """An enum of more than so many strings may have at most so many characters."""
+    """An enum with more than the first number of strings may have at most the second number of
+    characters."""
     max_strict_tools: int = 0
     max_optional: int = 0
-    """Optional parameters in all strict tools of one request."""
+    """The most optional parameters in all strict tools of one request."""
     max_unions: int = 0
-    """Parameters of a union type in all strict tools of one request."""
+    """The most parameters of a union type in all strict tools of one request."""
 
 
 class Strict(Struct, frozen=True, kw_only=True):
@@ -63,19 +64,20 @@ class Strict(Struct, frozen=True, kw_only=True):
 
     schema: JsonObject
     is_exact: bool = True
-    """Whatever the vendor lets through fits the original, once the nulls at ``nulled`` are left out."""
+    """Whatever the vendor accepts also fits the original, after removing the nulls at ``nulled``."""
     dropped: tuple[str, ...] = ()
     """What was moved into descriptions, as path and keyword: ``$.age: minimum``."""
     nulled: tuple[str, ...] = ()
-    """The optional members that take null only so that they can be required."""
+    """Optional members that accept null only so that they can be required."""
     lost: tuple[tuple[str, str], ...] = ()
-    """Where something is lost, and what. A bound on a value, which words say as well, is not."""
+    """The path and the kind of each loss. A bound on a value, which words express as well, is no
+    loss."""
 
 
 STRING_FORMATS = frozenset([
     "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
 ])  # fmt: skip
-"""The values of ``format`` that both OpenAI and Anthropic take."""
+"""The values of ``format`` that both OpenAI and Anthropic accept."""
 
 _OPENAI_KEYWORDS = frozenset([
     "title", "description", "enum", "const", "pattern", "format", "multipleOf", "minimum", "maximum",
@@ -83,7 +85,8 @@ _OPENAI_KEYWORDS = frozenset([
 ])  # fmt: skip
 
 # OpenAI's guide "Structured outputs, supported schemas", by way of its February 2026 copy at
-# https://jsonschemaprofiles.unitvectorylabs.com/schemas/openai. That depth counts objects only is ours.
+# https://jsonschemaprofiles.unitvectorylabs.com/schemas/openai. That depth counts objects only is our
+# assumption.
 OPENAI = Rules(
     dialect="openai",
     keywords=_OPENAI_KEYWORDS,
@@ -104,14 +107,14 @@ STRUCTURE = frozenset([
     "minContains", "maxContains", "patternProperties", "additionalProperties", "unevaluatedProperties",
     "enum", "contentSchema",
 ])  # fmt: skip
-"""What words in a description do not say as well as a keyword. The others are bounds on one value
-(``minLength``, ``maximum``, ``format``), which a model reads as well there, or annotations."""
+"""Keywords that text in a description cannot fully replace. The others are bounds on one value
+(``minLength``, ``maximum``, ``format``), which a model understands as well there, or annotations."""
 
 _TWO_MEANINGS = "it may be left out or be null, and in a strict schema null would mean both"
 
 
 class Losses:
-    """What happened to one schema."""
+    """Records what one schema lost."""
 
     def __init__(self, rules: Rules, tool: str) -> None:
         self.dropped: list[str] = []
@@ -122,12 +125,12 @@ class Losses:
         self._tool = tool
 
     def refuse(self, path: str, reason: str) -> EncodeError:
-        """What to raise where the rules cannot be met."""
+        """The error to raise where the rules cannot be met."""
         where = f"tool {self._tool!r} at {path}" if self._tool else path
         return EncodeError(self._rules.dialect, reason, where=where)
 
     def drop(self, keywords: Iterable[str], node: JsonObject, path: str, words: list[str]) -> None:
-        """Say in words what these keywords say."""
+        """Describe these keywords in words instead."""
         for keyword in keywords:
             if keyword in SILENT or keyword in self._rules.keywords & {"title"}:
                 continue
@@ -135,18 +138,18 @@ class Losses:
             words.append(f"{keyword}: {say(node[keyword])}")
 
     def note(self, path: str, keyword: str, *, is_exact: bool) -> None:
-        """Remember that a keyword was left out, and whether the schema still admits only what it did."""
+        """Record that a keyword was dropped, and whether the schema still accepts only what it did."""
         self.dropped.append(f"{path}: {keyword}")
         self.is_exact = self.is_exact and is_exact
         if keyword in STRUCTURE:
             self.lost.append((path, f"strict schemas have no {keyword}; say it without."))
 
     def merge_null(self, path: str) -> None:
-        """Remember that null has a meaning of its own, besides that of a member left out."""
+        """Record that null is a value of its own here, besides standing for an omitted member."""
         self.lost.append((path, f"{_TWO_MEANINGS}; require it, give it the default null, or no null."))
 
     def or_null(self, schema: dict[str, Any], path: str) -> dict[str, Any]:
-        """The schema of an optional member that must be there all the same."""
+        """The schema of an optional member that must be required."""
         kind = schema.get("type")
         kinds = [kind] if isinstance(kind, str) else list(kind or ())
         if "null" in kinds or any(is_null(branch) for branch in schema.get("anyOf", ())):
@@ -163,7 +166,7 @@ class Losses:
 
 
 def described(result: dict[str, Any], node: JsonObject, words: list[str]) -> dict[str, Any]:
-    """A rewritten schema with the words of the old one, and what else is to be said."""
+    """A rewritten schema with the original's description and these additional words."""
     text = sentence(node.get("description"), words)
     rest = {key: value for key, value in result.items() if key != "description"}
     return {**rest, "description": text} if text else rest

@@ -1,4 +1,4 @@
-"""What decoders of server-sent events share: the frames, a body in a stream's place, and the end."""
+"""What decoders of server-sent events share: frames, a body instead of a stream, and the end."""
 
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
@@ -10,10 +10,10 @@ from rightcall.errors import ProtocolError, TruncatedStream
 
 
 class Growing(Protocol):
-    """A reply in the making."""
+    """A reply that is being received."""
 
     events: list[ModelEvent]
-    """What has happened and was not yet told."""
+    """Events that were not yet returned."""
     is_done: bool
 
 
@@ -21,10 +21,10 @@ G = TypeVar("G", bound=Growing)
 
 
 class SseReply(Generic[G]):
-    """One streamed reply, which ends with an event that says so. Feed it bytes, cut anywhere.
+    """Decodes one streamed reply, which ends with an explicit event. Feed it bytes, split anywhere.
 
-    ``take`` has the reply grow by an event, ``take_whole`` by a body that came in place of a stream.
-    ``end`` names what a stream ends with, for the error of one that does not.
+    ``take`` adds an event to the reply, ``take_whole`` a body that came instead of a stream. ``end``
+    names the event that ends a stream, for the error if it is missing.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class SseReply(Generic[G]):
         self._take, self._take_whole = take, take_whole
         self._began = False
         self._body: bytearray | None = None
-        """Where a host answers with one instead of a stream."""
+        """The body so far, if a host answers without a stream."""
 
     def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
         """The events that these bytes complete."""

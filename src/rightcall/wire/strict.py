@@ -1,7 +1,7 @@
-"""A tool's schema into what a vendor takes in strict mode, and the ceilings of a request.
+"""Converts a tool's schema for a vendor's strict mode, and checks the limits of a request.
 
-The original schema always validates what comes back; these are only what the vendor is told. Optional
-members that had to be required take null instead, which is to be left out again: ``Strict.nulled``.
+The original schema always validates what comes back; these are only sent to the vendor. Optional members
+that had to be required accept null instead, which must be removed again: ``Strict.nulled``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,20 +22,20 @@ __all__ = [
 
 _WORDS = frozenset(("description", "title"))
 _SCHEMAS = frozenset(("properties", "$defs", "patternProperties"))
-"""Keywords whose members are schemas by name, so that a member may be called ``description``."""
+"""Keywords that map names to schemas, so that a member may be called ``description``."""
 
 
 class Cost(Struct, frozen=True, kw_only=True):
-    """What a strict tool takes of the ceilings of a request."""
+    """What a strict tool uses of a request's limits."""
 
     tools: int = 1
     optional: int = 0
-    """Parameters that may be left out."""
+    """Optional parameters."""
     unions: int = 0
     """Parameters of a union type."""
 
     def plus(self, other: "Cost") -> "Cost":
-        """Both together."""
+        """The sum of both."""
         return Cost(
             tools=self.tools + other.tools,
             optional=self.optional + other.optional,
@@ -44,7 +44,7 @@ class Cost(Struct, frozen=True, kw_only=True):
 
 
 def cost_of(schema: JsonObject) -> Cost:
-    """What a schema, as it is sent, takes of the ceilings."""
+    """What a schema, as it is sent, uses of the limits."""
     members = list(_members(schema))
     return Cost(
         optional=sum(not needed for _, needed, _ in members),
@@ -53,7 +53,7 @@ def cost_of(schema: JsonObject) -> Cost:
 
 
 def strict_schema(schema: JsonObject, rules: Rules, *, tool: str = "") -> Strict:
-    """The schema as the vendor's strict mode takes it, or an EncodeError that says what to loosen."""
+    """The schema for the vendor's strict mode. Raises EncodeError that says what to loosen."""
     rewriter = Rewriter(schema, rules, tool, lenient=False)
     rewritten = rewriter.rewrite()
     if rules.closed and rewritten.get("type") != "object":
@@ -65,18 +65,18 @@ def strict_schema(schema: JsonObject, rules: Rules, *, tool: str = "") -> Strict
 
 
 def subset_schema(schema: JsonObject, rules: Rules, *, tool: str = "") -> Strict:
-    """The schema in a smaller language; what that cannot say is in the descriptions, in words."""
+    """The schema in a smaller language; what it cannot express is put into descriptions."""
     rewriter = Rewriter(schema, rules, tool, lenient=True)
     return _strict(rewriter.rewrite(), rewriter)
 
 
 def structure(schema: JsonObject) -> JsonObject:
-    """The schema without its words. A vendor's compiled grammar depends on this alone."""
+    """The schema without its descriptions. A vendor's compiled grammar depends on this alone."""
     return {key: _structure(key, value) for key, value in schema.items() if key not in _WORDS}
 
 
 def check_ceilings(specs: Sequence[Spec], schemas: Sequence[JsonObject], rules: Rules) -> None:
-    """Raise an EncodeError where the strict tools of one request are together more than is allowed.
+    """Raise EncodeError if the strict tools of one request together exceed the limits.
 
     ``schemas`` are those that will be sent, in the order of ``specs``.
     """
@@ -188,7 +188,7 @@ def _is_union(member: Any) -> bool:
 
 
 def _depth(node: Any, root: JsonObject, seen: tuple[str, ...]) -> int:
-    """How many objects stand inside one another; a recursion is counted once."""
+    """The deepest nesting of objects; a recursion is counted once."""
     if not isinstance(node, Mapping):
         return 0
     reference = node.get("$ref")

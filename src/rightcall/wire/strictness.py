@@ -1,12 +1,11 @@
-"""Which tools of a request are sent strict, and why the others are not.
+"""Decides which tools of a request are sent strict, and why the others are not.
 
-Unless somebody says otherwise, a tool is sent strict where its schema loses nothing by it: whatever the
-tool takes can still be written, what could only be said in words says no more than a keyword did, and
-the gate checks everything again. ``strict=True`` of a tool, or of a request, has it sent strict even so,
-or raises where that is not possible.
+By default a tool is sent strict if its schema loses nothing: whatever the tool accepts can still be
+written, only bounds on values are reduced to words, and the gate validates everything again.
+``strict=True`` on a tool or a request sends it strict even so, or raises if that is not possible.
 
-A request's ceilings are filled in this order: what was asked for, the form of the answer, then the tools
-as they are declared. That depends on nothing that changes from turn to turn.
+A request's limits are filled in this order: tools with ``strict=True``, the output schema, then the
+other tools as declared. That depends on nothing that changes from turn to turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,29 +22,29 @@ from rightcall.wire.dialects import load
 from rightcall.wire.strict import Cost, Rules, check_ceilings, cost_of, strict_schema
 
 Wish: TypeAlias = bool | Literal["auto"]
-"""All tools, none, or those that lose nothing."""
+"""All tools, no tool, or those whose schema loses nothing."""
 
 
 class StrictMode(Struct, frozen=True, kw_only=True):
-    """A vendor's strict mode, as one model at one address has it."""
+    """The strict mode of one model at one address."""
 
     rules: Rules | None
-    """None where there is no such thing as a strict tool."""
+    """None if there are no strict tools."""
     unasked: str = ""
-    """Why tools are sent strict only where somebody asks for it; empty where that is not so."""
+    """Why tools are sent strict only on request; empty if they are by default."""
 
 
 class Judged(Struct, frozen=True, kw_only=True):
-    """What a vendor's strict mode makes of a schema."""
+    """The outcome of converting a schema for strict mode."""
 
     schema: JsonObject | None = None
-    """As it takes it; None where it cannot."""
+    """The converted schema; None if that is not possible."""
     nulled: bool = False
-    """Whether null stands for optional members that are left out."""
+    """Whether null stands for omitted optional members."""
     cost: Cost = Cost()
     place: str = ""
     reason: str = ""
-    """What is lost by it, or why it cannot be, at that place; empty where nothing is."""
+    """What is lost there, or why the schema cannot be converted; empty if nothing is lost."""
 
     @property
     def told(self) -> str:
@@ -57,17 +56,17 @@ class Chosen(Struct, frozen=True):
     """The tools that are sent strict."""
 
     schemas: Mapping[str, JsonObject]
-    """By the tool's name: its schema, as the vendor takes it."""
+    """The converted schemas, by tool name."""
     held: Held
 
 
 _JUDGED: dict[tuple[int, int], tuple[JsonObject, Rules, Judged]] = {}
-"""By the identity of the schema and the rules, which are kept so that nothing else can have it."""
+"""By the identities of schema and rules, which are kept alive so that no identity is reused."""
 _MOST = 2048
 
 
 def judged(schema: JsonObject, rules: Rules) -> Judged:
-    """What strict mode makes of a schema. It is looked at once, however many requests it is part of."""
+    """The outcome of converting a schema for strict mode, cached across requests."""
     key = (id(schema), id(rules))
     known = _JUDGED.get(key)
     if known is not None:
@@ -95,7 +94,7 @@ def _judge(schema: JsonObject, rules: Rules) -> Judged:
 
 
 def wish_in(options: Mapping[str, JsonValue]) -> Wish:
-    """What a request says of all its tools."""
+    """The ``strict`` option of a request."""
     said = options.get("strict")
     return said if isinstance(said, bool) else "auto"
 
@@ -103,9 +102,9 @@ def wish_in(options: Mapping[str, JsonValue]) -> Wish:
 def chosen(
     specs: Sequence[Spec], wish: Wish, mode: StrictMode, output: JsonObject | None = None
 ) -> Chosen:
-    """Which of these tools are sent strict. ``output`` is the answer's schema, where it counts, too.
+    """Which tools are sent strict. ``output`` is the answer's schema, if it counts towards the limits.
 
-    Raises EncodeError where a tool that must be strict cannot be, or where these alone are too many.
+    Raises EncodeError if a tool that must be strict cannot be, or if these alone exceed the limits.
     """
     rules = mode.rules
     assert rules is not None
@@ -140,21 +139,21 @@ def chosen(
 def _check(
     asked: Sequence[Spec], schemas: Mapping[str, JsonObject], rules: Rules, output: JsonObject | None
 ) -> None:
-    """Raise an EncodeError where what was asked for is more than one request may have."""
+    """Raise EncodeError if the tools with ``strict=True`` exceed the limits of a request."""
     check_ceilings(asked, list(schemas.values()), rules)
     answer = None if output is None else judged(output, rules).schema
     if output is not None and answer is not None:
-        # The answer's schema counts towards the same ceilings, except that it is no tool.
+        # The output schema counts towards the same limits, except that it is no tool.
         named = Spec(name="output", description="", parameters=output)
         both = [*schemas.values(), answer]
         check_ceilings([*asked, named], both, replace(rules, max_strict_tools=0))
 
 
 def why_not_strict(spec: Spec, dialect: str, *, model: str = "", url: str = "") -> str | None:
-    """Why a tool is not sent strict to a model of this dialect; None for one that is.
+    """Why a tool is not sent strict to a model of this dialect; None if it is.
 
-    Without a model and an address, as the vendor's own newest models take it. The ceilings of a whole
-    request are another matter: those that lose by them are told of in the log, at the level DEBUG.
+    Without a model and an address, this assumes the vendor's own newest models. The limits of a whole
+    request are not considered; tools that exceed them are logged at level DEBUG.
     """
     mode: StrictMode = load(dialect, url).strict_mode(model)  # type: ignore[attr-defined]
     if mode.rules is None:
@@ -184,7 +183,7 @@ def _demanded(spec: Spec, rules: Rules) -> JsonObject:
 
 
 class _Room:
-    """What the ceilings of one request leave."""
+    """What remains of one request's limits."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -196,7 +195,7 @@ class _Room:
             self._taken = self._taken.plus(cost)
 
     def refusal(self, cost: Cost) -> str:
-        """Why there is no room for one more; empty where there is."""
+        """Why one more tool does not fit; empty if it does."""
         if not self._is_bounded:
             return ""
         rules, total = self._rules, self._taken.plus(cost)

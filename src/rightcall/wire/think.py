@@ -1,15 +1,15 @@
-"""Text with thoughts between markers, cut anywhere, into thoughts and text.
+"""Separates thoughts between markers from text, in pieces that are split anywhere.
 
-Models that have no other place for their thoughts write ``<think>…</think>`` into the answer: at its
-beginning, between two paragraphs, after thoughts that came by themselves. An answer may also speak of
-the markers. So
+Models that have no other field for thoughts write ``<think>…</think>`` into the answer: at its
+beginning, between two paragraphs, or after thoughts in a separate field. An answer may also mention the
+markers. So
 
-- inside of code, in a line between backticks or in a fence of three and more, a marker is text;
-- a thought at the beginning is given as it comes, and is one even if it never ends;
-- one that follows text, or thoughts that came by themselves, is given once it is closed. If it never is,
+- inside code, between backticks in a line or in a fence of three or more, a marker is text;
+- a thought at the beginning is emitted as it arrives, and is one even if it never ends;
+- one that follows text, or thoughts in a separate field, is emitted once it is closed. If it never is,
   it was text, unless the reply was cut off in it.
 
-An inline span of code ends with its line at the latest; a fence that is never closed keeps markers text.
+Inline code ends with its line at the latest; after a fence that is never closed, markers are text.
 """
 
 import re
@@ -30,9 +30,9 @@ _FENCE = 3
 class ThinkFilter:
     """Feed it text, cut anywhere; it gives pieces, none empty, and any cut gives the same of them.
 
-    A piece is its kind and its text: ``thought`` and ``text`` are what they say; ``open`` and ``close``
-    are the markers, with the space around them that belongs to neither. Joined, the pieces are what was
-    fed.
+    A piece is its kind and its text, never empty: ``thought`` and ``text`` are content; ``open`` and
+    ``close`` are the markers, with the whitespace around them that belongs to neither. Joined, the
+    pieces are the input.
     """
 
     @checked("rc.wire.ThinkFilter")
@@ -40,29 +40,30 @@ class ThinkFilter:
         self._open, self._close = markers
         self._token = _token(self._open)
         self.is_sure = True
-        """Whether a thought at the beginning is one even if it never ends. Not so where a model has
-        another place for its thoughts."""
+        """Whether a thought at the beginning is one even if it never ends. False if the model has a
+        separate field for thoughts."""
         self._begin()
 
     def _begin(self) -> None:
         self._mode: _Mode = "start"
         self._held = ""
-        """What may turn out to be a marker, or the space before one."""
+        """Input that may be the beginning of a marker, or the whitespace before one."""
         self._opened = ""
         self._late: list[str] = []
-        """A thought that may be text, as long as it is not closed, and what opened it."""
+        """An unclosed thought that may still be text, with its opening marker."""
         self._has_text = False
         self._code = 0
-        """How many backticks the code began with that the text is in; 0 outside."""
+        """How many backticks opened the current code; 0 outside of code."""
         self._ticks = 0
-        """Backticks at the very end of what was fed, which more may follow."""
+        """How many backticks the input ends with so far; more may follow."""
         self.is_plain = False
-        """Whether text without a backtick and without the first character of a marker is only text."""
+        """Whether text without a backtick and without a marker's first character can be passed through
+        as is."""
         self.is_open = False
-        """Whether something is held back, or a thought goes on."""
+        """Whether input is held back, or a thought is open."""
 
     def feed(self, text: str) -> list[Piece]:
-        """The pieces that are now certain."""
+        """The pieces that are certain so far."""
         if not text:
             return []
         if (
@@ -70,12 +71,12 @@ class ThinkFilter:
             and "`" not in text
             and self._open[0] not in text
         ):
-            # Nearly everything that is said.
+            # The common case.
             self._mode, self._has_text, self.is_plain = "text", True, True
             return [("text", text)]
         code = self._code and not self._ticks and "`" not in text
         if code and (self._code >= _FENCE or "\n" not in text):
-            # Most of what is long is code.
+            # Most long text is code.
             return [("text", text)]
         pieces: list[Piece] = []
         while text:
@@ -85,9 +86,9 @@ class ThinkFilter:
         return pieces
 
     def finish(self, *, cut: bool = False) -> list[Piece]:
-        """What was held back, when nothing more comes; what is fed next begins anew.
+        """The pieces held back, when the text has ended; resets the filter.
 
-        ``cut``: the text was broken off, so that a thought in it may not have come to its end.
+        ``cut``: the text was truncated, so that an open thought may be incomplete.
         """
         held, late, mode = self._held, "".join(self._late), self._mode
         pieces: list[Piece]
@@ -101,7 +102,7 @@ class ThinkFilter:
         return [piece for piece in pieces if piece[1]]
 
     def _step(self, text: str, pieces: list[Piece]) -> str:
-        """Take what is fed up to the next change of mode; gives back the rest."""
+        """Consume input up to the next change of mode; returns the rest."""
         text, self._held = self._held + text, ""
         match self._mode:
             case "start":
@@ -142,7 +143,7 @@ class ThinkFilter:
         return rest or ""
 
     def _think(self, opened: str, pieces: list[Piece]) -> None:
-        """A thought begins."""
+        """Begin a thought."""
         if self._has_text or not self.is_sure:
             self._mode, self._opened, self._late = "late", opened, []
         else:
@@ -150,7 +151,7 @@ class ThinkFilter:
             pieces.append(("open", opened))
 
     def _opening(self, text: str) -> int:
-        """Where in the text a thought opens; -1 if nowhere. Keeps account of code on the way."""
+        """The index at which a thought opens; -1 if none does. Tracks code on the way."""
         at = 0
         if self._ticks:
             at = len(text) - len(text.lstrip("`"))
@@ -173,7 +174,7 @@ class ThinkFilter:
         return -1
 
     def _fence(self, ticks: int) -> None:
-        """So many backticks begin code, or end it, or are part of it."""
+        """Handle a run of backticks, which begins code, ends it, or is part of it."""
         if not self._code:
             self._code = ticks
         elif ticks == self._code or ticks > self._code >= _FENCE:
@@ -201,7 +202,7 @@ class ThinkFilter:
         return text[at + len(self._close) :]
 
     def _after(self, text: str, pieces: list[Piece]) -> str:
-        """The space after a thought belongs to neither."""
+        """Whitespace after a thought belongs neither to it nor to the text."""
         bare = text.lstrip()
         if len(bare) < len(text):
             pieces.append(("close", text[: len(text) - len(bare)]))
@@ -212,11 +213,11 @@ class ThinkFilter:
 
 @cache
 def _token(marker: str) -> re.Pattern[str]:
-    """What matters in text: backticks, the end of a line, the marker."""
+    """A pattern for what matters in text: backticks, line ends, the marker."""
     return re.compile(rf"`+|\n|{re.escape(marker)}")
 
 
 def _overlap(text: str, marker: str) -> int:
-    """How much of the end of ``text`` could be the beginning of ``marker``."""
+    """The length of the longest suffix of ``text`` that is a prefix of ``marker``."""
     longest = min(len(marker) - 1, len(text))
     return next((size for size in range(longest, 0, -1) if text.endswith(marker[:size])), 0)

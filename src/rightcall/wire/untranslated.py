@@ -1,9 +1,8 @@
-"""What is lost where one dialect is translated into another, as data, and a request without it.
+"""What is lost in translation between dialects, as data, and requests without it.
 
-Four tables: what of a client's request, and of the conversation in it, nobody but its own vendor can be
-told, which settings a vendor has no word for, and what of a reply a client's dialect has no place for.
-Documents are made from them, and ``fit`` takes out of a request what the vendor that it goes to would
-refuse or pass over.
+Four tables: request members and parts of a conversation that only their own vendor understands, settings
+that a vendor does not have, and parts of a reply that a client's dialect has no field for. Documentation
+is generated from them, and ``fit`` removes from a request what the target vendor would refuse or ignore.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,8 +59,8 @@ UNREAD: Mapping[str, Mapping[str, str]] = {
         "generationConfig.candidateCount": "one answer is given",
     },
 }
-"""Members of a request that are named in ``Asked.left_out``, by dialect, and more of them where it is
-not plain. A vendor's own tools are left out of every dialect; whatever is not known is, too."""
+"""Request members that are reported in ``Asked.left_out``, by dialect, with an explanation where the
+name is not clear. A vendor's own tools and unknown members are left out of every dialect."""
 
 UNKEPT: Mapping[str, Mapping[str, str]] = {
     "openai_responses": {
@@ -76,8 +75,8 @@ UNKEPT: Mapping[str, Mapping[str, str]] = {
         "search_result": "its text is told, and not cited",
     },
 }
-"""What of a conversation that a client sends back only its own vendor can be told again: it stands for
-what happened at that vendor, with contents that are encrypted or kept there. Each is named in
+"""Parts of a conversation from a client that only their own vendor understands: they refer to what
+happened at that vendor, with content that is encrypted or stored there. Each is reported in
 ``Asked.left_out``."""
 
 UNTOLD: Mapping[str, Mapping[str, str]] = {
@@ -90,7 +89,7 @@ UNTOLD: Mapping[str, Mapping[str, str]] = {
     "cohere": {"parallel": "", "user": "", "cache_key": "", "logprobs": ""},
     "ollama": {"parallel": "", "user": "", "cache_key": ""},
 }
-"""The settings that a vendor has no word for, by dialect."""
+"""Settings that a vendor does not have, by dialect."""
 
 UNPLACED: Mapping[str, Mapping[str, str]] = {
     "openai_chat": {
@@ -116,17 +115,17 @@ UNPLACED: Mapping[str, Mapping[str, str]] = {
         "tokens written to the cache": "",
     },
 }
-"""What of a reply a client's dialect has no place for."""
+"""Parts of a reply that a client's dialect has no field for."""
 
 _HARMLESS: Mapping[str, Any] = {"parallel": True}
-"""Values that say what holds anyway."""
+"""Values that equal the default, so that dropping them changes nothing."""
 _IN_JSON = "Answer with one JSON object, and with nothing else."
 _NO_JSON_MODE = ("anthropic", "bedrock")
 _CLAUDES = ("anthropic", "bedrock")
 
 
 class Lost(NamedTuple):
-    """One row of what is not translated."""
+    """One row: something that is not translated."""
 
     dialect: str
     side: str
@@ -142,7 +141,7 @@ class Fitted(Struct, frozen=True):
 
 
 def rows() -> Iterator[Lost]:
-    """All that is not translated, one thing after another."""
+    """All rows of what is not translated."""
     sides = (
         ("of a client's request", UNREAD),
         ("of a client's history", UNKEPT),
@@ -155,7 +154,7 @@ def rows() -> Iterator[Lost]:
 
 
 def fit(request: Request, dialect: str) -> Fitted:
-    """The request as the vendor behind can take it, whose dialect is another than the client's."""
+    """The request without what ``dialect``, the target vendor's dialect, cannot express."""
     given, options = request.options, dict(request.options)
     lost = [name for name in UNTOLD[dialect] if options.pop(name, None) is not None]
     said = [name for name in lost if given[name] != _HARMLESS.get(name)]
@@ -164,14 +163,14 @@ def fit(request: Request, dialect: str) -> Fitted:
         _fit_claude(request, options, left)
     request = replace(request, options=options)
     if request.output == ANY_OBJECT and dialect in _NO_JSON_MODE:
-        # There is no JSON mode: the instructions ask for it.
+        # There is no JSON mode: the system text asks for JSON instead.
         system = "\n\n".join([each for each in (request.system, _IN_JSON) if each])
         request = replace(request, system=system, output=None)
     return Fitted(request, tuple(left))
 
 
 def _fit_claude(request: Request, options: dict[str, Any], left: list[str]) -> None:
-    """What Claude is stricter about than others: how warm it may be, and what a budget is a part of."""
+    """Adapt what only Claude restricts: temperature and top_p, and a budget within ``max_tokens``."""
     reasoning = options.get("reasoning")
     if reasoning not in (None, "none", 0):
         # https://platform.claude.com/docs/en/build-with-claude/extended-thinking#feature-compatibility

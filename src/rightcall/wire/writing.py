@@ -1,4 +1,4 @@
-"""What the writers of all dialects share: JSON on one line, and what is rare in a reply."""
+"""What the writers of all dialects share: JSON on one line, and rare parts of a reply."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ from rightcall.core.served import Listed
 from rightcall.wire.encoding import mapping
 
 REFUSED = "The model refused to answer."
-"""What is said of a refusal where the model gave no words for it."""
+"""The text of a refusal for which the model gave no reason."""
 
 
 _encode = msgspec.json.Encoder().encode
 
 
 def json_bytes(value: object) -> bytes:
-    """The value as JSON. Half of a surrogate pair, which no JSON can hold, becomes a question mark."""
+    """The value as JSON. A lone surrogate, which JSON cannot hold, becomes a question mark."""
     try:
         data = _encode(value)
     except UnicodeEncodeError:
@@ -30,7 +30,8 @@ def json_bytes(value: object) -> bytes:
 
 
 _LINES = re.compile(b"\xc2\x85|\xe2\x80[\xa8\xa9]")
-"""What Python takes for the end of a line beside those of SSE; so does Google's SDK, within events."""
+"""Characters besides those of SSE that Python takes as line ends; Google's SDK does too, within
+events."""
 
 
 def _escaped(found: re.Match[bytes]) -> bytes:
@@ -46,7 +47,7 @@ def _whole_text(value: Any) -> Any:
 
 
 def refusal_in(reply: Reply) -> str:
-    """The words of a refusal, which are no text of the reply; empty where it refuses nothing."""
+    """The model's words of refusal, which are not part of the reply's text; empty if there are none."""
     for part in reply.content:
         if isinstance(part, Unknown):
             for bag in part.vendor.values():
@@ -58,14 +59,14 @@ def refusal_in(reply: Reply) -> str:
 
 
 def without_place(reply: Reply) -> Iterator[str]:
-    """What of a reply only some dialects have a place for."""
+    """Parts of a reply that only some dialects have a field for."""
     yield from (f"{part.media_type} made by the model" for part in reply.media)
     yield from ["citations"] if reply.citations else []
     yield from ["logprobs"] if reply.logprobs else []
 
 
 def input_of(call: Call) -> str:
-    """The text that was written for a tool whose input is text."""
+    """The input text of a call, for a tool that takes text."""
     if call.form == "text":
         return call.arguments
     try:
@@ -77,7 +78,7 @@ def input_of(call: Call) -> str:
 
 
 def models_of_openai(models: Sequence[Listed]) -> bytes:
-    """The list of models, as OpenAI's two dialects have it."""
+    """The list of models in the format of OpenAI's two dialects."""
     data = [
         {"id": each.name, "object": "model", "created": each.created, "owned_by": each.owner}
         for each in models
@@ -86,5 +87,5 @@ def models_of_openai(models: Sequence[Listed]) -> bytes:
 
 
 def dated(seconds: int) -> str:
-    """A time as RFC 3339 writes it."""
+    """A time in RFC 3339 format."""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")

@@ -1,1 +1,1 @@
-"""What AWS wants of those who ask its models: a region, credentials, and a signature."""
+"""What AWS requires for its models: a region, credentials, and a signature."""

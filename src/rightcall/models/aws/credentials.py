@@ -1,8 +1,8 @@
-"""AWS credentials from where AWS's own tools look for them, refreshed before they pass.
+"""Finds AWS credentials where AWS's own tools do, and refreshes them before they expire.
 
-In that order: the environment, the profile files, the container's endpoint, the machine's (EC2, IMDSv2).
-Those of the last two pass, and are fetched again before they do, in a thread and by one at a time. They
-are asked directly: a proxy has no business with them. What they answer is shown in no error.
+In this order: the environment, the profile files, the container's endpoint, the machine's (EC2, IMDSv2).
+Those of the last two expire, and are fetched again before they do, in a thread and one fetch at a time.
+The endpoints are called directly, never through a proxy. Errors never show their responses.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from rightcall.transport.loopback import is_loopback
 from rightcall.wire.bedrock.sigv4 import Credentials
 
 EARLY = 300.0
-"""So many seconds before they pass, credentials are fetched again."""
+"""Credentials are refreshed this many seconds before they expire."""
 
 Source: TypeAlias = Callable[[], Credentials]
 
 _MACHINE = "http://169.254.169.254"
 _CONTAINERS = "http://169.254.170.2"
 _NEAR = frozenset(["169.254.170.2", "169.254.170.23", "fd00:ec2::23"])
-"""Where a container's credentials may be asked for without TLS."""
+"""Hosts from which a container's credentials may be fetched without TLS."""
 _ROLES = "/latest/meta-data/iam/security-credentials/"
 _NONE = (
     "bedrock: no AWS credentials; set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
@@ -41,7 +41,7 @@ _NONE = (
 
 
 class _Answer(msgspec.Struct, rename="pascal"):
-    """What the endpoints of containers and machines answer."""
+    """The response of a container's or a machine's endpoint."""
 
     access_key_id: str
     secret_access_key: str
@@ -50,7 +50,7 @@ class _Answer(msgspec.Struct, rename="pascal"):
 
 
 class CredentialStore:
-    """Credentials that are good now. ``source`` gives new ones; it may block."""
+    """Keeps valid credentials. ``source`` fetches new ones; it may block."""
 
     def __init__(self, source: Source, *, clock: Callable[[], float] = time.time) -> None:
         self._source = source
@@ -69,7 +69,7 @@ class CredentialStore:
         with self._lock:
             held = self._held
             if held is not None and self._is_good(held, EARLY):
-                return held  # somebody else has fetched them meanwhile
+                return held  # another thread has fetched them meanwhile
             try:
                 self._held = fresh = self._source()
             except (TransportError, ProtocolError):
@@ -83,7 +83,7 @@ class CredentialStore:
 
 
 def source(fetch: Fetch | None = None) -> Source:
-    """Where credentials are to be had; a UsageError where that can be told to be nowhere."""
+    """The source of credentials; raises UsageError if there clearly is none."""
     fetch = fetch or fetch_directly
     found = _environment() or profile.credentials()
     if found is not None:
@@ -113,7 +113,7 @@ def _environment() -> Credentials | None:
 
 
 def _container() -> str:
-    """The address of the container's endpoint; empty outside of one."""
+    """The URL of the container's endpoint; empty outside of a container."""
     if relative := os.environ.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"):
         return f"{_CONTAINERS}/{relative.removeprefix('/')}"
     url = os.environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", "")
@@ -130,7 +130,7 @@ def _container() -> str:
 def _from_container(fetch: Fetch) -> Credentials:
     token = os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")
     if file := os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
-        # It is written anew from time to time.
+        # The file is rewritten from time to time.
         try:
             token = Path(file).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError):
@@ -150,7 +150,7 @@ def _from_machine(fetch: Fetch) -> Credentials:
         named = {"x-aws-ec2-metadata-token": token}
         roles = fetch("GET", f"{at}{_ROLES}", named).decode(errors="replace").split()
     except TransportError as error:
-        # Most machines are none of AWS's, and nobody answers; nor is it worth another try.
+        # Most machines are not AWS's, and nothing answers; a retry would not help.
         raise UsageError(f"{_NONE} (this machine has none either)") from error
     if not roles:
         raise UsageError(f"{_NONE} (this machine has no role)")

@@ -1,8 +1,8 @@
-"""A transport that takes Anthropic's requests to Claude on Bedrock, and brings its replies back.
+"""A transport for Anthropic's requests to Claude on Bedrock (InvokeModel).
 
-InvokeModel wants Anthropic's body without the model and with a version of Bedrock's own, the model in
-the address, and betas in the body. It streams Anthropic's events in AWS's messages, in base64; they come
-out as the server-sent events that they are elsewhere, so that the dialect is Anthropic's and no other.
+InvokeModel takes Anthropic's body without the model and with Bedrock's own version, the model in the
+URL, and betas in the body. It streams Anthropic's events in AWS's messages, in base64; this transport
+returns them as server-sent events, so that Anthropic's dialect can be used unchanged.
 https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html
 """
 
@@ -37,7 +37,7 @@ _chunk = msgspec.json.Decoder(_Chunk).decode
 
 
 class InvokeTransport:
-    """Puts each request into Bedrock's envelope, and takes the reply out; closed with what it wraps."""
+    """Wraps each request for Bedrock, and unwraps the reply; closes the transport that it wraps."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -46,7 +46,7 @@ class InvokeTransport:
     async def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> AsyncIterator[Incoming]:
-        """Send a request of Anthropic's, and give back the reply while it comes."""
+        """Send a request in Anthropic's format, and stream the reply."""
         named = {name.lower(): text for name, text in headers.items()}
         path, enclosed = _enclosed(body, named.get("anthropic-beta", ""))
         kept = {name: text for name, text in headers.items() if name.lower() not in _LEFT_OUT}
@@ -64,16 +64,16 @@ class InvokeTransport:
     def get(
         self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
-        """Ask for what is there: no model is asked so."""
+        """Pass the request on unchanged: GET is not used to call a model."""
         return self._inner.get(url, headers=headers, timeouts=timeouts)
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         await self._inner.close()
 
 
 class _Unframed:
-    """The body of a reply as server-sent events, as it comes."""
+    """The body of a reply as a stream of server-sent events."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -90,7 +90,7 @@ class _Unframed:
 
 
 def _enclosed(body: bytes, betas: str) -> tuple[str, bytes]:
-    """The path and the body for Bedrock. The members are not looked into: the history may be long."""
+    """The path and the body for Bedrock. The members are not parsed, as the history may be long."""
     members = _members(body)
     model = _text(members.pop("model"))
     stream = bytes(members.pop("stream", msgspec.Raw(b"false"))) == b"true"
@@ -109,7 +109,7 @@ def _event(message: StreamMessage) -> bytes:
                 raise ProtocolError(
                     f"bedrock: a chunk that cannot be read: {excerpt(payload)}"
                 ) from problem
-            # Line breaks stand between the members of an event, never in its texts.
+            # Line breaks occur between the members of an event, never within its strings.
             return b"data: " + event.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n\n"
         case "exception":
             raise refused(readable(payload), headers.get(":exception-type", ""))

@@ -1,7 +1,7 @@
-"""AWS's profile files into the settings of the profile in use, as AWS's own tools read them.
+"""Reads the settings of the active profile from AWS's profile files, as AWS's own tools do.
 
 ``~/.aws/credentials`` has a section for each profile, ``~/.aws/config`` one called ``profile NAME``, and
-``default`` in both. What stands in a file is shown in no error.
+``default`` in both. Errors never show a file's content.
 """
 
 import os
@@ -21,16 +21,16 @@ _ELSEWHERE = {
     "web_identity_token_file": "takes on a role by a token",
     "login_session": "signs in at a browser",
 }
-"""Settings of profiles that hold no credentials but say how to get some."""
+"""Settings of profiles that contain no credentials but say how to get some."""
 
 
 def profile_name() -> str:
-    """The profile in use."""
+    """The name of the active profile."""
     return os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
 
 
 def settings() -> Mapping[str, str]:
-    """What the files say of the profile; credentials go before the configuration."""
+    """The profile's settings; the credentials file overrides the configuration."""
     name = profile_name()
     secrets = _section(_place("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name)
     section = "default" if name == "default" else f"profile {name}"
@@ -41,7 +41,7 @@ def settings() -> Mapping[str, str]:
 
 
 def credentials() -> Credentials | None:
-    """The profile's credentials; None where it has none, and a UsageError where they are elsewhere."""
+    """The profile's credentials; None if it has none. Raises UsageError if they are elsewhere."""
     found = settings()
     key, secret = found.get("aws_access_key_id", ""), found.get("aws_secret_access_key", "")
     if key and secret:
@@ -63,7 +63,7 @@ def credentials() -> Credentials | None:
 
 
 def region() -> str:
-    """The region, from the environment or the profile; empty where neither says."""
+    """The region, from the environment or the profile; empty if neither has one."""
     told = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     return told or settings().get("region", "")
 
@@ -74,7 +74,7 @@ def _place(variable: str, name: str) -> Path:
 
 
 def _section(file: Path, name: str) -> dict[str, str]:
-    # A section for what holds for all: AWS knows none, and "default" is a profile like any other.
+    # No section holds defaults for all: AWS has none, and "default" is a profile like any other.
     parser = RawConfigParser(default_section="\0", strict=False)
     try:
         parser.read_string(file.read_text("utf-8"))
@@ -83,6 +83,6 @@ def _section(file: Path, name: str) -> dict[str, str]:
     except OSError as error:
         raise UsageError(f"bedrock: {file} cannot be read: {error.strerror}") from None
     except (BadFile, UnicodeDecodeError):
-        # They quote the line, which may hold a secret.
+        # The parser's errors quote the line, which may contain a secret.
         raise UsageError(f"bedrock: {file} is not a file of AWS profiles; fix it") from None
     return {key: value.strip() for key, value in parser.items(name)} if name in parser else {}

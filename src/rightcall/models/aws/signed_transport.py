@@ -1,4 +1,4 @@
-"""A transport that signs what it sends with AWS credentials that are good at that time."""
+"""A transport that signs requests with AWS credentials valid at that time."""
 
 import asyncio
 import re
@@ -17,11 +17,11 @@ from rightcall.wire.bedrock.sigv4 import credentials_in, region_in, sign
 _REGION = re.compile(r"[a-z0-9-]{1,32}")
 _PLACE = "{region}"
 _LARGE = 1024 * 1024
-"""A body of more bytes is signed beside the event loop, which the hash of it would hold up."""
+"""Bodies of more bytes are signed in a thread, as hashing them would block the event loop."""
 
 
 class SignedTransport:
-    """Signs each request anew, every attempt of it, and hands it on; closed with what it wraps."""
+    """Signs every attempt of every request, and passes it on; closes the transport that it wraps."""
 
     def __init__(self, inner: Transport, credentials: CredentialStore, region: str) -> None:
         self._inner = inner
@@ -32,7 +32,7 @@ class SignedTransport:
     async def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> AsyncIterator[Incoming]:
-        """Send a signed body, and give back the reply while it comes."""
+        """Send a signed body, and stream the reply."""
         signed_headers = await self._signed("POST", url, headers, body)
         async with self._inner.post(
             url, headers=signed_headers, body=body, timeouts=timeouts
@@ -42,11 +42,11 @@ class SignedTransport:
     def get(
         self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
-        """Ask for what is there, without a signature: no model is asked so."""
+        """Pass the request on without a signature: GET is not used to call a model."""
         return self._inner.get(url, headers=headers, timeouts=timeouts)
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         await self._inner.close()
 
     async def _signed(
@@ -64,10 +64,10 @@ class SignedTransport:
 def signed(
     url: str, key: str | None, carrier: Transport, *, invoke: bool = False
 ) -> tuple[str, str | None, Transport]:
-    """Where Bedrock is asked, with which key, and what carries it there.
+    """The URL, the key and the transport for Bedrock.
 
-    A Bedrock API key is carried as it is; with AWS's credentials, in ``key`` or wherever else they are,
-    there is none, and requests are signed. ``invoke``: Claude is asked in Anthropic's own form.
+    A Bedrock API key is sent unchanged. With AWS credentials, in ``key`` or found elsewhere, there is no
+    key, and requests are signed. ``invoke``: Claude is called in Anthropic's own format.
     """
     region = ""
     if _PLACE in url:
@@ -88,7 +88,7 @@ def signed(
 
 
 def _signing_region(url: str) -> str:
-    """The region that the address tells; where it tells none, the one that is set."""
+    """The region in the URL; if it has none, the configured one."""
     try:
         return region_in(url)
     except UsageError:

@@ -1,1 +1,1 @@
-"""What Azure wants of those who ask its models: an address of one's own, a key or an Entra token."""
+"""What Azure requires for its models: the customer's own address, and a key or an Entra token."""

@@ -1,7 +1,7 @@
-"""Where one's own models on Azure are: the v1 address, or the classic one with its dated version.
+"""The URL of a customer's models on Azure: v1, or the classic one with a dated API version.
 
-https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle. The deployment's name stands
-in the body at the one, as any model's does, and in the path at the other, for Chat.
+https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle. With v1 the deployment's name
+is the model in the body; with the classic URL, for Chat, it is in the path.
 """
 
 import os
@@ -14,7 +14,7 @@ _UNDATED = frozenset(["", "v1", "latest", "preview"])
 
 
 def azure_address(base_url: str | None, place: str, dialect: str, model: str) -> str:
-    """The base URL, which may end with a query. One that is given is taken as it is."""
+    """The base URL, which may end with a query. A given one is used unchanged."""
     given = base_url or os.environ.get("AZURE_OPENAI_BASE_URL")
     if given:
         return given

@@ -1,7 +1,7 @@
-"""Microsoft Entra's tokens, from where Azure's own libraries look for what they need for them.
+"""Gets Microsoft Entra tokens, looking where Azure's own libraries look for credentials.
 
-In that order: a token itself; a service principal, with its secret or with the token that Kubernetes
-writes for it; the identity of an app; that of a machine, where something says that there is one.
+In this order: a token itself; a service principal, with its secret or with the token that Kubernetes
+writes for it; an app's identity; a machine's, if the environment indicates one.
 https://learn.microsoft.com/azure/developer/python/sdk/authentication/credential-chains
 """
 
@@ -30,7 +30,7 @@ _MANAGED = frozenset(["prod", "managedidentitycredential"])
 
 
 def entra_source() -> Source | None:
-    """Where tokens are to be had; None where nothing tells."""
+    """The source of tokens; None if nothing is configured."""
     if token := _variable("AZURE_OPENAI_AD_TOKEN"):
         return partial(_given, Token(token))
     tenant, client = _variable("AZURE_TENANT_ID"), _variable("AZURE_CLIENT_ID")
@@ -68,7 +68,7 @@ async def _of_principal(tenant: str, client: str, transport: Transport) -> Token
 def _assertion() -> str:
     file = Path(_variable(_FILE))
     try:
-        # It is written anew from time to time.
+        # The file is rewritten from time to time.
         return file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         raise UsageError(f"{_WHOSE}: {_FILE} ({file}) cannot be read") from None

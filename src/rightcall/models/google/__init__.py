@@ -1,1 +1,1 @@
-"""What Google Cloud wants of those who ask its models: a project, a location, and a token."""
+"""What Google Cloud requires for its models: a project, a location, and a token."""

@@ -1,8 +1,8 @@
-"""Google Cloud's credentials from where Google's own tools look for them ("application default").
+"""Finds Google Cloud credentials where Google's own tools do ("application default").
 
-In that order: the file that ``GOOGLE_APPLICATION_CREDENTIALS`` names, the one that ``gcloud auth
-application-default login`` writes, and the machine's own (metadata server). What stands in a file is
-shown in no error. https://cloud.google.com/docs/authentication/application-default-credentials
+In this order: the file that ``GOOGLE_APPLICATION_CREDENTIALS`` names, the one that ``gcloud auth
+application-default login`` writes, and the machine's own (metadata server). Errors never show a file's
+content. https://cloud.google.com/docs/authentication/application-default-credentials
 """
 
 import asyncio
@@ -37,7 +37,7 @@ NONE = (
 
 
 class _User(msgspec.Struct, frozen=True):
-    """What ``gcloud auth application-default login`` writes."""
+    """The file that ``gcloud auth application-default login`` writes."""
 
     client_id: str
     client_secret: str
@@ -50,16 +50,16 @@ class _User(msgspec.Struct, frozen=True):
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """Where tokens come from, and what is known beside."""
+    """The source of tokens, and what else the credentials say."""
 
     source: Source
     project: str = ""
     headers: Mapping[str, str] = {}
-    """What goes along with each request: whose quota a user's requests count against."""
+    """Headers for each request: the project whose quota a user's requests count against."""
 
 
 def google_credentials() -> Credentials:
-    """The first that there are; a UsageError where that can be told to be none."""
+    """The first credentials found. Raises UsageError if there clearly are none."""
     named = os.environ.get(_VARIABLE, "").strip()
     file = Path(named).expanduser() if named else _well_known()
     if named or file.is_file():
@@ -104,12 +104,12 @@ def _as(value: Any, kind: type[Any], file: Path) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        # It names the member, and never shows what is in it.
+        # The error names the member, and never shows its value.
         raise UsageError(f"vertex: {file}: {error}") from None
 
 
 async def _of_account(account: ServiceAccount, transport: Transport) -> Token:
-    # Loading the library takes a while, and so may the signature.
+    # Loading the library takes a while, and signing may, too.
     signed = await asyncio.to_thread(assertion, account)
     form = {"grant_type": _GRANT, "assertion": signed}
     return await exchange(transport, account.token_uri, form, _WHOSE)
@@ -131,6 +131,6 @@ async def _of_machine(_transport: Transport) -> Token:
     try:
         body = await asyncio.to_thread(fetch_directly, "GET", url, {"metadata-flavor": "Google"})
     except TransportError as error:
-        # Most machines are none of Google's, and nobody answers; nor is it worth another try.
+        # Most machines are not Google's, and nothing answers; a retry would not help.
         raise UsageError(f"{NONE} (this machine has none either)") from error
     return token_in(body, _WHOSE)

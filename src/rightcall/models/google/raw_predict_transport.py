@@ -1,7 +1,7 @@
-"""A transport that takes Anthropic's requests to Claude on Vertex AI.
+"""A transport for Anthropic's requests to Claude on Vertex AI.
 
-It wants Anthropic's body without the model and with a version of its own, and the model in the address;
-replies are Anthropic's own. https://docs.claude.com/en/api/claude-on-vertex-ai
+Vertex takes Anthropic's body without the model and with its own version, and the model in the URL;
+replies are in Anthropic's format. https://docs.claude.com/en/api/claude-on-vertex-ai
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -20,7 +20,7 @@ _text = msgspec.json.Decoder(str).decode
 
 
 class RawPredictTransport:
-    """Puts each request into Vertex's envelope; closed with what it wraps."""
+    """Wraps each request for Vertex; closes the transport that it wraps."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -29,8 +29,8 @@ class RawPredictTransport:
     async def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> AsyncIterator[Incoming]:
-        """Send a request of Anthropic's, and give back the reply while it comes."""
-        # The members are not looked into: the history may be long.
+        """Send a request in Anthropic's format, and stream the reply."""
+        # The members are not parsed, as the history may be long.
         members = _members(body)
         model = _text(members.pop("model"))
         streams = bytes(members.get("stream", msgspec.Raw(b"false"))) == b"true"
@@ -48,9 +48,9 @@ class RawPredictTransport:
     def get(
         self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
-        """Ask for what is there: no model is asked so."""
+        """Pass the request on unchanged: GET is not used to call a model."""
         return self._inner.get(url, headers=headers, timeouts=timeouts)
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         await self._inner.close()

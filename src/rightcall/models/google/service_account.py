@@ -1,4 +1,4 @@
-"""A service account's key into an assertion that is exchanged for a token (RFC 7523), signed by RS256.
+"""Makes an assertion from a service account's key, to exchange for a token (RFC 7523, RS256).
 
 https://developers.google.com/identity/protocols/oauth2/service-account#httprest
 """
@@ -15,11 +15,11 @@ from rightcall.errors import UsageError
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 TOKENS = "https://oauth2.googleapis.com/token"
 SECONDS = 3600
-"""How long an assertion, and the token for it, is good."""
+"""The lifetime of an assertion, and of its token, in seconds."""
 
 
 class ServiceAccount(msgspec.Struct, frozen=True):
-    """What its file holds. The key is never shown."""
+    """The content of the account's file. ``repr`` never shows the key."""
 
     client_email: str
     private_key: str
@@ -32,7 +32,7 @@ class ServiceAccount(msgspec.Struct, frozen=True):
 
 
 def assertion(account: ServiceAccount, clock: Callable[[], float] = time.time) -> str:
-    """A signed JSON Web Token that says who asks, for what, of whom and until when."""
+    """A signed JSON Web Token with the issuer, scope, audience and expiry."""
     now = int(clock())
     header = {"alg": "RS256", "typ": "JWT"}
     if account.private_key_id:
@@ -59,7 +59,7 @@ def _sign(key: str, text: bytes) -> bytes:
     except (ValueError, TypeError):
         private = None
     if not isinstance(private, rsa.RSAPrivateKey):
-        # What is wrong with it might quote it.
+        # The original error might quote the key.
         raise UsageError("vertex: the service account's private_key is no RSA key; download it anew")
     signature: bytes = private.sign(text, asymmetric.PKCS1v15(), hashes.SHA256())
     return signature

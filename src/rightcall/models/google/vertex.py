@@ -1,6 +1,6 @@
-"""Where a model on Vertex AI is: its endpoint by location, and its path by project.
+"""The URL of a model on Vertex AI: the endpoint by location, the path by project.
 
-Keys of Google Cloud open the door without a project ("express mode"), for Google's own models.
+Google Cloud API keys work without a project ("express mode"), for Google's own models.
 https://cloud.google.com/vertex-ai/generative-ai/docs/learn/locations
 """
 
@@ -19,13 +19,13 @@ _WITHIN = ("publishers/", "endpoints/")
 
 
 def location(model: str = "") -> str:
-    """The location in a model's whole path, or else the one that is set; ``global`` where none is."""
+    """The location in a model's full path, or else the configured one; ``global`` by default."""
     told = _LOCATED.match(model)
     return told[1] if told else _set(_LOCATIONS) or "global"
 
 
 def endpoint(where: str) -> str:
-    """The host for a location: everywhere, in one part of the world, or in one region."""
+    """The host for a location: global, multi-region, or a region."""
     if where == "global":
         return "https://aiplatform.googleapis.com"
     if where in ("us", "eu"):
@@ -34,7 +34,7 @@ def endpoint(where: str) -> str:
 
 
 def gemini_path(model: str, where: str, *, project: str | None) -> str:
-    """What stands for the model in the address; None for a project is express mode."""
+    """The model's path in the URL; a project of None means express mode."""
     if model.startswith(_WHOLE):
         return model
     within = model if model.startswith(_WITHIN) else f"{_PUBLISHED}{model}"
@@ -42,12 +42,12 @@ def gemini_path(model: str, where: str, *, project: str | None) -> str:
 
 
 def claude_path(where: str, project: str) -> str:
-    """What follows the endpoint, up to the model's name."""
+    """The path after the endpoint, up to the model's name."""
     return f"/v1/projects/{project}/locations/{where}/publishers/anthropic/models"
 
 
 def project_named(known: str, place: str, model: str = "") -> str:
-    """The project that is set, or else the one that the credentials are of; a whole path needs none."""
+    """The configured project, or else the credentials'; empty for a full path."""
     if model.startswith(_WHOLE):
         return ""
     found = _set(_PROJECTS) or known
@@ -57,7 +57,7 @@ def project_named(known: str, place: str, model: str = "") -> str:
 
 
 def is_project_set() -> bool:
-    """Whether the environment names a project, which goes before a key that it holds."""
+    """Whether the environment names a project, which takes precedence over its API key."""
     return bool(_set(_PROJECTS))
 
 

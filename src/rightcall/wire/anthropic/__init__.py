@@ -4,9 +4,9 @@ What only this vendor understands travels in vendor bags under ``anthropic``:
 
 - a Reasoning's bag is its ``thinking`` block without the text, or its ``redacted_thinking`` block;
 - an Unknown's bag is the whole block (server tools and their results, compaction, whatever comes);
-- a Text's bag is what its ``text`` block says besides (``citations``);
-- a Call's bag is what its ``tool_use`` block says besides (``caller``, ``toolset_name``);
-- a Reply's bag is what the message says besides (``id``, ``stop_details``, ``container``);
+- a Text's bag has the other members of its ``text`` block (``citations``);
+- a Call's bag has the other members of its ``tool_use`` block (``caller``, ``toolset_name``);
+- a Reply's bag has the other members of the message (``id``, ``stop_details``, ``container``);
 - a User's bag may be a list of blocks that go before its content, as the vendor writes them (documents
   with citations, search results, uploaded files); a Result's bag is merged into its ``tool_result``.
 """

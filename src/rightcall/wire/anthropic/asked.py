@@ -1,4 +1,4 @@
-"""The body of a Messages request into what is asked: the messages, tools and settings."""
+"""Parses the body of a Messages request: the messages, tools and settings."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,13 +27,13 @@ from rightcall.wire.reading import (
 
 _OURS = ("name", "type", "description", "input_schema", "strict", "input_examples", "cache_control")
 _SHOWN = ("text", "image", "document")
-"""What a result may hold in every dialect."""
+"""The types of blocks that a result may hold in every dialect."""
 _HINTS = frozenset(["eager_input_streaming", "defer_loading", "allowed_callers"])
-"""What a tool says of how it is to be sent, which changes nothing of what it is."""
+"""Members of a tool that say how to send it, and do not change the tool itself."""
 
 
 def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]) -> Asked:  # noqa: ARG001
-    """The request."""
+    """Parse the request."""
     members = Members(body_of(body))
     left: list[str] = []
     said = read(_turns(members.get("messages"), left))
@@ -51,7 +51,7 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
         max_tokens=members.number("max_tokens"),
         options=_options(members, config, parallel=_parallel(choice)),
     )
-    # What the vendor's prompt cache is told by marks, others do by themselves.
+    # Cache marks are only for this vendor; others cache without them.
     members.get("cache_control")
     return Asked(
         request=request,
@@ -62,7 +62,7 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
 
 
 def _place(part: Reasoning | Call) -> str:
-    """Where a token may stand: in a signature, or in a thought that is not shown."""
+    """The field of a part that may hold a token: a signature, or the data of a redacted thought."""
     if isinstance(part, Call):
         return ""
     bag = mapping(part.vendor.get(NAME))
@@ -71,10 +71,10 @@ def _place(part: Reasoning | Call) -> str:
 
 
 def _turns(given: Any, left: list[str]) -> list[Any]:
-    """The messages, of which neighbours of the model's are one, as the vendor takes them."""
+    """The messages, with consecutive messages of the model joined, as the vendor accepts them."""
     found: list[Any] = []
     for where, turn in objects(given, "messages"):
-        # Newer clients give settings to each of them.
+        # Newer clients put settings on each message.
         left += [f"{where}.{name}" for name in turn if name not in ("role", "content")]
         role, content = turn.get("role"), [*_blocks(turn.get("content"), f"{where}.content", left)]
         if role == "assistant" and found and found[-1]["role"] == role:
@@ -84,7 +84,7 @@ def _turns(given: Any, left: list[str]) -> list[Any]:
 
 
 def _blocks(content: Any, where: str, left: list[str]) -> Iterator[Any]:
-    """The blocks of a message, with what a result refers to in words."""
+    """The blocks of a message; blocks of a result that only this vendor knows become text."""
     if isinstance(content, str):
         yield {"type": "text", "text": content}
         return
@@ -110,7 +110,7 @@ def _worded(block: JsonObject, where: str, left: list[str]) -> JsonObject:
 
 
 def _found(block: JsonObject, where: str, left: list[str]) -> JsonObject:
-    """A search result that the client brings, as text: every model reads it, and only Claude cites."""
+    """A client's search result as text: every model can read it, but only Claude cites it."""
     texts = [part.get("text") for _, part in objects(block.get("content"), f"{where}.content")]
     told = [block.get("title"), block.get("source"), *texts]
     if mapping(block.get("citations")).get("enabled") is True:
@@ -138,7 +138,7 @@ def _options(members: Members, config: Members, *, parallel: bool | None) -> dic
 
 
 def _reasoning(thinking: Mapping[str, Any], config: Members) -> str | int | None:
-    """How much to think: a budget, or a word for the effort."""
+    """The reasoning option: a token budget or an effort level."""
     match thinking.get("type"):
         case "enabled":
             budget = thinking.get("budget_tokens")

@@ -1,6 +1,6 @@
-"""Anthropic's reply, streamed or whole, into events and a Reply.
+"""Decodes Anthropic's reply, streamed or whole, to events and a Reply.
 
-A stream is one reply: it ends at ``message_stop``, and what follows that is no part of it.
+A stream is one reply: it ends at ``message_stop``, and whatever follows is ignored.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ class _Delta(Struct, gc=False):
 
 
 class _Frame(Struct, gc=False):
-    """What most events hold. The heavy and the rare are read when they are needed."""
+    """The members of most events. Large and rare ones are parsed when they are needed."""
 
     type: str | None = None
     index: int | None = None
@@ -55,7 +55,7 @@ _inputs = msgspec.json.Decoder(_Inputs).decode
 
 
 class Decoder(SseReply[ReplyBuilder]):
-    """One streamed reply. Feed it bytes, cut anywhere."""
+    """Decodes one streamed reply. Feed it bytes, split anywhere."""
 
     def __init__(self) -> None:
         super().__init__(NAME, ReplyBuilder(), _take, _take_whole, end="message_stop")
@@ -87,12 +87,12 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
         elif kind == "error" or frame.error:
             raise refused(_any(event.data))
     except RecursionError as problem:
-        # What was only passed over before is read now, which takes more of the stack.
+        # Data that was skipped before is parsed now, which needs more stack.
         raise ProtocolError(f"{NAME}: an event nests too deeply to be read") from problem
 
 
 def _take_odd(event: ServerEvent, problem: Exception) -> None:
-    """An event without the agreed form: an error if it is meant as one, and skipped if it is unknown."""
+    """Handle a malformed event: raise if it is an error, skip it if its type is unknown."""
     if event.name == "ping" or event.data.strip() in (b"", b"[DONE]"):
         return
     try:
@@ -113,7 +113,7 @@ def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
     if is_refusal(message):
         raise refused(message)
     if not isinstance(message.get("content", 0), list | str | None):
-        # Gateways put their own complaints into a 200: {"code": …, "message": "…"}.
+        # Gateways send their own errors with status 200: {"code": …, "message": "…"}.
         if isinstance(message.get("message"), str):
             raise refused(message)
         raise ProtocolError(f"{NAME}: the reply has no content: {excerpt(body)}")
@@ -122,7 +122,7 @@ def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
 
 
 def _open(reply: ReplyBuilder, message: dict[str, Any], raw: bytes) -> None:
-    """Begin a reply; its first blocks, or all of them, may be there already."""
+    """Begin a reply, which may already contain some or all of its blocks."""
     reply.update(message)
     content = message.get("content") or []
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -135,7 +135,7 @@ def _open(reply: ReplyBuilder, message: dict[str, Any], raw: bytes) -> None:
 
 
 def _message_start(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
-    # Some gateways send it twice. With content: programmatic tool calling answers a result like that.
+    # Some gateways send it twice. It has content when programmatic tool calling answers a result.
     if not reply.blocks:
         _open(reply, _object(frame.message, data), bytes(frame.message))
 
@@ -190,7 +190,7 @@ def _object(raw: Raw, data: bytes) -> dict[str, Any]:
 
 
 def _input_text(raw: Raw) -> str:
-    """The input as the vendor wrote it; a host may write it as a string that holds JSON."""
+    """The input as the vendor wrote it; a host may send it as a string of JSON."""
     text = bytes(raw).decode()
     if text.startswith('"'):
         return str(_any(text))

@@ -1,20 +1,20 @@
-"""A request into the bytes of Anthropic's Messages API. The same request gives the same bytes.
+"""Encodes a request for Anthropic's Messages API. The same request gives the same bytes.
 
-Choices where the vendor and a request do not fit together:
+Choices for what the vendor cannot express directly:
 
-- A word for ``reasoning`` asks for adaptive thinking with that effort, and models before it for a manual
-  budget, of half of ``max_tokens`` at the most; a number for just that budget, and models that refuse
-  one for the nearest word. ``none`` switches it off, or asks for the least of models that always think.
-- A forced choice is refused beside a manual budget, and by newer models, so there it becomes ``auto``;
-  whoever forces must look at the reply anyway. So does that of a set of tools, which has no name.
+- An effort level in ``reasoning`` means adaptive thinking; for models without it, a manual budget of at
+  most half of ``max_tokens``. A number is that budget; for models that refuse budgets, the nearest
+  level. ``none`` disables thinking, or requests the least from models that always think.
+- A forced choice is refused with a manual budget and by newer models, so there it becomes ``auto``;
+  the caller must check the reply anyway. So does the choice of a toolset, which has no name.
   https://platform.claude.com/docs/build-with-claude/thinking-tool-workflows
 - ``temperature`` and ``top_p`` are sent to all models; newer ones refuse them, and say so.
 - A manual budget is refused where the calls being answered were made without thinking, by another model
   or another vendor's, so there it is left out until the next turn.
 - ``seed`` has no counterpart and is left out. Neither has JSON mode: the instructions ask for it.
 - ``betas`` among the ``extra`` members goes into the ``anthropic-beta`` header, as in the vendor's SDK.
-- A tool with a native definition is sent as that. It has no schema of ours, so that strict mode and its
-  ceilings leave it out; calls of it come back like any other.
+- A native definition of a tool is sent unchanged. It has no schema of ours, so strict mode and its
+  limits do not apply to it; calls of it come back like any other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,19 +79,19 @@ class _Ours(msgspec.Struct, frozen=True):
 
     tools: list[dict[str, Any]]
     sent: list[Any]
-    """The same as bytes, but for the one that may get a cache mark."""
+    """The tools as bytes, except the one that may get a cache mark."""
     marked: int
-    """Where that is: the last that is not deferred, as the vendor refuses a mark on one that is. -1 for
-    none. https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool"""
+    """The index of that tool: the last that is not deferred, as the vendor refuses a mark on a deferred
+    one. -1 for none. https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool"""
     betas: list[str]
-    """What they need to be taken."""
+    """The betas that the tools need."""
     held: Held
     has_set: bool
-    """Whether the set for a computer is among them."""
+    """Whether they include the toolset for computer use."""
 
 
 def strict_mode(model: str = "") -> StrictMode:
-    """How tools can be sent strict to a model."""
+    """A model's strict mode for tools."""
     return StrictMode(rules=RULES, unasked=strict_refusal(model))
 
 
@@ -101,14 +101,14 @@ def authorize(key: str, /) -> Mapping[str, str]:
 
 
 def encoder() -> Encode:
-    """An ``encode`` for one conversation, which writes each of its messages once."""
+    """An ``encode`` for one conversation, which encodes each message once."""
     return partial(encode, cache=EncodeCache())
 
 
 def encode(
     request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
 ) -> Outgoing:
-    """The request as the vendor wants it."""
+    """Encode the request for the vendor."""
     cache = cache or EncodeCache()
     options = request.options
     extra = {**mapping(options.get("extra"))}
@@ -164,7 +164,7 @@ def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
 
 
 def _lengths(request: Request, model: str) -> dict[str, Any]:
-    """How much to think and to write, and in which form."""
+    """The members for thinking, the token limit and the output format."""
     thinking, config, limit = _thinking(request, request.options.get("reasoning"), model)
     if request.output is not None and request.output != ANY_OBJECT:
         schema = strict_schema(request.output, RULES, tool="output").schema
@@ -177,7 +177,7 @@ def _lengths(request: Request, model: str) -> dict[str, Any]:
 
 
 def _thinking(request: Request, wanted: object, model: str) -> tuple[JsonObject, JsonObject, int]:
-    """The vendor's ``thinking`` and ``output_config``, and the limit that goes with them."""
+    """The vendor's ``thinking`` and ``output_config``, and the token limit that they need."""
     match wanted:
         case None:
             return {}, {}, DEFAULT_MAX_TOKENS
@@ -216,7 +216,7 @@ def _is_manual(body: Mapping[str, Any]) -> bool:
 
 
 def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the last messages answer calls that no thought came before.
+    """Whether the last messages answer calls that were made without thinking.
 
     "When `thinking` is enabled, a final `assistant` message must start with a thinking block":
     https://github.com/deepset-ai/haystack-core-integrations/issues/2146
@@ -230,7 +230,7 @@ def _ours(request: Request, model: str, cache: EncodeCache, mark: JsonObject) ->
     specs, wish = request.specs, wish_in(request.options)
     output = None if request.output == ANY_OBJECT else request.output
     more = {"eager_input_streaming": True} if request.options.get("eager") else {}
-    # The mark is another object each time; what it says is not.
+    # The mark is a new object each time, but its content is the same.
     given = (specs, wish, output, model, bool(more), request.options.get("cache_ttl"))
     return cache.shared(
         f"{NAME}.tools",
@@ -240,7 +240,7 @@ def _ours(request: Request, model: str, cache: EncodeCache, mark: JsonObject) ->
 
 
 def _marked(ours: _Ours, specs: Sequence[Spec], mark: JsonObject, more: JsonObject) -> _Ours:
-    """The tools with what is asked for besides; the vendor's own are not streamed differently."""
+    """The tools with cache marks and the members ``more``, which the vendor's own tools do not get."""
     if not more and not any(spec.cache for spec in specs):
         return ours
     tools = [
@@ -255,7 +255,7 @@ def _marked(ours: _Ours, specs: Sequence[Spec], mark: JsonObject, more: JsonObje
 
 
 def _sent(tools: Sequence[dict[str, Any]], marked: int) -> list[Any]:
-    """The tools as bytes, but for the one that may get a cache mark."""
+    """The tools as bytes, except the one that may get a cache mark."""
     raw = [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
     return [tool if at == marked else raw[at] for at, tool in enumerate(tools)]
 
@@ -276,7 +276,7 @@ def _tools(specs: Sequence[Spec], wish: Wish, model: str, output: JsonObject | N
 
 
 def _defined(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
-    """A tool: as the vendor has it, or as we do, with what the vendor takes besides."""
+    """A tool's definition: the vendor's own, or ours with the members that the vendor adds."""
     more = members_of(spec, NAME) | ({"defer_loading": True} if spec.found else {})
     if more:
         return {**_tool(spec, strict), **more}
@@ -318,7 +318,7 @@ def _choice(request: Request, tools: Sequence[Mapping[str, Any]], *, free: bool)
 
 
 def _container(request: Request) -> str | None:
-    """The container whose code waits for a result; the vendor wants it named."""
+    """The id of the container whose code waits for a result; the vendor requires it."""
     last = next((message for message in reversed(request.messages) if isinstance(message, Reply)), None)
     if last is None:
         return None
@@ -330,10 +330,10 @@ def _container(request: Request) -> str | None:
 
 
 def _mark(body: dict[str, Any], turns: Turns, mark: JsonObject, *, given: int, tool: int | None) -> None:
-    """Put cache marks where the prompt is likely to be the same next time, the best places first.
+    """Put cache marks where the prompt is likely to stay the same, the best places first.
 
-    ``given`` of them are on the tools already, and any part's bag may hold more. ``tool`` is the one
-    that may get a mark.
+    ``given`` is the number of marks on the tools; any part's bag may hold more. ``tool`` is the index of
+    the tool that may get a mark.
     """
     said = [(turn, "content") for turn in turns.last if turn["role"] == "user"]
     places: list[tuple[dict[str, Any], str]] = said[-1:]

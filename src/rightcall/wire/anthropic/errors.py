@@ -27,5 +27,5 @@ error, refused = REFUSALS.over_http, REFUSALS.inside
 
 
 def is_refusal(content: Mapping[str, Any]) -> bool:
-    """Whether a body that should hold a reply holds an error instead."""
+    """Whether a body that should hold a reply holds an error."""
     return content.get("type") == "error" or (bool(content.get("error")) and "content" not in content)

@@ -1,4 +1,4 @@
-"""Messages of Anthropic's into a transcript."""
+"""Converts Anthropic's messages to a transcript."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -54,7 +54,7 @@ def _blocks(message: JsonObject, where: str) -> list[tuple[str, JsonObject]]:
 
 
 def _user(reader: HistoryReader, blocks: Sequence[tuple[str, JsonObject]]) -> None:
-    """A user's turn: the results first, as the vendor wants them, and then what else is said."""
+    """A user's turn: first the results, as the vendor requires, then the rest."""
     said: list[Part] = []
     own: list[JsonObject] = []
     for where, block in blocks:
@@ -118,7 +118,7 @@ def _media(block: JsonObject, kind: str, where: str, **more: Any) -> Media:
         case "text":
             return Media(string(source, "data", place).encode(), "text/plain", **more)
         case "url":
-            # A document at an address is a PDF here.
+            # The vendor treats a document at a URL as a PDF.
             known = "application/pdf" if kind == UNTYPED else kind
             return Media(media_type=known, url=string(source, "url", place), **more)
         case "file":

@@ -1,6 +1,6 @@
-"""A transcript into Anthropic's messages: roles that alternate, results first, ids that are legal.
+"""Converts a transcript to Anthropic's messages: alternating roles, results first, legal ids.
 
-What nothing later can change is written into bytes once, and kept for the next request of the run.
+What later messages cannot change is encoded once, and kept for the next requests of the run.
 """
 
 import re
@@ -36,24 +36,24 @@ MARK = "cache_control"
 """The member that marks a block for the vendor's prompt cache."""
 
 _CLOSED = 3
-"""So many turns, with the one that messages are added to, hold the last two of the user's, as no two of
-the model's are neighbours. What is before those gets no mark, and is not looked at again."""
+"""This many turns and the current one always include the user's last two, as no two turns of the model
+are adjacent. Earlier turns get no mark, and are encoded for good."""
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_LENGTH = 64
 
 
 class _Ids:
-    """Call ids that the vendor takes: of its alphabet, not long, and each used once.
+    """Legal call ids: in the vendor's alphabet, not too long, and unique.
 
     https://github.com/maximhq/bifrost/issues/5097, https://github.com/NVIDIA-NeMo/Switchyard/issues/502
-    Only what came before decides, so that a longer history gives the same ids to its beginning.
+    An id depends only on earlier messages, so that a longer history keeps the ids of its beginning.
     """
 
     def __init__(self) -> None:
         self._used: set[str] = set()
         self._open: dict[str, deque[str]] = {}
         self._families: dict[str, str] = {}
-        """The toolset of a call, which its result must name too."""
+        """The toolset of a call, by id: its result must name it too."""
 
     def begin_reply(self) -> None:
         self._open = {}
@@ -83,23 +83,24 @@ class _Ids:
 
 
 class Turns(Struct, frozen=True):
-    """The messages as the vendor wants them; user messages, then assistant, then user."""
+    """The messages in the vendor's form: alternately user and assistant."""
 
     done: list[Raw]
     marks: int
-    """How many cache marks there are in those."""
+    """The number of cache marks in ``done``."""
     last: list[_Block]
-    """The last few, whose members may be replaced; what these hold must stay as it is."""
+    """The last few turns. Their members may be replaced, but the values must not be changed in place."""
     has_files: bool = False
-    """Whether any of them names an uploaded file."""
+    """Whether any message refers to an uploaded file."""
 
 
 def encode_messages(
     request: Request, cache: EncodeCache, mark: Mapping[str, Any], *, has_set: bool
 ) -> Turns:
-    """The messages of a request; parts that are to be kept have that mark.
+    """The messages of a request; parts to be cached get ``mark``.
 
-    ``has_set``: its tools have the set for a computer, whose calls are then written as those of the set.
+    ``has_set``: the request has the toolset for computer use, so that calls of the computer are written
+    as calls of the set.
     """
     messages = request.messages
     new = first_new(messages)
@@ -122,7 +123,7 @@ def encode_messages(
 
 
 def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
-    """How many blocks have a cache mark. That of a text within a result counts too."""
+    """The number of blocks with a cache mark, including texts within a result."""
     count = 0
     for block in blocks:
         count += MARK in block
@@ -132,23 +133,23 @@ def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
 
 
 class _Writer:
-    """Writes messages one after another. Blocks are not changed once they are made."""
+    """Writes messages one after another. Blocks are never changed in place."""
 
     def __init__(self, mark: Mapping[str, Any], *, apart: bool, has_set: bool) -> None:
         self._mark = mark
         self._has_set = has_set
         self._apart = apart
-        """Whether the developer's words follow the user's turn as a system message."""
+        """Whether developer messages are sent as a system message after the user's turn."""
         self._told: list[_Block] = []
-        """Those of the turn that messages are added to."""
+        """The developer's blocks of the current turn."""
         self._ids = _Ids()
         self._done: list[Raw] = []
         self._marks = 0
         self._closed: list[_Block] = []
-        """Turns that no message is added to any more, but which are not done with."""
+        """Turns that are complete, but may still get a cache mark."""
         self._role = ""
         self._blocks: list[_Block] = []
-        """The turn that messages are added to."""
+        """The blocks of the current turn."""
         self._has_files = False
 
     def write(self, message: Message, *, where: str) -> None:
@@ -191,7 +192,7 @@ def _is_text(blocks: list[_Block]) -> bool:
 
 
 def _turn(role: str, blocks: list[_Block]) -> list[_Block]:
-    """The turn, unless nothing is left of it."""
+    """The turn in a list; an empty list if the turn has no blocks."""
     content = _ordered(role, blocks)
     return [{"role": role, "content": content}] if content else []
 
@@ -225,7 +226,7 @@ def _ordered(role: str, blocks: list[_Block]) -> list[_Block]:
 
 
 def _stripped(blocks: list[_Block]) -> list[_Block]:
-    """Assistant content that is to be continued must not end in white space."""
+    """Assistant content that is to be continued must not end with white space."""
     if blocks[-1].get("type") != "text":
         return blocks
     return [*blocks[:-1], {**blocks[-1], "text": blocks[-1]["text"].rstrip()}]
@@ -243,12 +244,13 @@ def _reply_blocks(reply: Reply, ids: _Ids, *, has_set: bool) -> Iterable[_Block]
                 if bag.get("type") == "redacted_thinking":
                     yield dict(bag)
                 elif bag:
-                    # Its signature speaks for it. Another vendor's thoughts have none, and stay behind.
+                    # Thoughts need their signature. Another vendor's thoughts have none, and are left
+                    # out.
                     yield {"type": "thinking", "thinking": part.text, **bag}
             case Call():
                 yield _call_block(part, ids, has_set=has_set)
             case Media():
-                # What the vendor's own code made is in the block that tells of it.
+                # A file that the vendor's own code made is in the block that reports it.
                 if MADE not in mapping(part.vendor.get(NAME)):
                     yield _note(part)
             case Unknown():
@@ -264,7 +266,7 @@ def _call_block(call: Call, ids: _Ids, *, has_set: bool) -> _Block:
     block = {
         "type": "tool_use",
         "id": ids.of_call(call),
-        # A name that the model made up may be none that the vendor takes.
+        # The vendor may refuse a name that the model made up.
         "name": _legal(call.name, "unknown"),
         "input": _input(call.as_json),
         **mapping(call.vendor.get(NAME)),
@@ -276,7 +278,7 @@ def _call_block(call: Call, ids: _Ids, *, has_set: bool) -> _Block:
 
 
 def _input(arguments: str) -> JsonObject:
-    """The arguments as the object that the vendor demands, even where they are broken or cut off."""
+    """The arguments as an object, which the vendor requires, even if they are malformed or cut off."""
     if not arguments.strip():
         return {}
     value = object_in(arguments)
@@ -314,7 +316,7 @@ def _content(parts: Iterable[Text | Media], where: str) -> list[_Block]:
 
 
 def _says(part: Text | Media) -> bool:
-    """Blocks of nothing but white space are refused."""
+    """Whether the part has visible content: blocks of only white space are refused."""
     return isinstance(part, Media) or bool(part.text.strip())
 
 
@@ -323,7 +325,7 @@ def _text(part: Text) -> _Block:
 
 
 def _media(part: Media, where: str) -> _Block:
-    """Media as a block. What the vendor does not take is an error in a new message, else a note."""
+    """Media as a block. Unsupported media raise in a new message, and become a note elsewhere."""
     kind = part.kind
     # A document must not be empty; words can be.
     is_blank = kind == "text" and part.way == "bytes" and not part.data.strip()
@@ -351,7 +353,7 @@ def _source(part: Media) -> _Block:
 
 
 def _names_file(message: Message) -> bool:
-    """Whether an uploaded file is sent with the message."""
+    """Whether the message refers to an uploaded file."""
     match message:
         case User():
             parts: Iterable[Text | Media] = message.content

@@ -1,8 +1,8 @@
-"""Anthropic's reply in the making: its blocks as they grow, their events, and the Reply.
+"""Builds Anthropic's reply: its blocks as they arrive, their events, and the Reply.
 
-Knows nothing of frames and bytes. A call that the token limit cut off is stopped like any other, so a
-CallEnd waits until something shows that the model went on after the call: another block, or a stop
-reason that cuts nothing.
+Independent of frames and bytes. A call that the token limit cut off gets its stop event like any other,
+so a CallEnd waits for proof that the model went on after the call: another block, or a stop reason that
+cuts nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -42,7 +42,7 @@ Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 
 
 class Block:
-    """One content block, as it began and as it has grown."""
+    """One content block while it arrives."""
 
     __slots__ = (
         "call",
@@ -61,27 +61,27 @@ class Block:
         self.kind = kind if isinstance(kind, str) else ""
         self.fields = fields
         self.pieces: list[str] = []
-        """Text, thinking or JSON, by the kind of the block."""
+        """Pieces of text, thinking or JSON, depending on the kind of the block."""
         self.whole_input = whole_input
-        """The input as the block began with it, which is all of it if no pieces follow."""
+        """The input that the block began with; it is complete if no pieces follow."""
         self.call = call
-        """The position among the reply's calls; -1 if it is not one."""
+        """The index among the reply's calls; -1 if it is not a call."""
         self.is_open = True
         self.made: Call | None = None
         """The call, once it has ended."""
         self.is_member = call >= 0 and fields.get(SET_NAME) == FAMILY
-        """Whether it calls one of the computer's actions, which is an argument here."""
+        """Whether it calls an action of the computer toolset; in our form the action is an argument."""
         self.grown: dict[str, list[Any]] = {}
-        """What deltas of unknown kinds brought, by member."""
+        """What deltas of unknown types added, by member."""
 
     def grow(self, delta: Mapping[str, Any]) -> None:
-        """Take a delta of a kind that is not known."""
+        """Add a delta of unknown type."""
         for key, value in delta.items():
             if key != "type":
                 self.grown.setdefault(key, []).append(value)
 
     def whole(self) -> dict[str, Any]:
-        """The block as it would stand in a reply that was not streamed."""
+        """The complete block, as in a reply that was not streamed."""
         grown = {key: _sum([self.fields.get(key), *values]) for key, values in self.grown.items()}
         fields = {**self.fields, **grown}
         if self.pieces and self.kind not in ("text", "thinking"):
@@ -97,15 +97,14 @@ class Block:
 def parts_of(blocks: Iterable[Block], *, cut: bool) -> tuple[Part, ...]:
     """The parts of a reply.
 
-    ``cut``: the reply stopped where a block may not have been complete; calls that nothing came after
-    are truncated.
+    ``cut``: the reply may have stopped within a block; calls that nothing followed are truncated.
     """
     parts = (
         part
         for block in blocks
         for part in (_PARTS.get(block.kind, _unknown)(block, cut), *_files(block))
     )
-    # An empty text says nothing, and is refused if it is sent back.
+    # The vendor refuses an empty text that is sent back.
     return tuple(part for part in parts if not isinstance(part, Text) or part.text or part.vendor)
 
 
@@ -148,9 +147,9 @@ def _unknown(block: Block, _cut: bool) -> Part:  # noqa: FBT001
 
 
 def _files(block: Block) -> Iterable[Media]:
-    """The files that code of the vendor's left in its container, to be fetched by their ids.
+    """The files that the vendor's code left in its container, to be fetched by id.
 
-    The block itself goes back for them.
+    They are sent back by sending back the block itself.
     """
     if not block.kind.endswith("code_execution_tool_result"):
         return
@@ -162,7 +161,7 @@ def _files(block: Block) -> Iterable[Media]:
 
 
 def _sum(values: list[Any]) -> Any:
-    """Texts and lists add up; of anything else the last one counts."""
+    """Join texts and lists; of anything else take the last."""
     given = [value for value in values if value is not None]
     if given and all(isinstance(value, str) for value in given):
         return "".join(given)
@@ -180,7 +179,7 @@ def _input(text: str) -> Any:
 
 
 def _rest(block: Block, *known: str) -> dict[str, JsonValue]:
-    """What the block says besides; members that are null or empty say nothing."""
+    """The block's other members, without those that are null or empty."""
     return {key: value for key, value in block.whole().items() if key not in known and value}
 
 
@@ -197,36 +196,36 @@ _PARTS: Mapping[str, Callable[[Block, bool], Part]] = {
 
 
 _TOLD = frozenset(["type", "role", "content", "model", "usage", "stop_reason", "delta"])
-"""Members of a message that have a place of their own; the others go into the reply's vendor bag."""
+"""Members of a message that have fields of their own; others go into the reply's vendor bag."""
 
 
 class ReplyBuilder:
-    """One reply in the making."""
+    """Builds one reply."""
 
     def __init__(self) -> None:
         self.events: list[ModelEvent] = []
-        """What has happened and was not yet told."""
+        """Events that were not yet returned."""
         self.is_done = False
         self.blocks: list[Block] = []
         self._message: dict[str, Any] = {}
         self._usage: Mapping[str, Any] = {}
         self._at: dict[int | None, Block] = {}
-        """The newest block of each index; under None the newest of all."""
+        """The newest block of each index; None maps to the newest of all."""
         self._indexes: list[int | None] = []
-        """Those of the blocks."""
+        """The blocks' indexes."""
         self._calls = 0
         self._stopped: list[Block] = []
-        """Calls that have stopped, and nothing has come since."""
+        """Ended calls that nothing has followed yet."""
 
     def update(self, members: Mapping[str, Any]) -> None:
-        """Take what is said of the message as a whole; what is null changes nothing."""
+        """Update the message's own members; null changes nothing."""
         self._message.update({key: value for key, value in members.items() if value is not None})
         counts = members.get("usage")
         if isinstance(counts, dict):
             self._usage = merged_usage(self._usage, counts)
 
     def start(self, index: int | None, fields: dict[str, Any], whole_input: str = "{}") -> Block:
-        """A block begins. An index that was used before means a new block all the same."""
+        """Begin a block, even if the index was used before."""
         self._go_on()
         is_call = fields.get("type") == "tool_use"
         block = Block(fields, whole_input, self._calls if is_call else -1)
@@ -242,7 +241,7 @@ class ReplyBuilder:
         return block
 
     def stop(self, index: int | None) -> None:
-        """A block ends."""
+        """End a block."""
         block = self._at.get(index)
         if block is not None and block.call >= 0 and block.is_open and block not in self._stopped:
             self._stopped.append(block)
@@ -253,22 +252,22 @@ class ReplyBuilder:
             self.events.append(ReasoningEnd(thought))
 
     def say(self, index: int | None, kind: Literal["text", "thinking"], text: str | None) -> None:
-        """More of an answer, or of a thought."""
+        """Add to a text or a thought."""
         self._add(self._block(index, kind), text)
 
     def signature(self, index: int | None, signature: str | None) -> None:
-        """The signature of a thought, whole."""
+        """Set the complete signature of a thought."""
         self._block(index, "thinking").fields["signature"] = signature
 
     def citation(self, index: int | None, citation: Any) -> None:
-        """One more citation of an answer."""
+        """Add a citation to a text."""
         fields = self._block(index, "text").fields
         if not isinstance(fields.get("citations"), list):
             fields["citations"] = []
         fields["citations"].append(citation)
 
     def json(self, index: int | None, piece: str | None) -> None:
-        """More of a call's arguments, or of the input of one of the vendor's own tools."""
+        """Add to the arguments of a call, or to the input of one of the vendor's own tools."""
         if not piece:
             return
         if self._stopped:
@@ -284,14 +283,14 @@ class ReplyBuilder:
         block.pieces.append(piece)
 
     def grow(self, index: int | None, delta: Mapping[str, Any]) -> None:
-        """A delta of a kind that is not known."""
+        """Add a delta of unknown type."""
         self._go_on()
         block = self._at.get(index)
         if block is not None:
             block.grow(delta)
 
     def end(self) -> None:
-        """The reply is whole."""
+        """Finish the reply."""
         word = self._message.get("stop_reason")
         stop_word = word if isinstance(word, str) else ""
         stop: StopReason = STOPS.get(stop_word, "end")
@@ -319,7 +318,7 @@ class ReplyBuilder:
         self.events.append(ReplyEnd(reply))
 
     def _block(self, index: int | None, kind: str) -> Block:
-        """The block of that kind at that index; a new one where a host sent a delta without one."""
+        """The block of that kind at that index; a new one if a host sent a delta without a start."""
         if self._stopped:
             self._go_on()
         block = self._at.get(index)
@@ -331,7 +330,7 @@ class ReplyBuilder:
             self.events.append(TextDelta(text) if block.kind == "text" else ReasoningDelta(text))
 
     def _go_on(self) -> None:
-        """The model wrote on, so what had stopped was complete."""
+        """The model went on, so the calls that ended before are complete."""
         for block in self._stopped:
             self._end_call(block)
         self._stopped.clear()

@@ -1,4 +1,4 @@
-"""Anthropic's Messages from the vendor's side; the module satisfies the ``ServerDialect`` port."""
+"""The server side of Anthropic's Messages; the module satisfies the ``ServerDialect`` port."""
 
 from collections.abc import Sequence
 
@@ -21,25 +21,25 @@ _OVERLOADED = 529
 
 
 def writer(asked: Asked, answer: Answer, /) -> Writer:
-    """A writer for one streamed reply, which says first what the request is about."""
+    """A writer for one streamed reply, which begins with an estimate of the request's tokens."""
     if not answer.input_tokens:
         answer = replace(answer, input_tokens=tokens_of(asked))
     return Writer(answer)
 
 
 def refused(error: RightcallError, asked: Asked | None = None, /) -> Refused:  # noqa: ARG001
-    """The error as the client reads it."""
+    """The error in the client's format."""
     status = _OVERLOADED if kind_of(error) == "overloaded" else status_of(error)
     return _refused(error, status, error_body(error))
 
 
 def counted(tokens: int, /) -> bytes:
-    """How many tokens a request is."""
+    """The body that says how many tokens a request has."""
     return json_bytes({"input_tokens": tokens})
 
 
 def listed(models: Sequence[Listed], /) -> bytes:
-    """The list of models, on one page."""
+    """The list of models, as a single page."""
     data = [
         {
             "type": "model",

@@ -1,4 +1,4 @@
-"""Anthropic's words, as data: why it stopped, what it counted, how much it thinks, which schemas."""
+"""Anthropic's terms, as data: stop reasons, usage, effort levels, schema rules."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ STOPS: Mapping[str, StopReason] = {
     "refusal": "refusal",
     "pause_turn": "pause",
     "compaction": "pause",
-    # Hosts that imitate the format sometimes let OpenAI's words through.
+    # Imitators sometimes pass OpenAI's terms through.
     "stop": "end",
     "tool_calls": "calls",
     "length": "length",
@@ -35,23 +35,23 @@ REASONS: Mapping[StopReason, str] = {
     "pause": "pause_turn",
     "filtered": "refusal",
 }
-"""What a client is told of why a reply stopped. One that broke off has no such word."""
+"""The stop reason that a client receives. A reply that broke off has none."""
 
 CUTTING: frozenset[StopReason] = frozenset(["length", "refusal", "stop_sequence", "filtered", "error"])
-"""Stops that may fall into the middle of a call. Such a call still gets its ``content_block_stop``, so
-that nothing but the stop reason tells it from a complete one."""
+"""Stop reasons that may cut off a call. Such a call still gets its ``content_block_stop``, so that only
+the stop reason tells it from a complete one."""
 
 BESIDE = frozenset(["compaction", "advisor_message"])
-"""The iterations whose tokens are paid for and are not among the counts of the reply as a whole. The
-others are, though its input may be that of the first alone.
+"""Iterations whose tokens are billed but not included in the reply's counts. The others are included,
+though the input may be that of the first alone.
 https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage and
 .../agents-and-tools/tool-use/advisor-tool"""
 
 ELSEWHERE = frozenset(["advisor_message", "fallback_message"])
-"""The iterations of another model than the one that was asked, which cost what that one costs."""
+"""Iterations that ran on another model than the requested one, at that model's price."""
 
 UNPARSED = "unparsed_arguments"
-"""The member that holds arguments as text, where the vendor wants an object and they are none."""
+"""The member that holds arguments as text if they are not an object, which the vendor requires."""
 
 EFFORTS: Mapping[str, str] = {
     "minimal": "low",
@@ -64,39 +64,40 @@ EFFORTS: Mapping[str, str] = {
 """https://platform.claude.com/docs/en/build-with-claude/effort"""
 
 DEFAULT_MAX_TOKENS = 16_384
-"""The vendor demands a limit. Every model it serves can write this much."""
+"""The vendor requires a limit. Every model that it serves can write this much."""
 
 EFFORT_MAX_TOKENS: Mapping[str, int] = {"high": 32_000, "xhigh": 64_000, "max": 64_000}
-"""Thinking counts towards the limit, so that a greater effort needs a greater one."""
+"""Thinking counts towards the limit, so a higher effort needs a higher limit."""
 
 TTLS = ("5m", "1h")
-"""How long it keeps what is marked."""
+"""How long the vendor can cache what is marked."""
 
 MAX_MARKS = 4
-"""Cache marks in one request. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
+"""The most cache marks in one request.
+https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
 
 BETAS: Mapping[str, str] = {
     "computer_20250124": "computer-use-2025-01-24",
     "computer_20251124": "computer-use-2025-11-24",
     "memory_20250818": "context-management-2025-06-27",
 }
-"""The betas that native tools need, by type. Anthropic takes the memory tool without by now, but it was
-refused (https://github.com/LionSR/TeXRA/pull/2076), and hosts are slower to follow."""
+"""The betas that native tools need, by type. Anthropic now accepts the memory tool without one, but did
+not before (https://github.com/LionSR/TeXRA/pull/2076), and hosts are slower to follow."""
 
 THOUGHTS = frozenset(["thinking", "redacted_thinking"])
 """The blocks that hold reasoning."""
 
 FILES_BETA = "files-api-2025-04-14"
-"""The beta that file ids need, or needed: hosts are slower to follow."""
+"""The beta that file ids need; Anthropic may no longer require it, but hosts are slower to follow."""
 
 MADE = "made_by"
-"""In the bag of a file that the vendor's own code made: the id of the call that ran it."""
+"""In the vendor bag of a file made by the vendor's code: the id of the call that ran it."""
 
 MEDIA: MediaTable = {
     "image": Takes(ANYWHERE, frozenset(["image/jpeg", "image/png", "image/gif", "image/webp"])),
     "pdf": Takes(ANYWHERE),
     "text": Takes(("bytes", "id")),
-    # What is at an address is taken for a PDF.
+    # A file at a URL is treated as a PDF.
     "other": Takes(("address", "id")),
 }
 """https://platform.claude.com/docs/en/build-with-claude/files and .../pdf-support"""
@@ -106,8 +107,9 @@ _KEYWORDS = frozenset(
 )
 
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations, and
-# what lib/_parse/_transform.py of anthropic 2.8.0 keeps. Like that, pattern and default move into the
-# description: only some regular expressions are taken, and the others refuse the whole request.
+# what lib/_parse/_transform.py of anthropic 2.8.0 keeps. As there, pattern and default move into the
+# description: only some regular expressions are accepted, and others make the vendor refuse the whole
+# request.
 RULES = Rules(
     dialect=NAME,
     keywords=_KEYWORDS,

@@ -1,8 +1,8 @@
-"""Claude's computer: one tool here, and for newer models a set of tools with one definition.
+"""Claude's computer use: one tool here, but for newer models a toolset with one definition.
 
-Such a model calls an action by its name (``left_click``), with the set's name beside it; older ones call
-``computer`` and name the action among the arguments. A transcript has only the older form, so that every
-tool, policy and model reads the same; it is written as a request's own tools are.
+Newer models call an action by its name (``left_click``) and name the toolset beside it; older ones call
+``computer`` with the action among the arguments. A transcript has only the older form, so that every
+tool, policy and model reads the same; it is converted to the form of the request's tools.
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool
 """
 
@@ -14,7 +14,7 @@ from rightcall.wire.claude import computer_of
 
 FAMILY = "computer"
 SET_NAME = "toolset_name"
-"""The member of calls and results that says which set they belong to."""
+"""The member of calls and results that names their toolset."""
 _ACTION = "action"
 _SET = "computer_toolset_"
 _NEWEST = "computer_20251124"
@@ -22,7 +22,7 @@ _NEWEST = "computer_20251124"
 
 
 def known_to(model: str, definition: dict[str, Any]) -> dict[str, Any]:
-    """The definition of a computer in the version that the model takes; any other as it is."""
+    """The definition of a computer in the version that the model accepts; others unchanged."""
     if definition.get("type") != _NEWEST:
         return definition
     version = computer_of(model) or _NEWEST
@@ -33,12 +33,12 @@ def known_to(model: str, definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_set(definition: Mapping[str, Any]) -> bool:
-    """Whether a definition is that of the set."""
+    """Whether a definition is that of the toolset."""
     return str(definition.get("type", "")).startswith(_SET)
 
 
 def joined(action: str, arguments: str) -> str:
-    """The arguments of an action as those of the computer. What is no object stays what it is."""
+    """The arguments of an action as arguments of ``computer``. What is not an object stays unchanged."""
     inner = arguments.strip() or "{}"
     if not inner.startswith("{"):
         return arguments
@@ -48,7 +48,7 @@ def joined(action: str, arguments: str) -> str:
 
 
 def parted(name: str, arguments: JsonObject) -> tuple[str, JsonObject] | None:
-    """The action and its arguments, of a call of the computer; None for another call."""
+    """The action and its arguments in a call of ``computer``; None for other calls."""
     action = arguments.get(_ACTION)
     if name != FAMILY or not isinstance(action, str):
         return None

@@ -1,4 +1,4 @@
-"""What a reply took, as Anthropic counts it: with its iterations, and what other models took of it."""
+"""A reply's usage as Anthropic counts it, including iterations and other models' share."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +9,9 @@ from rightcall.wire.cost import charged
 
 
 def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The counts so far with later ones over them. They are totals, not increments.
+    """The counts so far, overridden by later ones. They are totals, not increments.
 
-    What is null or left out stays, and so does input that a host counts as zero at the end.
+    Null or missing counts change nothing, nor does an input of zero, which some hosts send at the end.
     """
     fresh = {
         key: value
@@ -22,7 +22,7 @@ def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping
 
 
 def usage(counts: Mapping[str, Any]) -> Usage:
-    """The vendor's counts, which leave cached tokens out of the input, as ours, which do not."""
+    """The vendor's counts converted to ours, whose input includes cached tokens."""
     iterations = _iterations(counts)
 
     def total(name: str) -> int:
@@ -47,12 +47,12 @@ def usage(counts: Mapping[str, Any]) -> Usage:
 
 
 def usage_of_others(counts: Mapping[str, Any]) -> dict[str, Usage]:
-    """What other models took of it, by their names."""
+    """The usage of other models, by name."""
     found = dict[str, Usage]()
     for step in _iterations(counts):
         name = step.get("model")
         if step.get("type") in ELSEWHERE and isinstance(name, str):
-            # It is counted as a reply of its own, which has no iterations.
+            # It is counted as a separate reply without iterations.
             found[name] = found.get(name, Usage()) + usage({**step, "iterations": None})
     return found
 

@@ -1,7 +1,7 @@
-"""The events of a reply into the events of a Messages stream, or into one message.
+"""Encodes a reply's events as a Messages stream, or a reply as one message.
 
-Blocks come one after another, as the vendor's do. What the vendor of the model wants back stands where
-Anthropic's own signature would: in a thought's, or in a thought that is not shown.
+Blocks come one after another, like the vendor's. What the model's vendor wants back is put where
+Anthropic's signature would be: into a thought's signature, or into a redacted thought.
 """
 
 import re
@@ -35,12 +35,12 @@ _ERRORS: Mapping[ErrorKind, str] = {
     "filtered": "invalid_request_error",
     "timeout": "timeout_error",
 }
-"""The type of an error; the server's own where it is not here."""
+"""The type of an error; a missing kind is a server error."""
 _LOST: frozenset[ErrorKind] = frozenset({"connection", "protocol", "server", "timeout"})
-"""What the same request may not meet again."""
+"""Failures that a retry of the same request may avoid."""
 _NUMBER = re.compile(r"\d[\d,]{2,}")
 _UNSIGNED = token(Carried())
-"""The signature of a thought that nobody wants back: clients look for one."""
+"""The signature of a thought that need not be sent back: clients expect one."""
 
 
 class Writer:
@@ -54,7 +54,7 @@ class Writer:
         self._turns = InTurn(self._blocks)
 
     def start(self) -> bytes:
-        """The message, with what the request is about."""
+        """The message's start, with the estimated usage of the request."""
         if self._began:
             return b""
         self._began = True
@@ -63,18 +63,18 @@ class Writer:
         return _event("message_start", {"message": message})
 
     def write(self, event: ModelEvent, /) -> bytes:
-        """What the event adds."""
+        """The bytes that the event adds."""
         start = b"" if self._began else self.start()
         if type(event) is ReplyEnd:
             return start + self._end(event.reply)
         return start + self._turns.take(event)
 
     def fail(self, error: RightcallError, /) -> bytes:
-        """The vendor's own event for it.
+        """The vendor's error event.
 
-        A model that was lost on the way is said to be overloaded, as Anthropic's own servers say it
-        inside a stream: there is no status any more, and of the types it is the one that clients
-        (Vercel's AI SDK, and so opencode) try again for. They take ``api_error`` there for final.
+        A lost connection to the model is reported as overloaded, as Anthropic's own servers do inside a
+        stream: there is no status any more, and of the types it is the one that clients (Vercel's AI
+        SDK, and so opencode) retry. They treat ``api_error`` there as final.
         """
         what = _ERRORS["overloaded"] if kind_of(error) in _LOST else None
         return _event("error", error_body(error, what))
@@ -92,20 +92,20 @@ class Writer:
             blocks = self._blocks
             written += blocks.begin_text() + blocks.text(words) + blocks.end_text()
         delta = {"stop_reason": REASONS[reply.stop], "stop_sequence": None}
-        # Who counts nothing leaves it at what was said first.
+        # If the vendor counted nothing, the first estimate stands.
         usage = reply.usage if reply.usage.tokens else Usage(input_tokens=self._answer.input_tokens)
         written += _event("message_delta", {"delta": delta, "usage": usage_of(usage)})
         return written + _event("message_stop", {})
 
 
 class _Blocks:
-    """Content blocks as events; satisfies ``in_turn.Blocks``."""
+    """Writes content blocks as events; satisfies ``in_turn.Blocks``."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._at = -1
         self._delta = b""
-        """What a delta of the open block begins with."""
+        """The beginning of a delta event for the open block."""
 
     def begin_text(self) -> bytes:
         return self._begin({"type": "text", "text": ""}, b'"text_delta","text":')
@@ -200,14 +200,14 @@ def _hidden(carried: Carried) -> JsonObject:
 
 
 def signature_of(reasoning: Reasoning | None) -> str:
-    """What stands for Anthropic's signature of a thought; its text stands beside it."""
+    """The value in place of Anthropic's signature of a thought; the thought's text is beside it."""
     if reasoning is None or not reasoning.vendor:
         return _UNSIGNED
     return token(Carried(thoughts=(Reasoning("", reasoning.vendor),)))
 
 
 def _input(call: Call) -> JsonObject:
-    """The arguments as an object; as far as they have come, where they were cut off."""
+    """The arguments as an object; if they were cut off, as much as arrived."""
     if not call.arguments.strip():
         return {}
     if call.truncated:
@@ -234,7 +234,7 @@ def _message(
 
 
 def usage_of(usage: Usage) -> JsonObject:
-    """What a reply took. Here cached tokens are no part of the input."""
+    """A reply's usage in the vendor's format, whose input leaves out cached tokens."""
     beside = usage.cached_tokens + usage.cache_written_tokens
     thought = {"output_tokens_details": {"thinking_tokens": usage.reasoning_tokens}}
     return {
@@ -247,7 +247,7 @@ def usage_of(usage: Usage) -> JsonObject:
 
 
 def error_body(error: RightcallError, what: str | None = None) -> JsonObject:
-    """An error as every client of the dialect reads it; ``what`` is its type, where that is known."""
+    """The error object of the dialect; ``what`` is the error's type, if known."""
     kind = kind_of(error)
     words = words_of(error)
     if kind == "context_overflow":
@@ -258,9 +258,9 @@ def error_body(error: RightcallError, what: str | None = None) -> JsonObject:
 
 
 def _too_long(words: str) -> str:
-    """The vendor's sentence, with the numbers of the words that another vendor has for it.
+    """The vendor's message for an overlong prompt, with the numbers from another vendor's message.
 
-    Claude Code reads how much too long a prompt is, and makes it so much shorter.
+    Claude Code reads from it how much too long the prompt is, and shortens it by that.
     """
     if "tokens >" in words:
         return words

@@ -1,7 +1,7 @@
-"""Bedrock's reply, streamed or whole, into events and a Reply.
+"""Decodes Bedrock's reply, streamed or whole, to events and a Reply.
 
-``messageStop`` ends what the model says; the counts come after it, in ``metadata``, so that the reply is
-told with those, or at the end of the bytes where there are none.
+``messageStop`` ends the model's output; the usage follows in ``metadata``. So the reply is emitted then,
+or at the end of the bytes if there is no usage.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ class _Delta(Struct, gc=False, rename="camel"):
 
 
 class _BlockDelta(Struct, gc=False, rename="camel"):
-    """What nearly every event of a stream holds. The rare is read when it comes."""
+    """The members of most events. Others are parsed when they occur."""
 
     content_block_index: int | None = None
     delta: _Delta | None = None
@@ -71,14 +71,14 @@ _whole = msgspec.json.Decoder(_Whole).decode
 
 
 class Decoder:
-    """One streamed reply. Feed it bytes, cut anywhere."""
+    """Decodes one streamed reply. Feed it bytes, split anywhere."""
 
     def __init__(self) -> None:
         self._frames = EventStreamDecoder()
         self._reply = ReplyBuilder()
         self._began = False
         self._body: bytearray | None = None
-        """Where a host answers with one instead of a stream."""
+        """The body so far, if a host answers without a stream."""
 
     def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
         """The events that these bytes complete."""

@@ -1,19 +1,19 @@
-"""A request into the bytes of Converse. The same request gives the same bytes.
+"""Encodes a request for Converse. The same request gives the same bytes.
 
-Choices where the vendor and a request do not fit together:
+Choices for what the vendor cannot express directly:
 
-- Converse has no word for "call no tool". Where no tool was called yet, none is sent; else Claude is
-  told by its own ``tool_choice``, and others are only not told to call. Tools must stand in a request
-  whose history has calls, so those that were called are named where a request has none.
-- One call at a time can be asked of Claude alone, by its own ``tool_choice``, which must not stand
-  beside Converse's: https://github.com/BerriAI/litellm/issues/36536
-- A word for ``reasoning`` is Claude's effort with adaptive thinking, and goes into the field of their
-  own that OpenAI's, Qwen's and Nova's models have. A number is Claude's manual budget. A forced choice
-  is refused beside that, and by newer Claudes, so there it becomes the model's own.
+- Converse cannot express "call no tool". If no tool was called yet, none is sent; else Claude gets its
+  own ``tool_choice``, and other models are just not asked to call one. A request whose history has
+  calls must have tools, so the tools that were called are added to a request without any.
+- Only Claude can be limited to one call at a time, by its own ``tool_choice``, which must not be sent
+  together with Converse's: https://github.com/BerriAI/litellm/issues/36536
+- An effort level in ``reasoning`` means adaptive thinking for Claude; for OpenAI's, Qwen's and Nova's
+  models it goes into a field of their own. A number is Claude's manual budget. A forced choice is
+  refused with a budget and by newer Claude models, so there the model chooses.
 - ``extra`` is merged into the body, so that ``additionalModelRequestFields`` gains members.
 - ``seed`` has no counterpart and is left out. Neither has JSON mode: the instructions ask for it.
 - ``user`` is sent as metadata, for AWS's own logs.
-- A native definition is a tool of Claude's own, and sent in its fields; to others it goes as any tool.
+- A native definition is sent in Claude's own fields; for other models it is an ordinary tool.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ _FORCED = ("any", "tool")
 
 
 class _Ours(msgspec.Struct, frozen=True):
-    """Our tools, as Converse has them and as Claude has its own."""
+    """Our tools, in Converse's format and in Claude's own."""
 
     sent: list[Any]
     native: list[_Json]
@@ -80,29 +80,29 @@ class _Ours(msgspec.Struct, frozen=True):
 
 
 def strict_mode(model: str = "") -> StrictMode:
-    """How tools can be sent strict to a model."""
+    """A model's strict mode for tools."""
     return StrictMode(rules=RULES, unasked=strict_refusal(model))
 
 
 def authorize(key: str, /) -> Mapping[str, str] | Sign:
-    """The header that carries a Bedrock API key.
+    """The header with a Bedrock API key, or a function that signs each request.
 
-    For ``access key id:secret access key``, with a session token after another colon where there is one:
-    what signs each request.
+    It signs if the key is ``access key id:secret access key``, optionally followed by a colon and a
+    session token.
     """
     credentials = credentials_in(key)
     return {"authorization": f"Bearer {key}"} if credentials is None else signer(credentials)
 
 
 def encoder() -> Encode:
-    """An ``encode`` for one conversation, which writes each of its messages once."""
+    """An ``encode`` for one conversation, which encodes each message once."""
     return partial(encode, cache=EncodeCache())
 
 
 def encode(
     request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
 ) -> Outgoing:
-    """The request as the vendor wants it."""
+    """Encode the request for the vendor."""
     cache, maker, options = cache or EncodeCache(), maker_of(model), request.options
     refuse(options, NAME)
     ttl = lifetime(options, TTLS, NAME)
@@ -143,7 +143,7 @@ def encode(
 
 
 def _betas(request: Request, model: str, fields: _Json) -> _Json:
-    """What only Claude's betas give, in Claude's own fields."""
+    """The members for Claude's betas, in Claude's own fields."""
     bound = unbound(fields.get("thinking", {}), request.messages, model)
     needed = [EAGER_BETA] * bool(request.options.get("eager")) + [BINDING_BETA] * (bound is not None)
     return {**({"thinking": bound} if bound else {}), **({"anthropic_beta": needed} if needed else {})}
@@ -171,7 +171,7 @@ def _text_format(output: JsonObject) -> _Json:
 def _reasoning(
     request: Request, wanted: object, model: str, maker: Maker, turns: Turns
 ) -> tuple[_Json, _Json]:
-    """The maker's own fields and Converse's ``outputConfig`` that say how much to think."""
+    """The maker's own fields and Converse's ``outputConfig`` that set the amount of thinking."""
     match wanted:
         case None:
             return {}, {}
@@ -225,7 +225,7 @@ def _check_budget(budget: int, max_tokens: int | None) -> None:
 
 
 def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the last messages answer calls that no thought came before: then Claude must not think."""
+    """Whether the last messages answer calls made without thinking: then Claude must not think."""
     if len(messages) < 2 or "toolResult" not in messages[-1]["content"][0]:  # noqa: PLR2004
         return False
     return "reasoningContent" not in messages[-2]["content"][0]
@@ -234,7 +234,7 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
 def _tools(
     request: Request, ours: _Ours, maker: Maker, turns: Turns, fields: _Json, model: str
 ) -> dict[str, _Json]:
-    """The ``toolConfig``; what only Claude's own fields can say goes into those."""
+    """The ``toolConfig``; adds to ``fields`` what only Claude's own fields can express."""
     tools = [*map(mapping, sequence(request.options.get("vendor_tools"))), *ours.sent]
     names = [spec.name for spec in request.specs]
     _check_choice(request, names, is_any=bool(tools or ours.native))
@@ -253,9 +253,9 @@ def _tools(
 
 
 def _choice(request: Request, maker: Maker, fields: _Json, *, is_own: bool, model: str) -> _Json:
-    """Converse's ``toolChoice``, or nothing where Claude's own, in its fields, says more.
+    """Converse's ``toolChoice``, or nothing if Claude's own choice, in its fields, replaces it.
 
-    ``is_own``: it is about a tool that Converse is not told of.
+    ``is_own``: the chosen tool is not among Converse's tools.
     """
     match request.choice:
         case Named(name):
@@ -332,7 +332,7 @@ def _tool(spec: Spec, strict: JsonObject | None) -> _Json:
 
 
 def _known(name: str) -> _Json:
-    """A tool that was called and is no longer offered.
+    """The definition of a tool that was called and is no longer offered.
 
     "The toolConfig field must be defined when using toolUse and toolResult content blocks."
     """
@@ -342,12 +342,12 @@ def _known(name: str) -> _Json:
 
 
 def _mark_tools(request: Request, body: _Json, maker: Maker, mark: _Json) -> None:
-    """Cache points after the tools that are to be kept."""
+    """Put cache points after the tools that are to be cached."""
     kept = [spec.name for spec in request.specs if spec.cache]
     config = body.get("toolConfig")
     if not kept or config is None or not maker.caches_tools:
         return
-    # Tools of Claude's own are not among them, and the vendor's come first.
+    # ``toolConfig`` lacks Claude's own tools, and begins with the vendor's.
     names = [spec.name for spec in request.specs if not (maker.own_choice and spec.native.get(NAME))]
     names = [""] * (len(config["tools"]) - len(names)) + names
     pairs = zip(config["tools"], names, strict=True)
@@ -355,7 +355,7 @@ def _mark_tools(request: Request, body: _Json, maker: Maker, mark: _Json) -> Non
 
 
 def _mark(body: _Json, turns: Turns, maker: Maker, mark: _Json) -> None:
-    """Put cache points where the prompt is likely to be the same next time, the best places first."""
+    """Put cache points where the prompt is likely to stay the same, the best places first."""
     said = [turn for turn in turns.last if turn["role"] == "user"]
     config = body.get("toolConfig", {})
     given = turns.marks + sum([marks_in(turn["content"]) for turn in turns.last])
@@ -372,7 +372,7 @@ def _mark(body: _Json, turns: Turns, maker: Maker, mark: _Json) -> None:
 
 
 def _merged(body: _Json, extra: Mapping[str, Any]) -> _Json:
-    """The body with more members; settings that are objects gain members instead of being replaced."""
+    """The body with the members of ``extra``; settings that are objects are merged, not replaced."""
     merged = dict(body)
     for name, value in extra.items():
         before = merged.get(name)

@@ -1,4 +1,4 @@
-"""Bedrock's refusals, over HTTP and inside of streams, for ``wire.refusal``; a header tells the kind."""
+"""Bedrock's refusals, over HTTP and within streams, for ``wire.refusal``; a header names the kind."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ REFUSALS = Refusals(
         "InternalServerException": 500,
         "ServiceUnavailableException": 503,
     },
-    # Its status, 424, is of what the model did behind Bedrock; the stream may well go through next time.
+    # Its status, 424, refers to the model behind Bedrock; a retry of the stream may succeed.
     transient=frozenset(["ModelStreamErrorException"]),
 )
 
@@ -35,11 +35,11 @@ def error(status: int, headers: Mapping[str, str], body: bytes, /) -> VendorErro
 def refused(
     value: Any, kind: str = "", *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> VendorError:
-    """The refusal of a kind, that a JSON value or a text tells of."""
+    """The refusal of this kind in a JSON value or a text."""
     typed = value.get("__type") if isinstance(value, dict) else ""
     named = kind or (typed if isinstance(typed, str) else "")
     refusal = REFUSALS.inside(value, status=status, headers=headers, code=named)
     if refusal.kind == "rate_limit" and _FOR_THE_DAY in refusal.message:
-        # "Too many tokens per day, please wait before trying again.": waiting a little will not help.
+        # "Too many tokens per day, please wait before trying again.": a short wait will not help.
         refusal.kind, refusal.retryable = "quota", False
     return refusal

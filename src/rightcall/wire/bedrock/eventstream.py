@@ -1,7 +1,7 @@
-"""Bytes of ``application/vnd.amazon.eventstream`` into its messages, cut anywhere.
+"""Decodes ``application/vnd.amazon.eventstream`` to messages, from bytes split anywhere.
 
-A message is a prelude (its length, that of its headers, a checksum of both), headers, a payload and a
-checksum of all that: https://smithy.io/2.0/aws/amazon-eventstream.html. Each byte is looked at once.
+A message is a prelude (its length, its headers' length, a checksum of both), headers, a payload and a
+checksum of all that: https://smithy.io/2.0/aws/amazon-eventstream.html. Each byte is read once.
 """
 
 import struct
@@ -14,42 +14,42 @@ from rightcall.errors import ProtocolError
 
 MAX_HEADERS = 128 * 1024
 MAX_MESSAGE = 16 * 1024 * 1024 + MAX_HEADERS + 16
-"""What the format allows. A length beyond it is no length."""
+"""The largest message that the format allows, in bytes. A greater length is invalid."""
 
 _PRELUDE = struct.Struct(">III")
 _NUMBER = struct.Struct(">I")
 _SHORT = struct.Struct(">H")
 _AFTER = _NUMBER.size
-"""The checksum that ends a message."""
+"""The size of the checksum that ends a message."""
 _LEAST = _PRELUDE.size + _AFTER
 _KNOWN_HEADERS = 64
-"""So many different headers are remembered. A stream repeats a handful."""
+"""The size of the cache of parsed headers. A stream repeats a handful."""
 _TEXT = 7
 _BYTES = 6
 _FIXED = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""The sizes of headers that are no texts: booleans, numbers, times, UUIDs."""
+"""The sizes of header values that are not strings, by type: booleans, numbers, times, UUIDs."""
 
 
 class StreamMessage(Struct, frozen=True, gc=False):
-    """One message: what it is, by its headers that are texts, and what it holds."""
+    """One message: the headers that are strings, and the payload."""
 
     headers: dict[str, str]
     payload: bytes
 
 
 class EventStreamDecoder:
-    """Feed it bytes, cut anywhere; it gives back the messages that are complete."""
+    """Feed it bytes, split anywhere; it returns the messages that are complete."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self._held = 0
         self._needed = _PRELUDE.size
-        """So many bytes must be there before there is anything to look at."""
+        """How many bytes must have arrived before parsing can go on."""
         self._known: dict[bytes, dict[str, str]] = {}
 
     @property
     def is_between(self) -> bool:
-        """Whether the bytes so far end where a message does."""
+        """Whether the bytes so far end at a message boundary."""
         return not self._held
 
     def feed(self, chunk: bytes) -> list[StreamMessage]:
@@ -66,7 +66,7 @@ class EventStreamDecoder:
         return found
 
     def _messages(self, data: bytes, found: list[StreamMessage]) -> int:
-        """Take what is complete; gives back where the rest begins."""
+        """Parse the complete messages; returns where the rest begins."""
         view, at, end, known = memoryview(data), 0, len(data), self._known
         while end - at >= _PRELUDE.size:
             length, header_length, checksum = _PRELUDE.unpack_from(data, at)
@@ -82,7 +82,7 @@ class EventStreamDecoder:
             if length > end - at:
                 self._needed = length
                 return at
-            # The checksum of a message goes on from that of its first eight bytes.
+            # The checksum of a message continues that of its first eight bytes.
             if crc32(view[at + 8 : close], checksum) != _NUMBER.unpack_from(data, close)[0]:
                 raise ProtocolError("event stream: the checksum of a message is wrong")
             raw = data[at + _PRELUDE.size : body]
@@ -100,7 +100,7 @@ class EventStreamDecoder:
 
 
 def _headers(raw: bytes) -> Iterator[tuple[str, str]]:
-    """The headers that are texts; what else there is is passed over."""
+    """The headers that are strings; others are skipped."""
     at = 0
     try:
         while at < len(raw):

@@ -1,7 +1,7 @@
-"""Messages of Converse's into a transcript.
+"""Converts Converse's messages to a transcript.
 
-A block is an object with one member, which says what it is. Bytes are base64 on the wire, and
-themselves where Amazon's SDK takes or gives them.
+A block is an object with one member, whose name is its kind. Bytes are base64 on the wire, and raw where
+Amazon's SDK takes or returns them.
 """
 
 from base64 import b64decode
@@ -26,7 +26,7 @@ from rightcall.wire.history import (
 )
 
 _FORMATS: Mapping[str, Mapping[str, str]] = {
-    # The first type that has a word counts.
+    # If several types have the same name, the first counts.
     member: {form: kind for kind, form in reversed(list(table.items()))}
     for member, table in (
         ("image", IMAGES),
@@ -35,7 +35,7 @@ _FORMATS: Mapping[str, Mapping[str, str]] = {
         ("audio", SOUNDS),
     )
 }
-"""Types by the words of Converse's for them."""
+"""Media types by Converse's names for them."""
 
 
 def read(messages: Sequence[JsonObject]) -> Said:
@@ -59,7 +59,7 @@ def read(messages: Sequence[JsonObject]) -> Said:
 
 
 def with_bytes(messages: Any) -> list[Any]:
-    """Messages as they are on the wire with their bytes as Amazon's SDK wants them."""
+    """Wire-format messages with bytes decoded, as Amazon's SDK takes them."""
     return [{**message, "content": list(map(_with_bytes, message["content"]))} for message in messages]
 
 
@@ -84,7 +84,7 @@ def _bytes(text: str) -> bytes | str:
     try:
         return b64decode(text, validate=True)
     except (Base64Error, ValueError):
-        # What was no base64 when it came.
+        # It was not base64 when it came.
         return text
 
 
@@ -97,7 +97,7 @@ def _blocks(message: JsonObject, where: str) -> list[tuple[str, JsonObject]]:
 
 
 def _user(reader: HistoryReader, blocks: Sequence[tuple[str, JsonObject]]) -> None:
-    """A user's turn: the results first, as the vendor wants them, and then what else is said."""
+    """A user's turn: first the results, as the vendor requires, then the rest."""
     said: list[Part] = []
     own: list[Any] = []
     for where, block, mark in _marked(blocks):
@@ -115,7 +115,7 @@ def _user(reader: HistoryReader, blocks: Sequence[tuple[str, JsonObject]]) -> No
 def _marked(
     blocks: Sequence[tuple[str, JsonObject]],
 ) -> Iterator[tuple[str, JsonObject, dict[str, Any]]]:
-    """Each block with the cache point that stands after it, which is the vendor's word on that block."""
+    """Each block with the cache point that follows it."""
     for at, (where, block) in enumerate(blocks):
         follower = blocks[at + 1][1] if at + 1 < len(blocks) else {}
         if MARK not in block or not at:
@@ -129,7 +129,7 @@ def _result(reader: HistoryReader, block: JsonObject, mark: dict[str, Any], wher
     for place, each in _blocks(answer, where) if answer.get("content") is not None else ():
         part = _part(each, {}, place)
         if part is None:
-            # An object, or what was found: words to others, and to Bedrock as it came.
+            # An object, or search results: text for other vendors, unchanged for Bedrock.
             is_own = True
             value = each.get("json", each)
             part = Text(value if isinstance(value, str) else dump(value))
@@ -160,7 +160,7 @@ def _part(block: JsonObject, mark: dict[str, Any], where: str) -> Part | None:
 def _media(
     inner: JsonObject, formats: Mapping[str, str], mark: dict[str, Any], where: str
 ) -> Media | None:
-    """Media, unless they are in a form that only this vendor has."""
+    """Media; None if they are in a form that only this vendor has."""
     kind = formats.get(str(inner.get("format")))
     place = f"{where}.source"
     ((_, source),) = objects([inner.get("source")], place)
@@ -172,7 +172,7 @@ def _media(
         return None
     if isinstance(location, Mapping):
         if others(location, "uri"):
-            # Whose bucket it is goes back with it.
+            # The bucket's owner is sent back with it.
             more["source"] = source
         return Media(
             media_type=kind, name=called, vendor=bag(NAME, more), url=string(location, "uri", place)

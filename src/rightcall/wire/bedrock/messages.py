@@ -1,6 +1,6 @@
-"""A transcript into Converse's messages: roles that alternate, results first, legal ids and names.
+"""Converts a transcript to Converse's messages: alternating roles, results first, legal ids and names.
 
-What nothing later can change is written into bytes once, and kept for the next request of the run.
+What later messages cannot change is encoded once, and kept for the next requests of the run.
 """
 
 import re
@@ -34,24 +34,24 @@ from rightcall.wire.media import check_taken, first_new, place_of
 _Block: TypeAlias = dict[str, Any]
 
 MARK = "cachePoint"
-"""The block that marks what stands before it for the vendor's prompt cache."""
+"""The block that marks the content before it for the vendor's prompt cache."""
 
 _CLOSED = 3
-"""So many turns, with the one that messages are added to, hold the last two of the user's, as no two of
-the model's are neighbours. What is before those gets no mark, and is not looked at again."""
+"""This many turns and the current one always include the user's last two, as no two turns of the model
+are adjacent. Earlier turns get no mark, and are encoded for good."""
 _ILLEGAL_ID = re.compile(r"[^a-zA-Z0-9_.:-]")
 _ILLEGAL_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _ILLEGAL_TITLE = re.compile(r"[^a-zA-Z0-9()\[\]-]+")
 _MAX_LENGTH = 64
 _MAX_TITLE = 100
 _NOTHING = "(no output)"
-"""What a result of nothing says: a block of nothing but white space is refused."""
+"""The text of an empty result: blocks of only white space are refused."""
 
 
 class _Names:
-    """Call ids and documents' names that the vendor takes: of its alphabet, not long, each used once.
+    """Legal call ids and document names: in the vendor's alphabet, not too long, and unique.
 
-    Only what came before decides, so that a longer history gives the same to its beginning.
+    They depend only on earlier messages, so that a longer history keeps those of its beginning.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class _Names:
         return given.popleft() if len(given) > 1 else given[0]
 
     def of_document(self, media: Media) -> str:
-        # The model reads the name, and may take it for an order: it is bare of everything but letters.
+        # The model reads the name and could take it for an instruction: most punctuation is removed.
         title = _ILLEGAL_TITLE.sub(" ", media.name or "").strip()[:_MAX_TITLE].strip() or "Document"
         return _unused(title, self._titles, "{} {}")
 
@@ -89,19 +89,19 @@ def _unused(word: str, used: set[str], form: str) -> str:
 
 
 class Turns(Struct, frozen=True):
-    """The messages as the vendor wants them; user messages, then assistant, then user."""
+    """The messages in the vendor's form: alternately user and assistant."""
 
     done: list[Raw]
     marks: int
-    """How many cache points there are in those."""
+    """The number of cache points in ``done``."""
     last: list[_Block]
-    """The last few, whose members may be replaced; what these hold must stay as it is."""
+    """The last few turns. Their members may be replaced, but the values must not be changed in place."""
     called: Mapping[str, None]
     """The names of the tools that were called."""
 
 
 def encode_messages(request: Request, cache: EncodeCache, maker: Maker, mark: _Block) -> Turns:
-    """The messages for a model of that maker; ``mark`` stands after parts that are to be kept."""
+    """The messages for a model of that maker; ``mark`` follows parts that are to be cached."""
     messages = request.messages
     new = first_new(messages)
 
@@ -116,7 +116,7 @@ def encode_messages(request: Request, cache: EncodeCache, maker: Maker, mark: _B
 
 
 class _Writer:
-    """Writes messages one after another. Blocks are not changed once they are made."""
+    """Writes messages one after another. Blocks are never changed in place."""
 
     def __init__(self, maker: Maker, mark: _Block) -> None:
         self._maker = maker
@@ -126,10 +126,10 @@ class _Writer:
         self._marks = 0
         self._called: dict[str, None] = {}
         self._closed: list[_Block] = []
-        """Turns that no message is added to any more, but which are not done with."""
+        """Turns that are complete, but may still get a cache mark."""
         self._role = ""
         self._blocks: list[_Block] = []
-        """The turn that messages are added to."""
+        """The blocks of the current turn."""
 
     def write(self, message: Message, *, where: str) -> None:
         role = "assistant" if isinstance(message, Reply) else "user"
@@ -156,7 +156,7 @@ class _Writer:
             case Reply():
                 self._names.begin_reply()
                 blocks = list(self._replied(message))
-                # Thoughts alone cannot be sent, and two turns of the user's must not be neighbours.
+                # A turn of only thoughts cannot be sent, and two user turns must not be adjacent.
                 return blocks if any("reasoningContent" not in block for block in blocks) else []
             case Results():
                 return [block for result in message.results for block in self._result(result)]
@@ -198,7 +198,7 @@ class _Writer:
                     assert_never(part)
 
     def _thought(self, part: Reasoning) -> Iterable[_Block]:
-        """Its signature speaks for it. A thought without one, or for another maker, stays behind."""
+        """A thought with its signature. One without, or for another maker, is left out."""
         bag = mapping(part.vendor.get(NAME))
         if not self._maker.signs_thoughts:
             return
@@ -210,7 +210,7 @@ class _Writer:
     def _result(self, result: Result) -> list[_Block]:
         parts = [part for part in result.content if _says(part)]
         if result.is_error:
-            # Claude takes nothing but text beside an error.
+            # Claude accepts only text in an error result.
             parts = [Text(note_of(part)) if isinstance(part, Media) else part for part in parts]
         content = [
             _as_object(block["text"]) if self._maker.json_results and "text" in block else block
@@ -232,7 +232,7 @@ class _Writer:
                 blocks.append({"text": part.text})
             else:
                 blocks.append(self._media(part, where, result=result))
-            # Within a result there is no place for one.
+            # A result cannot hold a cache point.
             if not result:
                 own = _mark_in(mapping(part.vendor.get(NAME)))
                 kept = part.cache and self._maker.caches and not own
@@ -240,16 +240,16 @@ class _Writer:
         return blocks
 
     def _media(self, part: Media, where: str, *, result: bool) -> _Block:
-        """Media as a block. What the vendor does not take is an error in a new message, else a note."""
+        """Media as a block. Unsupported media raise in a new message, and become a note elsewhere."""
         member, formats = _FORMS.get(part.kind, _DOCUMENT)
-        # A document must not be empty, and a result holds no sound; words can be and do.
+        # A document must not be empty, and a result cannot hold audio; a text can replace both.
         is_blank = member == "document" and part.way == "bytes" and not part.data.strip()
         is_unheard = result and member == "audio"
         if is_blank or is_unheard or not check_taken(part, MEDIA, NAME, where):
             return {"text": note_of(part)}
         form = formats.get(essence(part.media_type), "txt" if part.kind == "text" else "")
         if not form:
-            # Such as ``image/*``, of which other vendors find out the rest.
+            # Such as ``image/*``, whose exact type other vendors detect.
             if where:
                 words = f"{part.media_type} says too little; give its media_type in full."
                 raise EncodeError(NAME, words, where=where)
@@ -265,7 +265,7 @@ _FORMS: Mapping[MediaKind, tuple[str, Mapping[str, str]]] = {
     "audio": ("audio", SOUNDS),
     "video": ("video", VIDEOS),
 }
-"""What media of a kind are sent in, and the words for their types; else those of documents."""
+"""The block for each kind of media, and its names of types; documents for other kinds."""
 
 
 def _source(part: Media) -> _Block:
@@ -275,7 +275,7 @@ def _source(part: Media) -> _Block:
 
 
 def _mark_in(bag: Mapping[str, Any]) -> list[_Block]:
-    """The cache point that was said to stand after a part."""
+    """The cache point that a part's bag puts after it."""
     return [{MARK: bag[MARK]}] if MARK in bag else []
 
 
@@ -291,7 +291,7 @@ def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
 def marked(blocks: Sequence[_Block], mark: _Block) -> list[_Block]:
     """The blocks with a cache point after them.
 
-    None may follow a document or a video, so those at the end are left out of what is cached.
+    A cache point may not follow a document or a video, so trailing ones are not cached.
     """
     end = len(blocks)
     while end and ("document" in blocks[end - 1] or "video" in blocks[end - 1]):
@@ -302,7 +302,7 @@ def marked(blocks: Sequence[_Block], mark: _Block) -> list[_Block]:
 
 
 def _turn(role: str, blocks: list[_Block]) -> list[_Block]:
-    """The turn, unless nothing is left of it."""
+    """The turn in a list; an empty list if the turn has no blocks."""
     content = _ordered(role, blocks)
     return [{"role": role, "content": content}] if content else []
 
@@ -322,7 +322,7 @@ def _ordered(role: str, blocks: list[_Block]) -> list[_Block]:
 def _call(call: Call, names: _Names) -> _Block:
     return {
         "toolUseId": names.of_call(call),
-        # A name that the model made up may be none that the vendor takes.
+        # The vendor may refuse a name that the model made up.
         "name": _ILLEGAL_NAME.sub("_", call.name)[:_MAX_LENGTH] or "unknown",
         "input": _input(call.as_json),
         **mapping(call.vendor.get(NAME)),
@@ -330,7 +330,7 @@ def _call(call: Call, names: _Names) -> _Block:
 
 
 def _input(arguments: str) -> JsonObject:
-    """The arguments as the object that the vendor demands, even where they are broken or cut off."""
+    """The arguments as an object, which the vendor requires, even if they are malformed or cut off."""
     if not arguments.strip():
         return {}
     value = object_in(arguments)
@@ -350,7 +350,7 @@ def _text(part: Text) -> _Block:
 
 
 def _says(part: Text | Media) -> bool:
-    """Blocks of nothing but white space are refused."""
+    """Whether the part has visible content: blocks of only white space are refused."""
     return isinstance(part, Media) or bool(part.text.strip())
 
 

@@ -1,7 +1,7 @@
-"""Bedrock's reply in the making: its blocks as they grow, their events, and the Reply.
+"""Builds Bedrock's reply: its blocks as they arrive, their events, and the Reply.
 
-Knows nothing of frames and bytes. A block is an object with one member, which says what it is. A call
-that the token limit cut off is stopped like any other, so a CallEnd waits until something shows that the
+Independent of frames and bytes. A block is an object with one member, whose name is its kind. A call
+that the token limit cut off gets its stop event like any other, so a CallEnd waits for proof that the
 model went on after the call: another block, or a stop reason that cuts nothing.
 """
 
@@ -36,13 +36,13 @@ Index: TypeAlias = int | None
 _SERVERS = "server_tool_use"
 """The type of a call that Bedrock runs itself."""
 _TOLD = frozenset(["output", "usage", "stopReason", "p"])
-"""Members of a reply that have a place of their own, and ``p``, which is padding."""
+"""Members of a reply that have fields of their own, and ``p``, which is padding."""
 _CALL = frozenset(["toolUseId", "name", "input", "type"])
-"""What a call is told by. Its type, where it has one, is none that may be sent."""
+"""Members of a call that we store in fields. Its type, if it has one, may not be sent back."""
 
 
 class Block:
-    """One content block, as it began and as it has grown."""
+    """One content block while it arrives."""
 
     __slots__ = ("call", "fields", "grown", "is_open", "kind", "pieces", "redacted", "signature")
 
@@ -50,17 +50,17 @@ class Block:
         self.kind = kind
         self.fields = fields
         self.pieces: list[str] = []
-        """Text, thoughts or JSON, by the kind of the block."""
+        """Pieces of text, thoughts or JSON, depending on the kind of the block."""
         self.call = call
-        """The position among the reply's calls; -1 if it is not one."""
+        """The index among the reply's calls; -1 if it is not a call."""
         self.is_open = True
         self.signature = ""
         self.redacted: list[str] = []
         self.grown: dict[str, list[Any]] = {}
-        """What rarer deltas brought, by member."""
+        """What rarer deltas added, by member."""
 
     def part(self, *, cut: bool) -> Part:
-        """What the block is. ``cut``: a call that nothing came after may not be complete."""
+        """The block as a part. ``cut``: a call that nothing followed may be incomplete."""
         if self.call >= 0:
             return self.as_call(truncated=cut and self.is_open)
         match self.kind:
@@ -94,7 +94,7 @@ class Block:
         return Reasoning("".join(self.pieces), {NAME: bag} if bag else {})
 
     def _made(self) -> Media | None:
-        """The picture, sound or film that a block holds."""
+        """The image, audio or video in a block."""
         brought = self.grown.get(self.kind, ())
         sources = [_mapping(each).get("source") for each in (self.fields, *brought)]
         pieces = [_text(_mapping(source).get("bytes")) for source in sources if source]
@@ -107,7 +107,7 @@ class Block:
         return Media(data, kind) if data else None
 
     def _whole(self) -> Any:
-        """The block as it would stand in a reply that was not streamed."""
+        """The complete block, as in a reply that was not streamed."""
         if not isinstance(self.fields, dict):
             return self.fields
         fields = dict(self.fields)
@@ -125,34 +125,34 @@ class Block:
 
 
 class ReplyBuilder:
-    """One reply in the making."""
+    """Builds one reply."""
 
     def __init__(self) -> None:
         self.events: list[ModelEvent] = []
-        """What has happened and was not yet told."""
+        """Events that were not yet returned."""
         self.is_stopped = False
-        """The model has stopped; only counts may follow."""
+        """Whether the model has stopped; only the usage may follow."""
         self.is_done = False
         self._blocks: list[Block] = []
         self._at: dict[Index, Block] = {}
         """The newest block of each index."""
         self._indexes: list[Index] = []
-        """Those of the blocks."""
+        """The blocks' indexes."""
         self._calls = 0
         self._closed: list[Block] = []
-        """Calls that were closed, and nothing has come since."""
+        """Ended calls that nothing has followed yet."""
         self._told: dict[str, Any] = {}
         self._usage: Mapping[str, Any] = {}
         self._stop: StopReason = "end"
         self._stop_word = ""
 
     def start(self, index: Index, start: Mapping[str, Any]) -> Block:
-        """A block begins, as an object with one member that says what it is."""
+        """Begin a block, given as an object with one member that names its kind."""
         kind, fields = _kind_of(start)
         return self._begin(index, kind, fields)
 
     def close(self, index: Index) -> None:
-        """A block ends."""
+        """End a block."""
         block = self._at.get(index)
         if block is not None and block.call >= 0 and block.is_open and block not in self._closed:
             self._closed.append(block)
@@ -163,21 +163,21 @@ class ReplyBuilder:
                 self.events.append(ReasoningEnd(thought))
 
     def say(self, index: Index, kind: Literal["text", "reasoningContent"], text: str | None) -> None:
-        """More of an answer, or of a thought."""
+        """Add to a text or a thought."""
         block = self._block(index, kind)
         if text:
             block.pieces.append(text)
             self.events.append(TextDelta(text) if kind == "text" else ReasoningDelta(text))
 
     def seal(self, index: Index, signature: str | None, redacted: str | None) -> None:
-        """What vouches for a thought, or stands in its place."""
+        """Set the signature of a thought, or the redacted content that replaces it."""
         block = self._block(index, "reasoningContent")
         block.signature += signature or ""
         if redacted:
             block.redacted.append(redacted)
 
     def json(self, index: Index, piece: str | None) -> None:
-        """More of a call's arguments, or of the input of one of the vendor's own tools."""
+        """Add to the arguments of a call, or to the input of one of the vendor's own tools."""
         if not piece:
             return
         if self._closed:
@@ -192,7 +192,7 @@ class ReplyBuilder:
         block.pieces.append(piece)
 
     def grow(self, index: Index, delta: Mapping[str, Any]) -> None:
-        """A delta of a rarer kind: a citation of a text, a piece of a picture, what is not known."""
+        """Add a delta of a rarer kind: a citation, a piece of an image, or an unknown one."""
         kind = next(iter(delta), "")
         block = self._block(index, "text") if kind == "citation" else self._at.get(index)
         self._go_on()
@@ -202,7 +202,7 @@ class ReplyBuilder:
             block.grown.setdefault(member, []).append(value)
 
     def whole(self, index: int, fields: Mapping[str, Any], arguments: str) -> None:
-        """A block that came at once, with the raw text of its arguments."""
+        """Add a complete block, with the raw text of its arguments."""
         kind, inner = _kind_of(fields)
         match kind:
             case "text":
@@ -227,7 +227,7 @@ class ReplyBuilder:
                 self.close(index)
 
     def stop(self, event: Mapping[str, Any]) -> None:
-        """The model has stopped, and why."""
+        """Record that the model stopped, and why."""
         self._stop_word = _text(event.get("stopReason"))
         self._stop = STOPS.get(self._stop_word, "end")
         self.update({key: value for key, value in event.items() if key != "usage"})
@@ -240,20 +240,20 @@ class ReplyBuilder:
             self._stop = "calls"
 
     def update(self, members: Mapping[str, Any]) -> None:
-        """Take what is said of the reply as a whole."""
+        """Update the reply's own members."""
         self._told.update({key: value for key, value in members.items() if key not in _TOLD and value})
         counts = members.get("usage")
         if isinstance(counts, dict):
             self._usage = counts
 
     def end(self) -> None:
-        """The reply is whole."""
+        """Finish the reply."""
         if self.is_done:
             return
         self.is_done = True
         blocks = by_index(self._blocks, self._indexes)
         parts = [block.part(cut=self._stop in CUTTING) for block in blocks]
-        # An empty text says nothing, and is refused if it is sent back.
+        # The vendor refuses an empty text that is sent back.
         content = [each for each in parts if not isinstance(each, Text) or each.text or each.vendor]
         router = _mapping(_mapping(self._told.get("trace")).get("promptRouter"))
         beside = {
@@ -286,14 +286,14 @@ class ReplyBuilder:
         return block
 
     def _block(self, index: Index, kind: str) -> Block:
-        """The block of that kind at that index; a text and a thought begin with their first piece."""
+        """The block of that kind at that index; texts and thoughts begin with their first piece."""
         if self._closed:
             self._go_on()
         block = self._at.get(index)
         return block if block is not None and block.kind == kind else self._begin(index, kind, {})
 
     def _go_on(self) -> None:
-        """The model wrote on, so what was closed is complete."""
+        """The model went on, so the calls that ended before are complete."""
         for block in self._closed:
             self._end_call(block)
         self._closed.clear()
@@ -304,7 +304,7 @@ class ReplyBuilder:
 
 
 def usage(counts: Mapping[str, Any]) -> Usage:
-    """The vendor's counts, which leave cached tokens out of the input, as ours, which do not."""
+    """The vendor's counts converted to ours, whose input includes cached tokens."""
     cached, written = _count(counts, "cacheReadInputTokens"), _count(counts, "cacheWriteInputTokens")
     return Usage(
         input_tokens=_count(counts, "inputTokens") + cached + written,
@@ -318,14 +318,14 @@ _KINDS = ("text", "toolUse", "reasoningContent", "citationsContent", "image", "a
 
 
 def _kind_of(fields: Mapping[str, Any]) -> tuple[str, Any]:
-    """What a block is, and what it holds. Hosts write a ``type`` beside."""
+    """The kind of a block and its content. Some hosts add a ``type``."""
     kind = next((key for key in _KINDS if key in fields), None)
     kind = kind or next((key for key in fields if key != "type"), "unknown")
     return kind, fields.get(kind)
 
 
 def _joined(pieces: list[str]) -> str:
-    """Each piece is base64 of its own."""
+    """Each piece is separate base64."""
     if len(pieces) == 1:
         return pieces[0]
     try:

@@ -1,8 +1,8 @@
-"""AWS Signature Version 4: a request and credentials into the headers that vouch for it.
+"""AWS Signature Version 4: the headers that sign a request.
 
-https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The address
-is taken as it is sent, so that a path with percent signs in it has those written once more here: S3
-alone is signed otherwise. The host is signed and given back, so that what is sent is what was signed.
+https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The URL is
+signed as it is sent, so percent signs in its path are encoded once more here; only S3 differs. The host
+is signed and returned, so that what is sent is what was signed.
 """
 
 import hmac
@@ -23,7 +23,7 @@ _UNSIGNED = frozenset([
     "authorization", "connection", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade",
     "user-agent", "x-amz-date", "x-amz-security-token", "x-amzn-trace-id",
 ])  # fmt: skip
-"""Headers that others rewrite on the way, and those that are set here."""
+"""Headers that proxies rewrite, and those that are set here."""
 _ACCESS_KEYS = ("AKIA", "ASIA")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPACES = re.compile(r"\s+")
@@ -31,12 +31,12 @@ _REGION = re.compile(r"\bbedrock-runtime(?:-fips)?\.([a-z]{2}(?:-[a-z]+)+-\d+)\.
 
 
 class Credentials(Struct, frozen=True, kw_only=True):
-    """Who signs. The secret is never sent, and neither is shown."""
+    """AWS credentials. The secret is never sent, and ``repr`` shows nothing."""
 
     access_key_id: str
     secret_access_key: str
     session_token: str = ""
-    """With it, for credentials that pass."""
+    """Sent along, for temporary credentials."""
     expires: float | None = None
     """Seconds since the epoch."""
 
@@ -45,7 +45,7 @@ class Credentials(Struct, frozen=True, kw_only=True):
 
 
 def credentials_in(key: str) -> Credentials | None:
-    """``access key id:secret access key``, with ``:session token`` where there is one; else None."""
+    """Parses ``access key id:secret access key``, with an optional ``:session token``; else None."""
     identity, *secrets = key.split(":", 2)
     if not secrets or not identity.startswith(_ACCESS_KEYS):
         return None
@@ -55,7 +55,7 @@ def credentials_in(key: str) -> Credentials | None:
 
 
 def signer(credentials: Credentials, region: str = "", service: str = "bedrock") -> Sign:
-    """What signs each request with the same credentials; the region may stand in the address."""
+    """A function that signs each request with these credentials; the region may come from the URL."""
 
     def sign_one(request: Prepared) -> Mapping[str, str]:
         return sign(request, credentials, region or region_in(request.url), service)
@@ -76,7 +76,7 @@ def region_in(url: str) -> str:
 def sign(
     request: Prepared, credentials: Credentials, region: str, service: str = "bedrock"
 ) -> dict[str, str]:
-    """The headers that are added to a request."""
+    """The headers that sign a request."""
     date = datetime.fromtimestamp(request.time, UTC).strftime("%Y%m%dT%H%M%SZ")
     added = {"host": _host(request.url), "x-amz-date": date}
     if credentials.session_token:
@@ -97,13 +97,13 @@ def sign(
 
 
 def canonical_request(request: Prepared, headers: Mapping[str, str]) -> str:
-    """The request in the one form that both sides put it into; headers by their names in lower case."""
+    """The request in the canonical form that both sides compute; header names in lower case."""
     place = urlsplit(request.url)
     lines = [f"{name}:{_SPACES.sub(' ', headers[name]).strip()}" for name in sorted(headers)]
     return "\n".join([
         request.method,
         quote(_normal(place.path), safe="/~"),
-        # Written with percent signs already, as it is sent.
+        # It is percent-encoded already, as it is sent.
         "&".join(sorted(_pair(each) for each in place.query.split("&") if each)),
         *lines,
         "",
@@ -113,7 +113,7 @@ def canonical_request(request: Prepared, headers: Mapping[str, str]) -> str:
 
 
 def signing_key(secret: str, day: str, region: str, service: str) -> bytes:
-    """The key of one day, one region and one service."""
+    """The signing key for one day, region and service."""
     key = f"AWS4{secret}".encode()
     for part in (day, region, service, "aws4_request"):
         key = hmac.new(key, part.encode(), sha256).digest()
@@ -127,7 +127,7 @@ def _host(url: str) -> str:
 
 
 def _normal(path: str) -> str:
-    """Without empty and dotted segments."""
+    """The path without empty and dot segments."""
     if not path.strip("/"):
         return "/"
     normal = "/" + normpath(path).strip("/")

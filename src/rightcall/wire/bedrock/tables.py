@@ -1,4 +1,4 @@
-"""Bedrock's words, as data: why it stopped, which files it takes, how its models' makers differ."""
+"""Bedrock's terms, as data: stop reasons, file types, and differences between makers of models."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ STOPS: Mapping[str, StopReason] = {
     "content_filtered": "filtered",
     "malformed_model_output": "error",
     "malformed_tool_use": "error",
-    # Words of Claude's that Bedrock lets through.
+    # Claude's terms that Bedrock passes through.
     "refusal": "refusal",
     "pause_turn": "pause",
 }
@@ -32,13 +32,13 @@ FAULTS: Mapping[str, str] = {
     "malformed_model_output": malformed_reply(),
     "malformed_tool_use": malformed_call(),
 }
-"""The stops that are the model's own fault, and what it is told."""
+"""Stop reasons that are the model's own fault, and the message that tells the model."""
 
 CUTTING: frozenset[StopReason] = frozenset(["length", "refusal", "stop_sequence", "filtered", "error"])
-"""Stops that may fall into the middle of a call, which gets its ``contentBlockStop`` all the same."""
+"""Stop reasons that may cut off a call, which still gets its ``contentBlockStop``."""
 
 UNPARSED = "unparsed_arguments"
-"""The member that holds arguments as text, where the vendor wants an object and they are none."""
+"""The member that holds arguments as text if they are not an object, which the vendor requires."""
 
 IMAGES: Mapping[str, str] = {
     "image/png": "png",
@@ -58,7 +58,7 @@ DOCUMENTS: Mapping[str, str] = {
     "text/markdown": "md",
     "text/plain": "txt",
 }
-"""Any other text goes as ``txt``."""
+"""Other text is sent as ``txt``."""
 
 VIDEOS: Mapping[str, str] = {
     "video/x-matroska": "mkv",
@@ -88,7 +88,7 @@ FORMATS: Mapping[tuple[str, str], str] = {
     for kind, words in (("image", IMAGES), ("audio", SOUNDS), ("video", VIDEOS))
     for media_type, word in reversed([*words.items()])
 }
-"""The types of what a model made, by the kind of the block and its word. Of two, the first counts."""
+"""The types of media made by a model, by block kind and format name. Of two, the first counts."""
 
 S3 = "s3://"
 _OFFICE = frozenset(kind for kind in DOCUMENTS if kind.startswith("application/")) - {"application/pdf"}
@@ -106,15 +106,16 @@ MEDIA: MediaTable = {
     "audio": _taken(frozenset(SOUNDS)),
     "video": _taken(frozenset(VIDEOS)),
 }
-"""As bytes, or where they are in S3.
+"""As bytes, or at an S3 location.
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html"""
 
 TTLS = ("5m", "1h")
-"""How long it keeps what is before a cache point.
+"""How long the vendor can cache what is before a cache point.
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CachePointBlock.html"""
 
 MAX_MARKS = 4
-"""Cache points in one request. https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html"""
+"""The most cache points in one request.
+https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html"""
 
 EFFORTS: Mapping[str, str] = {
     "minimal": "low",
@@ -127,27 +128,30 @@ EFFORTS: Mapping[str, str] = {
 
 
 EAGER_BETA = "fine-grained-tool-streaming-2025-05-14"
-"""Has Claude's arguments streamed unchecked. Converse has no member for it on a tool, as Claude has."""
+"""Makes Claude stream arguments unchecked. Claude's own API has a tool member for it, Converse has
+not."""
 
 
 class Maker(Struct, frozen=True, kw_only=True):
-    """What the models of one maker take of what Converse has words for."""
+    """What the models of one maker support of Converse."""
 
     caches: bool = False
-    """Cache points are taken after the system text and in messages; others refuse the request."""
+    """Whether cache points are accepted after the system text and in messages; other makers' models
+    refuse the request."""
     caches_tools: bool = False
     signs_thoughts: bool = False
-    """Its thoughts are signed, and wanted back."""
+    """Whether its thoughts are signed and must be sent back."""
     own_choice: bool = False
-    """Anthropic's own ``tool_choice`` can be given as an additional field, in place of Converse's."""
+    """Whether Anthropic's own ``tool_choice`` can be sent as an additional field instead of
+    Converse's."""
     json_results: bool = False
-    """A result must be an object, not a text."""
+    """Whether a result must be an object, not a text."""
     efforts: tuple[str, ...] = ("low", "medium", "high")
-    """The efforts that the maker's own field knows."""
+    """The effort levels that the maker's own field accepts."""
     effort_field: str = ""
-    """The additional field that a word for ``reasoning`` goes into."""
+    """The additional field for the effort level."""
     config_field: str = ""
-    """The additional field that switches reasoning on, with a word for the effort."""
+    """The additional field that switches reasoning on, with an effort level."""
 
 
 MAKERS: Mapping[str, Maker] = {
@@ -158,17 +162,18 @@ MAKERS: Mapping[str, Maker] = {
     "openai": Maker(effort_field="reasoning_effort"),
     "qwen": Maker(effort_field="reasoning_config"),
 }
-"""By the word in the model's id. What is not named here takes what every model takes."""
+"""By the maker's name in the model's id. Makers not listed support only what every model does."""
 
 UNKNOWN = Maker()
 UNTOLD = Maker(signs_thoughts=True)
-"""An id that tells no maker, as those of inference profiles. A signed thought was its own."""
+"""For ids that name no maker, such as those of inference profiles. Signed thoughts are assumed to be its
+own."""
 
 _MAKER = re.compile(r"(?:^|[./:])([a-z0-9]+)(?=\.)")
 
 
 def maker_of(model: str) -> Maker:
-    """Who made a model, by its id: ``us.anthropic.claude-…``, or an ARN that ends so."""
+    """The maker of a model, by its id: ``us.anthropic.claude-…``, or an ARN that ends so."""
     words = _MAKER.findall(model)
     known = next((MAKERS[word] for word in words if word in MAKERS), None)
     return known or (UNKNOWN if words else UNTOLD)
@@ -178,8 +183,8 @@ _KEYWORDS = frozenset(
     ["title", "description", "enum", "const", "format", "minItems", "additionalProperties"]
 )
 
-# https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html says what is taken, and the
-# ceilings are those of Claude, which AWS's page does not name.
+# https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html lists what is accepted; the
+# limits are those of Claude, which AWS's page does not name.
 RULES = Rules(
     dialect=NAME,
     keywords=_KEYWORDS,

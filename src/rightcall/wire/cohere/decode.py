@@ -1,6 +1,6 @@
-"""Cohere's reply, streamed or whole, into events and a Reply.
+"""Decodes Cohere's reply, streamed or whole, to events and a Reply.
 
-A stream is one reply: it ends at ``message-end``, and what follows that is no part of it.
+A stream is one reply: it ends at ``message-end``, and whatever follows is ignored.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class _ContentDelta(Struct, gc=False):
 
 
 class _More(Struct, gc=False):
-    """What nearly every event of a stream holds. The rare is read when it comes."""
+    """The members of most events. Others are parsed when they occur."""
 
     type: str = ""
     index: int | None = None
@@ -45,7 +45,7 @@ _more = msgspec.json.Decoder(_More).decode
 
 
 class Decoder(SseReply[ReplyBuilder]):
-    """One streamed reply. Feed it bytes, cut anywhere."""
+    """Decodes one streamed reply. Feed it bytes, split anywhere."""
 
     def __init__(self) -> None:
         super().__init__(NAME, ReplyBuilder(), _take, _take_whole, end="message-end")
@@ -77,7 +77,7 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
 
 
 def _grown(reply: ReplyBuilder, data: bytes) -> bool:
-    """Whether it was more of a text or of a thought, which most events are."""
+    """Add an event that extends a text or a thought, as most do; returns whether it was one."""
     try:
         event = _more(data)
     except UNREADABLE:
@@ -190,5 +190,5 @@ def _objects(value: object) -> list[dict[str, Any]]:
 
 
 def _listed(value: object) -> list[dict[str, Any]]:
-    """One, or a list of them: Cohere streams the one, and its types allow the other."""
+    """An object, or a list of objects, as a list: Cohere streams an object, and its types allow both."""
     return [value] if isinstance(value, dict) else _objects(value)

@@ -1,10 +1,10 @@
-"""A request into the bytes of a Chat request, version 2. The same request gives the same bytes.
+"""Encodes a request for Cohere's Chat, version 2. The same request gives the same bytes.
 
-Choices where the vendor and a request do not fit together:
+Choices for what the vendor cannot express directly:
 
-- One tool cannot be named: it alone is sent, and some call is required.
-- Strict mode is one switch for all tools, so that it is set where every one of them is to be strict.
-- An output schema is refused beside tools, so here it is too, before anything is sent.
+- A choice of one tool is not supported: only that tool is sent, and a call is required.
+- Strict mode is one switch for all tools, so it is set only if all of them are to be strict.
+- The vendor refuses an output schema together with tools; here that raises before anything is sent.
 - There is no switch for one call at a time, no cache to mark and no field for an end user's name, so
   ``parallel``, ``cache`` and ``user`` change nothing.
 """
@@ -29,11 +29,11 @@ from rightcall.wire.strictness import StrictMode, Wish, wish_in
 PATH = "/v2/chat"
 _UNASKED = "Cohere has one strict mode for all tools, which strict=True of all of them asks for."
 _BUDGETS = {"minimal": 512, "low": 2048, "medium": 8192, "high": 16384, "xhigh": None, "max": None}
-"""Tokens to think with, for a word; None for as many as the model likes."""
+"""The token budget for an effort level; None for no limit."""
 
 
 def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
-    """How tools can be sent strict: not one by one."""
+    """The strict mode for tools, which cannot be set per tool."""
     return StrictMode(rules=None, unasked=_UNASKED)
 
 
@@ -43,14 +43,14 @@ def authorize(key: str, /) -> Mapping[str, str]:
 
 
 def encoder() -> Encode:
-    """An ``encode`` for one conversation, which writes each of its messages once."""
+    """An ``encode`` for one conversation, which encodes each message once."""
     return partial(encode, cache=EncodeCache())
 
 
 def encode(
     request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
 ) -> Outgoing:
-    """The request as Cohere wants it."""
+    """Encode the request for Cohere."""
     cache = cache or EncodeCache()
     options = request.options
     refuse(options, NAME)
@@ -127,7 +127,7 @@ def _tools(request: Request, cache: EncodeCache) -> dict[str, Any]:
 
 
 def _is_strict(specs: Sequence[Spec], wish: Wish) -> bool:
-    """Whether all tools are to be strict: there is one mode for all."""
+    """Whether all tools are to be strict: the mode applies to all or none."""
     asked = [wish is True if spec.strict is None else spec.strict for spec in specs]
     return bool(asked) and all(asked)
 

@@ -6,7 +6,7 @@ from typing import Any
 from rightcall.errors import VendorError
 from rightcall.wire.refusal import Refusals
 
-# Over HTTP there is a sentence and a status; a stream that breaks ends with one of two words.
+# Over HTTP there is a message and a status; a stream that fails ends with one of two codes.
 REFUSALS = Refusals(
     code=("code", "finish_reason"),
     transient=frozenset(["ERROR", "TIMEOUT"]),

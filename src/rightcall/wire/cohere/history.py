@@ -1,4 +1,4 @@
-"""Messages of Cohere's into a transcript."""
+"""Converts Cohere's messages to a transcript."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -65,7 +65,7 @@ def _part(part: JsonObject, where: str) -> Part:
             vendor = bag(NAME, others(inner, "url"))
             return media_at(string(inner, "url", place), "image/*", place, vendor=vendor)
         case "document":
-            # What a tool found, which is words to the model as well.
+            # A document that a tool found, which the model reads as text, too.
             return Text(dump(part.get("document")))
         case kind:
             raise misread(f"{where}.type", f"{kind!r} is no part of a message that is known here")

@@ -1,8 +1,8 @@
-"""A transcript into Cohere's messages, each written into bytes that no later one changes.
+"""Converts a transcript to Cohere's messages, each encoded once and for all.
 
-Thoughts and plans go back only where they came from. A result has no mark for an error, which is said in
-words, and takes no media: pictures of all results of a turn follow in one message of the user's, which
-says whose they are and that the user did not write it.
+Thoughts and plans are sent back only to the vendor they came from. A result has no error flag, so that
+its text says it, and takes no media: the images of all results of a turn follow in one user message,
+which says whose they are and that the user did not write it.
 """
 
 import re
@@ -25,7 +25,7 @@ from rightcall.wire.media import check_taken, first_new, is_taken, place_of
 RAW_ARGUMENTS = "raw_arguments"
 """Arguments that are no JSON object are sent as text under this key."""
 FOLLOWING = "What the tools above returned besides text. The user did not write this message."
-"""Begins the user's message with what a tool's message cannot hold."""
+"""The first text of the user message with the media that a tool's message cannot hold."""
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -50,7 +50,7 @@ class _Writer:
         self.items: list[Raw] = []
         self._used: set[str] = set()
         self._open: list[tuple[str, str]] = []
-        """The calls of the last reply: their ids as they came, and as they were sent."""
+        """The calls of the last reply: the original id of each, and the id that was sent."""
 
     def write(self, message: Message, where: str) -> None:
         self.items += [Raw(as_bytes(item, NAME)) for item in self._items(message, where)]
@@ -82,7 +82,7 @@ class _Writer:
             yield {"role": "user", "content": [{"type": "text", "text": FOLLOWING}, *following]}
 
     def _of_calls(self, calls: Sequence[Call]) -> list[str]:
-        """An id for each call, used once."""
+        """A unique id for each call."""
         self._open = []
         for call in calls:
             identity, number = call.id or "call", 1
@@ -171,7 +171,7 @@ def _reply(reply: Reply, ids: list[str]) -> dict[str, Any]:
     if not content and not calls:
         content = [{"type": "text", "text": plan or "(nothing)"}]
     members: dict[str, Any] = {"role": "assistant"}
-    # A plan is of what is called next, and stands in no message without calls.
+    # A plan belongs to the calls that follow it, and is not allowed in a message without calls.
     members |= {PLAN: plan} if plan and calls else {}
     members |= {"content": content} if content else {}
     members |= {"tool_calls": calls} if calls else {}

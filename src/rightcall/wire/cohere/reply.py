@@ -1,7 +1,7 @@
-"""Cohere's reply in the making: its parts as they grow, their events, and the Reply.
+"""Builds Cohere's reply: its parts as they arrive, their events, and the Reply.
 
-Parts of the content and calls have indices of their own kind each. A call that the token limit cut off
-is ended like any other, so a CallEnd waits until something shows that the model went on after the call.
+Content parts and calls are indexed separately. A call that the token limit cut off gets its end event
+like any other, so a CallEnd waits for proof that the model went on after the call.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _CALL = frozenset(["id", "type", "function"])
 
 
 class Block:
-    """One part, as it began and as it has grown."""
+    """One part while it arrives."""
 
     __slots__ = ("call", "citations", "fields", "is_open", "kind", "pieces")
 
@@ -40,14 +40,14 @@ class Block:
         self.kind = kind
         self.fields = dict(fields)
         self.pieces: list[str] = []
-        """Text, thoughts or JSON, by the kind of the part."""
+        """Pieces of text, thoughts or JSON, depending on the kind of the part."""
         self.call = call
-        """The position among the reply's calls; -1 if it is not one."""
+        """The index among the reply's calls; -1 if it is not a call."""
         self.is_open = True
         self.citations: list[Any] = []
 
     def part(self, *, cut: bool) -> Part:
-        """What it is. ``cut``: a call that nothing came after may not be complete."""
+        """The finished part. ``cut``: a call that nothing followed may be incomplete."""
         if self.call >= 0:
             return self.as_call(truncated=cut and self.is_open)
         said = "".join(self.pieces)
@@ -67,7 +67,7 @@ class Block:
         return Call(
             id=_text(self.fields.get("id")),
             name=_text(function.get("name")),
-            # What is said of a tool that takes nothing.
+            # Cohere sends this for a tool without parameters.
             arguments="{}" if arguments == "null" and not truncated else arguments,
             truncated=truncated,
             vendor={NAME: beside} if beside else {},
@@ -75,11 +75,11 @@ class Block:
 
 
 class ReplyBuilder:
-    """One reply in the making."""
+    """Builds one reply."""
 
     def __init__(self) -> None:
         self.events: list[ModelEvent] = []
-        """What has happened and was not yet told."""
+        """Events that were not yet returned."""
         self.is_done = False
         self._blocks: list[Block] = []
         self._content: dict[Index, Block] = {}
@@ -87,16 +87,16 @@ class ReplyBuilder:
         """The newest call of each index."""
         self._calls = 0
         self._closed: list[Block] = []
-        """Calls that were ended, and nothing has come since."""
+        """Ended calls that nothing has followed yet."""
         self._cited: list[Any] = []
         self._id = ""
 
     def name(self, identity: object) -> None:
-        """The reply's own id."""
+        """Set the reply's id."""
         self._id = _text(identity) or self._id
 
     def start(self, index: Index, fields: Mapping[str, Any]) -> None:
-        """A part of the content begins, perhaps with all of it."""
+        """Begin a part of the content, which may be complete already."""
         self._go_on()
         kind = _text(fields.get("type")) or next((key for key in _SAID if key in fields), "unknown")
         block = self._content[index] = Block(kind, fields)
@@ -105,7 +105,7 @@ class ReplyBuilder:
             self._say(block, _text(fields.get(kind)))
 
     def grow(self, index: Index, text: str | None, thinking: str | None) -> None:
-        """More of an answer, or of a thought."""
+        """Add to a text or a thought."""
         kind = "text" if text is not None else "thinking"
         if self._closed:
             self._go_on()
@@ -116,7 +116,7 @@ class ReplyBuilder:
         self._say(block, text if text is not None else thinking or "")
 
     def add(self, index: Index, fields: Mapping[str, Any]) -> None:
-        """More of a part that is not known."""
+        """Add to a part of unknown type."""
         block = self._content.get(index)
         if block is None:
             self.start(index, fields)
@@ -124,7 +124,7 @@ class ReplyBuilder:
             block.fields |= fields
 
     def plan(self, piece: str) -> None:
-        """More of what the model plans before it calls."""
+        """Add to the model's plan before its calls."""
         if not piece:
             return
         self._go_on()
@@ -133,7 +133,7 @@ class ReplyBuilder:
         self._say(self._blocks[-1], piece)
 
     def call(self, index: Index, fields: Mapping[str, Any]) -> None:
-        """A call begins."""
+        """Begin a call."""
         self._go_on()
         block = self._at[index] = Block("call", fields, self._calls)
         self._blocks.append(block)
@@ -143,7 +143,7 @@ class ReplyBuilder:
         self.json(index, _text(_mapping(fields.get("function")).get("arguments")))
 
     def json(self, index: Index, piece: str) -> None:
-        """More of a call's arguments."""
+        """Add to a call's arguments."""
         if not piece:
             return
         if self._closed:
@@ -155,13 +155,13 @@ class ReplyBuilder:
         self.events.append(CallDelta(block.call, piece))
 
     def close(self, index: Index) -> None:
-        """A call ends."""
+        """End a call."""
         block = self._at.get(index)
         if block is not None and block.is_open and block not in self._closed:
             self._closed.append(block)
 
     def cite(self, citation: Any) -> None:
-        """Where something that was said comes from."""
+        """Add a citation."""
         index = _mapping(citation).get("content_index")
         block = self._content.get(index if isinstance(index, int) else 0)
         if block is None or block.kind != "text":
@@ -169,7 +169,7 @@ class ReplyBuilder:
         (self._cited if block is None else block.citations).append(citation)
 
     def end(self, word: str, counts: Mapping[str, Any]) -> None:
-        """The reply is whole: why it stopped, and what it took."""
+        """Finish the reply, with its stop reason and its usage."""
         stop: StopReason = STOPS.get(word, "end")
         cut = stop in CUTTING
         for block in self._blocks:
@@ -179,7 +179,7 @@ class ReplyBuilder:
         if stop == "end" and self._calls:
             stop = "calls"
         parts = [block.part(cut=cut) for block in self._blocks]
-        # What is empty says nothing, and is refused if it is sent back.
+        # Empty parts are dropped: the vendor refuses them when they are sent back.
         content = [each for each in parts if not isinstance(each, Text | Reasoning) or each.text]
         bag: dict[str, Any] = {"id": self._id} if self._id else {}
         if billed := counts.get("billed_units"):
@@ -203,7 +203,7 @@ class ReplyBuilder:
             self.events.append(TextDelta(piece) if block.kind == "text" else ReasoningDelta(piece))
 
     def _go_on(self) -> None:
-        """The model wrote on, so what was ended is complete."""
+        """The model went on, so the calls that ended before are complete."""
         for block in self._closed:
             self._end_call(block)
         self._closed.clear()
@@ -214,7 +214,7 @@ class ReplyBuilder:
 
 
 def usage(counts: Mapping[str, Any]) -> Usage:
-    """The vendor's counts of tokens; of what it bills where it counts none."""
+    """The vendor's counts of tokens, or else of billed tokens."""
     tokens = _mapping(counts.get("tokens")) or _mapping(counts.get("billed_units"))
     return Usage(
         input_tokens=_count(tokens, "input_tokens"),
@@ -232,6 +232,6 @@ def _text(value: object) -> str:
 
 
 def _count(counts: Mapping[str, Any], name: str) -> int:
-    # They are declared as numbers with a fraction.
+    # They are declared as fractional numbers.
     value = counts.get(name)
     return int(value) if isinstance(value, int | float) else 0

@@ -1,4 +1,4 @@
-"""Cohere's words, as data: why it stopped, which media it takes, what its strict mode can say."""
+"""Cohere's terms, as data: stop reasons, media, and the rules of its strict mode."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ STOPS: Mapping[str, StopReason] = {
     "STOP_SEQUENCE": "stop_sequence",
     "ERROR": "error",
     "TIMEOUT": "error",
-    # Words of the first version, which hosts still say.
+    # Terms of API version 1, which hosts still use.
     "ERROR_LIMIT": "length",
     "ERROR_TOXIC": "filtered",
     "USER_CANCEL": "error",
@@ -23,14 +23,14 @@ STOPS: Mapping[str, StopReason] = {
 """https://docs.cohere.com/reference/chat#response.body.finish_reason"""
 
 CUTTING: frozenset[StopReason] = frozenset(["length", "stop_sequence", "filtered", "error"])
-"""Stops that may fall into the middle of a call."""
+"""Stop reasons that may cut off a call."""
 
 IMAGES = frozenset(["image/png", "image/jpeg", "image/webp", "image/gif"])
 MEDIA: MediaTable = {"image": Takes(("bytes", "address"), IMAGES), "text": Takes(BYTES)}
-"""https://docs.cohere.com/docs/image-inputs. Text is words."""
+"""https://docs.cohere.com/docs/image-inputs. Text files are sent as text."""
 
-# https://docs.cohere.com/docs/structured-outputs-json: no bounds of numbers and lengths, no allOf, oneOf
-# or not; every tool has at least one parameter that is required.
+# https://docs.cohere.com/docs/structured-outputs-json: no bounds on numbers and lengths, no allOf, oneOf
+# or not; every tool needs at least one required parameter.
 RULES = Rules(
     dialect=NAME,
     keywords=frozenset(["title", "description", "enum", "const", "pattern", "format"]),

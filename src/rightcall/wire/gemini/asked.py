@@ -1,8 +1,8 @@
-"""The body of a generateContent request into what is asked: the contents, tools and settings.
+"""Parses the body of a generateContent request: the contents, tools and settings.
 
-Clients write members in two ways, ``generationConfig`` and ``generation_config``, and schemas in two
-languages, JSON Schema and that of OpenAPI with types in capitals. Some name their calls, and some leave
-the ids out; answers are then matched by name and order.
+Clients spell members in two ways, ``generationConfig`` and ``generation_config``, and write schemas in
+two languages, JSON Schema and that of OpenAPI with types in capitals. Some give their calls ids, others
+do not; answers are then matched by name and order.
 """
 
 import re
@@ -37,18 +37,18 @@ _FILLERS = frozenset(
         "context_engineering_is_the_way_to_go",
     ]
 )
-"""What clients give in place of a signature that they do not have; it vouches for nothing."""
+"""Values that clients send instead of a signature that they do not have; they are dropped."""
 _NUMBERS = frozenset(
     ["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"]
 )
-"""Keywords whose numbers come as text, as Google writes whole numbers of 64 bits."""
+"""Keywords whose numbers are strings, as Google writes 64-bit integers."""
 
 
 def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]) -> Asked:  # noqa: ARG001
-    """The request. The model and whether to stream stand in the path."""
+    """Parse the request. The path holds the model and whether to stream."""
     found = _METHOD.search(path.partition("?")[0])
     given = _camel(body_of(body))
-    # As it is asked how many tokens something is.
+    # A request that counts tokens nests it.
     members = Members(_camel(given.get("generateContentRequest")) or given)
     if members.get("cachedContent"):
         raise UsageError("cachedContent: nothing is kept here; send all contents")
@@ -80,7 +80,7 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
 
 
 def _camel(value: Any) -> dict[str, Any]:
-    """An object under the names that its members have on the wire; what is in them stays."""
+    """An object with its members renamed to their wire names; nested values stay unchanged."""
     return {_SNAKE.sub(_capital, key): each for key, each in mapping(value).items()}
 
 
@@ -93,7 +93,7 @@ def _listed(value: Any) -> Any:
 
 
 def _place(part: Reasoning | Call) -> str:
-    """Where a token may stand: in the signature of a thought, or of a call."""
+    """The field of a part that may hold a token: the signature of a thought or of a call."""
     found = mapping(part.vendor.get(NAME)).get("thoughtSignature")
     return found if isinstance(found, str) else ""
 
@@ -107,9 +107,9 @@ def _system(members: Members) -> str:
 
 
 def _with_ids(contents: Sequence[JsonObject], left: list[str]) -> list[Any]:
-    """The contents with an id for every call, and the same for what answers it.
+    """The contents with an id for every call, and the same id for its answer.
 
-    Neighbours of the model's are one.
+    Consecutive contents of the model are joined.
     """
     ids = _Ids(left)
     found: list[Any] = []
@@ -125,7 +125,7 @@ def _with_ids(contents: Sequence[JsonObject], left: list[str]) -> list[Any]:
 
 
 class _Ids:
-    """Calls and their answers, matched."""
+    """Matches calls with their answers."""
 
     def __init__(self, left: list[str]) -> None:
         self._left = left
@@ -134,7 +134,7 @@ class _Ids:
         self._count = 0
 
     def part(self, part: Any, where: str) -> Any:
-        """The part, with the id that it should have; empty for an answer to nothing."""
+        """The part with its id; empty for an answer without a call."""
         called, answer = mapping(part).get("functionCall"), mapping(part).get("functionResponse")
         if called is not None:
             self._count += 1
@@ -152,7 +152,7 @@ class _Ids:
 
 
 def _answered(answer: Mapping[str, Any], waiting: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    """The call that is answered, by its id, or else by its name."""
+    """The call that is answered, found by id or else by name."""
     identity, name = answer.get("id"), answer.get("name")
     by_id = (each for each in waiting if identity and each[1] == identity)
     by_name = (each for each in waiting if each[0] == name)
@@ -160,7 +160,7 @@ def _answered(answer: Mapping[str, Any], waiting: Sequence[tuple[str, str]]) -> 
 
 
 def _unfilled(messages: Sequence[Message]) -> list[Message]:
-    """The messages without what stands for a signature and is none."""
+    """The messages without placeholders for signatures."""
     return [_unsigned(each) if isinstance(each, Reply) else each for each in messages]
 
 
@@ -193,7 +193,7 @@ def _options(config: Members, left: list[str]) -> dict[str, Any]:
 
 
 def _reasoning(given: Mapping[str, Any], left: list[str]) -> str | int | None:
-    """How much to think: a budget, of which -1 leaves it to the model, or a level."""
+    """The reasoning option: a budget, where -1 means the model's choice, or a level."""
     budget, level = given.get("thinkingBudget"), str(given.get("thinkingLevel") or "").lower()
     if level in EFFORTS:
         return level
@@ -218,7 +218,7 @@ def _specs(given: Any, left: list[str]) -> tuple[Spec, ...]:
 def _choice(
     given: Mapping[str, Any], specs: tuple[Spec, ...], left: list[str]
 ) -> tuple[ToolChoice, tuple[Spec, ...]]:
-    """The choice, and the tools that are left to choose from."""
+    """The tool choice, and the tools that it allows."""
     left += [f"toolConfig.{name}" for name in given if name != "functionCallingConfig"]
     config = _camel(given.get("functionCallingConfig"))
     names = strings(config.get("allowedFunctionNames"))
@@ -230,7 +230,7 @@ def _choice(
         case "NONE":
             return "none", specs
         case "VALIDATED":
-            # The model is held to the schemas, as far as whoever is asked can do that.
+            # Calls must fit the schemas, as far as the target vendor can enforce that.
             held = tuple(replace(spec, strict=None) for spec in specs if not names or spec.name in names)
             return "auto", held
         case _:
@@ -250,7 +250,7 @@ def _output(config: Members, left: list[str]) -> JsonObject | None:
 
 
 def json_schema(given: Any) -> dict[str, Any]:
-    """A schema in OpenAPI's language, or in JSON Schema's already, as JSON Schema; empty for none."""
+    """A schema as JSON Schema, given as OpenAPI's or already as JSON Schema; empty for none."""
     schema = _camel(given)
     schema.pop("propertyOrdering", None)
     found: dict[str, Any] = {}

@@ -1,11 +1,12 @@
-"""Gemini's bytes into events and replies, streamed and whole. Does no I/O.
+"""Decodes Gemini's bytes, streamed and whole, to events and replies. Does no I/O.
 
-Nothing marks the end of a stream: a chunk that says why generation stopped is the last but for what may
-still be added to it, so the reply is known when the bytes end. Bytes that end before it are cut off.
+Nothing marks the end of a stream. A chunk with a finish reason is the last, except for what may still be
+added to it, so the reply is complete only when the bytes end. If they end before it, the stream was cut
+off.
 
-``alt=sse`` gives events; without it the same chunks come as the items of a JSON array, and so do errors.
-An error may also be written bare among the events, over several lines, which no event's line looks like:
-google-genai reads it so (``_api_client.py``, ``_iter_response_stream``).
+``alt=sse`` gives events; without it the same chunks, and errors, come as items of a JSON array. An error
+may also stand bare among the events, over several lines, which look like no event's line: google-genai
+reads it so (``_api_client.py``, ``_iter_response_stream``).
 """
 
 import re
@@ -24,12 +25,12 @@ from rightcall.wire.gemini.reply import ReplyBuilder
 from rightcall.wire.refusal import UNREADABLE, excerpt
 
 _NOTHING = frozenset([b"", b"[DONE]"])
-"""Data that says nothing: a sign of life, and how hosts of other dialects end every stream."""
+"""Data without content: a keep-alive, and how hosts of other dialects end every stream."""
 
 _OUTSIDE = re.compile(rb'["{}]')
 _INSIDE = re.compile(rb'["\\]')
 _RAW_LINES = (b"\n{", b"\n[", b"\r{", b"\r[")
-"""How a bare line of JSON begins. To look for four texts is far cheaper than for one pattern."""
+"""How a bare line of JSON begins. Searching for four strings is far cheaper than for one pattern."""
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 _plain = msgspec.json.Decoder()
@@ -37,21 +38,21 @@ _list = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Decoder:
-    """Feed it a stream's bytes, cut anywhere; it gives back the events that they complete."""
+    """Decodes one stream. Feed it bytes, split anywhere; it returns the events that they complete."""
 
     def __init__(self) -> None:
         self._frames = _Frames()
         self._reply = ReplyBuilder()
 
     def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
-        """The events that these bytes complete. A refusal inside the stream is a VendorError."""
+        """The events that these bytes complete. Raises VendorError for a refusal inside the stream."""
         events: list[ModelEvent] = []
         for frame in self._frames.feed(data):
             _take(self._reply, frame, events)
         return tuple(events)
 
     def finish(self) -> tuple[ModelEvent, ...]:
-        """The last call's end and the reply; TruncatedStream if the stream ended too soon."""
+        """The last call's end and the reply. Raises TruncatedStream if the stream ended too soon."""
         events: list[ModelEvent] = []
         for frame in self._frames.finish():
             try:
@@ -65,7 +66,7 @@ class Decoder:
 
 
 _MEMBERS = (b'"candidates"', b'"promptFeedback"', b'"usageMetadata"', b'"modelVersion"')
-"""What a reply has, be it an empty one; JSON that has none of it is somebody else's."""
+"""Members of a reply, even of an empty one; JSON without any of them is not a reply."""
 
 
 def decoder() -> Decoder:
@@ -105,7 +106,7 @@ def _take(reply: ReplyBuilder, frame: bytes, events: list[ModelEvent]) -> None:
 
 
 class _Frames:
-    """Feed it bytes, cut anywhere; it gives back the documents that are complete."""
+    """Feed it bytes, split anywhere; it returns the JSON documents that are complete."""
 
     def __init__(self) -> None:
         self._sse = SseDecoder()
@@ -137,7 +138,7 @@ class _Frames:
 
 
 class _Items:
-    """The outermost objects of a JSON text. Each byte is looked at once."""
+    """Splits a JSON text into its outermost objects. Each byte is read once."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -209,14 +210,14 @@ _raw = msgspec.json.Decoder(_RawChunk)
 
 
 class _RawArguments:
-    """The arguments of a chunk's calls as the text they came in, without its blanks."""
+    """The original text of the arguments of a chunk's calls, without white space."""
 
     def __init__(self, frame: bytes) -> None:
         self._frame = frame
         self._chunk: _RawChunk | None = None
 
     def of(self, candidate: int, place: int) -> str:
-        """The arguments of the call in that part; empty when it has none."""
+        """The arguments of the call in that part; empty if it has none."""
         if self._chunk is None:
             self._chunk = _raw.decode(self._frame)
         found = (self._chunk.candidates or ())[candidate]
@@ -232,7 +233,7 @@ class _RawArguments:
 
 
 def _compact(text: str) -> str:
-    """The text without the escapes that Google adds for HTML's sake; left alone if not to be trusted."""
+    """The text without the escapes that Google adds for HTML; unchanged if that is not safe."""
     if "\\" not in text:
         return text
     try:

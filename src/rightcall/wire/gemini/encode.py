@@ -1,9 +1,9 @@
-"""A request into the bytes of a generateContent call.
+"""Encodes a request for generateContent.
 
-What stays the same from turn to turn stands first and the contents last, so that a longer history only
-extends the bytes. Gemini caches such beginnings by itself, has no field for an end user's name and no
-switch that allows only one call in a reply, so ``cache``, ``cache_ttl``, ``cache_key``, ``user`` and
-``parallel`` change nothing.
+What stays the same from turn to turn comes first and the contents last, so that a longer history only
+appends bytes. Gemini caches such prefixes by itself, and has no field for an end user's name and no
+switch for one call per reply, so ``cache``, ``cache_ttl``, ``cache_key``, ``user`` and ``parallel`` have
+no effect.
 """
 
 import re
@@ -41,7 +41,7 @@ _UNASKED = "Gemini has one mode for all tools (VALIDATED), which strict=True of 
 
 
 def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
-    """How tools can be sent strict: not one by one."""
+    """The strict mode for tools, which cannot be set per tool."""
     return StrictMode(rules=None, unasked=_UNASKED)
 
 
@@ -51,14 +51,14 @@ def authorize(key: str) -> Mapping[str, str]:
 
 
 def encoder() -> Encode:
-    """An ``encode`` for one conversation, which writes each of its messages once."""
+    """An ``encode`` for one conversation, which encodes each message once."""
     return partial(encode, cache=EncodeCache())
 
 
 def encode(
     request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
 ) -> Outgoing:
-    """The request as Gemini wants it. The same request gives the same bytes."""
+    """Encode the request for Gemini. The same request gives the same bytes."""
     cache = cache or EncodeCache()
     messages, token = _paused(request.messages)
     turns = contents(messages, cache, nested_media=NEWER.search(model) is not None)
@@ -100,7 +100,7 @@ def _path(model: str, *, stream: bool) -> str:
 
 
 def _paused(messages: Transcript) -> tuple[Transcript, str]:
-    """The messages without the replies that broke off to be continued, and the token to go on with.
+    """The messages without replies that paused, and the token to continue with.
 
     The same contents are sent again, as google-genai does (``models.py``, ``continuation_token``).
     """
@@ -118,14 +118,14 @@ def _token(message: Message) -> str:
 
 
 class _Ours(msgspec.Struct, frozen=True):
-    """Our tools, and what a request must know of them beside."""
+    """Our tools, and what a request needs to know of them."""
 
     sent: list[msgspec.Raw]
     names: frozenset[str]
-    """Those that can be chosen: what is native and has no name is a tool of the vendor's own."""
+    """The tools that can be chosen; a native definition without a name is a tool of the vendor's own."""
     native: bool
     strict: frozenset[bool | None]
-    """What they say of being strict."""
+    """The tools' values of ``strict``."""
 
 
 def _ours(specs: Sequence[Spec]) -> _Ours:
@@ -138,15 +138,15 @@ def _ours(specs: Sequence[Spec]) -> _Ours:
 
 
 def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
-    # A definition with a name is a function's; one without is a tool of the vendor's: googleSearch.
+    # A definition with a name is a function; one without is a tool of the vendor's: googleSearch.
     own = [tool for spec in specs if (tool := _native(spec)) and "name" not in tool]
     declared = [
         _native(spec)
         or {
             "name": spec.name,
             "description": _description(spec),
-            # Full JSON Schema, where `parameters` takes only a subset and refuses the whole request
-            # for one unknown keyword: https://ai.google.dev/api/caching#FunctionDeclaration
+            # This takes full JSON Schema; `parameters` takes only a subset, and one unknown keyword
+            # makes the vendor refuse the request: https://ai.google.dev/api/caching#FunctionDeclaration
             "parametersJsonSchema": spec.parameters,
         }
         for spec in specs
@@ -163,7 +163,7 @@ def _native(spec: Spec) -> Json:
 
 
 def _description(spec: Spec) -> str:
-    """There is no field for examples, so they end the description."""
+    """The description with the examples at its end, as there is no field for them."""
     description = described(spec.description, spec)
     if not spec.examples:
         return description
@@ -176,8 +176,8 @@ def _tool_config(request: Request, model: str, ours: _Ours, *, mixed: bool) -> J
     names = ours.names
     match request.choice:
         case "auto":
-            # There is one mode for all: who asks for one strict tool gets it for the others too.
-            # Unasked it is left alone: it is no strict mode, which some tools can have and others not.
+            # There is one mode for all tools: one strict tool makes all of them strict.
+            # The default is off: this is not a strict mode that could be set for some tools only.
             held = True in ours.strict or (None in ours.strict and wish_in(request.options) is True)
             mode = {"mode": "VALIDATED"} if held else None
         case "none":
@@ -193,10 +193,12 @@ def _tool_config(request: Request, model: str, ours: _Ours, *, mixed: bool) -> J
     if mode:
         config["functionCallingConfig"] = mode
     if names and request.options.get("eager") and model.startswith(_VERTEX):
-        # Vertex alone: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
+        # Only on Vertex:
+        # https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
         config.setdefault("functionCallingConfig", {})["streamFunctionCallArguments"] = True
     if names and mixed:
-        # Refused without it (https://ai.google.dev/gemini-api/docs/tool-combination); Vertex lacks it.
+        # Required if they are mixed (https://ai.google.dev/gemini-api/docs/tool-combination); Vertex
+        # does not have it.
         config["includeServerSideToolInvocations"] = True
     return config
 
@@ -221,7 +223,7 @@ def _generation(request: Request, model: str) -> Json:
 
 
 def _thinking(reasoning: JsonValue, model: str) -> Json | None:
-    """A number is a budget; a word is a level where the model knows levels, and a budget before."""
+    """The thinking config: a number is a budget; a word is a level, or a budget for older models."""
     match reasoning:
         case None:
             return None
@@ -249,7 +251,7 @@ def _thinking(reasoning: JsonValue, model: str) -> Json | None:
 
 
 def _merge(body: Json, extra: Mapping[str, Any]) -> Json:
-    """The body with more members; settings that are objects gain members instead of being replaced."""
+    """The body with the members of ``extra``; settings that are objects are merged, not replaced."""
     merged = dict(body)
     for key, value in extra.items():
         before = merged.get(key)

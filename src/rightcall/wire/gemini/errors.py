@@ -1,4 +1,4 @@
-"""Gemini's refusals, over HTTP and inside of streams, for ``wire.refusal``, and what its details add."""
+"""Gemini's refusals, over HTTP and within streams, for ``wire.refusal``, with Google's details."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,5 +19,5 @@ def error(status: int, headers: Mapping[str, str], body: bytes, /) -> VendorErro
 def refused(
     value: Any, *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> VendorError:
-    """The refusal that a decoded body holds, with what Google's details add to it."""
+    """The refusal in a decoded body, completed from Google's details."""
     return with_details(REFUSALS.inside(value, status=status, headers=headers), value)

@@ -1,4 +1,4 @@
-"""Contents of Gemini's into a transcript."""
+"""Converts Gemini's contents to a transcript."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,9 +33,9 @@ _WIRE_NAMES = {
     "executable_code": "executableCode",
     "code_execution_result": "codeExecutionResult",
 }
-"""The names of Python's SDK, and those on the wire."""
+"""Wire names of members, by their names in Python's SDK."""
 _AS_GIVEN = ("args", "response")
-"""What the developer's own names are in."""
+"""Members that contain the developer's own names."""
 
 
 def read(contents: Sequence[JsonObject]) -> Said:
@@ -61,7 +61,7 @@ def read(contents: Sequence[JsonObject]) -> Said:
 
 
 def on_the_wire(value: Any) -> Any:
-    """The members under the names that they have on the wire."""
+    """The value with its members renamed to their wire names."""
     if isinstance(value, list):
         return [on_the_wire(each) for each in value]
     if not isinstance(value, Mapping):
@@ -99,7 +99,7 @@ def _result(reader: HistoryReader, part: JsonObject, where: str) -> None:
             raise misread(inside, "only media stand in a response's parts")
         content.append(media)
     call_id = answer.get("id")
-    # The response goes back as it came.
+    # The response is sent back as it came.
     more = others(answer, "id", "name", "parts")
     reader.result(
         place,

@@ -1,7 +1,7 @@
-"""The leaves of a call's arguments into the JSON text that they make.
+"""Assembles JSON text from the leaves of a call's arguments.
 
-Vertex may stream a call's arguments as leaves with their JSON paths. The model writes them from front to
-back, so each leaf follows the one before it; one that would have to go back cannot be written.
+Vertex may stream a call's arguments as leaves with their JSON paths. The model writes them in document
+order; a leaf that belongs before already written text cannot be written.
 https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc
 """
 
@@ -15,21 +15,21 @@ Step: TypeAlias = str | int
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]""")
 _ESCAPED = re.compile(r"\\(.)")
 _EXACT = 2**53
-"""Up to here a double holds every whole number."""
+"""Up to this number a double represents every integer exactly."""
 
 
 class ArgumentsText:
-    """Writes leaves as JSON text, each piece final once it is given out."""
+    """Writes leaves as JSON text; returned text is final."""
 
     def __init__(self) -> None:
         self._open: list[Step] = []
-        """The step taken in each container that is open, outermost first."""
+        """The current step in each open container, outermost first."""
         self._names: list[set[Step]] = []
-        """The names that each of those containers has used."""
+        """The names already used in each of those containers."""
         self._string: list[Step] | None = None
-        """The path of a string that goes on."""
+        """The path of a string that is still open."""
         self.is_broken = False
-        """A leaf could not be put where it belongs; what was written is not the whole."""
+        """Whether a leaf could not be placed, so that the text is incomplete."""
 
     def write(self, leaf: dict[str, Any]) -> str:
         """The text that one leaf adds."""
@@ -50,7 +50,7 @@ class ArgumentsText:
         return ending + way + ('"' + self._string_piece(leaf, path) if is_string else value)
 
     def close(self) -> str:
-        """What is missing at the end of the arguments."""
+        """The text that is missing at the end of the arguments."""
         if self._string is not None:
             self.is_broken = True
         return self._end_string() + self._leave(0) if self._open else "{}"
@@ -68,7 +68,7 @@ class ArgumentsText:
         return '"' if was_open else ""
 
     def _go_to(self, path: list[Step]) -> str | None:
-        """Close what the path leaves, and open what it enters; None where that cannot be."""
+        """Close the containers that the path leaves, and open those it enters; None if impossible."""
         if not self._open:
             return None if isinstance(path[0], int) else self._enter(path)
         shared = 0
@@ -103,7 +103,7 @@ class ArgumentsText:
 
 
 def steps(path: str) -> list[Step] | None:
-    """The steps of a JSON path (RFC 9535) that names one place; None for any other."""
+    """The steps of a JSON path (RFC 9535) to a single place; None for any other path."""
     found: list[Step] = []
     at = 1
     while match := _STEP.match(path, at):
@@ -114,12 +114,12 @@ def steps(path: str) -> list[Step] | None:
 
 
 def _value(leaf: dict[str, Any]) -> str | None:
-    """A leaf's value as JSON text; None when it has none."""
+    """A leaf's value as JSON text; None if it has none."""
     for name in ("stringValue", "boolValue"):
         if isinstance(leaf.get(name), str | bool):
             return dump(leaf[name])
     number = leaf.get("numberValue")
     if isinstance(number, int | float):
-        # A double on the wire: a whole number may come as 5.0, and must fit an integer again.
+        # The wire has doubles: an integer may come as 5.0, and must be an integer again.
         return dump(int(number) if float(number).is_integer() and abs(number) < _EXACT else number)
     return "null" if "nullValue" in leaf else None

@@ -1,4 +1,4 @@
-"""The pictures and sounds that Gemini made: out of the parts of a reply."""
+"""Reads the images and audio that Gemini made from the parts of a reply."""
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
@@ -14,13 +14,13 @@ from rightcall.wire.gemini.tables import NAME
 Part = TypeVar("Part")
 
 _FLOWING = ("audio/l16", "audio/pcm")
-"""Sounds without a beginning and an end, which are streamed in pieces."""
+"""Raw audio formats, which are streamed in pieces."""
 
 
 def media_in(part: dict[str, Any]) -> Media | None:
-    """What the model made; None if it would not go back the same.
+    """The media that the model made; None if sending them back would change them.
 
-    A thought may be a picture, too, which is no part of the answer.
+    A thought may be an image, too, which is not part of the answer.
     """
     if set(part) == {"fileData"}:
         return _placed(part)
@@ -41,7 +41,7 @@ def media_in(part: dict[str, Any]) -> Media | None:
 
 
 def joined(content: Iterable[Part]) -> Iterator[Part | Media]:
-    """The parts, with the pieces of a sound put together."""
+    """The parts, with pieces of audio joined."""
     for flow, parts in groupby(content, _flow):
         if not flow:
             yield from parts
@@ -51,7 +51,7 @@ def joined(content: Iterable[Part]) -> Iterator[Part | Media]:
 
 
 def _flow(part: object) -> str:
-    """The type of a piece of sound; empty for everything else, also for what carries a signature."""
+    """The type of a piece of raw audio; empty for anything else, also for a part with a signature."""
     if not isinstance(part, Media) or part.vendor or essence(part.media_type) not in _FLOWING:
         return ""
     return part.media_type

@@ -1,4 +1,4 @@
-"""A transcript into Gemini's contents: the roles user and model, taking turns, each with its parts."""
+"""Converts a transcript to Gemini's contents, which alternate between the roles user and model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -25,11 +25,11 @@ from rightcall.wire.media import check_taken, first_new, place_of
 Json: TypeAlias = dict[str, Any]
 
 UNPARSED = "unparsed_arguments"
-"""Where the text of arguments that are no JSON object goes: the vendor takes nothing but objects."""
+"""The member for the text of arguments that are not a JSON object; the vendor takes only objects."""
 
 
 def contents(messages: Transcript, cache: EncodeCache, *, nested_media: bool) -> list[Raw | Json]:
-    """The messages as contents. Neighbours with the same role become one."""
+    """The messages as contents. Consecutive messages of the same role are joined."""
     key = f"{NAME}.{nested_media}"
     begin = partial(_Writer, nested_media=nested_media)
     new = first_new(messages)
@@ -41,7 +41,7 @@ def contents(messages: Transcript, cache: EncodeCache, *, nested_media: bool) ->
 
 
 class _Writer:
-    """Writes messages one after another, each part into bytes; only the last turn is still open."""
+    """Writes messages one after another, each part as bytes; only the last turn is still open."""
 
     def __init__(self, *, nested_media: bool) -> None:
         self._done: list[Raw] = []
@@ -80,9 +80,9 @@ def _turn(message: Message, *, where: str, nested_media: bool) -> tuple[str, lis
 
 def _user_parts(message: User, where: str) -> list[Json]:
     parts = [said for part in message.content if (said := _plain(part, where))]
-    # Parts that only Gemini has, such as fileData of an uploaded file.
+    # Parts that only Gemini has, such as fileData for an uploaded file.
     parts += sequence(mapping(message.vendor.get(NAME)).get("parts"))
-    # A turn may not be without parts, and a call must not come first: empty text is taken here.
+    # A turn needs a part, and a call must not come first; empty text is accepted here.
     return parts or [{"text": ""}]
 
 
@@ -107,10 +107,10 @@ def _reply_parts(reply: Reply) -> Iterator[Json]:
 
 
 def _plain(part: Text | Media, where: str = "") -> Json:
-    """Text or media with what Gemini attached to it; empty for text that says and carries nothing."""
+    """Text or media with Gemini's own members; empty for an empty text without any."""
     bag = mapping(part.vendor.get(NAME))
     if isinstance(part, Media):
-        # What it made itself it takes back, whatever it is.
+        # The vendor accepts any media that its own model made.
         taken = bool(bag) or check_taken(part, MEDIA, NAME, where)
         return {**_shown(part), **bag} if taken else {"text": note_of(part)}
     return {"text": part.text, **bag} if part.text or bag else {}
@@ -134,7 +134,7 @@ def _arguments(text: str) -> Raw | Json:
 
 
 def _result_parts(results: Sequence[Result], *, nested_media: bool) -> list[Json]:
-    """The responses, one after another as the calls were, and then the media they could not hold."""
+    """The responses in the order of the calls, then the media that they cannot hold."""
     responses: list[Json] = []
     following: list[tuple[Result, list[Media]]] = []
     for result in results:
@@ -159,7 +159,7 @@ def _result_parts(results: Sequence[Result], *, nested_media: bool) -> list[Json
 
 
 def _following(media: Sequence[tuple[Result, list[Media]]]) -> Iterator[Json]:
-    """Media after the responses. Those of several calls say whose they are."""
+    """The media that follow the responses. If several calls returned some, a text names each call."""
     for result, parts in media:
         if len(media) > 1:
             yield {"text": f"From {result.name} ({result.call_id}):"}
@@ -168,7 +168,7 @@ def _following(media: Sequence[tuple[Result, list[Media]]]) -> Iterator[Json]:
 
 def _shown(media: Media) -> Json:
     if media.way == "bytes":
-        # Of texts, only those are taken that are called so.
+        # Of text types, only ``text/…`` types are accepted.
         is_text = media.kind == "text" and not media.media_type.startswith("text/")
         kind = "text/plain" if is_text else media.media_type
         return {"inlineData": {"mimeType": kind, "data": base64_raw(media)}}

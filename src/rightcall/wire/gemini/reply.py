@@ -1,7 +1,7 @@
-"""Gemini's reply in the making: its chunks into events, and at the end into the Reply they add up to.
+"""Builds Gemini's reply: converts chunks to events, and at the end to the Reply.
 
-Text in pieces is one part, but a piece that carries a signature stays a part of its own, as the vendor
-demands: https://ai.google.dev/gemini-api/docs/thought-signatures
+Pieces of text are joined to one part, but a piece with a signature stays a separate part, as the vendor
+requires: https://ai.google.dev/gemini-api/docs/thought-signatures
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ _Voice: TypeAlias = Literal["text", "reasoning"]
 
 
 class _Arriving(Struct):
-    """The last call, not yet known to be over."""
+    """The last call, which may not be complete yet."""
 
     index: int
     name: str
@@ -55,7 +55,7 @@ class _Arriving(Struct):
 
 
 class ReplyBuilder:
-    """A reply that is still arriving."""
+    """Builds one reply."""
 
     def __init__(self) -> None:
         self._content: list[_Content] = []
@@ -71,19 +71,19 @@ class ReplyBuilder:
         self._vendor: dict[str, Any] = {}
         self._likely: list[Token] = []
         self._is_made = False
-        """Whether there is a picture or a sound among it."""
+        """Whether it contains an image or audio."""
 
     @property
     def is_ended(self) -> bool:
-        """Whether the vendor has said why it stopped."""
+        """Whether the vendor has sent a finish reason."""
         return bool(self._word or self._blocked)
 
     def take(
         self, chunk: dict[str, Any], arguments: Callable[[int, int], str], events: list[ModelEvent]
     ) -> None:
-        """Add a chunk to the reply, and what it means to the events.
+        """Add a chunk to the reply, and its events to ``events``.
 
-        ``arguments`` gives the text of a call's, by candidate and part.
+        ``arguments`` returns the text of a call's arguments, by candidate and part.
         """
         self._note(chunk)
         self._model = _string(chunk.get("modelVersion")) or self._model
@@ -103,7 +103,7 @@ class ReplyBuilder:
             self._word = self._word if word in UNSAID else word
 
     def finish(self, events: list[ModelEvent]) -> Reply:
-        """The whole reply; what is still open ends with it."""
+        """The complete reply; ends what is still open."""
         stop, word = self._stop()
         call = self._call
         if call is not None:
@@ -137,16 +137,16 @@ class ReplyBuilder:
         if self._blocked and not self._word:
             return "filtered", self._blocked
         if not self._word:
-            # A whole body may leave the word out; one without any candidate answers nothing.
+            # A whole body may omit the finish reason; one without any candidate is no answer.
             return "end" if self._is_answered else "error", ""
         return STOPS.get(self._word, "error"), self._word
 
     def _count(self, usage: dict[str, Any]) -> None:
-        """Counts are of the whole reply so far, so a full set stands alone; a few add to the last."""
+        """Counts cover the reply so far: a full set replaces the last, a partial one updates it."""
         self._usage = usage if "promptTokenCount" in usage else {**self._usage, **usage}
 
     def _note(self, said: dict[str, Any]) -> None:
-        """Keep what has no place of its own, such as grounding; the last that is not empty stands."""
+        """Keep members that have no field, such as grounding; the last non-empty value counts."""
         for key, value in said.items():
             if value and key not in _READ_ELSEWHERE:
                 self._vendor[key] = value
@@ -215,7 +215,7 @@ class ReplyBuilder:
         self, part: dict[str, Any], said: dict[str, Any], events: list[ModelEvent]
     ) -> _Arriving:
         if self._call is not None and self._call.leaves is not None:
-            # Another call begins where this one still had to go on.
+            # Another call begins although this one was announced to continue.
             self._close_leaves(self._call, events, is_cut=True)
         self._end_call(events)
         self._end_spoken()
@@ -241,7 +241,7 @@ class ReplyBuilder:
         call.leaves = None
 
     def _end_call(self, events: list[ModelEvent]) -> None:
-        """A call is over when something follows it: the last one may yet turn out to be cut off."""
+        """End a call once something follows it: the last one may yet turn out to be cut off."""
         arrived, self._call = self._call, None
         if arrived is None:
             return

@@ -1,4 +1,4 @@
-"""Gemini's generateContent from the vendor's side; the module satisfies the ``ServerDialect`` port."""
+"""The server side of Gemini's generateContent; the module satisfies the ``ServerDialect`` port."""
 
 from collections.abc import Sequence
 
@@ -23,12 +23,12 @@ def writer(asked: Asked, answer: Answer, /) -> Writer:
 
 
 def refused(error: RightcallError, asked: Asked | None = None, /) -> Refused:  # noqa: ARG001
-    """The error as the client reads it."""
+    """The error in the client's format."""
     return _refused(error, status_of(error), error_body(error))
 
 
 def counted(tokens: int, /) -> bytes:
-    """How many tokens a request is."""
+    """The body that says how many tokens a request has."""
     return json_bytes({"totalTokens": tokens})
 
 

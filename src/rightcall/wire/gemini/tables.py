@@ -1,4 +1,4 @@
-"""Gemini's words, and what they mean here."""
+"""Gemini's terms, and what they mean here."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ STOPS: Mapping[str, StopReason] = {
     "IMAGE_OTHER": "error",
     "OTHER": "error",
 }
-"""Why generation stopped; a word that is not here is an error. STOP is also said of calls."""
+"""Stop reasons by finish reason; an unknown one is an error. STOP is also used for calls."""
 
 FINISHES: Mapping[StopReason, str] = {
     "end": "STOP",
@@ -45,7 +45,7 @@ FINISHES: Mapping[StopReason, str] = {
     "filtered": "SAFETY",
     "error": "OTHER",
 }
-"""What a client is told of why a reply stopped."""
+"""The stop reason that a client receives."""
 
 FAULTS: Mapping[str, Callable[[str], str]] = {
     "MALFORMED_FUNCTION_CALL": malformed_call,
@@ -53,13 +53,13 @@ FAULTS: Mapping[str, Callable[[str], str]] = {
     "TOO_MANY_TOOL_CALLS": too_many_calls,
     "MALFORMED_RESPONSE": malformed_reply,
 }
-"""The stops that are the model's own fault, and what it is told; the finishMessage says more.
-MISSING_THOUGHT_SIGNATURE is the request's fault, and nothing that the model could do better."""
+"""Finish reasons that are the model's own fault, and the message that tells the model; the finishMessage
+says more. MISSING_THOUGHT_SIGNATURE is the request's fault, which the model cannot correct."""
 
 UNSAID = frozenset(["", "FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"])
-"""What stands for no reason at all."""
+"""Values that mean no finish reason."""
 
-# The vendor's own translation of effort words: https://ai.google.dev/gemini-api/docs/openai#thinking
+# The vendor's own mapping of effort levels: https://ai.google.dev/gemini-api/docs/openai#thinking
 EFFORTS: Mapping[str, tuple[str, int]] = {
     "none": ("MINIMAL", 0),
     "minimal": ("MINIMAL", 1024),
@@ -69,16 +69,16 @@ EFFORTS: Mapping[str, tuple[str, int]] = {
     "xhigh": ("HIGH", 24576),
     "max": ("HIGH", 24576),
 }
-"""The level, and the budget of models that know no levels."""
+"""The level, and the budget for models without levels."""
 
 PRO = re.compile(r"(?:^|/)gemini-[\d.]+-pro")
 PRO_LEAST = 128
-"""The least budget of the models that cannot do without: https://ai.google.dev/gemini-api/docs/thinking"""
+"""The smallest budget of models that always think: https://ai.google.dev/gemini-api/docs/thinking"""
 
-# A thinkingLevel is refused before Gemini 3 (https://ai.google.dev/gemini-api/docs/thinking), and so is
-# media inside a function response (google-gemini/gemini-cli#19436).
+# Models before Gemini 3 refuse thinkingLevel (https://ai.google.dev/gemini-api/docs/thinking) and media
+# inside a function response (google-gemini/gemini-cli#19436).
 NEWER = re.compile(r"(?:^|/)gemini-(?:[a-z]+-)*(?:(?:[3-9]|[1-9]\d)(?!\d)|latest$)")
-"""Names of models since Gemini 3, and of the aliases that follow the newest."""
+"""Names of models since Gemini 3, and aliases of the newest."""
 
 NESTED_MEDIA = frozenset(["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"])
 """What a function response may hold. https://ai.google.dev/gemini-api/docs/function-calling#multimodal-function-responses"""

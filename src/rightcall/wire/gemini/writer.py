@@ -1,8 +1,8 @@
-"""The events of a reply into the chunks of a streamGenerateContent stream, or into one response.
+"""Encodes a reply's events as a streamGenerateContent stream, or a reply as one response.
 
-A call is told whole, once it has ended, and one that was cut off is not told at all: clients run what
-they are given. What the vendor of the model wants back stands where Google's signature of a call would,
-thoughts included, since clients do not give those back.
+A call is sent whole, once it has ended, and not at all if it was cut off: clients run what they receive.
+What the model's vendor wants back is put where Google's signature of a call would be, thoughts included,
+since clients do not send thoughts back.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ _STATUSES: Mapping[ErrorKind, str] = {
     "cancelled": "CANCELLED",
     "connection": "UNAVAILABLE",
 }
-"""Google's words for what went wrong; INTERNAL where it is not here."""
+"""Google's status for each kind of failure; INTERNAL for others."""
 _TOO_LONG = "input token count exceeds the maximum number of tokens allowed"
 
 
@@ -60,16 +60,16 @@ class Writer:
         self._count = 0
         self._tail = b"," + json_bytes(_named(answer))[1:]
         self._thoughts: list[Reasoning] = []
-        """What the next call has to carry."""
+        """Thoughts that the next call must carry."""
         self._calls: dict[int, CallStart] = {}
-        """Calls that have begun and not ended."""
+        """Calls that have begun but not ended."""
 
     def start(self) -> bytes:
-        """Nothing: the first chunk is the first thing said."""
+        """Nothing: the stream begins with its first content."""
         return b""
 
     def write(self, event: ModelEvent, /) -> bytes:
-        """What the event adds."""
+        """The bytes that the event adds."""
         match event:
             case TextDelta(text):
                 return self._part(b'{"text":' + json_bytes(text) + b"}")
@@ -86,18 +86,18 @@ class Writer:
             case ReplyEnd(reply):
                 return self._end(reply)
             case _:
-                # That a model is asked again, or another one, is nothing that a client is told.
+                # A client is not told about retries and fallbacks.
                 pass
         return b""
 
     def fail(self, error: RightcallError, /) -> bytes:
-        """An error, which SDKs raise, and an end for clients that pass over it."""
+        """An error, which SDKs raise, and a finish for clients that ignore it."""
         candidate = {"content": {"parts": [], "role": "model"}, "finishReason": "OTHER", "index": 0}
         end = {"candidates": [{**candidate, "finishMessage": words_of(error)}], **_named(self._answer)}
         return self._chunk(json_bytes(error_body(error))) + self._chunk(json_bytes(end)) + self._close()
 
     def keep_alive(self) -> bytes:
-        """A chunk that says nothing: comments break Google's SDK for Python and its CLI."""
+        """An empty chunk: comments break Google's SDK for Python and its CLI."""
         return self._part(b'{"text":""}')
 
     def _part(self, part: bytes) -> bytes:
@@ -165,13 +165,13 @@ def _parts(reply: Reply, answer: Answer) -> Iterator[Json]:
 
 
 def call_part(call: Call, index: int, answer: Answer, carried: Carried) -> Json:
-    """A call, with what it carries as its signature."""
+    """A call, with its token as the signature."""
     identity = call_id("call_", answer.id, index, Carried(call.id))
     function = {"id": identity, "name": call.name, "args": _arguments(call)}
     if not carried.vendor and not carried.thoughts:
         return {"functionCall": function}
     text = token(carried)
-    # A field of bytes, whose text Google's SDKs read strictly.
+    # The field holds bytes, whose base64 Google's SDKs decode strictly.
     return {"functionCall": function, "thoughtSignature": text + "=" * (-len(text) % 4)}
 
 
@@ -180,12 +180,12 @@ def _arguments(call: Call) -> Raw | Json:
         return {}
     if object_in(call.as_json) is None:
         return {UNPARSED: call.arguments}
-    # As the model wrote it, but on one line: an event's data has no others.
+    # As the model wrote it, but on one line, as an event's data must be.
     return Raw(msgspec.json.format(call.as_json.encode(), indent=-1))
 
 
 def _refusal(reply: Reply) -> Iterator[Json]:
-    """The words of a refusal, which is no part of its own here."""
+    """The text of a refusal, which has no part of its own here."""
     if words := refusal_in(reply):
         yield {"text": words}
 
@@ -197,7 +197,7 @@ def _made(media: Media) -> Json:
 
 
 def response_of(reply: Reply, parts: Sequence[Json], answer: Answer) -> Json:
-    """A response with the end of a reply in it."""
+    """The response that ends a reply."""
     candidate: Json = {
         "content": {"parts": parts or [{"text": ""}], "role": "model"},
         "finishReason": FINISHES[reply.stop],
@@ -224,7 +224,7 @@ def _token(text: str, logprob: float) -> Json:
 
 
 def usage_of(usage: Usage) -> Json:
-    """What a reply took. Here thoughts are no part of the answer."""
+    """A reply's usage in the vendor's format, whose output leaves out thoughts."""
     thought = min(usage.reasoning_tokens, usage.output_tokens)
     counts = {
         "promptTokenCount": usage.input_tokens,
@@ -236,11 +236,11 @@ def usage_of(usage: Usage) -> Json:
 
 
 def error_body(error: RightcallError) -> Json:
-    """An error as every client of the dialect reads it."""
+    """The error object of the dialect."""
     kind = kind_of(error)
     status = _STATUSES.get(kind, "INTERNAL")
     words = words_of(error)
     if kind == "context_overflow":
-        # How Google begins it, and what clients look for before they make a conversation shorter.
+        # Google's message begins so; clients search for it before they shorten a conversation.
         words = worded_overflow(error, _TOO_LONG)
     return {"error": {"code": status_of(error), "message": words, "status": status}}

@@ -1,6 +1,6 @@
-"""An interaction, streamed or whole, into events and a Reply. Does no I/O.
+"""Decodes an interaction, streamed or whole, to events and a Reply. Does no I/O.
 
-A stream ends with ``interaction.completed``, which says how it stands in the end; ``[DONE]`` may follow.
+A stream ends with ``interaction.completed``, which holds the final status; ``[DONE]`` may follow.
 https://ai.google.dev/gemini-api/docs/interactions/streaming
 """
 
@@ -29,7 +29,7 @@ class _Delta(Struct, gc=False):
 
 
 class _More(Struct, gc=False):
-    """What nearly every event of a stream holds. The rare is read when it comes."""
+    """The members of most events. Others are parsed when they occur."""
 
     event_type: str = ""
     index: int | None = None
@@ -61,7 +61,7 @@ _each = msgspec.json.Decoder(list[Raw]).decode
 
 
 class Decoder(SseReply[ReplyBuilder]):
-    """One streamed reply. Feed it bytes, cut anywhere."""
+    """Decodes one streamed reply. Feed it bytes, split anywhere."""
 
     def __init__(self) -> None:
         super().__init__(NAME, ReplyBuilder(), _take, _take_whole, end="the interaction did")
@@ -96,7 +96,7 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
 
 
 def _grown(reply: ReplyBuilder, data: bytes) -> bool:
-    """Whether it was more of a text or of a call's arguments, which most events are."""
+    """Add an event that extends a text or a call's arguments, as most do; returns whether it was one."""
     try:
         event = _more(data)
     except UNREADABLE:
@@ -128,7 +128,7 @@ def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
 
 
 def _first(body: bytes) -> bytes:
-    """An error may come as the one member of a list."""
+    """The body, or its only item: an error may come in a list."""
     try:
         return bytes(_each(body)[0])
     except (*UNREADABLE, IndexError):
@@ -139,7 +139,7 @@ def _step_start(reply: ReplyBuilder, event: Mapping[str, Any], data: bytes) -> N
     step = mapping(event.get("step"))
     is_call = step.get("type") == "function_call"
     arguments = _arguments(_start(data).step) if is_call else ""
-    # An empty object stands for arguments that are still to come.
+    # An empty object is a placeholder for arguments that are still to come.
     reply.start(_index(event), step, "" if arguments == "{}" else arguments)
 
 
@@ -182,7 +182,7 @@ def _end(reply: ReplyBuilder, said: Mapping[str, Any], raw: _RawWhole) -> None:
 
 
 def _failure(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What went wrong with one that failed, wherever that stands."""
+    """The error of a failed interaction, wherever the vendor put it."""
     steps = [mapping(step).get("error") for step in sequence(said.get("steps"))]
     told = [mapping(each) for each in (*sequence(said.get("errors")), *steps) if each]
     return told[0] if told else {"message": "the interaction failed", "code": "failed"}
@@ -204,7 +204,7 @@ def _index(event: Mapping[str, Any]) -> Index:
 
 
 def _arguments(step: _RawStep | None) -> str:
-    """The arguments of a call as the text they came in, without its blanks."""
+    """The arguments of a call as their original JSON text, without white space."""
     raw = b"" if step is None else bytes(step.arguments)
     if raw in (b"", b"null"):
         return ""

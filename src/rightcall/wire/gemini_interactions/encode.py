@@ -1,10 +1,10 @@
-"""A request into the bytes of an interaction. The same request gives the same bytes.
+"""Encodes a request for the Interactions API. The same request gives the same bytes.
 
-What stays the same from turn to turn stands first and the steps last, so that a longer history only
-extends the bytes. Nothing is stored with the vendor (``store: false``) unless it is to keep the
-conversation, which ``wire.kept`` is about. Gemini caches beginnings by itself, has no field for an end
-user's name, and no switch that allows only one call in a reply, so ``cache``, ``cache_ttl``,
-``cache_key``, ``user`` and ``parallel`` change nothing.
+What stays the same from turn to turn comes first and the steps last, so that a longer history only
+appends bytes. Nothing is stored with the vendor (``store: false``) unless it is to keep the conversation
+(see ``wire.kept``). Gemini caches prefixes by itself, and has no field for an end user's name and no
+switch for one call per reply, so ``cache``, ``cache_ttl``, ``cache_key``, ``user`` and ``parallel`` have
+no effect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ _UNASKED = "Gemini has one mode for all tools (validated), which strict=True of 
 
 
 def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
-    """How tools can be sent strict: not one by one."""
+    """The strict mode for tools, which cannot be set per tool."""
     return StrictMode(rules=None, unasked=_UNASKED)
 
 
@@ -49,7 +49,7 @@ def authorize(key: str, /) -> Mapping[str, str]:
 
 
 def encoder() -> Encode:
-    """An ``encode`` for one conversation, which writes each of its messages once."""
+    """An ``encode`` for one conversation, which encodes each message once."""
     return partial(encode, cache=EncodeCache())
 
 
@@ -62,9 +62,9 @@ def encode(
     cache: EncodeCache | None = None,
     since: Since | None = None,
 ) -> Outgoing:
-    """The request as the vendor wants it.
+    """Encode the request for the vendor.
 
-    With ``since`` the vendor keeps the interaction, and is told only what is new since that one.
+    With ``since`` the vendor stores the interaction, and gets only what is new since the last one.
     """
     cache = cache or EncodeCache()
     messages, paused = _paused(request.messages)
@@ -90,9 +90,9 @@ def encode(
 
 
 def _paused(messages: Transcript) -> tuple[Transcript, Mapping[str, Any]]:
-    """The messages without the replies that broke off to be continued, and the bag of the last of those.
+    """The messages without replies that paused, and the vendor bag of the last of those.
 
-    What is stored goes on from there with nothing new; of what is not, the same input is sent again
+    A stored interaction continues without new input; otherwise the same input is sent again
     (google-genai, ``_interactions_continuation.py``).
     """
     end = len(messages)
@@ -144,7 +144,7 @@ def _choice(request: Request) -> str | dict[str, Any] | None:
     names = [spec.name for spec in request.specs]
     match request.choice:
         case "auto":
-            # There is one mode for all: who asks for one strict tool gets it for the others too.
+            # There is one mode for all tools: one strict tool makes all of them strict.
             everywhere = wish_in(request.options) is True
             held = any(spec.strict or (everywhere and spec.strict is None) for spec in request.specs)
             return "validated" if held else None
@@ -184,7 +184,7 @@ def _format(request: Request) -> dict[str, Any]:
 
 
 def _merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with more members; the settings gain members instead of being replaced."""
+    """The body with the members of ``extra``; the settings are merged, not replaced."""
     before, more = body.get("generation_config"), extra.get("generation_config")
     merged = {**body, **extra}
     if isinstance(before, dict) and isinstance(more, Mapping):

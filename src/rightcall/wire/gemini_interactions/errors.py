@@ -1,4 +1,4 @@
-"""Refusals of the Interactions API, over HTTP and inside of streams, for ``wire.refusal``."""
+"""Refusals of the Interactions API, over HTTP and within streams, for ``wire.refusal``."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from rightcall.errors import VendorError
 from rightcall.wire.google import TRANSIENT, with_details
 from rightcall.wire.refusal import Refusals, readable
 
-# Over HTTP Google's own words, in a stream others, such as ``gateway_timeout``:
+# Over HTTP Google's usual codes, in a stream others, such as ``gateway_timeout``:
 # https://ai.google.dev/gemini-api/docs/interactions/streaming#error
 REFUSALS = Refusals(
     code=("status", "code", "error"),

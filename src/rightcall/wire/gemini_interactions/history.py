@@ -1,4 +1,4 @@
-"""Steps of interactions into a transcript."""
+"""Converts the steps of interactions to a transcript."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -60,7 +60,7 @@ def _result(reader: HistoryReader, step: JsonObject, where: str) -> None:
     elif isinstance(given, list):
         content = _parts(given, f"{where}.result")
     else:
-        # An object goes back as it came.
+        # An object is sent back as it came.
         content, more = [Text(dump(given))], {"result": given}
     more |= others(step, "type", "call_id", "name", "result", "is_error")
     reader.result(

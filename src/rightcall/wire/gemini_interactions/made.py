@@ -1,4 +1,4 @@
-"""The pictures, sounds and films that the model made: out of the content of its steps."""
+"""Reads the images, audio and video that the model made from its steps."""
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
@@ -13,7 +13,7 @@ _KNOWN = ("type", "mime_type", "data", "uri")
 
 
 def media_in(content: Mapping[str, Any]) -> Media | None:
-    """What the model made; None if it would not go back the same."""
+    """The media that the model made; None if sending them back would change them."""
     kind, given, place = content.get("mime_type"), content.get("data"), content.get("uri")
     if not isinstance(kind, str) or CONTENT.get(kind_of(kind)) != content.get("type"):
         return None

@@ -1,6 +1,6 @@
-"""A transcript into steps, each written into bytes that no later one changes.
+"""Converts a transcript to steps, each encoded once and for all.
 
-Thoughts go back only where they came from. Results hold media as they are.
+Thoughts are sent back only to the vendor they came from. Results can hold media.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,11 +28,11 @@ from rightcall.wire.media import check_taken, first_new, place_of
 Json: TypeAlias = dict[str, Any]
 
 UNPARSED = "unparsed_arguments"
-"""Where the text of arguments that are no JSON object goes: the vendor takes nothing but objects."""
+"""The member for the text of arguments that are not a JSON object; the vendor takes only objects."""
 
 
 def steps_of(messages: Transcript, cache: EncodeCache, first: int = 0) -> list[Raw]:
-    """The messages as steps, from the one at ``first`` on."""
+    """The messages as steps, beginning with message ``first``."""
     new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
@@ -52,10 +52,10 @@ class _Writer:
 
     def __init__(self) -> None:
         self.steps: list[list[Raw]] = []
-        """Of each message."""
+        """The steps of each message."""
         self._used: set[str] = set()
         self._open: list[tuple[str, str]] = []
-        """The calls of the last reply: their ids as they came, and as they were sent."""
+        """The calls of the last reply: the original id of each, and the id that was sent."""
 
     def write(self, message: Message, where: str) -> None:
         self.steps.append([Raw(as_bytes(step, NAME)) for step in self._steps(message, where)])
@@ -75,7 +75,7 @@ class _Writer:
                 assert_never(message)
 
     def _of_calls(self, calls: Sequence[Call]) -> list[str]:
-        """An id for each call, used once."""
+        """A unique id for each call."""
         self._open = []
         for call in calls:
             identity, number = call.id or "call", 1
@@ -93,7 +93,7 @@ class _Writer:
 
 def _reply(reply: Reply, ids: Sequence[str]) -> Iterator[Json]:
     said: list[Json] = []
-    """Of the step of the model's output that is being written."""
+    """The contents of the model's output step that is being written."""
     calls = 0
     for part in reply.content:
         content = _own(part)
@@ -122,7 +122,7 @@ def _reply(reply: Reply, ids: Sequence[str]) -> Iterator[Json]:
 
 
 def _own(part: object) -> list[Json] | None:
-    """What stands in a step of the model's output; None for what is a step of its own."""
+    """The part as contents of the model's output step; None if it needs a step of its own."""
     match part:
         case Text():
             return [_content(part)] if part.text else []
@@ -160,7 +160,7 @@ def _content(part: Part, where: str = "") -> Json:
     more = mapping(part.vendor.get(NAME))
     if isinstance(part, Text):
         return {**_text(part.text), **more}
-    # What it made itself it takes back, whatever it is.
+    # The vendor accepts any media that its own model made.
     if not more and not check_taken(part, MEDIA, NAME, where):
         return _text(note_of(part))
     if part.kind == "text" and part.way == "bytes":

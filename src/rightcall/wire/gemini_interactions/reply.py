@@ -1,7 +1,7 @@
-"""An interaction's steps in the making: as they grow, their events, and the Reply.
+"""Builds the reply from an interaction's steps: as they arrive, their events, and the Reply.
 
-A call that the token limit cut off is ended like any other, so a CallEnd waits until something shows
-that the model went on after the call.
+A call that the token limit cut off gets its end event like any other, so a CallEnd waits for proof that
+the model went on after the call.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,30 +31,30 @@ Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 Index: TypeAlias = int | None
 
 _LISTS = {"model_output": "content", "thought": "summary"}
-"""Where the kinds of steps that grow have what they say."""
+"""The member that holds the content of each kind of step that grows."""
 _FLOWS = ("audio",)
-"""Content that comes in pieces which belong together."""
+"""Content types whose pieces are joined."""
 
 
 class Item:
-    """One content of a step; what it says comes in pieces."""
+    """One content of a step, which arrives in pieces."""
 
     __slots__ = ("fields", "pieces")
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self.fields = dict(fields)
         self.pieces: list[str] = []
-        """Of its text, or of its data."""
+        """Pieces of its text or data."""
 
     @property
     def whole(self) -> dict[str, Any]:
-        """The content as it would have come at once."""
+        """The complete content."""
         member = "text" if self.fields.get("type") == "text" else "data"
         return {**self.fields, member: "".join(self.pieces)} if self.pieces else self.fields
 
 
 class Step:
-    """One step, as it began and as it has grown."""
+    """One step while it arrives."""
 
     __slots__ = ("call", "fields", "is_open", "items", "kind", "pieces")
 
@@ -62,14 +62,14 @@ class Step:
         self.fields = dict(fields)
         self.kind = str(self.fields.get("type") or "")
         self.call = call
-        """The position among the reply's calls; -1 if it is not one."""
+        """The index among the reply's calls; -1 if it is not a call."""
         self.pieces: list[str] = []
-        """Of a call's arguments."""
+        """Pieces of a call's arguments."""
         self.items: list[Item] = []
         self.is_open = True
 
     def parts(self, *, cut: bool) -> Iterator[Part]:
-        """What it comes to. ``cut``: a call that nothing came after may not be complete."""
+        """The parts of the step. ``cut``: a call that nothing followed may be incomplete."""
         match self.kind:
             case "function_call":
                 yield self.as_call(truncated=cut and self.is_open)
@@ -81,7 +81,7 @@ class Step:
                 yield Unknown({NAME: {"step": self.fields}})
 
     def as_call(self, *, truncated: bool = False) -> Call:
-        """The call that it is."""
+        """The step as a call."""
         known = ("type", "id", "name", "arguments")
         beside = {key: value for key, value in self.fields.items() if key not in known}
         return Call(
@@ -102,28 +102,28 @@ class Step:
 
 
 class ReplyBuilder:
-    """One interaction in the making."""
+    """Builds the reply of one interaction."""
 
     def __init__(self) -> None:
         self.events: list[ModelEvent] = []
-        """What has happened and was not yet told."""
+        """Events that were not yet returned."""
         self.is_done = False
         self._steps: list[Step] = []
         self._at: dict[Index, Step] = {}
         self._calls = 0
         self._closed: list[Step] = []
-        """Calls that were ended, and nothing has come since."""
+        """Ended calls that nothing has followed yet."""
         self._bag: dict[str, Any] = {}
         self._model = ""
         self._counts: Mapping[str, Any] = {}
 
     @property
     def is_begun(self) -> bool:
-        """Whether any step has come."""
+        """Whether any step has arrived."""
         return bool(self._steps)
 
     def note(self, said: Mapping[str, Any]) -> None:
-        """What an interaction says of itself: its id, its model, what it took so far."""
+        """Update the interaction's own members: its id, its model, its usage so far."""
         for member in ("id", "continuation_token", "service_tier"):
             if value := said.get(member):
                 self._bag[member] = value
@@ -131,7 +131,7 @@ class ReplyBuilder:
         self._counts = mapping(said.get("usage")) or self._counts
 
     def start(self, index: Index, fields: Mapping[str, Any], arguments: str = "") -> None:
-        """A step begins, perhaps with all of it. ``arguments``: those of a call, as text."""
+        """Begin a step, which may be complete already. ``arguments``: those of a call, as text."""
         self._go_on()
         is_call = fields.get("type") == "function_call"
         step = self._at[index] = Step(fields, self._calls if is_call else -1)
@@ -146,11 +146,11 @@ class ReplyBuilder:
             self.content(step, mapping(content))
 
     def text(self, index: Index, piece: str) -> None:
-        """More of what the model says."""
+        """Add to the model's text."""
         self.content(self._grown(index, "model_output"), {"type": "text", "text": piece})
 
     def json(self, index: Index, piece: str) -> None:
-        """More of a call's arguments."""
+        """Add to a call's arguments."""
         if not piece:
             return
         step = self._at.get(index)
@@ -160,7 +160,7 @@ class ReplyBuilder:
         self.events.append(CallDelta(step.call, piece))
 
     def add(self, index: Index, delta: Mapping[str, Any]) -> None:
-        """More of a step, as a delta says it."""
+        """Add a delta to a step."""
         match delta.get("type"):
             case "text" | "image" | "audio" | "video" | "document":
                 self.content(self._grown(index, "model_output"), delta)
@@ -177,7 +177,7 @@ class ReplyBuilder:
                 self._join(self._grown(index, _string(kind)), delta)
 
     def content(self, step: Step, content: Mapping[str, Any]) -> None:
-        """More of what a step says: of its last content where the two belong together."""
+        """Add content to a step: to its last content if the two belong together."""
         kind = _string(content.get("type"))
         member = "text" if kind == "text" else "data"
         rest = {key: value for key, value in content.items() if key != member and value is not None}
@@ -194,7 +194,7 @@ class ReplyBuilder:
             self.events.append(said(piece))
 
     def close(self, index: Index) -> None:
-        """A step ends."""
+        """End a step."""
         step = self._at.get(index)
         if step is not None and step.call >= 0 and step.is_open and step not in self._closed:
             self._closed.append(step)
@@ -205,7 +205,7 @@ class ReplyBuilder:
                 self.events.append(ReasoningEnd(thought))
 
     def end(self, word: str) -> None:
-        """The interaction is over: how it stands."""
+        """Finish the interaction with its status."""
         stop: StopReason = STOPS.get(word, "error")
         cut = stop not in ("end", "calls")
         for step in self._steps:
@@ -251,14 +251,14 @@ class ReplyBuilder:
                 step.fields[key] = value
 
     def _go_on(self) -> None:
-        """The model wrote on, so what was ended is complete."""
+        """The model went on, so the calls that ended before are complete."""
         for step in self._closed:
             self._end_call(step)
         self._closed.clear()
 
     def _end_call(self, step: Step) -> None:
         if not step.pieces:
-            # The empty object that the step began with was all.
+            # The empty object that the step began with was the complete arguments.
             step.pieces.append("{}")
             self.events.append(CallDelta(step.call, "{}"))
         step.is_open = False
@@ -266,7 +266,7 @@ class ReplyBuilder:
 
 
 def usage(counts: Mapping[str, Any]) -> Usage:
-    """The vendor's counts: it counts thoughts, and what tools put into the prompt, apart."""
+    """The vendor's counts; it counts thoughts, and what tools put into the prompt, separately."""
 
     def count(name: str) -> int:
         value = counts.get(name)
@@ -281,10 +281,10 @@ def usage(counts: Mapping[str, Any]) -> Usage:
 
 
 def _goes_on(before: Mapping[str, Any], rest: Mapping[str, Any]) -> bool:
-    """Whether a content is more of the one before it."""
+    """Whether a content continues the one before it."""
     kind = rest.get("type")
     if kind == "text":
-        # One with annotations is whole, and what follows it is another.
+        # A content with annotations is complete; the next one is another.
         return before.get("type") == "text" and len(rest) == 1 and "annotations" not in before
     return kind in _FLOWS and before.get("mime_type") == rest.get("mime_type")
 

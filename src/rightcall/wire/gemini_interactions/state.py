@@ -1,4 +1,4 @@
-"""Interactions that Google keeps.
+"""Interactions that Google stores.
 
 https://ai.google.dev/gemini-api/docs/interactions
 """
@@ -11,10 +11,10 @@ _NOT_FOUND = 404
 
 
 def kept_at(place: str) -> KeptDialect:
-    """The dialect, for a place that keeps what was said."""
+    """The dialect for a place that stores conversations."""
     return KeptDialect(gemini_interactions, place, _forgot)
 
 
 def _forgot(refusal: VendorError) -> bool:
-    # Nothing documents the words; asking once more with everything tells.
+    # The error for a lost interaction is undocumented; retrying once with everything settles it.
     return refusal.status == _NOT_FOUND or "previous_interaction" in refusal.body

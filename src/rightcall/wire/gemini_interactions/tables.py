@@ -1,4 +1,4 @@
-"""The words of the Interactions API, as data: why it stopped, how it thinks, which media it takes."""
+"""The terms of the Interactions API, as data: statuses, thinking levels, media."""
 
 from collections.abc import Mapping
 
@@ -11,16 +11,16 @@ NAME = "gemini_interactions"
 # https://ai.google.dev/api/interactions-api; google-genai 3.1.0, InteractionStatus.
 STOPS: Mapping[str, StopReason] = {
     "completed": "end",  # with calls: "calls"
-    "requires_action": "calls",  # without any: "error", as nobody here knows what is wanted
+    "requires_action": "calls",  # without any: "error", as it is unknown what is wanted
     "incomplete": "length",
     "budget_exceeded": "length",
     "requires_continuation": "pause",
     "cancelled": "error",
 }
-"""The standings in which an interaction is over; a word that is not here is an error."""
+"""Statuses of an interaction that is over; an unknown one is an error."""
 
 WAITING = frozenset(["in_progress", "queued"])
-"""Those in which it is not."""
+"""Statuses of an interaction that is not over."""
 
 EFFORTS: Mapping[str, str] = {
     "none": "minimal",
@@ -31,7 +31,7 @@ EFFORTS: Mapping[str, str] = {
     "xhigh": "high",
     "max": "high",
 }
-"""The level that a word asks for; there is none without any thinking."""
+"""The thinking level for an effort; no level switches thinking off."""
 
 CONTENT: Mapping[MediaKind, str] = {
     "image": "image",
@@ -40,11 +40,11 @@ CONTENT: Mapping[MediaKind, str] = {
     "pdf": "document",
     "document": "document",
 }
-"""What media of a kind are called."""
+"""The content type for each kind of media."""
 
 MEDIA: MediaTable = {
     **dict.fromkeys(CONTENT, Takes(ANYWHERE)),
     "text": Takes(BYTES),
     "other": Takes(("address", "id")),
 }
-"""https://ai.google.dev/api/interactions-api, Content. Text is words."""
+"""https://ai.google.dev/api/interactions-api, Content. Text files are sent as text."""

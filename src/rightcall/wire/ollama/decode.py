@@ -41,12 +41,12 @@ _raw = msgspec.json.Decoder(_RawLine).decode
 
 
 class Decoder:
-    """One streamed reply. Feed it bytes, cut anywhere."""
+    """Decodes one streamed reply. Feed it bytes, split anywhere."""
 
     def __init__(self) -> None:
         self._reply = ReplyBuilder()
         self._held: list[bytes] = []
-        """Of a line that has not ended."""
+        """Pieces of a line that has not ended."""
         self._size = 0
 
     def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
@@ -129,7 +129,7 @@ def _calls(reply: ReplyBuilder, message: Mapping[str, Any], raw: _RawMessage | N
 
 
 def _arguments(call: _RawCall | None) -> str:
-    """The arguments as the text they came in, without its blanks."""
+    """The arguments' original JSON text, without white space."""
     raw = bytes(call.function.arguments) if call is not None and call.function is not None else b""
     if raw in (b"", b"null"):
         return ""

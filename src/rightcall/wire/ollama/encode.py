@@ -1,9 +1,9 @@
-"""A request into the bytes of a Chat request of Ollama's. The same request gives the same bytes.
+"""Encodes a request for Ollama's Chat. The same request gives the same bytes.
 
-Choices where the vendor and a request do not fit together:
+Choices for what the vendor cannot express directly:
 
-- No model can be made to call a tool: that is refused. Where none may be called, none is sent.
-- There is no strict mode, so that asking for one is refused.
+- A tool call cannot be forced: requiring one raises. If no tool may be called, none is sent.
+- There is no strict mode; requiring it raises.
 - There is no switch for one call at a time, no cache to mark and no field for an end user's name, so
   ``parallel``, ``cache`` and ``user`` change nothing.
 """
@@ -36,7 +36,7 @@ _UNASKED = "Ollama does not hold models to the schemas of tools."
 
 
 def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
-    """How tools can be sent strict: they cannot."""
+    """The strict mode for tools, of which there is none."""
     return StrictMode(rules=None, unasked=_UNASKED)
 
 
@@ -46,14 +46,14 @@ def authorize(key: str, /) -> Mapping[str, str]:
 
 
 def encoder() -> Encode:
-    """An ``encode`` for one conversation, which writes each of its messages once."""
+    """An ``encode`` for one conversation, which encodes each message once."""
     return partial(encode, cache=EncodeCache())
 
 
 def encode(
     request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
 ) -> Outgoing:
-    """The request as Ollama wants it."""
+    """Encode the request for Ollama."""
     cache = cache or EncodeCache()
     body: dict[str, Any] = {"model": model, "stream": stream, **_thinking(request)}
     if settings := _settings(request):

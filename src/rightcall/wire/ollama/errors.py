@@ -7,8 +7,8 @@ from rightcall.errors import VendorError
 from rightcall.wire.refusal import Refusals
 
 _BROKE = "stream_error"
-# There is a sentence and a status. What breaks off inside of a stream is the server's doing: a runner
-# that stopped, a model that did not fit.
+# There is a message and a status. An error inside a stream is the server's: a runner that stopped, a
+# model that did not fit.
 REFUSALS = Refusals(code=("code",), transient=frozenset([_BROKE]))
 
 

@@ -1,4 +1,4 @@
-"""Messages of Ollama's into a transcript."""
+"""Converts Ollama's messages to a transcript."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,6 @@
-"""A transcript into Ollama's messages, each written into bytes that no later one changes.
+"""Converts a transcript to Ollama's messages, each encoded once and for all.
 
-Thoughts go back only where they came from. A result has no mark for an error, which is said in words.
+Thoughts are sent back only to the vendor they came from. A result has no error flag; its text says it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ def messages_of(request: Request, cache: EncodeCache) -> list[Any]:
 def _messages(message: Message, where: str) -> Iterator[dict[str, Any]]:
     match message:
         case User():
-            # Instructions in the middle of a conversation have a role of their own.
+            # Instructions in the middle of a conversation are system messages.
             role = "system" if message.author == "developer" else "user"
             said = {"role": role, **_said(message.content, where)}
             yield {**said, **mapping(message.vendor.get(NAME))}
@@ -53,7 +53,7 @@ def _messages(message: Message, where: str) -> Iterator[dict[str, Any]]:
 
 
 def _said(content: Sequence[Part], where: str = "") -> dict[str, Any]:
-    """The words, and the pictures beside them."""
+    """The text, and the images beside it."""
     words: list[str] = []
     images: list[Raw] = []
     for part in content:

@@ -1,4 +1,4 @@
-"""Ollama's reply in the making: what its lines say, the events of it, and the Reply."""
+"""Builds Ollama's reply from its lines: the events, and the Reply."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -25,11 +25,11 @@ _COUNTS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_dura
 
 
 class ReplyBuilder:
-    """One reply in the making."""
+    """Builds one reply."""
 
     def __init__(self) -> None:
         self.events: list[ModelEvent] = []
-        """What has happened and was not yet told."""
+        """Events that were not yet returned."""
         self.is_done = False
         self._parts: list[Part] = []
         self._voice: type[Text | Reasoning] = Text
@@ -38,17 +38,17 @@ class ReplyBuilder:
         self._likely = of_openai(())
 
     def text(self, piece: str) -> None:
-        """More of the answer."""
+        """Add to the answer's text."""
         self._say(Text, piece)
         self.events.append(TextDelta(piece))
 
     def think(self, piece: str) -> None:
-        """More of a thought."""
+        """Add to a thought."""
         self._say(Reasoning, piece)
         self.events.append(ReasoningDelta(piece))
 
     def call(self, said: Mapping[str, Any], arguments: str) -> None:
-        """A call, which comes whole."""
+        """Add a call, which comes whole."""
         self._end_voice()
         function = mapping(said.get("function"))
         inner = {k: v for k, v in function.items() if k not in ("name", "arguments")}
@@ -65,11 +65,11 @@ class ReplyBuilder:
         self.events.append(CallEnd(at, call))
 
     def weigh(self, logprobs: object) -> None:
-        """How likely tokens were."""
+        """Add log probabilities of tokens."""
         self._likely += of_openai(logprobs)
 
     def end(self, said: Mapping[str, Any]) -> None:
-        """The reply is whole: why it stopped, and what it took."""
+        """Finish the reply, with its stop reason and its usage."""
         self._end_voice()
         word = _string(said.get("done_reason"))
         stop: StopReason = STOPS.get(word, "end")

@@ -1,4 +1,4 @@
-"""Ollama's words, as data: why it stopped, how it thinks, which media it takes."""
+"""Ollama's terms, as data: stop reasons, thinking levels, media."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,8 @@ from rightcall.wire.media import BYTES, MediaTable, Takes
 NAME = "ollama"
 
 STOPS: Mapping[str, StopReason] = {"stop": "end", "length": "length", "load": "end", "unload": "end"}
-"""https://docs.ollama.com/api/chat. A stop sequence is ``stop``, too, and other words are an end."""
+"""https://docs.ollama.com/api/chat. A stop sequence gives ``stop``, too; unknown reasons mean the
+end."""
 
 EFFORTS: Mapping[str, bool | str] = {
     "none": False,
@@ -19,7 +20,7 @@ EFFORTS: Mapping[str, bool | str] = {
     "xhigh": "high",
     "max": "high",
 }
-"""https://docs.ollama.com/capabilities/thinking. Models without levels think, whichever is said."""
+"""https://docs.ollama.com/capabilities/thinking. Models without levels think at any level."""
 
 MEDIA: MediaTable = {"image": Takes(BYTES), "text": Takes(BYTES)}
-"""Pictures are a list beside the words. Text is words."""
+"""Images are a list beside the text. Text files are sent as text."""

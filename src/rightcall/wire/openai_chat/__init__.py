@@ -37,7 +37,7 @@ __all__ = [
 
 
 class HostDialect(Struct, frozen=True):
-    """The dialect as one host wants it. Only what is sent differs."""
+    """The dialect for one host. Only requests differ."""
 
     host: Host
 
@@ -50,15 +50,15 @@ class HostDialect(Struct, frozen=True):
     def encode(
         self, request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
     ) -> Outgoing:
-        """The request as the host wants it."""
+        """Encode the request for the host."""
         return encode(request, model=model, stream=stream, host=self.host, cache=cache)
 
     def encoder(self) -> Encode:
-        """An ``encode`` for one conversation, which writes each of its messages once."""
+        """An ``encode`` for one conversation, which encodes each message once."""
         return encoder(self.host)
 
     def strict_mode(self, model: str = "") -> StrictMode:
-        """How tools can be sent strict to the host."""
+        """The host's strict mode for tools."""
         return strict_mode(model, self.host)
 
 

@@ -1,4 +1,4 @@
-"""The body of a Chat Completions request into what is asked: the messages, tools and settings."""
+"""Parses the body of a Chat Completions request: the messages, tools and settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ from rightcall.wire.reading import (
 
 
 def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]) -> Asked:  # noqa: ARG001
-    """The request."""
+    """Parse the request."""
     members = Members(body_of(body))
     left: list[str] = []
     messages = members.get("messages")
@@ -57,7 +57,7 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
 
 
 def _place(_part: Reasoning | Call) -> str:
-    """Only a call's id is sure to come back."""
+    """No field: only a call's id is sure to come back."""
     return ""
 
 
@@ -80,7 +80,7 @@ def _options(members: Members, left: list[str]) -> dict[str, Any]:
 
 
 def _reasoning(members: Members, left: list[str]) -> str | int | None:
-    """How much to think: OpenAI's word, or OpenRouter's object."""
+    """The reasoning option: OpenAI's level, or OpenRouter's object."""
     effort, given = members.get("reasoning_effort"), mapping(members.get("reasoning"))
     effort = effort or given.get("effort") or given.get("max_tokens")
     if isinstance(effort, str) and effort in EFFORTS:
@@ -92,7 +92,7 @@ def _reasoning(members: Members, left: list[str]) -> str | int | None:
 
 
 def _specs(members: Members, left: list[str]) -> tuple[Spec, ...]:
-    # Functions are the form before tools.
+    # ``functions`` is the older form of tools.
     older = objects(members.get("functions") or [], "functions")
     given = [*objects(members.get("tools") or [], "tools")]
     given += [(where, {"type": "function", "function": each}) for where, each in older]
@@ -119,7 +119,7 @@ def _grammar(form: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _choice(given: Any, specs: tuple[Spec, ...], left: list[str]) -> tuple[ToolChoice, tuple[Spec, ...]]:
-    """The choice, and the tools that are left to choose from."""
+    """The tool choice, and the tools that it allows."""
     if given in ("auto", "none", "required", None):
         return given or "auto", specs
     said = mapping(given)

@@ -1,8 +1,8 @@
-"""Bytes of a Chat Completions reply, streamed or whole, into events and a reply.
+"""Decodes a Chat Completions reply, streamed or whole, to events and a reply.
 
 A reply is over at ``[DONE]``, or at the end of a stream that has given a ``finish_reason``. A host that
-says ``[DONE]`` without a reason (OpenRouter and others do) has finished as well; a stream that just
-stops has not. Of several choices only the first counts.
+sends ``[DONE]`` without a reason (OpenRouter and others do) has finished as well; a stream that just
+ends has not. Of several choices only the first is read.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from rightcall.wire.openai_chat.tables import NAME
 from rightcall.wire.refusal import UNREADABLE, excerpt, readable
 
 _KEPT = ("citations", "search_results")
-"""What Perplexity sends beside the choices, and belongs to the answer."""
+"""Members that Perplexity sends beside the choices, and that belong to the answer."""
 
 
 class _Choice(Struct, gc=False):
@@ -84,7 +84,7 @@ class _UsualChoice(Struct, gc=False):
 
 
 class _Usual(Struct, gc=False):
-    """Nearly every chunk of a long reply: more text, more thoughts, or more of the call under way."""
+    """The form of nearly every chunk: more text, thoughts, or arguments of the current call."""
 
     choices: tuple[_UsualChoice]
     usage: None = None
@@ -96,11 +96,11 @@ class _Usual(Struct, gc=False):
 
 _usual = msgspec.json.Decoder(_Usual).decode
 _MOST_UNUSUAL = 8
-"""Chunks in a row after which a host is taken to have habits of its own."""
+"""After this many other chunks in a row, the fast path for usual chunks is no longer tried."""
 
 
 class Decoder:
-    """One streamed reply. Feed it bytes, cut anywhere."""
+    """Decodes one streamed reply. Feed it bytes, split anywhere."""
 
     def __init__(self) -> None:
         self._frames = SseDecoder()
@@ -116,7 +116,7 @@ class Decoder:
         if not self._began and (start := data.lstrip()):
             self._began = True
             if start.startswith(b"{"):
-                # No field of an event stream begins so: the host has not streamed.
+                # No field of an event stream begins like this: the host did not stream.
                 self._body = bytearray()
         if self._body is not None:
             self._body += data
@@ -130,7 +130,7 @@ class Decoder:
         return tuple(events)
 
     def _goes_on(self, data: bytes, events: list[ModelEvent]) -> bool:
-        """Take a chunk of the usual kind; whether it is one."""
+        """Handle a usual chunk; returns whether it was one."""
         reply = self._reply
         try:
             delta = _usual(data).choices[0].delta

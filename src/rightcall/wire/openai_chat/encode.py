@@ -1,7 +1,6 @@
-"""A request into the bytes of a Chat Completions body.
+"""Encodes a request as a Chat Completions body.
 
-The members that stay come first and ``messages`` last, so that a longer history extends the bytes of a
-shorter one.
+Members that stay the same come first and ``messages`` last, so that a longer history only appends bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +37,7 @@ _UNASKED = "this host is not known to hold models to strict tools."
 PATH = "/chat/completions"
 _SAMPLING = ("temperature", "top_p")
 _BUDGETS = ((0, "none"), (2048, "low"), (16384, "medium"))
-"""A number of tokens to think with, up to which a word stands for it; ``high`` beyond."""
+"""The largest token budget for each effort level; ``high`` beyond."""
 
 
 class _Ours(msgspec.Struct, frozen=True):
@@ -49,17 +48,17 @@ class _Ours(msgspec.Struct, frozen=True):
 
 
 def strict_mode(model: str = "", host: Host = OPENAI) -> StrictMode:  # noqa: ARG001 - hosts differ here
-    """How tools can be sent strict."""
+    """The strict mode for tools."""
     return StrictMode(rules=STRICT, unasked="" if host.strict else _UNASKED)
 
 
 def authorize(key: str, /) -> Mapping[str, str]:
-    """The headers that carry the key; none for a server that wants none."""
+    """The headers that carry the key; none for a server that needs no key."""
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def encoder(host: Host = OPENAI) -> Encode:
-    """An ``encode`` for one conversation, which writes each of its messages once."""
+    """An ``encode`` for one conversation, which encodes each message once."""
     return partial(encode, host=host, cache=EncodeCache())
 
 
@@ -72,7 +71,7 @@ def encode(
     host: Host = OPENAI,
     cache: EncodeCache | None = None,
 ) -> Outgoing:
-    """The request as the host wants it."""
+    """Encode the request for the host."""
     cache = cache or EncodeCache()
     options = request.options
     body: dict[str, Any] = {"model": model}
@@ -102,7 +101,7 @@ def encode(
 
 
 def _settings(options: Mapping[str, Any], host: Host, model: str) -> dict[str, Any]:
-    """What the options ask for, in the host's words."""
+    """The options as the host's members."""
     settings = {name: options[name] for name in _SAMPLING if options.get(name) is not None}
     if options.get("seed") is not None and host.seed:
         settings[host.seed] = options["seed"]
@@ -186,7 +185,7 @@ def _is_custom(spec: Spec, host: Host) -> bool:
 
 
 def _named(name: str, specs: Sequence[Spec], host: Host) -> dict[str, Any]:
-    """The choice of one tool."""
+    """The ``tool_choice`` for one tool."""
     spec = next((spec for spec in specs if spec.name == name), None)
     if spec is not None and (own := _native(spec)):
         kind = own["type"]
@@ -208,7 +207,7 @@ def _functions(specs: Sequence[Spec], wish: Wish, host: Host) -> _Ours:
 
 
 def _native(spec: Spec) -> dict[str, Any]:
-    """A host's own definition of the tool, if there is one; what is none of a tool is refused."""
+    """The host's own definition of a tool, if there is one; raises if it is not a tool definition."""
     if "type" not in spec.native.get(NAME, {"type": None}):
         raise EncodeError(
             NAME,
@@ -220,7 +219,7 @@ def _native(spec: Spec) -> dict[str, Any]:
 
 
 def _custom(spec: Spec) -> dict[str, Any]:
-    """A tool whose input is text, and the grammar that the text is held to."""
+    """A tool with text input, and the grammar of that text."""
     form: dict[str, Any] = {"type": "text"}
     for syntax, definition in spec.grammar.items():
         form = {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}}
@@ -237,9 +236,9 @@ def _tool(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
 
 
 def _format(schema: JsonObject, wish: Wish, host: Host) -> dict[str, Any]:
-    """The answer's schema: strict where tools would be, and elsewhere if it is sent as it is."""
+    """The response format for a schema: strict as for tools, or if the schema can be sent unchanged."""
     if schema == ANY_OBJECT:
-        # JSON mode, which wants the word JSON in the instructions: the agent puts it there.
+        # JSON mode requires the word JSON in the instructions: the agent puts it there.
         return {"type": "json_object"}
     found, sent = judged(schema, STRICT), None
     if wish is True and found.schema is None:

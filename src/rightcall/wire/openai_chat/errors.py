@@ -1,4 +1,4 @@
-"""The refusals of OpenAI and its imitators, over HTTP and inside of streams, for ``wire.refusal``."""
+"""The refusals of OpenAI and its imitators, over HTTP and within streams, for ``wire.refusal``."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ error = REFUSALS.over_http
 
 
 def refusal_in(value: Any) -> VendorError | None:
-    """The error that a 200 holds in place of a reply or a chunk; None when there is none."""
+    """The error that came with status 200 instead of a reply or a chunk; None if there is none."""
     if not isinstance(value, dict):
         return None
     # vLLM and Mistral: {"object": "error", "message": …}; FastAPI's own: {"detail": …}.

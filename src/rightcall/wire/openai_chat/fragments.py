@@ -30,7 +30,7 @@ _USUAL = frozenset(("index", "id", "type", "function", "custom"))
 
 
 class CallSlot:
-    """One call under way."""
+    """One call while it arrives."""
 
     __slots__ = (
         "depth", "escaped", "extra", "id", "in_string", "index", "is_custom", "is_late", "name",
@@ -39,18 +39,19 @@ class CallSlot:
 
     def __init__(self, position: int, index: object) -> None:
         self.position = position
-        """What tells it apart in the events, and where it stands among the calls."""
+        """Its index in the events, and its place among the calls."""
         self.index = index
         self.id = ""
         self.name = ""
         self.pending = ""
-        """An id that came without a name: that of the next call, if a name follows."""
+        """An id that came without a name; it belongs to the next call if a name follows."""
         self.pieces: list[str] = []
         self.extra: dict[str, Any] = {}
         self.started = False
         self.is_custom = False
         self.is_late = False
-        """Fragments of it came after a later call had begun, so its end is not that one's beginning."""
+        """Whether fragments came after a later call had begun, so that the later call's start is not its
+        end."""
         self.depth = 0
         self.in_string = False
         self.escaped = False
@@ -59,11 +60,11 @@ class CallSlot:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has come that makes it a call."""
+        """Whether nothing has arrived that makes it a call."""
         return not (self.name or self.pieces)
 
     def is_complete(self) -> bool:
-        """Whether the arguments are JSON text with nothing left open. Looks at each character once."""
+        """Whether the arguments are complete JSON text. Reads each character once."""
         for piece in self.pieces[self.scanned :]:
             for character in piece:
                 if self.in_string:
@@ -83,11 +84,11 @@ class CallSlot:
         return bool(self.pieces) and self.depth <= 0 and not self.in_string
 
     def repeats(self, fragment: str) -> bool:
-        """Whether a fragment is the whole of the arguments, sent again."""
+        """Whether a fragment repeats the complete arguments."""
         return len(fragment) == self.size and self.is_complete() and "".join(self.pieces) == fragment
 
     def call(self, *, truncated: bool) -> Call:
-        """The call as far as it came."""
+        """The call as far as it arrived."""
         bag: dict[str, Any] = dict(self.extra)
         if self.is_custom:
             bag["type"] = "custom"
@@ -110,7 +111,7 @@ class Calls:
         self._by_id: dict[str, CallSlot] = {}
         self._positions: set[int] = set()
         self.touched: CallSlot | None = None
-        """The call that the last fragment was of; None once something else has begun."""
+        """The call of the last fragment; None once something else has begun."""
         self._in_delta: list[CallSlot] = []
 
     def __bool__(self) -> bool:
@@ -130,10 +131,10 @@ class Calls:
                 self._one(entry, events, self._open(object()))
 
     def end(self, events: list[ModelEvent], *, cut_off: bool, unsaid: bool) -> list[Call]:
-        """The calls, with the events that only the end makes certain.
+        """The calls; adds the events that only the end makes certain.
 
-        ``cut_off``: the reply stopped where a call may have been going on. ``unsaid``: the host said
-        that it was done and not why, so a call without arguments may only have begun.
+        ``cut_off``: the reply may have stopped within a call. ``unsaid``: the host ended without a
+        reason, so a call without arguments may be incomplete.
         """
         calls: list[Call] = []
         for slot in sorted(self._slots, key=attrgetter("position")):
@@ -151,11 +152,11 @@ class Calls:
         return calls
 
     def close(self) -> None:
-        """Something else has begun, so that no call can be cut off any more."""
+        """Note that something else has begun, so that the calls so far are complete."""
         self.touched = None
 
     def goes_on(self, index: int, fragment: str, events: list[ModelEvent]) -> bool:
-        """Some more arguments of the last call, if it is the one under that index; whether it is."""
+        """Add arguments to the last call if it has that index; returns whether it has."""
         slot = self._by_index.get(index)
         if slot is None or not slot.started or slot is not self._slots[-1]:
             return False
@@ -188,7 +189,7 @@ class Calls:
             events.append(CallDelta(slot.position, fragment))
 
     def _describe(self, slot: CallSlot, delta: Mapping[str, Any], identity: str, name: str) -> None:
-        """What a fragment says of its call besides the arguments."""
+        """Store what a fragment says of its call besides the arguments."""
         if identity and not slot.id:
             slot.id = identity
             self._by_id.setdefault(identity, slot)
@@ -203,7 +204,7 @@ class Calls:
         self._in_delta.append(slot)
 
     def _start(self, until: CallSlot, events: list[ModelEvent]) -> None:
-        """The beginning of a call, when its name is certain; the calls before it have begun as well."""
+        """Emit a call's start once its name is certain, after those of the calls before it."""
         if until.started:
             return
         for slot in self._slots:
@@ -226,7 +227,7 @@ class Calls:
         return slot
 
     def _find(self, index: object, identity: str, name: str) -> CallSlot | None:
-        """The call that a fragment seems to belong to; None when it must be a new one."""
+        """The call that a fragment seems to belong to; None if it must be new."""
         last = self._slots[-1] if self._slots else None
         known = self._by_id.get(identity) if identity else None
         here = last if index is None else self._by_index.get(index)
@@ -235,13 +236,13 @@ class Calls:
         if known is not None and known is not here and (not name or known.index == index):
             return known
         if name and not identity and here in self._in_delta:
-            # Several calls in one delta, without an index or all with the same.
+            # Several calls in one delta, without an index or all with the same one.
             return None
         return here
 
 
 def _body(delta: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    """What a fragment says of its call, and whether that is a call of a tool that takes text.
+    """The content of a fragment, and whether its tool takes text.
 
     Hosts that know both forms may send the other one empty beside it.
     """
@@ -253,7 +254,7 @@ def _body(delta: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
 
 
 def _opens(slot: CallSlot, identity: str, name: str, fragment: str) -> bool:
-    """Whether a fragment that points at a call begins another."""
+    """Whether a fragment addressed to a call begins another one."""
     more = bool(fragment.strip())
     is_other = bool(identity and slot.id and identity != slot.id)
     if is_other and not name:
@@ -266,7 +267,7 @@ def _opens(slot: CallSlot, identity: str, name: str, fragment: str) -> bool:
 
 
 def _joined(before: str, name: str) -> str:
-    """A name that comes again, longer, or in pieces."""
+    """Join a name that is repeated, extended, or sent in pieces."""
     if name.startswith(before) or name == before:
         return name
     return before + name
@@ -280,5 +281,5 @@ def _arguments(function: Mapping[str, Any]) -> str:
     value = function.get("arguments", function.get("input"))
     if value is None or isinstance(value, str):
         return value or ""
-    # Some hosts send the arguments as JSON instead of as text.
+    # Some hosts send the arguments as JSON instead of text.
     return dump(value)

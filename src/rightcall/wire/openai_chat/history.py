@@ -1,4 +1,4 @@
-"""Messages of Chat Completions into a transcript."""
+"""Converts Chat Completions messages to a transcript."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -46,7 +46,7 @@ def read(messages: Sequence[JsonObject]) -> Said:
 
 
 def _made_whole(message: JsonObject, at: int) -> JsonObject:
-    """An assistant's message; the older form of a call gets the id that it never had."""
+    """An assistant's message; a call in the older form gets an id, as it has none."""
     called = message.get("function_call")
     if not called or message.get("tool_calls"):
         return message
@@ -107,7 +107,7 @@ def _file(file: JsonObject, where: str) -> Media:
         return Media(media_type=UNTYPED, name=called, id=string(file, "file_id", where))
     data = string(file, "file_data", f"{where}.file")
     if not data.startswith("data:"):
-        # The bare base64 that OpenAI takes as well.
+        # Bare base64, which OpenAI accepts as well.
         data = f"data:application/pdf;base64,{data}"
     return media_at(data, UNTYPED, f"{where}.file.file_data", called)
 

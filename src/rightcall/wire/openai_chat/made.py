@@ -1,7 +1,7 @@
-"""The pictures and sounds that a model made, out of a message and back into one.
+"""Reads images and audio that a model made from a message, and writes them back into one.
 
-A sound goes back by the id that the vendor has for it; its words are the reply's text, and stay behind
-where the sound goes. A picture goes back in the member that it came in.
+Audio is sent back by the vendor's id for it; its transcript, which is the reply's text, is then left
+out. An image is sent back in the member that it came in.
 """
 
 from base64 import b64decode
@@ -16,20 +16,20 @@ from rightcall.wire.encoding import mapping, url_raw
 from rightcall.wire.openai_chat.tables import NAME
 
 PCM = "audio/pcm"
-"""What a sound is that does not begin like a file: 16 bits, 24 kHz, one channel, little end first. No
-other form is streamed. https://platform.openai.com/docs/guides/audio"""
+"""The type of audio without a file header: 16 bits, 24 kHz, one channel, little-endian. No other format
+is streamed. https://platform.openai.com/docs/guides/audio"""
 _MPEG = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2")
 
 
 class Sound:
-    """A sound while it arrives."""
+    """Audio while it arrives."""
 
     def __init__(self) -> None:
         self._members: dict[str, Any] = {}
         self._pieces: list[str] = []
 
     def take(self, said: Mapping[str, Any]) -> None:
-        """What a delta, or a whole message, says of it."""
+        """Add what a delta or a whole message says of it."""
         for key, value in said.items():
             if key == "data":
                 if isinstance(value, str):
@@ -38,7 +38,7 @@ class Sound:
                 self._members[key] = value
 
     def parts(self) -> Iterator[Media | Unknown]:
-        """The sound, if any came; what cannot be read is kept as it is."""
+        """The audio, if any arrived; what cannot be decoded is kept unchanged."""
         data = _bytes(self._pieces)
         if data:
             yield Media(data, _type(data), vendor={NAME: {"audio": self._members}})
@@ -48,7 +48,7 @@ class Sound:
 
 
 def picture(part: Any, member: str) -> Media | None:
-    """The picture in a part with an address, which goes back in that member; None for any other."""
+    """The image in a part with a URL, which is sent back in that member; None for any other part."""
     holder = mapping(part).get("image_url")
     url = mapping(holder).get("url") or holder
     if not isinstance(url, str) or not url.startswith(("data:", "https://", "http://")):
@@ -67,9 +67,9 @@ def picture(part: Any, member: str) -> Media | None:
 def return_made(
     media: Media, members: dict[str, Any], content: list[dict[str, Any]], *, pictures: bool
 ) -> bool:
-    """Put what a model made back into its message; whether there is a place for it.
+    """Put media made by a model back into its message; returns whether it has a field for them.
 
-    ``pictures``: the host takes ``images`` in a message of the model's.
+    ``pictures``: the host accepts ``images`` in an assistant message.
     """
     bag = mapping(media.vendor.get(NAME))
     identity = mapping(bag.get("audio")).get("id")
@@ -87,7 +87,7 @@ def return_made(
 
 
 def _bytes(pieces: list[str]) -> bytes:
-    """Pieces of one text in base64, or texts in base64, each by itself."""
+    """Decodes pieces of one base64 text, or separate base64 texts."""
     for given in (["".join(pieces)], pieces):
         try:
             return b"".join([b64decode(piece, validate=True) for piece in given])

@@ -1,14 +1,13 @@
-"""A transcript into the ``messages`` of a body.
+"""Converts a transcript to the ``messages`` of a body.
 
-Reasoning goes back only where it came from, in the member it came in: ``reasoning_content`` (DeepSeek
-refuses a turn with calls that lacks it), ``reasoning``, ``reasoning_details`` as they were, ``<think>``
-in front of the text, or Mistral's thinking parts. That of another vendor is left out.
+Reasoning is sent back only to its origin, in the member it came in: ``reasoning_content`` (DeepSeek
+refuses a turn with calls that lacks it), ``reasoning``, ``reasoning_details`` unchanged, ``<think>``
+before the text, or Mistral's thinking parts. Another vendor's reasoning is left out.
 
-A result has no mark for an error, which is said in words. It takes no media, either: those of all
-results of a turn follow in one message of the user's, which says whose they are and that the user did
-not write it.
+A result has no error flag, so that its text says it. It takes no media, either: those of all results of
+a turn follow in one user message, which says whose they are and that the user did not write it.
 
-Call ids become such as the host takes: the same for the same id, and for no other.
+Call ids are converted to ids that the host accepts, one to one.
 """
 
 import re
@@ -46,10 +45,10 @@ RAW_ARGUMENTS = "raw_arguments"
 templates, and refuse the whole history for one broken call (vllm #47761, llama.cpp #25510)."""
 
 FOLLOWING = "What the tools above returned besides text. The user did not write this message."
-"""Begins the user's message with what a tool's message cannot hold."""
+"""The first text of the user message with the media that a tool's message cannot hold."""
 
 BRIDGE = "I see."
-"""What the model says between a tool's message and a user's, where a host wants it to say something."""
+"""The assistant's text between a tool message and a user message, for hosts that require one."""
 
 _LONGEST_NAME = 64
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
@@ -57,7 +56,7 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     """The messages, the system text first."""
-    # By identity: the writer keeps its host.
+    # Compared by identity: the writer keeps its host.
     key = f"{NAME}.{id(host)}"
     new = first_new(request.messages)
 
@@ -81,7 +80,7 @@ class _Writer:
         if host.caches:
             self._mark = BREAKPOINT
         self._role = ""
-        """Whose the last item is."""
+        """The role of the last item."""
 
     def write(self, message: Message, where: str) -> None:
         for item in self._items(message, where):
@@ -124,7 +123,7 @@ class _Writer:
             yield {"role": "user", "content": [{"type": "text", "text": FOLLOWING}, *following]}
 
     def _is_shown(self, media: Media) -> bool:
-        """Whether it is more than words, and taken; a file of text is words."""
+        """Whether it is accepted as media; a text file is sent as text."""
         return not _is_words(media) and is_taken(media, self._media)
 
 
@@ -192,7 +191,7 @@ def _reply(reply: Reply, ids: list[str], host: Host) -> dict[str, Any]:
 
 
 def _is_heard(reply: Reply) -> bool:
-    """Whether a sound goes back, so that its words need not."""
+    """Whether audio is sent back, so that its transcript need not be."""
     return any(mapping(part.vendor.get(NAME)).get("audio") for part in reply.media)
 
 
@@ -209,7 +208,7 @@ def _say(content: list[dict[str, Any]], text: str) -> None:
 
 
 def _form_of(part: Reasoning) -> object:
-    """The member that reasoning came in, or its form."""
+    """The member or form in which reasoning came."""
     bag = mapping(part.vendor.get(NAME))
     return "reasoning_details" if "details" in bag else bag.get("field")
 
@@ -218,7 +217,7 @@ def _think(part: Reasoning, members: dict[str, Any], content: list[dict[str, Any
     bag = mapping(part.vendor.get(NAME))
     field = bag.get("field")
     if "details" in bag:
-        # With these OpenRouter needs no other form, and takes none that contradicts them.
+        # With these OpenRouter needs no other form, and refuses one that contradicts them.
         members.setdefault("reasoning_details", []).extend(bag["details"])
     elif field == "inline":
         _say(content, f"{bag.get('opening', '')}{part.text}{bag.get('closing', '')}")
@@ -268,7 +267,7 @@ _LEGAL = {
 
 
 class _LegalIds:
-    """The ids of one transcript, in its order."""
+    """Assigns the ids of one transcript, in order."""
 
     def __init__(self, kind: Ids) -> None:
         self._kind: Ids = kind
@@ -278,7 +277,7 @@ class _LegalIds:
         self._count = 0
 
     def of_calls(self, calls: Sequence[Call]) -> list[str]:
-        """An id for each call; a call without one gets its own."""
+        """An id for each call; a call without an id gets a new one."""
         self._calls = []
         for call in calls:
             self._count += 1
@@ -286,7 +285,7 @@ class _LegalIds:
         return [legal for _, legal in self._calls]
 
     def of_results(self, results: Sequence[Result]) -> list[str]:
-        """The ids of the calls that these answer: by id, and by their order where ids are the same."""
+        """The ids of the answered calls: by id, and by order where ids are equal."""
         waiting = list(self._calls)
         found = []
         for result in results:
@@ -317,7 +316,7 @@ class _LegalIds:
 
 
 def _worded(part: Part, *, is_shown: bool) -> str:
-    """What a result says of a part."""
+    """The text for a part of a result."""
     if isinstance(part, Text):
         return part.text
     if _is_words(part):
@@ -331,7 +330,7 @@ def _text_of(media: Media) -> str:
 
 
 def _part(media: Media) -> dict[str, Any]:
-    """The content part of a user's message that carries the media."""
+    """The content part of a user message for the media."""
     more = mapping(media.vendor.get(NAME))
     if media.id is not None:
         return {"type": "file", "file": {"file_id": media.id, **more}}

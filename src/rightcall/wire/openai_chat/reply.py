@@ -1,4 +1,4 @@
-"""The reply in the making: the deltas of a message into events, and at the end into its parts."""
+"""Builds the reply: converts the deltas of a message to events, and at the end to its parts."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -19,26 +19,26 @@ from rightcall.wire.think import Piece, ThinkFilter
 _Delta: TypeAlias = Mapping[str, Any]
 
 TRANSCRIPT = "transcript"
-"""Where the words of a sound come from, which are the reply's text."""
+"""The field of a run of text that is the transcript of audio."""
 _TEXTS = ("content", TRANSCRIPT)
 
 
 class _Run:
-    """Text or reasoning as long as nothing else comes between."""
+    """Consecutive text or reasoning of one kind."""
 
     __slots__ = ("closing", "field", "opening", "pieces")
 
     def __init__(self, field: str) -> None:
         self.field = field
-        """Where the host put it: ``content`` for text, else the member or form of reasoning."""
+        """The member it came in: ``content`` for text, else the member or form of reasoning."""
         self.pieces: list[str] = []
         self.opening = ""
         self.closing = ""
-        """The markers around a thought that came inline, with their space."""
+        """The markers around an inline thought, with their white space."""
 
 
 class ReplyBuilder:
-    """One reply under way."""
+    """Builds one reply."""
 
     def __init__(self) -> None:
         self.id = ""
@@ -51,26 +51,26 @@ class ReplyBuilder:
         self.calls = Calls()
         self._runs: list[_Run | Media | Unknown] = []
         self._last = _Run("")
-        """The run that was begun last."""
+        """The newest run."""
         self._think = ThinkFilter()
         self._inline = _Run("inline")
-        """The newest thought that came between markers."""
+        """The newest thought between markers."""
         self._details: list[dict[str, Any]] = []
         self._told: _Run | None = None
-        """The thought that was told of last as complete."""
+        """The thought whose ReasoningEnd was emitted last."""
         self._is_told = False
-        """Whether the details were."""
+        """Whether the details were emitted."""
         self._refusal: list[str] = []
         self._sound: Sound | None = None
         self._likely: list[Token] = []
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known whose reply this is."""
+        """Whether the reply's id and model are known."""
         return bool(self.id and self.model)
 
     def goes_on(self, field: str, text: str | None, events: list[ModelEvent]) -> bool:
-        """Some more of a member, if that is certainly what it seems to be; whether it is."""
+        """Add to a member if the text needs no further parsing; returns whether it was added."""
         if not text:
             return True
         think = self._think
@@ -85,16 +85,16 @@ class ReplyBuilder:
         if run is not self._last or self._last.field != field:
             self._add(field, text, events)
             return True
-        # As ``_add`` does, without the call: nearly every chunk of a long reply comes here.
+        # Inlined ``_add``: nearly every chunk of a long reply comes here.
         self._last.pieces.append(text)
         self.calls.touched = None
         events.append(TextDelta(text) if field == "content" else ReasoningDelta(text))
         return True
 
     def delta(self, delta: Mapping[str, Any], events: list[ModelEvent]) -> None:
-        """The events of one delta of a message."""
+        """Add a delta of a message, and its events."""
         if len(delta) == 1:
-            # Nearly all deltas of a long reply have a single member.
+            # Most deltas of a long reply have a single member.
             for name, value in delta.items():
                 if value and name in _READER_OF:
                     _READER_OF[name](self, value, delta, events)
@@ -107,7 +107,7 @@ class ReplyBuilder:
             self._keep(delta)
 
     def whole(self, message: Mapping[str, Any], events: list[ModelEvent]) -> None:
-        """The events of a message that came at once."""
+        """Add a complete message, and its events."""
         self.is_whole = True
         calls = message.get("tool_calls")
         if not calls:
@@ -123,12 +123,12 @@ class ReplyBuilder:
         self.calls.whole(calls, events)
 
     def likely(self, logprobs: Any) -> None:
-        """How likely the tokens of a piece were, or of the whole."""
+        """Add log probabilities of tokens."""
         if logprobs:
             self._likely += of_openai(mapping(logprobs).get("content"))
 
     def end(self, events: list[ModelEvent]) -> None:
-        """The last events: what was held back, the calls' ends, the reply."""
+        """Emit the last events: held-back text, the calls' ends, the reply."""
         stop = self._stop()
         if self._think.is_open:
             self._unfiltered(events, cut=stop in CUT_OFF)
@@ -153,7 +153,7 @@ class ReplyBuilder:
         stop = STOPS.get(self.word.lower(), "end")
         if stop in ("end", "calls"):
             if self.calls:
-                # Imitators, and OpenAI itself for a forced tool, say "stop" after a call.
+                # Imitators, and OpenAI itself for a forced tool, send "stop" after a call.
                 return "calls"
             if self._refusal:
                 return "refusal"
@@ -164,7 +164,7 @@ class ReplyBuilder:
         if not self.extra:
             return ()
         text = "".join([part.text for part in parts if isinstance(part, Text)])
-        # Thoughts that were among the text are not in ours, so that nobody knows what a place means.
+        # Our text lacks the inline thoughts, so that positions in it are unknown.
         moved = any(isinstance(run, _Run) and run.field == "inline" for run in self._runs)
         cited = annotated(self.extra.get("annotations"), "" if moved else text)
         return tuple(cited or listed(self.extra))
@@ -199,7 +199,7 @@ class ReplyBuilder:
         events.append(TextDelta(text) if field in _TEXTS else ReasoningDelta(text))
 
     def _thought(self, events: list[ModelEvent]) -> None:
-        """Tell of the thought that something else follows now, with what the host wants back of it."""
+        """Emit the end of a thought that something else follows, with what the host wants back."""
         run = self._runs[-1] if self._runs else None
         is_thought = isinstance(run, _Run) and run.field not in _TEXTS and bool(run.pieces)
         if not is_thought and not self._details:
@@ -215,7 +215,7 @@ class ReplyBuilder:
         self._is_told = self._is_told or bool(details)
 
     def _reason(self, field: str, text: str, events: list[ModelEvent]) -> None:
-        """More reasoning that came by itself."""
+        """Add reasoning from a field of its own."""
         if self._think.is_open:
             self._unfiltered(events, cut=True)
         self._think.is_sure = False
@@ -236,7 +236,7 @@ class ReplyBuilder:
                     self._inline.closing += text
 
     def _unfiltered(self, events: list[ModelEvent], *, cut: bool) -> None:
-        """What the filter still held back. ``cut``: a thought in it may not have come to its end."""
+        """Flush the think filter. ``cut``: an open thought may be incomplete."""
         self._thoughts(self._think.finish(cut=cut), events)
 
     # The readers of a delta's members.
@@ -247,7 +247,7 @@ class ReplyBuilder:
             self._reason(field, value, events)
 
     def _read_details(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
-        """OpenRouter's: the same reasoning in a form that must be sent back as it came."""
+        """OpenRouter's form of the same reasoning, which must be sent back unchanged."""
         said = any(isinstance(delta.get(name), str) and delta[name] for name in REASONING)
         for detail in value if isinstance(value, list) else []:
             if not isinstance(detail, Mapping):
@@ -265,7 +265,7 @@ class ReplyBuilder:
                 self._read_part(part, events)
 
     def _read_part(self, part: Any, events: list[ModelEvent]) -> None:
-        """One of the parts that Mistral, and others, send in place of text."""
+        """Read one of the parts that Mistral and others send instead of text."""
         if isinstance(part, str):
             part = {"type": "text", "text": part}
         if not isinstance(part, Mapping):
@@ -302,7 +302,7 @@ class ReplyBuilder:
         self.calls.feed(value, events)
 
     def _read_function(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
-        """The form before tools. Snowflake sends an empty one beside every answer."""
+        """The older form of a call. Snowflake sends an empty one with every answer."""
         if not delta.get("tool_calls") and any(value.values() if isinstance(value, Mapping) else ()):
             self.calls.feed([{"index": 0, "function": value}], events)
 
@@ -315,13 +315,13 @@ class ReplyBuilder:
                 self._add(TRANSCRIPT, words, events)
 
     def _read_images(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
-        """OpenRouter's: pictures that the model made."""
+        """OpenRouter's field for images that the model made."""
         for image in value if isinstance(value, list) else []:
             media = picture(image, "images")
             self._runs.append(Unknown({NAME: {"images": [image]}}) if media is None else media)
 
     def _keep(self, delta: Mapping[str, Any]) -> None:
-        """Members that nothing here knows; lists that come in pieces are put together."""
+        """Keep unknown members; lists that arrive in pieces are joined."""
         for key, value in delta.items():
             if key in _KNOWN or value in (None, "", [], {}):
                 continue
@@ -333,7 +333,7 @@ class ReplyBuilder:
 
 
 def _reasoning(run: _Run, details: list[dict[str, Any]]) -> Reasoning:
-    """A thought, with what the host wants back of it."""
+    """A thought, with what the host wants back."""
     bag: dict[str, Any] = {"field": run.field}
     if run.field == "inline":
         bag |= {"opening": run.opening, "closing": run.closing}
@@ -353,13 +353,13 @@ _READERS: tuple[tuple[str, _Reader], ...] = (
     ("tool_calls", ReplyBuilder._read_calls),  # noqa: SLF001
     ("function_call", ReplyBuilder._read_function),  # noqa: SLF001
 )
-"""In the order in which the members of one delta were meant."""
+"""In the order in which the members of one delta are to be read."""
 _READER_OF = dict(_READERS)
 _KNOWN = frozenset([name for name, _ in _READERS] + ["role", "channel", "name"])
 
 
 def _collect(details: list[dict[str, Any]], detail: Mapping[str, Any]) -> None:
-    """Add a piece of ``reasoning_details``: text that goes on is joined, the rest stands for itself."""
+    """Add a piece of ``reasoning_details``: text that continues is joined, others are separate."""
     last = details[-1] if details else None
     kind = detail.get("type")
     goes_on = (

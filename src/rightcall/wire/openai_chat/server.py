@@ -1,4 +1,4 @@
-"""Chat Completions from the vendor's side; the module satisfies the ``ServerDialect`` port."""
+"""The server side of Chat Completions; the module satisfies the ``ServerDialect`` port."""
 
 from collections.abc import Sequence
 
@@ -22,12 +22,12 @@ def writer(asked: Asked, answer: Answer, /) -> Writer:
 
 
 def refused(error: RightcallError, asked: Asked | None = None, /) -> Refused:  # noqa: ARG001
-    """The error as the client reads it."""
+    """The error in the client's format."""
     return _refused(error, status_of(error), {"error": openai_error(error)})
 
 
 def counted(tokens: int, /) -> bytes:
-    """Chat has no such request; the body is that of Responses."""
+    """Chat has no request to count tokens; the body is that of Responses."""
     return json_bytes({"object": "response.input_tokens", "input_tokens": tokens})
 
 

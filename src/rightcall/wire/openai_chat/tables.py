@@ -1,4 +1,4 @@
-"""The words of Chat Completions and of its imitators, and what they mean."""
+"""The terms of Chat Completions and its imitators, and what they mean."""
 
 from collections.abc import Mapping
 
@@ -40,24 +40,24 @@ FINISHES: Mapping[StopReason, str] = {
     "calls": "tool_calls",
     "length": "length",
     "stop_sequence": "stop",
-    "refusal": "stop",  # with its words in ``refusal``
-    "pause": "length",  # the reply is not over, and nobody can be asked to go on with it
+    "refusal": "stop",  # with its text in ``refusal``
+    "pause": "length",  # the reply is not over, but a client has no way to continue it
     "filtered": "content_filter",
 }
-"""What a client is told of why a reply stopped. One that broke off has no such word."""
+"""The stop reason that a client receives. A reply that broke off has none."""
 
 FAULTS: Mapping[str, str] = {"malformed_function_call": malformed_call()}
-"""The stops that are the model's own fault, and what it is told."""
+"""Stop reasons that are the model's own fault, and the message that tells the model."""
 
 CUT_OFF: frozenset[StopReason] = frozenset(("length", "filtered", "error"))
-"""Stops that may have come in the middle of a call."""
+"""Stop reasons that may cut off a call."""
 
 REASONING = ("reasoning_content", "reasoning", "thinking")
-"""Where hosts put the reasoning: DeepSeek, xAI, older vLLM; vLLM, OpenRouter, Groq, Ollama; others.
-Some send the same text under two of these names, so only the first found counts."""
+"""The members with reasoning: DeepSeek, xAI, older vLLM; vLLM, OpenRouter, Groq, Ollama; others. Some
+send the same text under two of these names, so only the first found counts."""
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-"""As ReasoningEffort of openai 3.49.0. Which of them a model knows, it says itself."""
+"""As ReasoningEffort of openai 3.49.0. A model refuses those that it does not support."""
 
 XAI_TICKS = 1e10
 """xAI counts cost in ten-billionths of a dollar: https://docs.x.ai/developers/cost-tracking."""
@@ -71,10 +71,10 @@ AUDIO: Mapping[str, str] = {
     "audio/ogg": "ogg",
     "audio/flac": "flac",
 }
-"""The words for formats of sound. OpenAI takes wav and mp3; imitators take more."""
+"""OpenAI's names of audio formats. OpenAI accepts wav and mp3; imitators accept more."""
 
 TTLS = ("30m", "24h")
-"""How long OpenAI keeps the beginning of a prompt."""
+"""How long OpenAI can cache the beginning of a prompt."""
 
 MEDIA: MediaTable = {
     "image": Takes(("bytes", "address")),
@@ -82,8 +82,8 @@ MEDIA: MediaTable = {
     "document": Takes(("bytes", "id")),
     "text": Takes(("bytes", "id")),
     "audio": Takes(BYTES, frozenset(AUDIO)),
-    # Not OpenAI's: vLLM, Qwen and OpenRouter take it so.
+    # Not OpenAI's: vLLM, Qwen and OpenRouter accept it so.
     "video": Takes(("bytes", "address")),
     "other": Takes(("id",)),
 }
-"""What there is a part for. https://platform.openai.com/docs/api-reference/chat/create"""
+"""The media that have a content part. https://platform.openai.com/docs/api-reference/chat/create"""

@@ -1,4 +1,4 @@
-"""What a reply took, as hosts count it."""
+"""A reply's usage, as hosts report it."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from rightcall.wire.openai_chat.tables import XAI_TICKS
 
 
 def usage_of(raw: Any) -> Usage:
-    """A usage object. Cached and reasoning tokens have moved about between hosts."""
+    """Parses a usage object. Hosts put cached and reasoning tokens into different members."""
     if not isinstance(raw, dict):
         return Usage()
     into, out = _object(raw, "prompt_tokens_details"), _object(raw, "completion_tokens_details")
     prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
     reasoning = _count(out, "reasoning_tokens") or _count(raw, "reasoning_tokens")
     if reasoning and _count(raw, "total_tokens") == prompt + completion + reasoning:
-        # xAI counts reasoning beside the completion; here it is a part of the output.
+        # xAI counts reasoning beside the completion; here it is part of the output.
         completion += reasoning
     cost, ticks = charged(raw), raw.get("cost_in_usd_ticks")
     if cost is None:

@@ -1,8 +1,8 @@
-"""The events of a reply into the chunks of a Chat Completions stream, or into one body.
+"""Encodes a reply's events as a Chat Completions stream, or a reply as one body.
 
-Text goes out as it comes, and arguments under the index of their call, so that parallel calls may come
-mixed. Clients give back nothing of an assistant's message for sure but its text and its calls, so what
-the model's vendor wants back travels in the calls' ids: those of a reply that thought can be long.
+Text is sent as it comes, and arguments under the index of their call, so that parallel calls may be
+interleaved. Clients are sure to send back only the text and the calls of an assistant message, so what
+the model's vendor wants back is put into the calls' ids: with thoughts these can be long.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,11 +48,11 @@ class Writer:
         self._usage_head = b"data: " + head[:-1] + b',"choices":[]'
         self._head = b"data: " + head[:-1] + b',"choices":[{"index":0,"delta":'
         self._thoughts: list[Reasoning] = []
-        """What the next call's id has to carry."""
+        """Thoughts that the next call's id must carry."""
         self._held: dict[int, str] = {}
-        """Calls of tools that take text, which are told whole, and the ids that they have here."""
+        """The ids of calls of tools with text input, by index; these calls are sent whole."""
         self._bare: set[int] = set()
-        """Calls of which nothing but the name was said."""
+        """Calls of which only the name was sent."""
 
     def start(self) -> bytes:
         """The role, which must come first."""
@@ -62,7 +62,7 @@ class Writer:
         return self._delta(b'{"role":"assistant","content":""}')
 
     def write(self, event: ModelEvent, /) -> bytes:
-        """What the event adds."""
+        """The bytes that the event adds."""
         start = b"" if self._began else self.start()
         match event:
             case TextDelta(text):
@@ -80,7 +80,7 @@ class Writer:
             case ReplyEnd(reply):
                 return start + self._end(reply)
             case _:
-                # That a model is asked again, or another one, is nothing that a client is told.
+                # A client is not told about retries and fallbacks.
                 pass
         return start
 
@@ -175,14 +175,14 @@ def _call(call: Call, identity: str, asked: Asked) -> dict[str, Any]:
 
 
 def beside(reply: Reply, left: list[str]) -> dict[str, Any]:
-    """What a message has besides text, thoughts and calls; what it has no place for goes to ``left``."""
+    """The members of a message besides text, thoughts and calls; adds to ``left`` what has none."""
     found: dict[str, Any] = {}
     if words := refusal_in(reply) or (REFUSED if reply.stop == "refusal" else ""):
         found["refusal"] = words
     images = [part for part in reply.content if isinstance(part, Media) and part.kind == "image"]
     left += [f"{part.media_type} made by the model" for part in reply.media if part.kind != "image"]
     if images:
-        # As OpenRouter has them; OpenAI has no place for a picture here.
+        # As OpenRouter has them; OpenAI has no field for images here.
         found["images"] = [{"type": "image_url", "image_url": {"url": data_url(p)}} for p in images]
     if cited := [_annotation(each) for each in reply.citations if each.url]:
         found["annotations"] = cited
@@ -198,7 +198,7 @@ def _annotation(citation: Citation) -> dict[str, Any]:
 
 
 def likely_of(tokens: Sequence[Token]) -> dict[str, Any] | None:
-    """How likely the tokens were."""
+    """The log probabilities of the tokens."""
     if not tokens:
         return None
     content = [
@@ -213,7 +213,7 @@ def _token(text: str, logprob: float) -> dict[str, Any]:
 
 
 def usage_of(usage: Usage) -> Mapping[str, Any]:
-    """What a reply took."""
+    """A reply's usage in the dialect's format."""
     into = {"cached_tokens": usage.cached_tokens, "cache_write_tokens": usage.cache_written_tokens}
     return {
         "prompt_tokens": usage.input_tokens,

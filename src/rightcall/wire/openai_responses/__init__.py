@@ -1,8 +1,8 @@
 """The OpenAI Responses API, and the hosts that speak it: Azure, OpenRouter, vLLM, xAI and others.
 
-Used without state on the vendor's side: every request carries the whole conversation, and reasoning
-comes and goes encrypted. The module satisfies the ``Dialect`` port; ``state.KeptDialect`` does too,
-for conversations that the vendor keeps.
+Used without state on the vendor's side: every request contains the whole conversation, and reasoning is
+sent and received encrypted. The module satisfies the ``Dialect`` port; so does ``state.KeptDialect``,
+for conversations that the vendor stores.
 """
 
 from rightcall.wire.openai_responses.decode import Decoder, decode, decoder

@@ -1,7 +1,7 @@
-"""The body of a Responses request into what is asked: the messages, tools and settings.
+"""Parses the body of a Responses request: the messages, tools and settings.
 
-Tools may come in groups, and as items of the input. Here every tool has one name: its own, or, where two
-groups have the same, that of the group before it. ``Asked.forms`` has the way back.
+Tools may come in groups, and as items of the input. Here every tool has one name: its own or, if two
+groups use the same, prefixed with the group's. ``Asked.forms`` maps it back.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,14 +33,14 @@ from rightcall.wire.reading import (
 )
 
 _ADDED = "additional_tools"
-"""An item of the input that brings tools."""
+"""The type of an input item that adds tools."""
 _SEARCH = "tool_search"
 _UNHEARD = ("include", "client_metadata", "prompt_cache_retention", "truncation")
-"""What changes nothing for a client: encrypted reasoning is always there, and nothing is cut away."""
+"""Members that can be ignored: encrypted reasoning is always included, and nothing is truncated."""
 
 
 def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]) -> Asked:  # noqa: ARG001
-    """The request."""
+    """Parse the request."""
     members = Members(body_of(body))
     if members.get("previous_response_id") or members.get("conversation"):
         raise UsageError(
@@ -77,13 +77,13 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
 
 
 def _is_codex(headers: Mapping[str, str]) -> bool:
-    """Whether it is the client that understands an overflow within a stream alone."""
+    """Whether the client is Codex, which understands an overflow only within a stream."""
     named = {name.lower(): value.lower() for name, value in headers.items()}
     return "codex" in named.get("originator", "") + named.get("user-agent", "")
 
 
 def _place(part: Reasoning | Call) -> str:
-    """Where a token may stand: in what is encrypted of a thought."""
+    """The field of a part that may hold a token: the encrypted content of a thought."""
     if isinstance(part, Call):
         return ""
     found = mapping(part.vendor.get(NAME)).get("encrypted_content")
@@ -91,7 +91,7 @@ def _place(part: Reasoning | Call) -> str:
 
 
 def _items(given: Any, tools: "_Tools", left: list[str]) -> Iterator[JsonObject]:
-    """The input without what is no message, call or result; the tools in it are taken."""
+    """The messages, calls and results of the input; tools in it are added to ``tools``."""
     if isinstance(given, str):
         yield {"type": "message", "role": "user", "content": given}
         return
@@ -103,20 +103,20 @@ def _items(given: Any, tools: "_Tools", left: list[str]) -> Iterator[JsonObject]
             left.append(f"{where}: {kind}")
         else:
             if kind == OUTPUTS["tool_search_call"]:
-                # What a search found can be called from now on.
+                # The tools that a search found can be called from now on.
                 tools.take(item.get("tools") or [], f"{where}.tools")
             yield item
 
 
 class _Tools:
-    """The tools of a request, wherever they stand."""
+    """The tools of a request, from all places."""
 
     def __init__(self, left: list[str]) -> None:
         self.specs: list[Spec] = []
         self.forms: dict[str, JsonObject] = {}
-        """By a tool's name here, what its calls are there."""
+        """The client's form of a tool's calls, by our name of the tool."""
         self.names: dict[tuple[str, str], str] = {}
-        """A tool's name here, by its group and its name there."""
+        """Our name of a tool, by its group and the client's name."""
         self._left = left
 
     def take(self, given: Any, where: str, group: str = "") -> None:
@@ -149,7 +149,7 @@ class _Tools:
 
 
 def _named(messages: tuple[Message, ...], names: Mapping[tuple[str, str], str]) -> tuple[Message, ...]:
-    """The messages, with calls under the names that the tools have here."""
+    """The messages, with our names of the tools in calls."""
     if all(name == there for (_, there), name in names.items()):
         return messages
     return tuple(_renamed(each, names) if isinstance(each, Reply) else each for each in messages)
@@ -175,7 +175,7 @@ def _options(members: Members, left: list[str]) -> dict[str, Any]:
     if effort is not None and not (isinstance(effort, str) and effort in EFFORTS):
         left.append(f"reasoning.effort: {effort}")
         effort = None
-    # A summary is what others show of their thoughts anyway.
+    # A summary is what other vendors show of thoughts anyway.
     reasoning.get("summary", "generate_summary")
     left += reasoning.left()
     options: dict[str, Any] = {
@@ -191,7 +191,7 @@ def _options(members: Members, left: list[str]) -> dict[str, Any]:
 
 
 def _choice(given: Any, specs: tuple[Spec, ...], left: list[str]) -> tuple[ToolChoice, tuple[Spec, ...]]:
-    """The choice, and the tools that are left to choose from."""
+    """The tool choice, and the tools that it allows."""
     if given in ("auto", "none", "required", None):
         return given or "auto", specs
     said = mapping(given)

@@ -1,7 +1,8 @@
-"""A Responses stream into events, and a whole response into a reply.
+"""Decodes a Responses stream to events, and a whole response to a reply.
 
 The response in the last event is the reply. Items that a host left out of it are taken from the stream,
-and pieces that were never sent as deltas are made up for from the items, so that the events add up.
+and text that was never sent as deltas is emitted from the finished items, so that the events are
+complete.
 """
 
 import json
@@ -51,7 +52,7 @@ _DONES = {
 
 
 class _Frame(Struct):
-    """One event; whatever is not here is not needed, as the items at the end hold everything."""
+    """The members of an event that are read; the items at the end hold everything else."""
 
     type: Any = None
     delta: Any = None
@@ -81,7 +82,7 @@ def decode(body: bytes) -> Reply:
 
 
 def _whole(body: bytes) -> Item:
-    """The response in a whole body; VendorError where it is a refusal."""
+    """The response in a whole body. Raises VendorError if it is a refusal."""
     response = _read(body, msgspec.json.decode)
     if not isinstance(response, dict):
         raise ProtocolError(f"a response is an object, not {excerpt(body)}")
@@ -95,13 +96,14 @@ def _whole(body: bytes) -> Item:
 
 
 class Decoder:
-    """Feed it a stream's bytes, cut anywhere."""
+    """Decodes one stream. Feed it bytes, split anywhere."""
 
     def __init__(self) -> None:
         self._sse = SseDecoder()
         self._began = False
         self._body: bytearray | None = None
-        """A body that is no event stream: a refusal with status 200, or a host that does not stream."""
+        """The body so far if it is no event stream: a refusal with status 200, or a host that does not
+        stream."""
         self._events: list[ModelEvent] = []
         self._slots = ItemSlots()
         self._ids: list[str] = []
@@ -110,7 +112,7 @@ class Decoder:
         self._is_finished = False
 
     def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
-        """The events that these bytes complete. A refusal inside the stream is a VendorError."""
+        """The events that these bytes complete. Raises VendorError for a refusal inside the stream."""
         if not self._began and data.strip():
             self._began = True
             self._body = bytearray() if data.lstrip().startswith(b"{") else None
@@ -124,9 +126,9 @@ class Decoder:
         return self._given()
 
     def finish(self) -> tuple[ModelEvent, ...]:
-        """The reply, or TruncatedStream where the vendor never said that it is complete.
+        """The reply. Raises TruncatedStream if the vendor never said that it is complete.
 
-        Only here, as a recorded stream holds several responses, of which the last one counts.
+        Only here, as a recorded stream contains several responses, of which the last one counts.
         """
         for event in self._sse.finish():
             try:
@@ -182,7 +184,7 @@ class Decoder:
                 self._catch_up(slot, (channel, _part(frame)), text)
 
     def _item_added(self, frame: _Frame, _kind: str) -> None:
-        # Some hosts announce null: https://github.com/openai/openai-python/pull/3126
+        # Some hosts send null here: https://github.com/openai/openai-python/pull/3126
         if isinstance(frame.item, dict):
             slot = self._slots.announce(frame.item, frame.output_index)
             if is_call(slot.item) and called(slot.item):
@@ -207,8 +209,9 @@ class Decoder:
             response = {**response, "status": ENDS[kind]}
         output = items_in(response.get("output"))
         if not output or len(output) < sum(slot.is_done for slot in self._slots.all):
-            # Left out by several hosts and by ChatGPT's own backend:
-            # https://github.com/QuantumNous/new-api/issues/4362, https://github.com/BerriAI/litellm/pull/32724
+            # Several hosts and ChatGPT's own backend leave it out:
+            # https://github.com/QuantumNous/new-api/issues/4362,
+            # https://github.com/BerriAI/litellm/pull/32724
             output = self._streamed(response["status"])
         self._reply = read_reply(response, output)
         calls = iter(self._reply.calls)
@@ -229,7 +232,7 @@ class Decoder:
         return [slot.gathered(status) for slot in known]
 
     def _settle(self, slot: ItemSlot, item: Item) -> None:
-        """Give what the finished item holds and no delta brought."""
+        """Emit what the finished item holds and no delta brought."""
         if is_call(item):
             self._start(slot, item)
         final = _texts(item)
@@ -239,7 +242,7 @@ class Decoder:
 
     def _catch_up(self, slot: ItemSlot, key: tuple[Channel, int], text: str) -> None:
         sent = slot.sent.get(key, 0)
-        # Deltas that say something else cannot be taken back; the reply holds what is true.
+        # Deltas that differ cannot be retracted; the reply has the correct text.
         if len(text) > sent and text.startswith("".join(slot.pieces.get(key, ()))):
             self._add(slot, key, text[sent:])
 
@@ -253,7 +256,7 @@ class Decoder:
         elif channel == "text":
             self._events.append(TextDelta(text))
         elif channel != "refusal":
-            # Summaries are paragraphs with headings; glued together they cannot be read.
+            # Summaries are paragraphs with headings; joined without a break they are unreadable.
             self._events.append(ReasoningDelta(f"\n\n{text}" if begins and had else text))
 
     def _start(self, slot: ItemSlot, item: Item | None = None) -> None:
@@ -281,7 +284,7 @@ class Decoder:
         "response.output_item.added": _item_added,
         "response.output_item.done": _item_done,
     }
-    """Everything else is progress, or comes again with the finished item."""
+    """All other events report progress, or are repeated by the finished item."""
 
 
 def decoder() -> Decoder:
@@ -297,7 +300,7 @@ def _part(frame: _Frame) -> int:
 
 
 def _texts(item: Item) -> list[tuple[tuple[Channel, int], str]]:
-    """Every piece of text in a finished item, with its place."""
+    """Every text in a finished item, with its channel and index."""
     kind = item.get("type")
     if is_call(item):
         return [(("input" if kind == "custom_tool_call" else "arguments", 0), written(item))]
@@ -315,7 +318,7 @@ def _texts(item: Item) -> list[tuple[tuple[Channel, int], str]]:
 
 
 def _is_whole(item: Item) -> bool:
-    """Whether a call may be run before the response has ended. One in doubt waits for the end."""
+    """Whether a call may be run before the response has ended. In doubt it waits for the end."""
     if item["type"] in WHOLE or item.get("status") not in (None, "", "completed"):
         return False
     return item["type"] == "custom_tool_call" or is_object(written(item))
@@ -327,7 +330,7 @@ def _read(data: bytes, reader: Callable[[bytes], Any]) -> Any:
     except UNREADABLE as error:
         reason = error
     try:
-        # Hosts that count in UTF-16 cut a character in two, and send each half as an escape.
+        # Hosts that count in UTF-16 split a character in two, and send each half as an escape.
         return reader(json.dumps(json.loads(data), ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
         raise ProtocolError(

@@ -1,8 +1,8 @@
-"""A request into the body of ``POST /responses``.
+"""Encodes a request as the body of ``POST /responses``.
 
-The conversation stands last, so that a longer one extends the bytes of a shorter one. Nothing is stored
-with the vendor (``store: false``) unless it is to keep the conversation, which ``state`` is about;
-reasoning is asked for encrypted, and sent back with the rest.
+The conversation comes last, so that a longer one only appends bytes. Nothing is stored with the vendor
+(``store: false``) unless it is to keep the conversation (see ``state``); reasoning is requested
+encrypted, and sent back with the rest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,11 +38,11 @@ from rightcall.wire.strictness import StrictMode, Wish, chosen, judged, wish_in
 _RULES = replace(OPENAI, dialect=NAME)
 _UNSUPPORTED = ("seed", "stop")
 _ROOT_REFUSED = ("oneOf", "anyOf", "allOf", "enum", "not")
-"""What a function's parameters must not have at the top, strict or not."""
+"""Keywords that a function's parameters must not have at the top level, strict or not."""
 
 
 _IN_JSON = msgspec.Raw(b'{"type":"message","role":"developer","content":"Answer in JSON."}')
-"""JSON mode is refused where the input does not have the word, and the instructions do not count:
+"""JSON mode is refused unless the input contains the word JSON; the instructions do not count:
 https://github.com/miracodeai/mira/pull/267"""
 
 
@@ -51,12 +51,12 @@ class _Ours(msgspec.Struct, frozen=True):
 
     tools: list[Item]
     sent: list[msgspec.Raw]
-    """The same as bytes."""
+    """The tools as bytes."""
     held: Held
 
 
 def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
-    """How tools can be sent strict."""
+    """The strict mode for tools."""
     return StrictMode(rules=_RULES)
 
 
@@ -66,7 +66,7 @@ def authorize(key: str, /) -> Mapping[str, str]:
 
 
 def encoder() -> Encode:
-    """An ``encode`` for one conversation, which writes each of its messages once."""
+    """An ``encode`` for one conversation, which encodes each message once."""
     return partial(encode, cache=EncodeCache())
 
 
@@ -79,9 +79,9 @@ def encode(
     cache: EncodeCache | None = None,
     since: Since | None = None,
 ) -> Outgoing:
-    """The request as the vendor wants it. The same request gives the same bytes.
+    """Encode the request for the vendor. The same request gives the same bytes.
 
-    With ``since`` the vendor keeps the response, and is told only what is new since that one.
+    With ``since`` the vendor stores the response, and gets only what is new since the last one.
     """
     cache = cache or EncodeCache()
     options = request.options
@@ -103,7 +103,7 @@ def encode(
     if options:
         body.update(of_openai(options, TTLS, NAME))
     # Models that do not reason refuse the include: https://github.com/pydantic/pydantic-ai/issues/2865.
-    # For those, say ``extra={"include": []}``.
+    # For those, set ``extra={"include": []}``.
     include = ["reasoning.encrypted_content"]
     if options and (most := alternatives(options, NAME)) is not None:
         include.append("message.output_text.logprobs")
@@ -122,7 +122,7 @@ def encode(
 
 
 def _continued(request: Request, since: Since | None) -> Item:
-    """What the request goes on from; a conversation is named in ``extra``."""
+    """The response that the request continues; a conversation is named in ``extra``."""
     if conversation := conversation_of(request):
         if since is None:
             reason = f'{conversation} grows by itself; connect with state="vendor".'
@@ -157,7 +157,7 @@ def _ours(request: Request, cache: EncodeCache) -> _Ours:
 def _functions(specs: Sequence[Spec], wish: Wish) -> _Ours:
     strict = chosen([spec for spec in specs if _is_function(spec)], wish, strict_mode())
     tools = [_tool(spec, strict.schemas.get(spec.name)) for spec in specs]
-    # What was found stands where it was: in the output of the search.
+    # Tools found by a search are not listed: they are in the output of the search.
     sent = [tool for spec, tool in zip(specs, tools, strict=True) if not spec.found]
     return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in sent], strict.held)
 
@@ -195,7 +195,7 @@ def _choice(choice: str | Named, tools: Sequence[Item]) -> str | Item:
 
 
 def _tool(spec: Spec, strict: JsonObject | None) -> Item:
-    """A tool: as the vendor has it, or as we do, with what the vendor takes besides."""
+    """A tool's definition: the vendor's own, or ours with the members that the vendor adds."""
     more = members_of(spec, NAME)
     if not more and (own := native_of(spec, NAME)):
         return own
@@ -203,7 +203,7 @@ def _tool(spec: Spec, strict: JsonObject | None) -> Item:
 
 
 def _custom(spec: Spec) -> Item:
-    """A tool whose input is text, and the grammar that the text is held to."""
+    """A tool with text input, and the grammar of that text."""
     form: Item = {"type": "text"}
     for syntax, definition in spec.grammar.items():
         form = {"type": "grammar", "syntax": syntax, "definition": definition}
@@ -212,7 +212,7 @@ def _custom(spec: Spec) -> Item:
 
 
 def _function(spec: Spec, strict: JsonObject | None) -> Item:
-    """A tool. ``strict`` is always said, as the API takes its absence for a yes."""
+    """A function tool. ``strict`` is always sent, as the API's default is true."""
     description, parameters = spec.description, strict
     if parameters is None:
         parameters, also = _root(spec.parameters)
@@ -228,7 +228,7 @@ def _function(spec: Spec, strict: JsonObject | None) -> Item:
 
 
 def _root(schema: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """The schema as the API takes it at the top, and what had to be taken out of it."""
+    """The schema as the API accepts it at the top level, and what was removed from it."""
     also = {key: schema[key] for key in _ROOT_REFUSED if key in schema}
     kept = {key: value for key, value in schema.items() if key not in also}
     if "properties" not in kept:
@@ -238,7 +238,7 @@ def _root(schema: JsonObject) -> tuple[JsonObject, JsonObject]:
 
 
 def _format(schema: JsonObject, wish: Wish) -> Item:
-    """The form of the answer; strict where a tool of that schema would be."""
+    """The text format for an output schema; strict if a tool with that schema would be."""
     if schema == ANY_OBJECT:
         return {"type": "json_object"}
     title = schema.get("title")
@@ -253,10 +253,11 @@ def _format(schema: JsonObject, wish: Wish) -> Item:
 
 
 def _reasoning(value: JsonValue) -> Item:
-    """How much to think, and that a summary of it is wanted: nothing else of the reasoning can be read.
+    """The reasoning effort, with a request for a summary: no other reasoning is readable.
 
-    An organization that is not verified is refused one (``reasoning.summary``, ``unsupported_value``:
-    https://github.com/continuedev/continue/issues/9854); ``extra={"reasoning": {"summary": None}}``.
+    An organization that is not verified is refused a summary (``reasoning.summary``,
+    ``unsupported_value``: https://github.com/continuedev/continue/issues/9854); ``extra={"reasoning":
+    {"summary": None}}`` avoids that.
     """
     effort = _effort(value)
     return {"effort": effort, **({} if effort == "none" else {"summary": "auto"})}
@@ -271,13 +272,13 @@ def _effort(value: JsonValue) -> str:
 
 
 def _cache_key(body: Item) -> str:
-    """Sends requests with the same beginning to where the vendor has it cached."""
+    """Routes requests with the same prefix to where the vendor has it cached."""
     stable = as_bytes([body["model"], body.get("instructions"), body.get("tools")], NAME)
     return f"rc-{blake2b(stable, digest_size=16).hexdigest()}"
 
 
 def _merge(body: Item, extra: JsonValue) -> None:
-    """Members as they are; an object joins one that is there, like ``{"text": {"verbosity": …}}``."""
+    """Add the members of ``extra``; objects are merged, like ``{"text": {"verbosity": …}}``."""
     if not isinstance(extra, Mapping):
         return
     for key, value in extra.items():

@@ -1,4 +1,4 @@
-"""The refusals of the Responses API, over HTTP and inside of streams, for ``wire.refusal``."""
+"""The refusals of the Responses API, over HTTP and within streams, for ``wire.refusal``."""
 
 from rightcall.wire.refusal import Refusals
 

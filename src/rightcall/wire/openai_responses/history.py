@@ -1,4 +1,4 @@
-"""Input items of the Responses API into a transcript."""
+"""Converts input items of the Responses API to a transcript."""
 
 from collections.abc import Sequence
 from re import compile as pattern
@@ -23,16 +23,16 @@ from rightcall.wire.openai_responses.tables import APPROVAL, NAME, OUTPUTS
 
 _OUTPUTS = frozenset(OUTPUTS.values())
 _MADE = pattern(r"reasoning|compaction|item_reference|mcp_\w+|tool_search_output|\w+_call")
-"""The types of the items that a model or the vendor's own tools make."""
+"""The types of items made by a model or by the vendor's own tools."""
 
 
 def is_item(kind: str) -> bool:
-    """Whether an item of that type is understood here."""
+    """Whether items of that type can be read here."""
     return kind == "message" or kind in _OUTPUTS or bool(_MADE.fullmatch(kind))
 
 
 def read(items: Sequence[JsonObject]) -> Said:
-    """The conversation. Neighbours that the model made are one reply."""
+    """The conversation. Consecutive items of the model are one reply."""
     reader = HistoryReader()
     made: list[JsonObject] = []
     first = 0
@@ -42,7 +42,7 @@ def read(items: Sequence[JsonObject]) -> Said:
         if not isinstance(kind, str):
             raise misread(f"{where}.type", f"{kind!r} is no item that is known here")
         is_said = kind == "message" and role != "assistant"
-        # What the vendor's own search found is the vendor's.
+        # Results of the vendor's own search belong to the vendor.
         is_output = kind in _OUTPUTS and item.get("execution") != "server"
         if not is_said and not is_output:
             first = first if made else at
@@ -69,7 +69,7 @@ def _reply(reader: HistoryReader, made: list[JsonObject], first: int) -> None:
 
 
 def _made(item: JsonObject, kind: object, where: str) -> JsonObject:
-    """An item that the model made; a message in the form in which the model gives it."""
+    """An item that the model made; a message in the form of the model's output."""
     if kind != "message":
         if not isinstance(kind, str) or not _MADE.fullmatch(kind):
             raise misread(f"{where}.type", f"{kind!r} is no item that is known here")
@@ -95,7 +95,7 @@ def _result(reader: HistoryReader, item: JsonObject, where: str) -> None:
         names = ["approval_request_id"]
         content = [Text(APPROVED if is_yes else str(item.get("reason") or ""))]
     else:
-        # What a shell printed has a form of its own.
+        # The output of a shell has its own form.
         content = [Text(output if isinstance(output, str) else dump(output))]
     name = next((each for each in names if item.get(each)), names[0])
     reader.result(

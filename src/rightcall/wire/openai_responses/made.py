@@ -1,4 +1,4 @@
-"""The pictures that the vendor's own tool made: out of their items, and back into them."""
+"""Reads the images that the vendor's own tool made from their items, and writes them back."""
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
@@ -12,7 +12,7 @@ from rightcall.wire.openai_responses.tables import NAME
 
 
 def made_image(item: Mapping[str, Any]) -> Media | None:
-    """The picture of an item; None if it is none, or would not go back the same."""
+    """The image of an item; None if there is none, or if sending it back would change it."""
     given = item.get("result")
     if item.get("type") != "image_generation_call" or not isinstance(given, str) or not given:
         return None
@@ -29,6 +29,6 @@ def made_image(item: Mapping[str, Any]) -> Media | None:
 
 
 def item_of(media: Media) -> dict[str, Any] | None:
-    """The item that a picture came in; None for what another vendor made."""
+    """The item that an image came in; None for another vendor's image."""
     own = mapping(media.vendor.get(NAME))
     return {**own, "result": base64_raw(media)} if own.get("type") == "image_generation_call" else None

@@ -1,9 +1,9 @@
-"""A transcript into the input items of a request.
+"""Converts a transcript to the input items of a request.
 
-What this dialect gave is given back as it came: reasoning with its encrypted content, messages with id
-and phase, calls with their item ids, items that nobody else understands. Other vendors' reasoning is
-left out. A call of a native tool is given back as one while the request has that tool, and otherwise as
-the call of a function.
+This dialect's own output is sent back unchanged: reasoning with its encrypted content, messages with id
+and phase, calls with their item ids, and items that only this vendor understands. Other vendors'
+reasoning is left out. A call of a native tool is sent back as such while the request has that tool, and
+otherwise as a function call.
 """
 
 from base64 import b64decode
@@ -40,8 +40,8 @@ from rightcall.wire.openai_responses.tables import (
 )
 
 RAW_ARGUMENTS = "raw_arguments"
-"""Arguments that are no JSON object are sent as an object with their text under this name: OpenAI takes
-any text there, but vLLM and llama.cpp parse what they get and refuse the whole request."""
+"""Arguments that are not a JSON object are sent as an object with their text under this name: OpenAI
+accepts any text there, but vLLM and llama.cpp parse it and refuse the whole request."""
 Content: TypeAlias = Text | Reasoning | Call | Media | Unknown
 
 _NO_PICTURE = Media(
@@ -50,7 +50,7 @@ _NO_PICTURE = Media(
     ),
     "image/png",
 )
-"""One grey pixel: a computer's answer must have a picture, also when nothing was done."""
+"""One grey pixel: the result of a computer call must have an image, even if nothing was done."""
 
 _LEGAL = pattern(r"[A-Za-z0-9_-]{1,64}")
 
@@ -58,9 +58,10 @@ _LEGAL = pattern(r"[A-Za-z0-9_-]{1,64}")
 def input_items(
     request: Request, offered: Iterable[str], cache: EncodeCache, first: int = 0
 ) -> list[Raw]:
-    """The items for a whole transcript. Those of a longer one begin with those of a shorter one.
+    """The items for a whole transcript. A longer transcript only appends items.
 
-    ``offered`` are the types of the request's tools. ``first`` is the message with which they begin.
+    ``offered`` are the types of the request's tools. ``first`` is the index of the first message to
+    send.
     """
     native = sorted(frozenset(NATIVE.values()).intersection(offered))
     key = ".".join([NAME, *native])
@@ -74,12 +75,12 @@ def input_items(
 
 
 class _Asked(Struct, frozen=True):
-    """A call on the wire, which waits for its result."""
+    """A call that was written and waits for its result."""
 
     identity: str
     kind: str = "function_call"
     extra: Mapping[str, object] = {}
-    """What an answer has to give back of the call."""
+    """Members of the call that its result must repeat."""
 
 
 class _Writer:
@@ -88,12 +89,12 @@ class _Writer:
     def __init__(self, native: Sequence[str]) -> None:
         self.items: list[Raw] = []
         self.ends: list[int] = []
-        """How many items there are after each message."""
+        """The number of items after each message."""
         self._native = native
-        """The types of the native tools that the request has."""
+        """The types of the request's native tools."""
         self._ids: set[str] = set()
         self._waiting: defaultdict[str, deque[_Asked]] = defaultdict(deque)
-        """The calls without a result, by the id that the transcript has for them."""
+        """The calls without a result, by their id in the transcript."""
 
     def write(self, message: Message, where: str) -> None:
         match message:
@@ -111,7 +112,7 @@ class _Writer:
         self.items.append(Raw(as_bytes(item, NAME)))
 
     def _user(self, message: User, where: str) -> None:
-        """A user's message. Its bag may hold ``items`` of the vendor's own, which go before it."""
+        """Write a user message. Its bag may hold the vendor's own ``items``, which go before it."""
         for item in mapping(message.vendor.get(NAME)).get("items", ()):
             self._add(item)
         parts = [part for part in message.content if not isinstance(part, Text) or part.text]
@@ -125,10 +126,10 @@ class _Writer:
         self._add({"type": "message", "role": "user", "content": content})
 
     def _reply(self, reply: Reply) -> None:
-        """A reply, its parts in order."""
+        """Write a reply, its parts in order."""
         messages = _messages(reply)
-        # A function call that is given with its id and without the reasoning before it is refused, so
-        # where some reasoning must stay behind, so do the ids.
+        # The vendor refuses a function call with an item id but without the reasoning before it, so if
+        # some reasoning is left out, the ids are too.
         bare = any(
             isinstance(p, Reasoning) and NAME in p.vendor and not _is_sent(p) for p in reply.content
         )
@@ -149,7 +150,7 @@ class _Writer:
             at += 1
 
     def _results(self, message: Results) -> None:
-        """The results, each to the call it answers."""
+        """Write the results, each for the call it answers."""
         for result in message.results:
             waiting = self._waiting[result.call_id]
             asked = waiting.popleft() if waiting else _Asked(legal_id(result.call_id))
@@ -159,7 +160,7 @@ class _Writer:
                 self._add({"type": "message", "role": "user", "content": words})
 
     def _append(self, item: Item, *, bare: bool) -> None:
-        # What is asked for a yes has no other name than its id.
+        # An approval request is identified only by its id.
         bare = bare and item["type"] != APPROVAL
         self._add({key: value for key, value in item.items() if key != "id"} if bare else item)
 
@@ -168,7 +169,8 @@ class _Writer:
             case Text():
                 self._say(part.text)
             case Media():
-                # What its tool made goes back as that; an assistant's message holds text only.
+                # An image of the vendor's tool is sent back as its item; an assistant message holds only
+                # text.
                 made = item_of(part)
                 self._say(note_of(part)) if made is None else self._add(made)
             case Call():
@@ -191,7 +193,7 @@ class _Writer:
             self._waiting[call.id].append(_Asked(identity, kind))
             return {"type": kind, **bag}
         identity = self._identity(call, seen, is_own=own is not None)
-        # Whose program made the call is told again with what came of it:
+        # The result must repeat which program made the call:
         # https://platform.openai.com/docs/guides/tools-programmatic-tool-calling
         caller = {"caller": bag["caller"]} if bag.get("caller") else {}
         if kind in NATIVE:
@@ -202,7 +204,7 @@ class _Writer:
                 if kind == "computer_call":
                     return {"type": kind, **_with_actions(bag, value), "call_id": identity}
                 return {"type": kind, **bag, "call_id": identity, CALLS[kind]: value}
-            # As a function's it must not have the item id of another kind.
+            # A function call must not have the item id of another kind of item.
             kind, bag = "function_call", {}
         if call.form == "text":
             kind = "custom_tool_call"
@@ -211,9 +213,9 @@ class _Writer:
         return {"type": kind, **bag, "call_id": identity, "name": call.name, CALLS[kind]: text}
 
     def _identity(self, call: Call, seen: set[str], *, is_own: bool) -> str:
-        """The call's id, made legal, and told apart from the others where results could be mixed up.
+        """The call's id, made legal, and unique where results could be confused.
 
-        What a host gave it takes back: Bedrock's are ``resp_…:call_0``.
+        A host accepts its own ids back: Bedrock's are ``resp_…:call_0``.
         """
         wanted = call.id if is_own and call.id else legal_id(call.id)
         found, again = wanted, 2
@@ -226,14 +228,14 @@ class _Writer:
 
 
 def legal_id(identity: str) -> str:
-    """The id, or, where the vendor would refuse it, one made from it. OpenAI allows 64 characters."""
+    """The id or, if the vendor would refuse it, one derived from it. OpenAI allows 64 characters."""
     if _LEGAL.fullmatch(identity):
         return identity
     return f"call_{blake2b(identity.encode(errors='surrogatepass'), digest_size=16).hexdigest()}"
 
 
 def _stands(part: object) -> bool:
-    """Whether a part is enough to follow reasoning."""
+    """Whether a part may be the item that must follow reasoning."""
     return not isinstance(part, Reasoning) and (not isinstance(part, Unknown) or NAME in part.vendor)
 
 
@@ -242,12 +244,12 @@ def _is_sent(part: Content) -> bool:
         case Text():
             return bool(part.text)
         case Reasoning():
-            # Without either, the vendor looks the id up, and finds nothing, as nothing is stored:
-            # https://github.com/vercel/ai/issues/7543. Open models' hosts give the text instead.
+            # Without either, the vendor looks up the id and finds nothing, as nothing is stored:
+            # https://github.com/vercel/ai/issues/7543. Hosts of open models send the text instead.
             own = mapping(part.vendor.get(NAME))
             return bool(own.get("encrypted_content") or own.get("content"))
         case Unknown():
-            # A part of a message cannot stand alone.
+            # A part of a message cannot be sent alone.
             bag = part.vendor.get(NAME)
             is_item = isinstance(bag, Mapping) and "part" not in bag
             return is_item and text_in(mapping(bag).get("type")) not in TOLD
@@ -258,13 +260,13 @@ def _is_sent(part: Content) -> bool:
 
 
 def _messages(reply: Reply) -> dict[int, tuple[Item, int]]:
-    """The messages of a reply as this dialect gave them, by where their parts begin, and how many."""
+    """The reply's original messages and how many parts each has, by the index of its first part."""
     found: dict[int, tuple[Item, int]] = {}
     for entry in mapping(reply.vendor.get(NAME)).get("messages", ()):
         at, item = entry["at"], entry["item"]
         parts = reply.content[at : at + len(item["content"])]
         content = [_with_text(bare, part) for bare, part in zip(item["content"], parts, strict=False)]
-        # Whoever changed the parts since has made it another message.
+        # If the parts were changed since, it is no longer that message.
         if len(parts) == len(item["content"]) and None not in content:
             found[at] = ({**item, "content": content}, len(parts))
     return found
@@ -284,7 +286,7 @@ def _arguments(text: str) -> str:
 
 
 def _answered(result: Result, asked: _Asked) -> Item:
-    """What an item says of a result, in the form that goes with the kind of the call."""
+    """The members of the item for a result, in the form for the kind of the call."""
     whose: Item = {"call_id": asked.identity}
     text = "".join([part.text if isinstance(part, Text) else note_of(part) for part in result.content])
     match asked.kind:
@@ -296,7 +298,7 @@ def _answered(result: Result, asked: _Asked) -> Item:
             found = {"status": "completed", "tools": _found(result) or []}
             return {**whose, "execution": "client", **found}
         case "local_shell_call":
-            # The documents' example has ``call_id``, and the SDK's types have ``id`` for the same.
+            # The documentation's example has ``call_id``, the SDK's types have ``id`` for the same.
             return {**whose, "id": asked.identity, "output": text}
         case "apply_patch_call":
             status = "failed" if result.is_error else "completed"
@@ -316,14 +318,14 @@ def _answered(result: Result, asked: _Asked) -> Item:
 
 
 def _beside(result: Result, asked: _Asked) -> str | None:
-    """What is said besides an answer that has no place for words."""
+    """The text of a result whose item cannot hold text; None if it can."""
     if asked.kind == "computer_call" and not _pictures(result):
         return result.text
     return result.text if asked.kind == "tool_search_call" and _found(result) is None else None
 
 
 def _found(result: Result) -> list[Item] | None:
-    """The definitions that a search found, as a list or under ``tools``; None where it gave words."""
+    """The definitions that a search found, as a list or under ``tools``; None if it returned text."""
     if result.is_error:
         return None
     try:
@@ -336,7 +338,7 @@ def _found(result: Result) -> list[Item] | None:
 
 
 def _given_back(kind: str, value: Mapping[str, object]) -> Mapping[str, object]:
-    """What of a native call its answer repeats."""
+    """The members of a native call that its result repeats."""
     if kind == "shell_call" and (most := value.get("max_output_length")) is not None:
         # "This is generated by the model and should be passed back with the raw output."
         return {"max_output_length": most}
@@ -346,7 +348,7 @@ def _given_back(kind: str, value: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _with_actions(bag: Item, value: Mapping[str, object]) -> Item:
-    """A computer's call as it came: the preview of the tool has one ``action``, and no list."""
+    """A computer call as it came: the preview of the tool has a single ``action`` instead of a list."""
     return bag if "action" in bag else {**bag, "actions": value.get("actions", [])}
 
 
@@ -361,7 +363,7 @@ def _pictures(result: Result) -> list[Media]:
 def _output(result: Result) -> str | list[Item]:
     if not any(isinstance(part, Media) for part in result.content):
         return result.text
-    # A tool's picture that cannot be shown must not end the run: it is named instead.
+    # A tool's image that cannot be sent must not end the run: a note replaces it.
     return [_input_part(part, "") for part in result.content if not isinstance(part, Text) or part.text]
 
 

@@ -1,4 +1,4 @@
-"""Items as the parts of a Reply."""
+"""Converts items to the parts of a Reply."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -45,12 +45,12 @@ def items_in(value: object) -> list[Item]:
 
 
 def text_in(value: object) -> str:
-    """A string, or nothing."""
+    """The value if it is a string; otherwise an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def read_reply(response: Item, output: list[Item]) -> Reply:
-    """The reply that a response makes, with ``output`` as its items."""
+    """The reply in a response, with ``output`` as its items."""
     status = text_in(response.get("status")) or "completed"
     reader = _PartsReader(broken=status not in WHOLE_STATUS, last=len(output) - 1)
     for at, item in enumerate(output):
@@ -71,24 +71,24 @@ def read_reply(response: Item, output: list[Item]) -> Reply:
 
 
 def read_usage(usage: object) -> Usage:
-    """The tokens; OpenRouter and Perplexity add the price in dollars."""
+    """The usage; OpenRouter and Perplexity add the price in dollars."""
     counts = {name: _first(usage, places) for name, places in USAGE.items()}
     return Usage(**counts, cost=charged(usage) if isinstance(usage, dict) else None)
 
 
 def reasoning_texts(item: Item) -> list[str]:
-    """What a reasoning item shows: its summaries, then the reasoning itself."""
+    """The readable texts of a reasoning item: its summaries, then the reasoning itself."""
     parts = items_in(item.get("summary")) + items_in(item.get("content"))
     return [text for part in parts if (text := text_in(part.get("text")))]
 
 
 def read_thought(item: Item) -> Reasoning:
-    """What a reasoning item says, and the item itself."""
+    """A reasoning item as a Reasoning, with the item itself."""
     return Reasoning("\n\n".join(reasoning_texts(item)), {NAME: item})
 
 
 def is_call(item: Item) -> bool:
-    """Whether an item waits for us. A shell in a container is the vendor's, and so is its own search."""
+    """Whether an item is a call for us. A shell in a container and the vendor's search are not."""
     kind = text_in(item.get("type"))
     if kind not in CALLS or (kind == "tool_search_call" and item.get("execution") != "client"):
         return False
@@ -97,14 +97,14 @@ def is_call(item: Item) -> bool:
 
 
 def called(item: Item) -> str:
-    """The name of the tool that a call is for; empty where it is not known yet."""
+    """The name of the called tool; empty if it is not known yet."""
     if item["type"] == APPROVAL:
         return VENDOR_CALL
     return NATIVE.get(item["type"]) or text_in(item.get("name"))
 
 
 def written(item: Item) -> str:
-    """What the model wrote into a call: arguments as JSON text, or a custom tool's input."""
+    """The model's input to a call: arguments as JSON text, or a custom tool's text."""
     if item["type"] == "computer_call":
         return msgspec.json.encode(_on_screen(item)).decode()
     if item["type"] == APPROVAL:
@@ -112,14 +112,14 @@ def written(item: Item) -> str:
     value = item.get(CALLS[item["type"]])
     if value is None or isinstance(value, str):
         return value or ""
-    # Native tools have an object here, and some hosts do for the arguments of functions.
+    # Native tools have an object here; some hosts have one for a function's arguments, too.
     return msgspec.json.encode(value).decode()
 
 
 def _on_screen(item: Item) -> Item:
-    """The actions of a computer's call, and what the vendor wants a person to see first.
+    """The actions of a computer call, and the safety checks that a person should see first.
 
-    The preview of the tool has one ``action``.
+    The preview of the tool has a single ``action``.
     """
     actions = item.get("actions")
     if not isinstance(actions, list):
@@ -129,14 +129,14 @@ def _on_screen(item: Item) -> Item:
 
 
 def _at_server(item: Item) -> Item:
-    """What the vendor would call, and where."""
+    """The call that the vendor wants to make, and at which server."""
     text = text_in(item.get("arguments"))
     arguments: Any = msgspec.Raw(text.encode(errors="replace")) if is_object(text) else text
     return {"server": item.get("server_label"), "tool": item.get("name"), "arguments": arguments}
 
 
 def is_object(text: str) -> bool:
-    """Whether the text is one whole JSON object. The beginning of one never is."""
+    """Whether the text is one complete JSON object. A prefix of one never is."""
     try:
         _read_object(text)
     except (ValueError, RecursionError):
@@ -145,7 +145,7 @@ def is_object(text: str) -> bool:
 
 
 def call_id(item: Item, position: int, taken: Sequence[str]) -> str:
-    """The id of a call, made up where there is none, and told apart from those already taken."""
+    """The id of a call, generated if it has none, and unique among those taken."""
     given = text_in(item.get("call_id")) or text_in(item.get("id")) or f"call_{position}"
     found, again = given, 2
     while found in taken:
@@ -154,7 +154,7 @@ def call_id(item: Item, position: int, taken: Sequence[str]) -> str:
 
 
 def read_call(item: Item, identity: str, *, truncated: bool = False) -> Call:
-    """A call. What only the vendor understands (its item id, status, namespace) goes into the bag."""
+    """A call. Members that only the vendor understands (item id, status, namespace) go into the bag."""
     kind = item["type"]
     own = () if kind == APPROVAL else ("call_id", "name", CALLS[kind])
     return Call(
@@ -168,16 +168,17 @@ def read_call(item: Item, identity: str, *, truncated: bool = False) -> Call:
 
 
 class _PartsReader:
-    """Takes items in order; holds the parts they make."""
+    """Converts items, in order, to parts."""
 
     def __init__(self, *, broken: bool, last: int) -> None:
         self.content: list[Text | Reasoning | Call | Media | Unknown] = []
         self.citations: list[Citation] = []
         self.logprobs: list[Token] = []
         self._said = 0
-        """How many characters of text there are so far."""
+        """The number of characters of text so far."""
         self.messages: list[Any] = []
-        """Each message without its texts, which a Text has no place for, and where its parts begin."""
+        """Each message without its texts, for members that a Text cannot hold, and the index of its
+        first part."""
         self.ids: list[str] = []
         self.refused = False
         self._broken = broken
@@ -211,11 +212,11 @@ class _PartsReader:
                 self.content.append(Unknown({NAME: {"part": part}}))
                 bare.append({})
         if item.keys() - _BARE_ITEM or bare != [_BARE_PART]:
-            # What is text and nothing else goes back as text, as the vendor's own examples have it.
+            # A message with only text is sent back as text, as in the vendor's own examples.
             self.messages.append({"at": begin, "item": {**item, "content": bare}})
 
     def _explain(self, part: Item) -> None:
-        """What a part says of its text besides."""
+        """Read the citations and log probabilities of a text."""
         text = text_in(part.get("text"))
         if annotations := part.get("annotations"):
             self.citations += annotated(annotations, text, self._said)
@@ -224,9 +225,10 @@ class _PartsReader:
         self._said += len(text)
 
     def _is_cut(self, at: int, item: Item) -> bool:
-        """Whether a call is not all that the model meant to write.
+        """Whether a call is incomplete.
 
-        Hosts label the call that the token limit cut "completed" (vllm #53269), so the text decides too.
+        Hosts label a call that the token limit cut off "completed" (vllm #53269), so its text is checked
+        too.
         """
         status = item.get("status")
         if status == "incomplete" or not self._broken:
@@ -234,7 +236,7 @@ class _PartsReader:
         if status == "in_progress":
             return True
         if item["type"] in WHOLE:
-            # An object is always whole JSON: half a command cannot be told from a short one.
+            # An object is always complete JSON: half a command looks like a short one.
             return at == self._last
         whole = status == "completed" if item["type"] == "custom_tool_call" else is_object(written(item))
         return at == self._last and not whole

@@ -1,4 +1,4 @@
-"""The Responses API from the vendor's side; the module satisfies the ``ServerDialect`` port."""
+"""The server side of the Responses API; the module satisfies the ``ServerDialect`` port."""
 
 from collections.abc import Sequence
 
@@ -22,9 +22,9 @@ def writer(asked: Asked, answer: Answer, /) -> Writer:
 
 
 def refused(error: RightcallError, asked: Asked | None = None, /) -> Refused:
-    """The error as the client reads it.
+    """The error in the client's format.
 
-    That a prompt is too long, Codex understands only as the end of a stream.
+    Codex understands an overlong prompt only as the end of a stream.
     """
     kind = kind_of(error)
     if kind == "context_overflow" and asked is not None and asked.client == "codex" and asked.stream:
@@ -34,7 +34,7 @@ def refused(error: RightcallError, asked: Asked | None = None, /) -> Refused:
 
 
 def counted(tokens: int, /) -> bytes:
-    """How many tokens a request is."""
+    """The body that says how many tokens a request has."""
     return json_bytes({"object": "response.input_tokens", "input_tokens": tokens})
 
 

@@ -1,7 +1,8 @@
-"""The items of a stream in the making, and which of them an event means.
+"""The items of a stream while they arrive, and which of them an event refers to.
 
-OpenAI gives an item id and an output index on every event. Hosts leave out the index, repeat it, or give
-an item another id in each event, so whatever is there and not contradicted is used, else what is open.
+OpenAI sends an item id and an output index with every event. Hosts leave out the index, repeat it, or
+use another id in each event. So whatever is present and not contradictory is used, or else the open
+item.
 """
 
 from collections.abc import Iterable
@@ -33,11 +34,11 @@ class ItemSlot:
         self.ended = False
         self.pieces: dict[tuple[Channel, int], list[str]] = {}
         self.sent: dict[tuple[Channel, int], int] = {}
-        """How many characters have come, by channel and part."""
+        """The number of characters received, by channel and part."""
         self.total = 0
 
     def take(self, key: tuple[Channel, int], text: str) -> bool:
-        """Keep a piece; says whether it begins its part."""
+        """Add a piece; returns whether it begins its part."""
         pieces = self.pieces.get(key)
         self.total += len(text)
         if pieces is None:
@@ -49,11 +50,11 @@ class ItemSlot:
         return False
 
     def gathered(self, status: str) -> Item:
-        """The item as far as it is known: as the vendor closed it, or put together from its pieces."""
+        """The item as far as it is known: as the vendor finished it, or assembled from its pieces."""
         if self.is_done:
             return self.item
         if self.kind in WHOLE:
-            # How much of the object there is to come, only the finished item tells.
+            # Only the finished item shows whether the object is complete.
             return {**self.item, "status": "incomplete"}
         item = {**self.item, "status": "completed" if status == "completed" else "incomplete"}
         joined = [(channel, "".join(texts)) for (channel, _), texts in sorted(self.pieces.items())]
@@ -72,17 +73,17 @@ class ItemSlot:
 
 
 class ItemSlots:
-    """The items of one response, in the order in which they were first heard of."""
+    """The items of one response, in order of first appearance."""
 
     def __init__(self) -> None:
         self.all: list[ItemSlot] = []
         self._by_id: dict[str, ItemSlot] = {}
         self._by_at: dict[int, ItemSlot] = {}
         self._shared: set[str] = set()
-        """Ids that a host has given to several items, and that tell nothing."""
+        """Ids that a host has used for several items, and that identify nothing."""
 
     def announce(self, item: Item, at: Any) -> ItemSlot:
-        """The slot of an item that is said to begin."""
+        """The slot of an item that begins."""
         at = at if isinstance(at, int) else None
         slot = self._named(item)
         if slot is not None and slot.is_announced and None not in (at, slot.at) and at != slot.at:
@@ -101,7 +102,7 @@ class ItemSlots:
         return slot
 
     def close(self, item: Item, at: Any) -> ItemSlot:
-        """The slot of an item that is said to be done."""
+        """The slot of an item that is done."""
         at = at if isinstance(at, int) else None
         slot = self._named(item)
         if slot is None and at is not None:
@@ -117,7 +118,7 @@ class ItemSlots:
         return slot
 
     def hear(self, kind: str, identity: Any, at: Any) -> ItemSlot:
-        """The slot that a piece belongs to; a new one where nothing was announced."""
+        """The slot that a piece belongs to; a new one if nothing was announced."""
         slot = self._by_id.get(identity) if isinstance(identity, str) else None
         if slot is not None and slot.kind == kind:
             return slot
@@ -138,7 +139,7 @@ class ItemSlots:
         return slot
 
     def match(self, item: Item, left: list[ItemSlot]) -> ItemSlot:
-        """The slot, among those left, of an item in the finished response; taken out of ``left``."""
+        """The slot of an item in the finished response; removes it from ``left``."""
         named = self._named(item)
         if named is None or named not in left:
             called = item.get("call_id")

@@ -1,4 +1,4 @@
-"""Responses that OpenAI keeps.
+"""Responses that OpenAI stores.
 
 https://platform.openai.com/docs/guides/conversation-state
 """
@@ -12,7 +12,7 @@ _NOT_FOUND = 404
 
 
 def kept_at(place: str) -> KeptDialect:
-    """The dialect, for a place that keeps what was said."""
+    """The dialect for a place that stores conversations."""
     return KeptDialect(openai_responses, place, _forgot)
 
 

@@ -1,4 +1,4 @@
-"""What the Responses API calls things, as data."""
+"""The terms of the Responses API, as data."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
@@ -20,18 +20,18 @@ INCOMPLETE: Mapping[str, StopReason] = {
     "content_filter": "filtered",
     "steered": "pause",
 }
-"""Why a response is incomplete. Any other reason means that it broke off."""
+"""Why a response is incomplete. Any other reason means that it failed."""
 
 ENDINGS: Mapping[StopReason, str | None] = {
     "end": None,
     "calls": None,
     "stop_sequence": None,
-    "refusal": None,  # with its words in a part of their own
+    "refusal": None,  # with its text in a separate part
     "length": "max_output_tokens",
     "pause": "max_output_tokens",
     "filtered": "content_filter",
 }
-"""Why a response is incomplete, as a client is told; None for one that is complete."""
+"""The reason that a client receives for an incomplete response; None for a complete one."""
 
 ENDS: Mapping[str, str] = {
     "response.completed": "completed",
@@ -40,7 +40,7 @@ ENDS: Mapping[str, str] = {
     "response.cancelled": "cancelled",
     "response.done": "completed",
 }
-"""The events that end a stream, with the status they mean where the response does not say."""
+"""The events that end a stream, and the status they imply if the response has none."""
 
 USAGE: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "input_tokens": (("input_tokens",), ("prompt_tokens",)),
@@ -59,10 +59,11 @@ USAGE: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("completion_tokens_details", "reasoning_tokens"),
     ),
 }
-"""Where each count stands; then where hosts that grew from Chat Completions put it, and Perplexity."""
+"""The member of each count; then the members used by hosts derived from Chat Completions, and by
+Perplexity."""
 
 WHOLE_STATUS = frozenset(("completed", "requires_action"))
-"""The words for a response that is all there. Perplexity has one of its own for calls."""
+"""The statuses of a complete response. Perplexity has its own for calls."""
 
 TOLD = frozenset(
     [
@@ -71,11 +72,11 @@ TOLD = frozenset(
         *("sandbox_grep", "sandbox_glob", "sandbox_apply_patch", "unknown"),
     ]
 )
-"""Items that Perplexity tells of and does not take back (perplexityai 0.46.1, OutputItem and
+"""Items that Perplexity sends but does not accept back (perplexityai 0.46.1, OutputItem and
 InputItemParam)."""
 
 TEXTS = frozenset(("output_text", "text"))
-"""The parts of a message that are text. A refusal is not: the official SDK leaves it out of it too."""
+"""The parts of a message that are text. A refusal is not: the official SDK excludes it too."""
 
 CALLS: Mapping[str, str] = {
     "function_call": "arguments",
@@ -87,14 +88,14 @@ CALLS: Mapping[str, str] = {
     "tool_search_call": "arguments",
     "mcp_approval_request": "arguments",
 }
-"""The items that wait for us, and the member that holds what the model wrote."""
+"""The items that are calls for us, and the member that holds the model's input."""
 
 APPROVAL = "mcp_approval_request"
-"""A call that the vendor would run at an MCP server, and wants a yes to:
+"""A call that the vendor would run at an MCP server, if it is approved:
 https://platform.openai.com/docs/guides/tools-connectors-mcp"""
 
 FORMS: Mapping[str, CallForm] = {"custom_tool_call": "text", APPROVAL: "approval"}
-"""What a call's arguments are where they are no JSON of ours."""
+"""The form of a call's arguments where it is not our JSON."""
 
 OUTPUTS: Mapping[str, str] = {
     **{kind: f"{kind}_output" for kind in CALLS},
@@ -109,16 +110,16 @@ NATIVE: Mapping[str, str] = {
     "local_shell_call": "local_shell",
     "tool_search_call": "tool_search",
 }
-"""Calls of the tools that the vendor's models are trained on, and the type of the tool, also its name.
-What the model wrote is an object; of a computer it is a list. Each has a page of its own below
+"""Calls of the tools that the vendor's models are trained on, and the type of the tool, which is also
+its name. The model's input is an object; for a computer it is a list. Each has its own page under
 https://platform.openai.com/docs/guides/: tools-shell, tools-local-shell, tools-apply-patch,
 tools-computer-use, tools-tool-search."""
 
 WHOLE = frozenset(NATIVE) | {APPROVAL}
-"""The calls that come in one piece, whose text does not tell whether it is all."""
+"""Calls that come in one piece, so that their text does not show whether they are complete."""
 
 Channel: TypeAlias = Literal["text", "refusal", "summary", "content", "arguments", "input"]
-"""Where in its item a piece of a stream belongs."""
+"""The part of an item that a piece of a stream belongs to."""
 
 PIECES: Mapping[str, tuple[str, Channel]] = {
     "response.output_text": ("message", "text"),
@@ -129,14 +130,14 @@ PIECES: Mapping[str, tuple[str, Channel]] = {
     "response.function_call_arguments": ("function_call", "arguments"),
     "response.custom_tool_call_input": ("custom_tool_call", "input"),
 }
-"""What comes in pieces: the event without its ``.delta`` or ``.done``, the item's type, the channel."""
+"""What comes in pieces: the event without ``.delta`` or ``.done``, the item's type, the channel."""
 
 EFFORTS = frozenset(("none", "minimal", "low", "medium", "high", "xhigh", "max"))
 
-# The budgets that Google gives these words in its own OpenAI-compatible API:
+# Google's budgets for these levels in its OpenAI-compatible API:
 # https://ai.google.dev/gemini-api/docs/openai#thinking
 BUDGETS: tuple[tuple[int, str], ...] = ((0, "none"), (1024, "low"), (8192, "medium"))
-"""The effort that a number of tokens up to this means; beyond the last it is ``high``."""
+"""The effort level for a budget of up to this many tokens; beyond the last it is ``high``."""
 
 EXTENSIONS: Mapping[str, str] = {
     "application/pdf": ".pdf",
@@ -155,10 +156,10 @@ EXTENSIONS: Mapping[str, str] = {
     "text/html": ".html",
     "text/markdown": ".md",
 }
-"""The documents that may be sent, with endings for those without a name; other text is ``.txt``."""
+"""The accepted document types, with file extensions for files without a name; other text is ``.txt``."""
 
 TTLS = ("30m", "12h", "24h")
-"""How long the vendor keeps the beginning of a prompt."""
+"""How long the vendor can cache the beginning of a prompt."""
 
 MEDIA: MediaTable = {
     "image": Takes(ANYWHERE),

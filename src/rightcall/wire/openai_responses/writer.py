@@ -1,9 +1,9 @@
-"""The events of a reply into the events of a Responses stream, or into one response.
+"""Encodes a reply's events as a Responses stream, or a reply as one response.
 
-Items come one after another, each begun, grown and closed, with every index, id and number that the
-vendor gives: some clients read one event, and others refuse a stream that lacks any. The end has all of
-it again, so a reply is held until then. What the vendor of the model wants back stands where OpenAI's
-encrypted reasoning would.
+Items come one after another, each begun, extended and closed, with every index, id and number that the
+vendor sends: some clients read one event, and others refuse a stream that lacks any. The last event
+repeats everything, so a reply is held until then. What the model's vendor wants back is put where
+OpenAI's encrypted reasoning would be.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,8 @@ _PIECES = {
     "function_call": "response.function_call_arguments",
     "custom_tool_call": "response.custom_tool_call_input",
 }
-"""The events that a call's arguments come in, without ``.delta`` and ``.done``. Others come whole."""
+"""The names of the events with a call's arguments, without ``.delta`` and ``.done``. Other calls come
+whole."""
 
 
 class Writer:
@@ -46,7 +47,7 @@ class Writer:
         self._turns = InTurn(self._items)
 
     def start(self) -> bytes:
-        """The response, of which there is nothing yet."""
+        """The response's start, without any output."""
         if self._began:
             return b""
         self._began = True
@@ -55,14 +56,14 @@ class Writer:
         return event("response.created", response) + event("response.in_progress", response)
 
     def write(self, event: ModelEvent, /) -> bytes:
-        """What the event adds."""
+        """The bytes that the event adds."""
         start = b"" if self._began else self.start()
         if type(event) is ReplyEnd:
             return start + self._end(event.reply)
         return start + self._turns.take(event)
 
     def fail(self, error: RightcallError, /) -> bytes:
-        """A response that failed: the one end that every client takes for what it is."""
+        """A failed response: the only end that every client recognizes as a failure."""
         start = self.start()
         said = stream_error(error)
         response = {**self._response("failed"), "error": said, "output": self._items.done}
@@ -94,7 +95,7 @@ class Writer:
 
 
 class _Items:
-    """Output items as events; satisfies ``in_turn.Blocks``."""
+    """Writes output items as events; satisfies ``in_turn.Blocks``."""
 
     def __init__(self, asked: Asked, answer: Answer) -> None:
         self.done: list[Item] = []
@@ -103,13 +104,13 @@ class _Items:
         self._answer = answer
         self._number = 0
         self._item: Item = {}
-        """The one that is open."""
+        """The open item."""
         self._pieces: list[str] = []
         self._delta = (b"", b"")
-        """What stands before and after the number of a delta of it."""
+        """The bytes before and after the number in a delta event of the open item."""
 
     def event(self, name: str, members: Item) -> bytes:
-        """An event with the next number."""
+        """An event with the next sequence number."""
         body = {"type": name, "sequence_number": self._number, **members}
         self._number += 1
         return b"event: %s\ndata: %s\n\n" % (name.encode(), json_bytes(body))
@@ -166,7 +167,7 @@ class _Items:
     def arguments(self, text: str, /) -> bytes:
         if self._item["type"] == "function_call":
             return self.text(text)
-        # Of text that others write as JSON, and of objects, nothing can be told before the end.
+        # Text that others write as JSON, and objects, can be sent only at the end.
         self._pieces.append(text)
         return b""
 
@@ -187,7 +188,7 @@ class _Items:
         return written + self._end({**self._item, **cut, "input": value})
 
     def refuse(self, words: str) -> bytes:
-        """A message that is a refusal."""
+        """A message with a refusal."""
         part = {"type": "refusal", "refusal": words}
         written = self._begin(_message(self._name("msg"), [], "in_progress"))
         begun = {**part, "refusal": ""}
@@ -267,7 +268,7 @@ def _output(reply: Reply, asked: Asked, answer: Answer) -> Iterator[Item]:
 
 
 def call_item(call: Call | CallStart, index: int, asked: Asked, answer: Answer) -> Item:
-    """A call's item without what the model wrote."""
+    """A call's item without the model's input."""
     form = asked.forms.get(call.name, {"type": "function_call", "name": call.name})
     kind = str(form["type"])
     identity = call_id("call_", answer.id, index, Carried(call.id))
@@ -278,7 +279,7 @@ def call_item(call: Call | CallStart, index: int, asked: Asked, answer: Answer) 
 
 
 def input_in(call: Call, kind: str) -> Any:
-    """What the model wrote, as a call of that kind has it."""
+    """The model's input, in the form for a call of that kind."""
     if kind == "custom_tool_call":
         return input_of(call)
     if kind == "function_call":
@@ -287,7 +288,7 @@ def input_in(call: Call, kind: str) -> Any:
 
 
 def encrypted_of(reasoning: Reasoning | None) -> str | None:
-    """What stands for OpenAI's encrypted reasoning; the text of the thought stands beside it."""
+    """The value in place of OpenAI's encrypted reasoning; the thought's text is beside it."""
     if reasoning is None or not reasoning.vendor:
         return None
     return token(Carried(thoughts=(Reasoning("", reasoning.vendor),)))
@@ -309,7 +310,7 @@ def _reasoning(identity: str, text: str, encrypted: str | None) -> Item:
 
 
 def response_of(asked: Asked, answer: Answer, status: str) -> Item:
-    """A response with nothing in it, and what was asked for."""
+    """A response without output, with the settings of the request."""
     request, options = asked.request, asked.request.options
     output = request.output
     form: Item = {"type": "text"}
@@ -348,7 +349,7 @@ def response_of(asked: Asked, answer: Answer, status: str) -> Item:
 
 
 def usage_of(usage: Usage) -> JsonObject:
-    """What a reply took."""
+    """A reply's usage in the dialect's format."""
     into = {"cached_tokens": usage.cached_tokens, "cache_write_tokens": usage.cache_written_tokens}
     return {
         "input_tokens": usage.input_tokens,
@@ -360,7 +361,7 @@ def usage_of(usage: Usage) -> JsonObject:
 
 
 def stream_error(error: RightcallError) -> JsonObject:
-    """An error within a stream. Codex tries again after a server's, and not after an overload."""
+    """An error within a stream. Codex retries after a server error, but not after an overload."""
     said = openai_error(error)
     code = "server_error" if kind_of(error) == "overloaded" else said["code"]
     return {"code": code, "message": said["message"]}
