@@ -1,4 +1,4 @@
-"""The face of durable runs: agents by name at an address, and what can be asked of their runs."""
+"""The public API of durable runs: agents by name at an address, and operations on their runs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -41,28 +41,28 @@ from rightcall.record.entry_text import check_name
 from rightcall.wire.history import Said, history_of
 
 _STATUS = 0.1
-"""Seconds between two looks of a watcher at whether the run is over."""
+"""Seconds between two checks by a watcher whether the run has ended."""
 _MONTH = 30 * 24 * 3600.0
 _LAST = 2**31 - 1
-"""The priority that goes last."""
+"""The lowest priority."""
 _AT_ONCE = 500
-"""Runs that are forgotten together."""
+"""Runs that are deleted in one batch."""
 
 
 class SubmitOptions(TypedDict, total=False):
-    """What can be said of a durable run besides its agent and prompt. None is as good as not given."""
+    """Options of a durable run besides its agent and prompt. None means not given."""
 
     run: str | None
-    """The run's name, under which it is submitted once; made up unless given."""
+    """The run's name; a name can be submitted once. Generated unless given."""
     queue: str
     priority: int
     """Lower numbers are taken first; 0 unless given."""
     lane: str
-    """Whose rate it counts for, on a queue with lanes: a tenant, a model."""
+    """The lane whose rate it counts against, on a queue with lanes: a tenant, a model."""
     deadline: float | None
-    """Seconds from now in which the run must be over, waiting included."""
+    """Seconds from now until the run must have ended, including the time it waits."""
     details: Mapping[str, JsonValue] | None
-    """For whoever makes what the run's tools share: ``dependencies=`` of the app."""
+    """Passed to the app's ``dependencies=`` function, which makes what the run's tools share."""
     budget: Budget | None
     history: Sequence[Message] | Sequence[Mapping[str, Any]] | Said | None
     choice: ToolChoice
@@ -75,7 +75,7 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class Handle:
-    """A submitted run, in any process."""
+    """A submitted run; it works in any process."""
 
     def __init__(self, app: "App", run: str) -> None:
         self._app = app
@@ -83,7 +83,7 @@ class Handle:
         """The run's name."""
 
     async def result(self) -> RunResult[Any]:
-        """What the run came to, once it is over or waits for a person. Raises RunStopped without one."""
+        """The run's result, once it ends or waits for a person. Raises RunStopped if it has none."""
         return await self._app.result(self.run)
 
     def __repr__(self) -> str:
@@ -95,8 +95,8 @@ class App:
 
     ``sqlite:///runs.db`` is a file, ``postgresql://…`` a server that many workers share, ``restate://…``
     another kind of server. A process with agents executes runs of its ``queues``, "default" unless
-    said; with ``queues=()``, or without agents, it only asks. ``dependencies`` makes what the tools of a
-    run share, in the process that executes it.
+    given; with ``queues=()``, or without agents, it executes none and is only a client. ``dependencies``
+    makes what the tools of a run share, in the process that executes it.
     """
 
     @checked("rc.durable.App")
@@ -120,7 +120,7 @@ class App:
         self._opening: asyncio.Lock | None = None
 
     async def open(self) -> Self:
-        """Connect, and begin to execute runs where there are agents and queues."""
+        """Connect, and begin to execute runs if there are agents and queues."""
         self._opening = self._opening or asyncio.Lock()
         async with self._opening:
             if self._engine is None:
@@ -153,7 +153,7 @@ class App:
     async def submit(
         self, agent: str | Agent[Any, Any], prompt: Prompt, **options: Unpack[SubmitOptions]
     ) -> Handle:
-        """Have an agent run, soon and wherever a worker is. Under one name a run is submitted once."""
+        """Submit a run of an agent, to be executed by any worker. A name can be submitted only once."""
         engine, name = await self._at(), agent if isinstance(agent, str) else agent.name
         if self.agents and name not in self.agents:
             raise UsageError(f"there is no agent {name!r} here; there is {', '.join(self.agents)}")
@@ -193,12 +193,12 @@ class App:
         return Handle(self, run)
 
     async def result(self, run: str) -> RunResult[Any]:
-        """What a run came to, once it is over or waits for a person. Raises RunStopped without one."""
+        """A run's result, once it ends or waits for a person. Raises RunStopped if it has none."""
         engine = await self._at()
         found = (await latest_of(engine, run)).segment
         while True:
             ended = await engine.wait(run, found.job.segment)
-            # Somebody may have answered in the meantime.
+            # It may have been answered in the meantime.
             found = (await latest_of(engine, run)).segment
             if found.job.segment == ended.job.segment:
                 return await self._standing(engine, ended).result()
@@ -208,9 +208,9 @@ class App:
         return Standing(engine, segment, None if agent is None else agent.output)
 
     async def watch(self, run: str) -> AsyncIterator[Live]:
-        """What happens in a run from now on; at last its RunEnd, as it is stored.
+        """The events of a run from now on; the last is its RunEnd, as it is stored.
 
-        It ends when the run is over or waits for a person. Raises RunStopped where it has no result.
+        It ends when the run ends or waits for a person. Raises RunStopped if the run has no result.
         """
         engine = await self._at()
         seen, looked = Latest(run), 0.0
@@ -230,10 +230,10 @@ class App:
 
     @checked_async("app.decide")
     async def decide(self, run: str, decisions: Decisions) -> Handle:
-        """Answer what a run waits for, and have it go on. The first answer stands.
+        """Answer the calls that a run waits for, and have it go on. The first answer counts.
 
         ``decisions`` are by call id, as ``agent.resume`` takes them. The same answer again does nothing;
-        another one is AlreadyDecided.
+        a different one raises AlreadyDecided.
         """
         engine = await self._at()
         found = await latest_of(engine, run)
@@ -252,7 +252,7 @@ class App:
         return Handle(self, run)
 
     async def _look_at_earlier(self, engine: Engine, found: Standing, decisions: Decisions) -> None:
-        """A run that does not wait: it was answered already, in the same way or in another."""
+        """Check decisions about a run that does not wait: they must be those that were made already."""
         job = found.segment.job
         stand = await _decisions_in(engine, job)
         if not stand or stand.keys() != decisions.keys():
@@ -262,14 +262,14 @@ class App:
             raise AlreadyDecided(job.run, stand, advice=_ADVICE)
 
     async def cancel(self, run: str) -> bool:
-        """End a run, wherever it is: inside an async tool at once, else when the tool returns.
+        """Cancel a run, wherever it is: inside an async tool at once, else when the tool returns.
 
-        False where there is nothing left to cancel.
+        False if there is nothing left to cancel.
         """
         engine = await self._at()
         found = await latest_of(engine, run)
         if found.status == "waiting":
-            # What it waits for can no longer be answered: the next segment is taken.
+            # Submitting the next segment prevents any later answer.
             job = found.segment.job
             standing = await engine.submit(_next(job, await written(run, Quit(), engine.blobs)))
             await engine.cancel(run)
@@ -278,9 +278,9 @@ class App:
 
     @checked_async("app.fork")
     async def fork(self, run: str, *, at: str, new: str | None = None) -> Handle:
-        """Begin another run from a step of this one: what came before is kept, the step is taken anew.
+        """Begin another run from a step of this one: earlier steps are kept, that one is taken again.
 
-        ``at`` is the step's key, as ``show`` lists them; ``new`` the name, made up unless given.
+        ``at`` is the step's key, as ``show`` lists them; ``new`` is the name, generated unless given.
         """
         engine = await self._at()
         name = _checked_name(f"{run}~{urandom(4).hex()}" if new is None else new)
@@ -298,7 +298,7 @@ class App:
         raise UsageError(f"the run {run!r} has no step {at!r}; it has {', '.join(keys) or 'none yet'}")
 
     async def list(self, *, limit: int | None = None) -> Sequence[RunInfo]:
-        """Every run and how it stands, the latest first."""
+        """Every run and its status, the latest first."""
         engine = await self._at()
         found: dict[str, Segment] = {}
         for segment in await engine.segments(limit=limit):
@@ -318,9 +318,9 @@ class App:
         return Shown(info=info, segments=tuple(segments), steps=steps)
 
     async def story(self, run: str) -> Sequence[tuple[float, Entry]]:
-        """What happened in a run, as a journal would hold it, each entry with when that was.
+        """The entries of a run, as a journal would hold them, each with its time.
 
-        UsageError where there is no such run.
+        Raises UsageError if there is no such run.
         """
         engine = await self._at()
         await latest_of(engine, run)
@@ -328,7 +328,7 @@ class App:
 
     @checked_async("app.gc")
     async def gc(self, *, older: float = _MONTH) -> int:
-        """Forget runs that were over so many seconds ago, with all they left; how many those were."""
+        """Delete runs that ended so many seconds ago, with all that they stored; returns how many."""
         if not older >= 0:
             raise UsageError(f"older= is in seconds, 0 or more, and not {older}")
         engine, before = await self._at(), time() - older
@@ -346,7 +346,7 @@ _ADVICE = "the first answer stands"
 
 
 def _checked_name(run: str) -> str:
-    """A name under which every engine can keep a run."""
+    """The name, checked to be one that every engine can store."""
     if not run.strip():
         raise UsageError("a run's name must not be blank")
     if "\0" in run:

@@ -1,9 +1,11 @@
-"""Long values under the hash of what they hold, in tables beside an engine's own.
+"""Long values under the hash of their bytes, in tables beside an engine's own.
 
-An engine reads its rows to list runs and sends them to whoever recovers one, and some limit them to a
-few megabytes. So a long value is put here before the step that refers to it is recorded: a reference
-that can be read never points at nothing. A value is kept once, for all the runs that put it, and goes
-with the last of them. One that a killed process put and never referred to goes with its run too.
+An engine reads its rows to list runs and sends them to the process that recovers one, and some limit
+them to a few megabytes. So a long value is stored here before the step that refers to it is recorded: a
+reference that can be read always has its value.
+
+A value is stored once for all runs that put it, and is deleted with the last of them. A value that a
+killed process stored and never referred to is deleted with its run, too.
 """
 
 from collections.abc import Sequence
@@ -20,16 +22,16 @@ if TYPE_CHECKING:
 
 _HASH = "sha256:"
 _MOST_AT_ONCE = 500
-"""Runs whose values are let go in one transaction: SQLite takes only so many parameters."""
+"""Runs whose values are deleted in one transaction: SQLite limits the number of parameters."""
 
 
 def reference_to(data: bytes) -> str:
-    """The name of these bytes."""
+    """The reference of these bytes."""
     return _HASH + sha256(data).hexdigest()
 
 
 def checked_bytes(reference: str, data: bytes | None) -> bytes:
-    """What was found under a reference. Raises JournalError where it is not what was put there."""
+    """The bytes found under a reference. Raises JournalError if they do not match it."""
     if data is None:
         raise JournalError(
             f"the blob {reference}",
@@ -41,7 +43,7 @@ def checked_bytes(reference: str, data: bytes | None) -> bytes:
 
 
 class SqlBlobs:
-    """Long values in two tables, of SQLite or of Postgres: what they hold, and whose they are."""
+    """Long values in two tables, of SQLite or of Postgres: the bytes, and the runs that own them."""
 
     def __init__(self, engine: "Engine", prefix: str = "rightcall") -> None:
         self._engine = engine
@@ -51,11 +53,11 @@ class SqlBlobs:
         self._owners = f"{prefix}_blob_runs"
 
     def create(self) -> None:
-        """Make the tables where they are not there yet; any number of processes may do so at once."""
+        """Create the tables if they do not exist; any number of processes may do so at once."""
         data = "bytea" if self._on_postgres else "blob"
         with self._engine.begin() as connection:
             if self._on_postgres:
-                # Two who create the same table at once would run into each other.
+                # Two processes that create the same table at once would conflict.
                 lock = self._sql("select pg_advisory_xact_lock(hashtext(:name))")
                 connection.execute(lock, {"name": self._blobs})
             tables = (
@@ -68,7 +70,7 @@ class SqlBlobs:
             connection.execute(self._sql(index))
 
     async def put(self, run: str, data: bytes) -> str:
-        """Keep bytes for a run. They are safe when this returns."""
+        """Store bytes for a run. They are durable when this returns."""
         return await when_it_is_there(partial(self._put, run, data))
 
     async def get(self, reference: str) -> bytes:
@@ -76,18 +78,18 @@ class SqlBlobs:
         return await when_it_is_there(partial(self._get, reference))
 
     async def share(self, run: str, other: str) -> None:
-        """Keep everything that is kept for one run for another, too: its fork refers to it."""
+        """Make another run an owner of all values of a run: its fork refers to them."""
         await when_it_is_there(partial(self._share, run, other))
 
     async def drop(self, runs: Sequence[str]) -> int:
-        """Let go of what was kept for these runs; how many values went."""
+        """Delete what only these runs own; returns how many values were deleted."""
         return await when_it_is_there(partial(self._drop, list(runs)))
 
     def _put(self, run: str, data: bytes) -> str:
         reference = reference_to(data)
         with self._engine.begin() as connection:
-            # An update that changes nothing, and not "do nothing": it locks the row, so that whoever
-            # lets it go now for its last run finds this one's name beside it, or this finds it gone.
+            # An update that changes nothing, instead of "do nothing": it locks the row. So a transaction
+            # that deletes the value for its last run sees this owner, or this one sees it deleted.
             connection.execute(
                 self._sql(
                     f"insert into {self._blobs} (ref, data) values (:ref, :data)"  # noqa: S608
@@ -126,8 +128,8 @@ class SqlBlobs:
         return gone
 
     def _let_go(self, connection: "Connection", runs: list[str]) -> int:
-        # The names go first: the first statement of a transaction must write, or SQLite may find later
-        # that somebody else has written in between.
+        # Owners are deleted first: the first statement of a transaction must write, or SQLite may fail
+        # later because another process has written in between.
         statement = f"delete from {self._owners} where run in :runs returning ref"  # noqa: S608
         some = load("sqlalchemy").bindparam("runs", expanding=True)
         found = connection.execute(self._sql(statement).bindparams(some), {"runs": runs}).scalars()
@@ -135,7 +137,7 @@ class SqlBlobs:
         for reference in sorted(set(found)):
             values = {"ref": reference}
             if self._on_postgres:
-                # Wait for whoever is about to keep it: only the next statement sees what they wrote.
+                # Wait for a transaction that stores it: only the next statement sees what that wrote.
                 locked = self._sql(f"select 1 from {self._blobs} where ref = :ref for update")  # noqa: S608
                 connection.execute(locked, values)
             left = self._sql(

@@ -1,8 +1,8 @@
-"""Live events through a database: written by the process that executes a run, polled by those who watch.
+"""Live events through a database: written by the process that executes a run, polled by watchers.
 
-Nobody writes what nobody reads: who watches says so in a table, and a run that is not in it sends
-nothing. On SQLite the tables are in a file of their own, which is never synced, so that events do not
-hold up the journal; on Postgres they are not logged. Rows live for a few seconds.
+Nothing is written that nobody reads: a watcher adds its run to a table, and for a run that is not in it
+no events are sent. On SQLite the tables are in a file of their own, which is never synced, so that
+events do not slow the journal down; on Postgres they are unlogged. Rows live for a few seconds.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from rightcall.durable.patience import when_it_is_there
 from rightcall.durable.threads import in_thread
 
 POLL = 0.03
-"""Seconds between two looks of one who watches."""
+"""Seconds between two polls of a watcher."""
 _ASK = 0.2
-"""Seconds for which a process believes that nobody watches a run, or that somebody does."""
+"""Seconds for which a process caches which runs are watched."""
 _WATCH = 5.0
-"""Seconds for which a watcher counts that has not said so again."""
+"""Seconds until a watcher that does not renew its row no longer counts."""
 _LIFE = 10.0
 """Seconds for which an event can be read."""
 
@@ -44,7 +44,7 @@ _NEXT = sa.text("SELECT id, event FROM rightcall_live WHERE run = :run AND id > 
 
 
 class SqlChannel:
-    """Carries live events through tables that everybody can reach who can reach the runs."""
+    """Carries live events through tables that every process with access to the runs can reach."""
 
     def __init__(self, database: Database) -> None:
         path = database.path
@@ -55,25 +55,25 @@ class SqlChannel:
         self._swept = 0.0
 
     def create(self) -> None:
-        """Make the tables where they are not there yet."""
+        """Create the tables if they do not exist."""
         kind, serial = ("", "integer PRIMARY KEY AUTOINCREMENT")
         if not self._is_own:
             kind, serial = "UNLOGGED", "bigserial PRIMARY KEY"
         with self._engine.begin() as connection:
             if not self._is_own:
-                # Two who create the same table at once would run into each other.
+                # Two processes that create the same table at once would conflict.
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(hashtext('rightcall_live'))"))
             for table in _TABLES:
                 connection.execute(sa.text(f"CREATE {kind} {table.format(serial=serial)}"))
             connection.execute(_INDEX)
 
     def close(self) -> None:
-        """Close the connections that are this channel's own."""
+        """Close the connections if they are this channel's own."""
         if self._is_own:
             self._engine.dispose()
 
     async def publish(self, run: str, texts: Sequence[str]) -> None:
-        """Write events for those who watch the run, if anybody does."""
+        """Write events for the run's watchers, if there are any."""
         if monotonic() - self._asked > _ASK:
             self._asked = monotonic()
             self._watched = await in_thread(self._who_is_watched)
@@ -120,14 +120,14 @@ class SqlChannel:
 
 
 def _beside(path: Path) -> sa.Engine:
-    """The file of live events that lies beside a database."""
+    """The engine for the file of live events beside a database."""
     live = path.with_name(f"{path.name}.live")
     live.touch(mode=0o600)
     engine = sa.create_engine(f"sqlite:///{live}", connect_args={"timeout": 5})
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sa.engine.interfaces.DBAPIConnection, _: object) -> None:
-        # What is lost with the machine is what nobody needs any more.
+        # Events that are lost in a crash of the machine are no longer needed.
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=OFF")

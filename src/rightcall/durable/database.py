@@ -1,4 +1,4 @@
-"""An address into connections to the database that an engine keeps its runs in.
+"""An address into connections to the database in which an engine stores its runs.
 
 SQLite is opened as a store of record: a write-ahead log that is synced at every commit, writers that
 wait for each other, and a file that only its owner can read.
@@ -25,40 +25,40 @@ from rightcall.platforms import posix_only
 _PATIENCE = 30
 """Seconds that a writer waits for another."""
 _HAS_SUBSEC = (3, 42)
-"""The first SQLite that tells fractions of a second."""
+"""The first SQLite version whose clock has fractions of a second."""
 _AWAY = 120.0
-"""Seconds for which a Postgres that was there is waited for."""
+"""Seconds to wait for a Postgres server that was reachable before."""
 _PAUSE = 0.2
 POOL = 16
-"""Connections to Postgres of one process."""
+"""Connections of one process to Postgres."""
 SCHEMA = "dbos"
-"""Where DBOS keeps its tables in Postgres."""
+"""The schema of DBOS's tables in Postgres."""
 
 
 class Database(Struct, frozen=True, kw_only=True, eq=False):
-    """The database of an address."""
+    """The database at an address."""
 
     engine: sa.Engine
     is_sqlite: bool
     path: Path | None = None
-    """The file, of SQLite."""
+    """The file, for SQLite."""
     lock_url: str = ""
-    """Where a connection that only holds a lock is made to, of Postgres."""
+    """The URL for the connection that only holds a lock, for Postgres."""
     closed: Event
 
     def close(self) -> None:
-        """Close every connection: those in use when they come back, since threads may ask still."""
+        """Close every connection; one that a thread still uses is closed when it is returned."""
         self.closed.set()
         self.engine.dispose()
 
     def table(self, name: str, *columns: str) -> sa.TableClause:
-        """A table of DBOS's, with those of its columns that are looked at."""
+        """A table of DBOS, with the columns that are used."""
         schema = None if self.is_sqlite else SCHEMA
         return sa.table(name, *[sa.column(column) for column in columns], schema=schema)
 
 
 def open_database(address: str) -> Database:
-    """The database of an address; nothing is connected to yet."""
+    """The database at an address; does not connect yet."""
     url = _url(address)
     return _sqlite(url) if url.get_backend_name() == "sqlite" else _postgres(url)
 
@@ -71,7 +71,7 @@ def _url(address: str) -> sa.URL:
 
 
 def has_runs(address: str) -> bool:
-    """Whether somebody has kept runs at this address. Nothing is made, nor written."""
+    """Whether runs are stored at this address. Creates and writes nothing."""
     url = _url(address)
     is_file = url.get_backend_name() == "sqlite"
     if is_file and not _path(url).exists():
@@ -85,14 +85,14 @@ def has_runs(address: str) -> bool:
 
 
 def _read_only(path: Path) -> sa.Engine:
-    """A file that may be anybody's, and is left as it is."""
+    """An engine that reads a file without changing it: it may be anybody's."""
     uri = f"{path.as_uri()}?mode=ro"
     return sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True))
 
 
 @contextmanager
 def told(address: str) -> Iterator[None]:
-    """What keeps a database from being opened, in its own words and without the driver's."""
+    """Raise a database's errors as JournalError, with its own message and without the driver's."""
     try:
         yield
     except sa.exc.DBAPIError as error:
@@ -102,7 +102,7 @@ def told(address: str) -> Iterator[None]:
 
 @contextmanager
 def migrating(database: Database) -> Iterator[None]:
-    """Tables may be made in here. Postgres has those who do so wait for each other by itself."""
+    """A scope for creating tables. Postgres itself makes concurrent creators wait for each other."""
     if database.path is None:
         yield
         return
@@ -121,7 +121,7 @@ def migrating(database: Database) -> Iterator[None]:
 def _sqlite(url: sa.URL) -> Database:
     path = _path(url)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Made here, so that nobody else can read it from the start; what SQLite lays beside it follows.
+    # Created here, so that nobody else can ever read it; SQLite's other files get the same mode.
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     engine = sa.create_engine(url.set(database=str(path)), connect_args={"timeout": _PATIENCE})
     event.listen(engine, "connect", _prepare)
@@ -135,7 +135,7 @@ def _path(url: sa.URL) -> Path:
 
 
 def _prepare(connection: Any, _: object) -> None:
-    # Transactions that write say so when they begin: one that read first could not wait for another.
+    # Transactions that write begin as writers: one that had read first could not wait for another.
     connection.isolation_level = "IMMEDIATE"
     connection.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000}")
     connection.execute("PRAGMA journal_mode=WAL")
@@ -146,11 +146,11 @@ def _prepare(connection: Any, _: object) -> None:
 
 
 def _unixepoch(word: str) -> float:
-    """The time, where SQLite itself cannot tell fractions of a second.
+    """A clock with fractions of a second, for an SQLite that has none.
 
     DBOS writes ``unixepoch('subsec')`` into its tables on every Python from 3.12 on, as if those came
-    with a new SQLite. Debian's do not, and the time would be NULL. A file goes from one Python to
-    another, so it is there for all of them.
+    with a new SQLite. Debian's do not, and the time would be NULL. A file may be used by several
+    Pythons, so the function is defined for all of them.
     """
     if word != "subsec":
         raise ValueError(f"unixepoch({word!r}): only the time with its fractions is told here")
@@ -173,7 +173,7 @@ def _postgres(url: sa.URL) -> Database:
 
 
 def _closing(engine: sa.Engine) -> Event:
-    """What says that an engine is closed. A connection that comes back afterwards is closed, too."""
+    """The event that says that an engine is closed. A connection returned later is closed, too."""
     closed = Event()
 
     def come_back(connection: Any, _: object) -> None:
@@ -185,10 +185,10 @@ def _closing(engine: sa.Engine) -> Event:
 
 
 class _Patient:
-    """Connects to a server that was there before, and waits for one that is being restarted.
+    """Connects to a server that was reachable before, and waits while it is restarted.
 
-    Whoever asks for a connection then waits as for a slow answer, and no run fails of a restart. DBOS
-    tries again by itself, but knows only some of the words in which a connection fails.
+    A caller then waits as for a slow answer, and no run fails because of a restart. DBOS retries by
+    itself, but recognizes only some of the messages of a failed connection.
     """
 
     def __init__(self, closed: Event) -> None:
@@ -196,7 +196,7 @@ class _Patient:
         self._closed = closed
 
     def connect(self, dialect: Any, _: object, arguments: list[Any], options: dict[str, Any]) -> Any:
-        """A connection; the driver's own error where nobody ever answered, or not for a long time."""
+        """A connection. Raises the driver's error if the server never answered, or not for long."""
         end = monotonic() + _AWAY
         while True:
             try:

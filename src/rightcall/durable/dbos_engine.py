@@ -1,8 +1,8 @@
 """DBOS as the engine: its workflows are segments, its rows their journals, on SQLite or on Postgres.
 
-A client and, where there is something to execute, a worker (``dbos_worker``). DBOS is pinned to a minor
-version: reading the steps of a workflow as they were written, and forking to an id of our choice, are
-not among its public calls. ``tests/durable`` holds what is relied on.
+A client and, if there is something to execute, a worker (``dbos_worker``). DBOS is pinned to a minor
+version, because reading the steps of a workflow as they were written, and forking to an id of our
+choice, are not in its public API. ``tests/durable`` checks what is relied on.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from rightcall.errors import UsageError
 
 _POLL = 0.05
 _SLOWEST_POLL = 0.25
-"""Seconds between two looks at a segment that is waited for: more the longer it takes."""
+"""Seconds between two polls of a segment that is waited for: more, the longer it takes."""
 _STATUSES: dict[str, Status] = {
     "DELAYED": "queued",
     "ENQUEUED": "queued",
@@ -47,11 +47,11 @@ _STATUSES: dict[str, Status] = {
 }
 _NO_LANE = "-"
 _AT_ONCE = 32
-"""Segments of a run that are looked for together."""
+"""Segments of a run that are looked up in one query."""
 
 
 class DbosEngine:
-    """DBOS behind the seam."""
+    """The engine interface, implemented with DBOS."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -67,7 +67,7 @@ class DbosEngine:
         self._worker: Worker | None = None
 
     async def open(self, execute: Execute | None, queues: Sequence[Queue]) -> None:
-        """Connect, make the tables, and begin to work where there is something to execute."""
+        """Connect, create the tables, and start a worker if there is something to execute."""
         try:
             await in_thread(self._connect)
             if execute is not None and queues:
@@ -102,13 +102,13 @@ class DbosEngine:
         return self._client_field
 
     async def submit(self, job: Job) -> Job:
-        """Put a segment into its queue, and see which one stands."""
+        """Enqueue a segment, and return the job that is stored under its id."""
         options: EnqueueOptions = {
             "workflow_name": WORKFLOW,
             "queue_name": job.queue,
             "workflow_id": job.id,
             "app_version": VERSION,
-            # Always some lane: what has none would never be taken from a queue that counts by lanes.
+            # Always a lane: without one it would never be taken from a queue that counts by lanes.
             "queue_partition_key": job.lane or _NO_LANE,
         }
         if job.priority:
@@ -118,7 +118,7 @@ class DbosEngine:
         return standing.job
 
     async def wait(self, run: str, segment: int) -> Segment:
-        """Look again and again until the segment neither waits nor goes on."""
+        """Poll until the segment is neither queued nor running."""
         pause, found = _POLL, await self._found(run, segment)
         while found.status in ("queued", "running"):
             await asyncio.sleep(pause)
@@ -128,7 +128,7 @@ class DbosEngine:
         return found
 
     def _is_over(self, workflow: str) -> bool:
-        """Whether it is worth while to read a segment again."""
+        """Whether a segment is no longer queued or running, so that it is worth reading again."""
         table = self._database.table("workflow_status", "workflow_uuid", "status")
         query = sa.select(table.c.status).where(table.c.workflow_uuid == workflow)
         with self._database.engine.connect() as connection:
@@ -136,7 +136,7 @@ class DbosEngine:
         return _STATUSES.get(str(status)) not in ("queued", "running")
 
     async def cancel(self, run: str) -> bool:
-        """Cancel what waits or goes on, here at once, elsewhere when the worker looks next."""
+        """Cancel what is queued or running, here at once, elsewhere when its worker polls next."""
         active = [
             each.job.id for each in await self.segments(run) if each.status in ("queued", "running")
         ]
@@ -188,7 +188,7 @@ class DbosEngine:
         return [each for each in found if before is None or each.updated < before]
 
     async def _of_run(self, run: str) -> list[Segment]:
-        """The segments of a run, latest first. By their ids: no index helps to find how one begins."""
+        """The segments of a run, latest first. Looked up by id, because no index helps with a prefix."""
         found: list[Segment] = []
         while len(found) % _AT_ONCE == 0:
             ids = [segment_id(run, len(found) + number) for number in range(_AT_ONCE)]
@@ -199,14 +199,14 @@ class DbosEngine:
         return sorted(found, key=lambda each: -each.job.segment)
 
     async def delete(self, runs: Sequence[str]) -> None:
-        """Forget runs, and what only they refer to."""
+        """Delete runs, and the values that only they refer to."""
         ids = [each.job.id for run in runs for each in await self.segments(run)]
         if ids:
             await in_thread(self._client.delete_workflows, ids)
         await self.blobs.drop(runs)
 
     async def close(self, *, patience: float = 0.0) -> None:
-        """Stop working, and disconnect."""
+        """Stop the worker, and disconnect."""
         try:
             if self._worker is not None:
                 await self._worker.close(patience)

@@ -1,7 +1,7 @@
-"""The journal of a segment in DBOS's own rows: read as they are, and written as DBOS writes its steps.
+"""The journal of a segment in DBOS's own rows: read directly, and written as DBOS writes its steps.
 
-Each record is a step of the workflow, by its key. DBOS checks in the transaction that writes it that the
-execution still owns the workflow.
+Each record is a step of the workflow, named by its key. DBOS checks in the transaction that writes it
+that the execution still owns the workflow.
 """
 
 from functools import partial
@@ -22,14 +22,14 @@ from rightcall.errors import RunHeld
 APPLICATION = "rightcall"
 WORKFLOW = "rightcall.segment"
 VERSION = f"rightcall-journal-{JOURNAL_VERSION}"
-"""DBOS would take a hash of the code and of itself: every deployment would strand what is under way."""
+"""Our own, because DBOS would hash the code and itself: every deployment would strand runs under way."""
 _HANDED_ON = "handed_on"
-"""The key under which a worker that closes leaves a segment to others. It holds no step."""
+"""The key that a closing worker records when it leaves a segment to others. It holds no step."""
 _JOB: json.Decoder[Job] = json.Decoder(Job)
 
 
 class Row(Struct, frozen=True):
-    """A step as DBOS keeps it."""
+    """A step as DBOS stores it."""
 
     number: int
     key: str
@@ -58,7 +58,10 @@ def rows_of(database: Database, workflow: str) -> list[Row]:
 
 
 def job_of(text: str, workflow: str) -> Job:
-    """The job of a workflow. A fork has its original's text: its name, and no deadline, are its own."""
+    """The job of a workflow.
+
+    A fork has its original's text: the run is replaced, the deadline removed.
+    """
     job, (run, segment) = _JOB.decode(text), parse_segment_id(workflow)
     return job if job.run == run else replace(job, run=run, segment=segment, deadline=None)
 
@@ -75,11 +78,11 @@ class DbosJournal:
         self._last = max((row.number for row in rows), default=0)
 
     async def record(self, key: str, value: str) -> None:
-        """Write a step; refused by DBOS, in the same transaction, where another owns the workflow."""
+        """Write a step; DBOS refuses it, in the same transaction, if another owns the workflow."""
         await when_there_is_room(partial(self._record, self._next(), key, value))
 
     def note_handed_on(self) -> None:
-        """Write that this execution ended because its process did, and not the other way round."""
+        """Record that this execution ended because its process closed, which is no death."""
         self._record(self._next(), _HANDED_ON, "{}")
 
     def _next(self) -> int:
@@ -109,6 +112,6 @@ def journal_of(database: Database, system: Any, workflow: str, owner: str) -> Db
     status = system.get_workflow_status(workflow)
     rows = rows_of(database, workflow)
     attempt = 1 if status is None else status["recovery_attempts"] or 1
-    # One that was handed on counts as an attempt, and not as a death.
+    # An execution that was handed on counts as an attempt, but not as a death.
     attempt += sum(row.key == _HANDED_ON for row in rows)
     return DbosJournal(system, workflow, owner, attempt, rows)

@@ -1,9 +1,9 @@
 """A process that executes segments for DBOS: taken from queues, journalled in DBOS's rows, supervised.
 
-DBOS hands out work, keeps it and fences it: what an execution writes is refused once another owns the
-workflow. What open-source DBOS does not do is notice that another process is dead. So each worker looks
-whose workflows are under way and whether they live (``liveness``), and has DBOS recover those of the
-dead. The same look finds segments of its own that were cancelled, and cancels what they do.
+DBOS hands out work, stores it and fences it: it refuses writes of an execution once another owns the
+workflow. Open-source DBOS does not notice that another process is dead. So each worker checks which
+processes have workflows under way and whether they live (``liveness``), and has DBOS recover those of
+the dead. A similar check finds this process's segments that were cancelled, and cancels their tasks.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ from rightcall.errors import RunHeld, UsageError
 from rightcall.log import logger
 
 _POLL = 0.1
-"""Seconds between two looks at what was cancelled."""
+"""Seconds between two checks for cancelled segments."""
 _PEERS = 0.5
-"""Seconds between two looks at the other workers."""
+"""Seconds between two checks of the other workers."""
 _GIVEN_UP = 10.0
-"""Seconds for which a workflow may be this process's and not executed by it: taken, or about to end."""
+"""Seconds for which this process may own a workflow and not execute it: just taken, or about to end."""
 
 
 class _Going(Struct, frozen=True, eq=False):
@@ -61,7 +61,7 @@ class _Going(Struct, frozen=True, eq=False):
 
 
 class Worker:
-    """Executes segments until it is closed. There is one in a process, as there is one DBOS."""
+    """Executes segments until it is closed. A process has only one, as it has only one DBOS."""
 
     def __init__(self, database: Database, client: DBOSClient, execute: Execute) -> None:
         self._database = database
@@ -80,13 +80,13 @@ class Worker:
         self._going: dict[tuple[str, str], _Going] = {}
         self._cancelled: set[tuple[str, str]] = set()
         self._lost: dict[str, float] = {}
-        """Workflows that are this process's and that it does not execute, and since when."""
+        """Workflows that this process owns and does not execute, with the time since when."""
         self._pace = Pace()
         self._look = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(self, queues: Sequence[Queue]) -> None:
-        """Launch DBOS on these queues, and begin to supervise."""
+        """Launch DBOS on these queues, and start the checks."""
         if _Working.worker is not None:
             raise UsageError("this process works on a durable app already, and DBOS is one per process")
         if _dbos._dbos_global_instance is not None:  # noqa: SLF001 - DBOS would give it to us as ours
@@ -129,11 +129,11 @@ class Worker:
         system.get_queue = self._pace.kept(system.get_queue)  # type: ignore[assignment, method-assign]
 
     def look_for_cancelled(self) -> None:
-        """Look at this process's segments now."""
+        """Check this process's segments now."""
         self._look.set()
 
     async def close(self, patience: float) -> None:
-        """Take nothing more, wait for what goes on, and hand the rest to others."""
+        """Take no more work, wait for what is running, and hand the rest to other workers."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -143,23 +143,23 @@ class Worker:
             if ends:
                 await asyncio.wait(ends, timeout=patience)
         finally:
-            # Also where whoever waits has lost patience, and cancels this.
+            # Also if the caller loses patience and cancels this.
             await self._give_up(ends)
 
     async def _give_up(self, ends: "Sequence[asyncio.Future[str]]") -> None:
-        """End what goes on still, and hand it to others."""
+        """Cancel what is still running, and hand it to other workers."""
         left = [each for each in list(self._going.values()) if each.future.cancel()]
         await asyncio.gather(*ends, return_exceptions=True)
         await in_thread(self._leave, left)
         _Working.worker = None
 
     def _stop_taking(self) -> None:
-        # By itself DBOS stops to take work only with everything that is under way.
+        # DBOS itself can stop taking work only by ending everything that is under way.
         for stop in _dbos._get_dbos_instance().background_thread_stop_events:  # noqa: SLF001
             stop.set()
 
     def _leave(self, left: Sequence[_Going]) -> None:
-        """End DBOS and give the lock back. What was under way is anybody's from then on."""
+        """End DBOS and release the lock. Other workers may take what was under way from then on."""
         try:
             for each in left:
                 self._hand_on(each)
@@ -169,11 +169,11 @@ class Worker:
         self._liveness.release()
 
     def _hand_on(self, going: _Going) -> None:
-        """Queue a segment again that this process leaves: it did not die of it, and that counts."""
+        """Queue a segment again that this process leaves, without counting that as a death."""
         try:
             going.journal.note_handed_on()
         except RunHeld:
-            # It ended meanwhile, or is another's.
+            # It has ended meanwhile, or another worker owns it.
             return
         status = self._database.table("workflow_status", "workflow_uuid", "recovery_attempts")
         with self._database.engine.begin() as connection:
@@ -200,7 +200,7 @@ class Worker:
         try:
             return await asyncio.wrap_future(future)
         except RunHeld:
-            # DBOS's own word for it; it then waits for what the owner comes to.
+            # DBOS's own error for this; it then waits for the result of the owner.
             raise DBOSWorkflowConflictIDError(workflow) from None
         except (asyncio.CancelledError, CancelledError):
             if at in self._cancelled:
@@ -227,7 +227,7 @@ class Worker:
                 await in_thread(look)
                 is_away = False
             except Exception as error:  # noqa: BLE001 - whatever it is, others depend on the next look
-                # The database is away, or restarts; nothing can be found out until it is back.
+                # The database is away, or restarts; nothing can be checked until it is back.
                 log = logger.debug if is_away else logger.warning
                 log("a worker cannot look after its runs, and tries again: %s", error)
                 is_away = True
@@ -238,7 +238,7 @@ class Worker:
                 wake.clear()
 
     def _look_at_peers(self) -> None:
-        """Have DBOS take back what dead processes were at."""
+        """Have DBOS recover the workflows of dead processes."""
         self._liveness.hold()
         under_way = self._status.status == "PENDING"
         query = (
@@ -257,7 +257,7 @@ class Worker:
             DBOS._recover_pending_workflows([name])  # noqa: SLF001 - the public one resets what was counted
 
     def _take_back_lost(self) -> None:
-        """Queue workflows again that DBOS has given up here: it could not write how they ended."""
+        """Queue workflows again that DBOS gave up in this process: it could not write how they ended."""
         system = _dbos._get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS counts on a restart to find them
         pending = {
             each.workflow_id for each in system.get_pending_workflows(self._liveness.name, VERSION)
@@ -270,7 +270,7 @@ class Worker:
                 system.reenqueue_for_recovery(name, [self._liveness.name], "default")
 
     def _look_at_own(self) -> None:
-        """Cancel segments that are no longer this process's: cancelled, or taken over."""
+        """Cancel segments that this process no longer owns: cancelled, or taken over."""
         going = list(self._going.values())
         if not going:
             return
@@ -289,24 +289,24 @@ class Worker:
 
 
 def hear_dbos() -> None:
-    """Have DBOS speak in our own log, unless the process listens to it already."""
+    """Send DBOS's log records to our own log, unless the process handles them already."""
     theirs = getLogger("dbos")
     if not theirs.handlers:
-        # Or it would write to standard error, an error for every run that is cancelled.
+        # Otherwise it would write to standard error, an error for every cancelled run.
         theirs.addHandler(_Told())
         theirs.propagate = False
 
 
 class _Told(Handler):
-    """What DBOS says, in our own log: it repeats what is kept of a run, or told of it elsewhere."""
+    """Repeats DBOS's log records in our log, at debug: they say what is stored or reported elsewhere."""
 
     def emit(self, record: LogRecord) -> None:
-        """Say it again."""
+        """Log the record."""
         logger.debug("DBOS: %s", record.getMessage(), exc_info=record.exc_info)
 
 
 class _Working:
-    """The worker of this process, for the one workflow that DBOS is told of."""
+    """Holds the worker of this process, for the one workflow that is registered with DBOS."""
 
     worker: Worker | None = None
 
@@ -321,10 +321,10 @@ async def segment(job: str) -> str:
 
 
 def _limits(queue: Queue) -> dict[str, Any]:
-    """A queue's limits as DBOS names them."""
+    """A queue's limits under DBOS's names."""
     rate = None if queue.rate is None else {"limit": queue.rate[0], "period": queue.rate[1]}
     shared = {"concurrency": queue.everywhere, "limiter": rate}
-    # DBOS refuses to allow one worker more than all together.
+    # DBOS refuses a limit for one worker that is higher than that for all of them.
     here = queue.concurrency if queue.lanes or queue.everywhere is None else queue.everywhere
     prefix = {"concurrency": "global_concurrency", "limiter": "limiter"}
     if queue.lanes:

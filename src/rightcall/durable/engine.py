@@ -1,16 +1,16 @@
-"""The seam between runs and a durable-execution engine: what one gives, and what it is given.
+"""The interface between runs and a durable-execution engine.
 
-A run is cut into segments: the stretch from its input, or from a person's decisions, to its answer or
-to the next pause. A segment is the unit that an engine knows. It hands each to one live process at a
-time, gives it a ``Journal`` to record steps in, hands it to another when that one dies, and keeps how
-it ended. A run that waits for a person has no segment that goes on, so waiting costs nothing but rows.
+A run is cut into segments: the stretch from its input, or from a person's decisions, to its answer or to
+the next pause. A segment is the unit that an engine knows. It hands each to one live process at a time,
+gives it a ``Journal`` to record steps in, hands it to another process when that one dies, and stores how
+it ended. A run that waits for a person has no running segment, so waiting costs nothing but rows.
 
-A journal is addressed by keys and not by order. What earlier executions of the segment recorded is
-there when the next one begins (``known``), and what one records is durable when ``record`` returns. So
-an engine need not replay code, and calls that run side by side need no order. An engine that has an
-ordered history keeps the journal beside it: as the state of an object, or of a workflow.
+A journal is addressed by keys and not by order. The records of earlier executions of the segment are
+there when the next one begins (``known``), and a record is durable when ``record`` returns. So an engine
+need not replay code, and concurrent calls need no order. An engine that has an ordered history stores
+the journal beside it: as the state of an object, or of a workflow.
 
-The engine is told nothing of models, tools or agents. All that it keeps is text.
+The engine knows nothing of models, tools or agents. It stores only text.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -19,8 +19,8 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 JOURNAL_VERSION = 1
-"""The form of keys, inputs, records and outcomes. Another form is another number, and then runs under
-way are told apart from new ones: no process executes a segment of another version.
+"""The version of the format of keys, inputs, records and outcomes. Another format has another number,
+which tells runs under way from new ones: no process executes a segment of another version.
 
 Version 1. A segment's id is ``RUN/N``, with N from 0. Keys of steps are those of ``core.entry``:
 ``t3.model``, ``t3.1.search``, ``t3.1.search.started``, ``t1.0.writer/t2.model`` inside an agent that was
@@ -28,15 +28,15 @@ handed a task. A record is ``steps.Record`` as JSON, an input ``segment.Input``,
 ``segment.Outcome``; whatever is longer than ``INLINE`` is a reference to a blob."""
 
 INLINE = 64_000
-"""Bytes of a value that an engine keeps itself; what is longer is put among the blobs."""
+"""Bytes of a value that an engine stores itself; longer values are stored as blobs."""
 
 MOST_DEATHS = 5
 """How many processes may die while they execute a segment; then it is parked."""
 
 Status: TypeAlias = Literal["queued", "running", "ended", "cancelled", "parked", "broken", "stranded"]
-"""Where a segment stands. ``ended``: it has an outcome. ``parked``: too many processes died of it.
-``broken``: the engine could not execute it. ``stranded``: only a process that speaks another version
-of the journal could, and there is none."""
+"""The status of a segment. ``ended``: it has an outcome. ``parked``: too many processes died executing
+it. ``broken``: the engine could not execute it. ``stranded``: it needs a process with another version of
+the journal, and there is none."""
 
 
 class Caps(Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class Caps(Struct, frozen=True, kw_only=True):
     hosts: bool
     """Whether workers may be on several machines."""
     live: bool
-    """Whether events are seen in other processes while a run goes on."""
+    """Whether other processes see events while a run goes on."""
     fork: bool = True
 
 
@@ -59,89 +59,89 @@ class Queue(Struct, frozen=True, kw_only=True):
     everywhere: int | None = None
     """Segments that all processes together execute at a time."""
     rate: tuple[int, float] | None = None
-    """So many segments may start in so many seconds, in all processes together."""
+    """How many segments may start in how many seconds, in all processes together."""
     lanes: bool = False
-    """The rate, and ``everywhere``, are counted for each lane: a tenant, or a model."""
+    """Whether the rate, and ``everywhere``, are counted for each lane: a tenant, or a model."""
 
 
 class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One segment, as it is handed to an engine and comes back from it."""
+    """One segment, as it is submitted to an engine and returned by it."""
 
     run: str
     segment: int
     agent: str
     input: str
-    """For whoever executes it. Never compared with anything but the input of the same segment."""
+    """For the process that executes it. Compared only with the input of the same segment."""
     queue: str = "default"
     priority: int = 0
     """Lower numbers go first."""
     lane: str = ""
-    """Whose rate it counts for, on a queue with lanes."""
+    """The lane whose rate it counts against, on a queue with lanes."""
     deadline: float | None = None
-    """When the run must be over, in seconds since 1970; no segment of it goes on after that."""
+    """When the run must have ended, in seconds since 1970; no segment of it goes on after that."""
     version: int = JOURNAL_VERSION
 
     @property
     def id(self) -> str:
-        """The segment's name, the same whoever submits it."""
+        """The segment's id, the same whoever submits it."""
         return segment_id(self.run, self.segment)
 
 
 def segment_id(run: str, segment: int) -> str:
-    """The name of a segment."""
+    """The id of a segment."""
     return f"{run}/{segment}"
 
 
 def parse_segment_id(name: str) -> tuple[str, int]:
-    """The run and the number of a segment that ``segment_id`` named."""
+    """The run and the number in a segment's id."""
     run, _, segment = name.rpartition("/")
     return run, int(segment)
 
 
 class Journal(Protocol):
-    """The record of one segment, in the hands of the process that executes it now."""
+    """The record of one segment, for the process that executes it now."""
 
     @property
     def attempt(self) -> int:
-        """Which execution of the segment this is: 1, and more after a process died."""
+        """The number of this execution of the segment: 1, and more after a process died."""
         ...
 
     @property
     def known(self) -> Mapping[str, str]:
-        """What earlier executions recorded, by key, in the order in which they did."""
+        """The records of earlier executions, by key, in the order in which they were made."""
         ...
 
     async def record(self, key: str, value: str, /) -> None:
-        """Keep a value under a key, in place of what was there. It is durable when this returns.
+        """Store a value under a key, replacing an earlier one. It is durable when this returns.
 
-        Raises RunHeld, and keeps nothing, where the segment is no longer this execution's: another has
-        been given it, or it was cancelled.
+        Raises RunHeld, and stores nothing, if the segment no longer belongs to this execution: another
+        has been given it, or it was cancelled.
         """
         ...
 
 
 Execute: TypeAlias = Callable[[Job, Journal], Awaitable[str]]
-"""Executes a segment and gives its outcome. What it raises is the engine's to keep as ``broken``.
+"""Executes a segment and returns its outcome. If it raises, the engine stores the segment as ``broken``.
 
 It is awaited on the event loop that opened the engine. Its task is cancelled when its segment is, and
-when the engine closes: then nothing is kept, and another process goes on."""
+when the engine closes: then nothing is stored, and another process goes on."""
 
 
 class Segment(Struct, frozen=True, kw_only=True):
-    """A segment as an engine knows it."""
+    """A segment as an engine stores it."""
 
     job: Job
     status: Status
     outcome: str = ""
-    """What ``Execute`` gave, once it has ended."""
+    """The return value of ``Execute``, once it has ended."""
     reason: str = ""
-    """Why it was parked, broke or is stranded, in words."""
+    """Why it was parked, broke or is stranded, as text."""
     attempts: int = 0
     created: float = 0.0
     updated: float = 0.0
     """Seconds since 1970."""
     worker: str = ""
-    """Which process executes it, or did last."""
+    """The process that executes it, or did last."""
     forked_from: str = ""
     """The id of the segment that it was forked from."""
 
@@ -156,37 +156,37 @@ class StepRecord(Struct, frozen=True, kw_only=True):
 
 
 class Blobs(Protocol):
-    """Where long values are, by their content: the same bytes have the same reference.
+    """Stores long values by their content: the same bytes have the same reference.
 
-    Each is kept for the runs that put it, and goes with the last of them.
+    Each is stored for the runs that put it, and deleted with the last of them.
     """
 
     async def put(self, run: str, data: bytes, /) -> str:
-        """Keep bytes for a run; the reference is there before anything can name it."""
+        """Store bytes for a run; they are durable before the reference is returned."""
         ...
 
     async def get(self, reference: str, /) -> bytes:
-        """The bytes. Raises JournalError where there are none, or others than were put."""
+        """The bytes. Raises JournalError if there are none, or if they are not those that were put."""
         ...
 
     async def share(self, run: str, other: str, /) -> None:
-        """Keep everything that is kept for one run for another, too."""
+        """Make another run an owner of all values of a run."""
         ...
 
     async def drop(self, runs: Sequence[str], /) -> int:
-        """Let go of what was kept for these runs; how many blobs went."""
+        """Delete what only these runs own; returns how many blobs were deleted."""
         ...
 
 
 class Channel(Protocol):
-    """Carries live events from whoever executes a run to whoever watches it. It may lose some."""
+    """Carries live events from the process that executes a run to its watchers. It may lose some."""
 
     async def publish(self, run: str, texts: Sequence[str], /) -> None:
-        """Show these to everybody who watches the run now."""
+        """Send these to everybody who watches the run now."""
         ...
 
     def follow(self, run: str, /) -> AsyncIterator[Sequence[str]]:
-        """What is published from now on, as it comes; nothing at all now and then, to look elsewhere."""
+        """The events from now on; an empty batch now and then, so that the caller can check the run."""
         ...
 
 
@@ -200,34 +200,34 @@ class Engine(Protocol):
 
     @property
     def blobs(self) -> Blobs:
-        """Where long values are."""
+        """The store of long values."""
         ...
 
     @property
     def channel(self) -> Channel:
-        """What carries live events."""
+        """The channel of live events."""
         ...
 
     async def open(self, execute: Execute | None, queues: Sequence[Queue], /) -> None:
-        """Connect; with ``execute``, begin to work on these queues as well."""
+        """Connect; with ``execute``, start a worker on these queues as well."""
         ...
 
     async def submit(self, job: Job, /) -> Job:
-        """Put a segment into its queue. The job that stands: this one, or that of who came first."""
+        """Enqueue a segment. Returns the stored job: this one, or the one that was submitted first."""
         ...
 
     async def wait(self, run: str, segment: int, /) -> Segment:
-        """The segment, once it neither waits nor goes on. UsageError where there is none."""
+        """The segment, once it is neither queued nor running. Raises UsageError if there is none."""
         ...
 
     async def cancel(self, run: str, /) -> bool:
-        """End the segment of a run that waits or goes on, wherever that is; whether there was one."""
+        """Cancel a run's queued or running segment, wherever it is; returns whether there was one."""
         ...
 
     async def fork(self, run: str, segment: int, before: str, new: str, /) -> None:
-        """Submit a copy of a segment as another run's first, with what was recorded before a key.
+        """Submit a copy of a segment as the first of another run, with the records before a key.
 
-        It has no deadline. UsageError where there is a run of that name.
+        It has no deadline. Raises UsageError if there is a run of that name.
         """
         ...
 
@@ -238,13 +238,13 @@ class Engine(Protocol):
     async def segments(
         self, run: str | None = None, /, *, before: float | None = None, limit: int | None = None
     ) -> Sequence[Segment]:
-        """The segments of a run, or those of all runs, latest first: not touched since ``before``."""
+        """The segments of a run, or of all, latest first; with ``before``, those not updated since."""
         ...
 
     async def delete(self, runs: Sequence[str], /) -> None:
-        """Forget these runs: their segments, steps and blobs."""
+        """Delete these runs: their segments, steps and blobs."""
         ...
 
     async def close(self, *, patience: float = 0.0) -> None:
-        """Take nothing more, wait so many seconds for what goes on, and leave the rest to others."""
+        """Take no more work, wait so many seconds for what is running, and leave the rest to others."""
         ...

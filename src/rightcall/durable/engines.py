@@ -1,4 +1,4 @@
-"""The address of runs into the engine that keeps them; each is an extra, and loaded when it is named."""
+"""The address of runs into the engine that stores them; each is an extra, loaded when it is named."""
 
 from importlib import import_module
 from typing import cast
@@ -18,17 +18,17 @@ _ENGINES = {
 
 
 def engine_at(address: str) -> Engine:
-    """The engine of an address. Raises MissingExtra where its library is not installed."""
+    """The engine of an address. Raises MissingExtra if its library is not installed."""
     address, (module, name, _) = _adapter(address)
     made = getattr(import_module(f"rightcall.durable.{module}"), name)(address)
     return cast("Engine", made)
 
 
 def check_has_runs(address: str) -> None:
-    """A UsageError where nobody has kept runs yet: for those who only look, and must make nothing."""
+    """Raise UsageError if no runs are stored yet: for callers that read, and must create nothing."""
     address, adapter = _adapter(address)
     if adapter is not _DBOS:
-        return  # A server of its own: it is there, or it does not answer.
+        return  # A server of its own: it is running, or does not answer.
     if not import_module("rightcall.durable.database").has_runs(address):
         raise UsageError(
             f"there are no runs at {without_secrets(address)}: a worker, or the first submit, makes the "
@@ -37,7 +37,7 @@ def check_has_runs(address: str) -> None:
 
 
 def without_secrets(address: str) -> str:
-    """An address without who logs in, and how."""
+    """An address without user name and password."""
     scheme, _, rest = address.partition("://")
     return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
 

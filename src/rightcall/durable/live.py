@@ -1,8 +1,8 @@
-"""Live events of a run: written where it goes on, read where it is watched, and kept nowhere.
+"""Live events of a run: sent by the process that executes it, read by watchers, and stored nowhere.
 
 Each carries its run, segment, attempt and number. A process that took a run over begins a new attempt,
-and what the one before it still says is dropped. Pieces of text that come within a moment are sent as
-one. None of it is in the journal: what a run came to is read from there when it is over.
+and later events of the earlier attempt are dropped. Pieces of text that come within a moment are sent as
+one. Nothing of this is in the journal, from which a run's result is read when it has ended.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from rightcall.log import run_logger
 from rightcall.loop.events import RunEnd
 
 PAUSE = 0.04
-"""Seconds for which events gather before they are sent."""
+"""Seconds for which events are collected before they are sent."""
 
 
 class Live(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -29,14 +29,14 @@ class Live(Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: str
     segment: int
     attempt: int
-    """Which execution of the segment it was: more than 1 after a process died."""
+    """The number of the segment's execution: more than 1 after a process died."""
     seq: int
-    """Its number within the attempt; one that is missing was lost on the way."""
+    """Its number within the attempt; a missing number is an event that was lost."""
     event: StreamEvent | RunEnd
 
 
 class _Sent(Struct, frozen=True, kw_only=True):
-    """A live event as it travels."""
+    """A live event as it is sent."""
 
     segment: int
     attempt: int
@@ -49,7 +49,7 @@ _ENCODER = json.Encoder()
 
 
 class Publisher:
-    """Sends the events of one segment, a few together."""
+    """Sends the events of one segment, in batches."""
 
     def __init__(self, channel: Channel, job: Job, attempt: int) -> None:
         self._channel = channel
@@ -75,7 +75,7 @@ class Publisher:
         await asyncio.gather(self._task, return_exceptions=True)
 
     def show(self, event: StreamEvent) -> None:
-        """Send an event soon."""
+        """Send an event with the next batch."""
         last = self._events[-1] if self._events else None
         merged = None if last is None else _together(last, event)
         if merged is None:
@@ -104,19 +104,19 @@ class Publisher:
         try:
             await self._channel.publish(self._run, [encodable(_ENCODER, each).decode() for each in sent])
         except Exception:
-            # Watching changes nothing: the run goes on, and its end is read from the store.
+            # Watching does not affect the run: it goes on, and its end is read from the store.
             run_logger.exception("run %s: live events were not sent", self._run)
 
 
 class Latest:
-    """Reads what a channel carries of a run, without what attempts that were passed over still say."""
+    """Reads a run's events from a channel, and drops those of superseded attempts."""
 
     def __init__(self, run: str) -> None:
         self._run = run
         self._last = (-1, 0, 0)
 
     def read(self, text: str) -> Live | None:
-        """The event; None where a later attempt has begun, or it has been seen."""
+        """The event; None if a later attempt has begun, or if it was read before."""
         sent = _SENT.decode(text)
         at = (sent.segment, sent.attempt, sent.seq)
         if at <= self._last:
@@ -137,7 +137,7 @@ class Latest:
 
 
 def _together(last: StreamEvent, event: StreamEvent) -> StreamEvent | None:
-    """Two pieces of one text as one; None where they are not."""
+    """Two deltas of the same text, merged; None if they cannot be merged."""
     match last, event:
         case TextDelta(before), TextDelta(text):
             return TextDelta(before + text)
@@ -150,7 +150,7 @@ def _together(last: StreamEvent, event: StreamEvent) -> StreamEvent | None:
 
 
 def _plain(event: StreamEvent) -> StreamEvent:
-    """The event without what cannot travel: a view of arguments that are still being written."""
+    """The event without what cannot be encoded: a view of arguments that are still being written."""
     match event:
         case CallDelta(index, text):
             return CallDelta(index, text)

@@ -1,8 +1,8 @@
 """Which processes live: each holds a lock under its own name for as long as it does.
 
-A lock goes with its process, however that ends: SQLite's neighbours lock files, Postgres' clients hold
-an advisory lock of their session. So whoever gets the lock of another knows that it is dead. That is a
-verdict about processes and nothing else; what becomes of a dead one's runs is the engine's to say.
+A lock is released with its process, however that ends: with SQLite processes lock files, with Postgres
+they hold an advisory lock of their session. So whoever gets the lock of another process knows that it is
+dead. This module only detects that; the engine decides what happens to a dead process's runs.
 """
 
 import os
@@ -23,37 +23,37 @@ from rightcall.log import logger
 from rightcall.platforms import posix_only
 
 _KEEPALIVES = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
-"""Of the one connection that holds the lock: the server learns within some ten seconds that a machine
-is gone, where the default is hours."""
+"""For the connection that holds the lock: the server notices within some ten seconds that a machine is
+gone, where the default is hours."""
 GRACE = 10.0
-"""Seconds after a lost connection in which nobody is judged: all locks went with the server, and the
-living need time to take theirs again."""
+"""Seconds after a lost connection in which no process is declared dead: all locks were lost with the
+server, and live processes need time to take theirs again."""
 
 
 class Liveness(Protocol):
-    """Holds this process's lock, and finds those who have lost theirs.
+    """Holds this process's lock, and finds processes that have lost theirs.
 
-    For one thread at a time; ``release`` may come while another still looks.
+    For one thread at a time; ``release`` may be called while another thread still checks.
     """
 
     name: str
-    """This process, to the others."""
+    """The name of this process, for the others."""
 
     def hold(self) -> None:
-        """Take this process's lock, or make sure of it."""
+        """Take this process's lock, or make sure that it is held."""
         ...
 
     def dead(self, names: Iterable[str], /) -> Iterator[str]:
-        """Those of the processes that do not live. While one is looked at, nobody else finds it dead."""
+        """Those of the processes that are dead. While one is yielded, no other process finds it dead."""
         ...
 
     def release(self) -> None:
-        """Give the lock back for good: it is not taken again."""
+        """Release the lock for good: it is not taken again."""
         ...
 
 
 def liveness_of(database: Database) -> Liveness:
-    """The locks that go with a database."""
+    """The kind of locks that a database needs."""
     name = f"{platform.node()}-{os.getpid()}-{uuid4().hex[:12]}"
     if database.path is None:
         return SessionLocks(name, database.lock_url)
@@ -71,7 +71,7 @@ class FileLocks:
         self._is_released = False
 
     def hold(self) -> None:
-        """Make and lock this process's file."""
+        """Create and lock this process's file."""
         with self._turn:
             if self._held is not None or self._is_released:
                 return
@@ -80,7 +80,7 @@ class FileLocks:
             _lock(self._held)
 
     def dead(self, names: Iterable[str]) -> Iterator[str]:
-        """Those whose file is not locked, or is gone."""
+        """Processes whose file is not locked, or does not exist."""
         for name in names:
             with _if_free(self._path(name)) as is_free:
                 if is_free:
@@ -88,7 +88,7 @@ class FileLocks:
                     self._path(name).unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Unlock the file, and take it away."""
+        """Unlock the file, and delete it."""
         with self._turn:
             self._is_released = True
             if self._held is not None:
@@ -102,11 +102,11 @@ class FileLocks:
 
 @contextmanager
 def _if_free(path: Path) -> Iterator[bool]:
-    """Whether a file is nobody's; it is ours while we are in here."""
+    """Whether a file is not locked; within this scope, we hold its lock."""
     try:
         file = os.open(path, os.O_RDWR)
     except FileNotFoundError:
-        # Given back, or never taken.
+        # Released, or never taken.
         yield True
         return
     try:
@@ -140,7 +140,7 @@ class SessionLocks:
         self._is_released = False
 
     def hold(self) -> None:
-        """Connect and take this process's lock; again, where the session was lost."""
+        """Connect and take this process's lock; again, if the session was lost."""
         with self._turn:
             if not self._is_released and not self._is_held():
                 self._take()
@@ -175,7 +175,7 @@ class SessionLocks:
             self._was_lost, self._judges_from = False, monotonic() + GRACE
 
     def dead(self, names: Iterable[str]) -> Iterator[str]:
-        """Those whose lock can be had."""
+        """Processes whose lock can be taken."""
         if self._session is None or monotonic() < self._judges_from:
             return
         for name in names:
@@ -187,7 +187,7 @@ class SessionLocks:
                     self._ask("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", name)
 
     def release(self) -> None:
-        """End the session, and the lock with it."""
+        """End the session, and with it the lock."""
         with self._turn:
             self._is_released = True
             self._end_session()

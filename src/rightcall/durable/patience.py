@@ -1,7 +1,7 @@
-"""What passes by itself, under the runs: a full disk, and a server that is being restarted.
+"""Waiting for conditions that pass by themselves: a full disk, and a server that is restarted.
 
-What was asked of the database is asked again until it has passed. A transaction that was broken off is
-rolled back, so it can be written again. A run that failed of it would have to be forked by hand.
+A database operation is retried until they have passed. An interrupted transaction is rolled back, so it
+can be written again. Otherwise the run would fail and have to be forked by hand.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from rightcall.durable.threads import in_thread
 from rightcall.log import logger
 
 PAUSE = 1.0
-"""Seconds before it is tried again."""
+"""Seconds before a retry."""
 _SAID = 60.0
-"""Seconds between two lines of the log about it."""
+"""Seconds between two log messages about it."""
 _AWAY = 120.0
-"""Seconds for which a server that is away is waited for."""
+"""Seconds to wait for a server that is away."""
 R = TypeVar("R")
 
 
 async def when_there_is_room(write: Callable[[], R]) -> R:
-    """Write in a thread; while the disk is full, again and again, for as long as somebody waits."""
+    """Write in a thread; while the disk is full, retry until the caller gives up."""
     said = -_SAID
     while True:
         try:
@@ -38,16 +38,16 @@ async def when_there_is_room(write: Callable[[], R]) -> R:
 
 
 async def when_it_is_there(ask: Callable[[], R]) -> R:
-    """Ask the database in a thread, and again while its server is away or the disk full.
+    """Query the database in a thread; retry while its server is away or the disk is full.
 
-    It must be something that may be done twice. DBOS does so itself with all that is asked of it.
+    It must be safe to repeat. DBOS does the same with its own queries.
     """
     lost, end = load("sqlalchemy").exc.OperationalError, monotonic() + _AWAY
     while True:
         try:
             return await when_there_is_room(ask)
         except lost as error:
-            # SQLite has no server: what it says stands.
+            # SQLite has no server that could come back: its error is final.
             if hasattr(error.orig, "sqlite_errorname") or monotonic() > end:
                 raise
             logger.warning("the database is away; trying again: %s", error.orig)
@@ -55,6 +55,6 @@ async def when_it_is_there(ask: Callable[[], R]) -> R:
 
 
 def _is_full(error: Exception) -> bool:
-    # SQLAlchemy has SQLite's own error as orig; it is not there where runs are kept by Restate. Postgres
-    # says so with a code of its own, and DBOS waits for it.
+    # SQLAlchemy has SQLite's own error as orig; it has none where Restate stores the runs. Postgres
+    # reports a full disk with a code of its own, and DBOS waits for it.
     return getattr(getattr(error, "orig", None), "sqlite_errorname", "") == "SQLITE_FULL"

@@ -8,19 +8,19 @@ from rightcall.durable.restate_client import RestateClient, quoted
 from rightcall.durable.restate_objects import BLOB
 
 _PIECE = 1_000_000
-"""Bytes of one piece: far from what the server takes in one message."""
+"""Bytes of one piece: far below what the server accepts in one message."""
 
 
 class RestateBlobs:
-    """Keeps long values beside the journals that refer to them. Keeping one takes a worker."""
+    """Stores long values beside the journals that refer to them. Storing one needs a worker."""
 
     def __init__(self, client: RestateClient) -> None:
         self._client = client
 
     async def put(self, run: str, data: bytes) -> str:
-        """Keep bytes for a run. They are safe when this returns."""
+        """Store bytes for a run. They are durable when this returns."""
         reference = reference_to(data)
-        # Its owner first: what a process leaves half done when it dies goes with its run, too.
+        # The owner first: pieces that a dying process leaves behind are then deleted with its run, too.
         if not await self._client.call(BLOB, reference, "own", {"run": run, "at": time()}):
             starts = range(0, len(data), _PIECE)
             for number, start in enumerate(starts):
@@ -40,12 +40,12 @@ class RestateBlobs:
         return checked_bytes(reference, b"".join(pieces) if whole else None)
 
     async def share(self, run: str, other: str) -> None:
-        """Keep everything that is kept for one run for another, too."""
+        """Make another run an owner of all values of a run."""
         for reference in await self._owned(run):
             await self._client.call(BLOB, reference, "own", {"run": other, "at": time()})
 
     async def drop(self, runs: Sequence[str]) -> int:
-        """Let go of what was kept for these runs; how many values went."""
+        """Delete what only these runs own; returns how many values were deleted."""
         gone = 0
         for run in runs:
             for reference in await self._owned(run):

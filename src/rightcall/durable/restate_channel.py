@@ -1,8 +1,8 @@
 """Live events through a Restate server: objects that keep them for seconds, while somebody watches.
 
-A server has no way to carry what need not be kept, so each few events are a record that is cleared away
-again. Nobody writes what nobody reads: who watches says so in one object that workers look at. Events
-are read in SQL, as everything is that only reads. All this takes longer than through a database.
+A server cannot carry data without storing it, so every few events are a record that is cleared again.
+Nothing is written that nobody reads: a watcher registers in one object, which workers check. Events are
+read in SQL, like everything that is only read. All this takes longer than through a database.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from rightcall.durable.restate_client import RestateClient, quoted
 from rightcall.durable.restate_objects import LIVE, WATCHERS, events_of
 
 _POLL = 0.05
-"""Seconds between two looks of one who watches."""
+"""Seconds between two polls of a watcher."""
 _ASK = 0.3
-"""Seconds for which a process believes that nobody watches a run, or that somebody does."""
+"""Seconds for which a process caches which runs are watched."""
 _WATCH = 10.0
-"""Seconds for which a watcher counts that has not said so again."""
+"""Seconds until a watcher that does not register again no longer counts."""
 _LONGEST = 1_000_000
-"""Characters that are sent together; more are for the end of the run, which is read from the store."""
+"""Characters of an event; a longer one is not sent, as the run's end is read from the store."""
 
 
 class RestateChannel:
@@ -33,7 +33,7 @@ class RestateChannel:
         self._asked = float("-inf")
 
     async def publish(self, run: str, texts: Sequence[str]) -> None:
-        """Write events for those who watch the run, if anybody does."""
+        """Write events for the run's watchers, if there are any."""
         if monotonic() - self._asked > _ASK:
             self._asked = monotonic()
             self._watched = await self._who_is_watched()
@@ -47,7 +47,7 @@ class RestateChannel:
         while True:
             if monotonic() - said > _WATCH / 2:
                 said = monotonic()
-                # Not waited for: no worker may be there yet, and the run's end is read without one.
+                # Not awaited: there may be no worker yet, and the run's end can be read without one.
                 await self._client.send(
                     LIVE, WATCHERS, "watch", {"run": run, "until": time() + _WATCH, "seconds": _WATCH}
                 )

@@ -1,7 +1,7 @@
-"""A Restate server, over HTTP: its handlers are called, and its tables are asked.
+"""A Restate server, over HTTP: its handlers are called, and its tables are queried.
 
-What changes something goes through the ingress and is durable once it is accepted. What is only read
-is asked of the server itself, in SQL, and so needs no worker to be there.
+Changes go through the ingress and are durable once accepted. Reads are SQL queries of the server itself,
+and so need no worker.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from yarl import URL
 from rightcall.errors import TransportError, TransportTimeout, UsageError
 
 _PATIENCE = 120.0
-"""Seconds for which a call waits for a worker, and for a server that is being restarted."""
+"""Seconds for which a call waits for a worker, and for a server that is restarted."""
 _FIRST = 10.0
-"""Seconds for which a server is waited for that never answered: its address may be wrong."""
+"""Seconds to wait for a server that has never answered: its address may be wrong."""
 _PAUSE = 0.1
 _NOT_FOUND = 404
 _CONFLICT = 409
@@ -32,18 +32,18 @@ class _Service(msgspec.Struct, frozen=True):
 
 
 class _Deployment(msgspec.Struct, frozen=True):
-    """What the server knows of the workers at one address."""
+    """The services that the server knows at one address of workers."""
 
     services: tuple[_Service, ...]
 
 
 class Places:
-    """An address taken apart: where the server is, and where workers are to be reached by it.
+    """A parsed address: where the server is, and where it reaches workers.
 
     ``restate://HOST:PORT`` is the ingress. ``admin`` is the port of its administration, on the same
     host; ``serve`` is where workers listen, the same for all workers of one machine; ``reach`` is how
     the server reaches them, where that differs: a load balancer, or a name inside a cluster.
-    ``identity`` is the server's public key: workers then take calls from it alone.
+    ``identity`` is the server's public key: workers then accept calls from it alone.
     """
 
     def __init__(self, address: str) -> None:
@@ -73,19 +73,19 @@ class RestateClient:
         self._was_there = False
 
     def open(self) -> None:
-        """Begin to hold connections; they belong to the event loop that runs now."""
+        """Open a session; its connections belong to the running event loop."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
         )
 
     async def close(self) -> None:
-        """Let the connections go."""
+        """Close the connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
     async def call(self, service: str, key: str, handler: str, body: Any) -> Any:
-        """What a handler of an object answers, once a worker has run it."""
+        """Call a handler of an object; returns its answer, once a worker has run it."""
         data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
         path = f"/{service}/{quote(key, safe='')}/{handler}"
@@ -93,7 +93,7 @@ class RestateClient:
         return msgspec.json.decode(answer) if answer else None
 
     async def send(self, service: str, key: str, handler: str, body: Any) -> Mapping[str, Any]:
-        """Have a handler run as soon as a worker can: which invocation that is, and if it is new."""
+        """Have a handler run as soon as a worker can; returns the invocation, and if it is new."""
         path = f"/{service}/{quote(key, safe='')}/{handler}/send"
         answer = await self._ingress("POST", path, msgspec.json.encode(body), "application/json")
         return msgspec.json.decode(answer, type=dict[str, Any])
@@ -107,26 +107,26 @@ class RestateClient:
                     await answer.read()
                     return answer.status != _NOT_FOUND
             except aiohttp.ClientError:
-                # The server is being restarted: what it holds outlives it.
+                # The server is being restarted: what it stores outlives that.
                 await asyncio.sleep(_PAUSE)
 
     async def query(self, sql: str) -> list[dict[str, Any]]:
-        """The rows that a question in SQL finds in the server's tables."""
+        """The rows of an SQL query of the server's tables."""
         answer = await self._admin("POST", "/query", {"query": sql})
         return msgspec.json.decode(answer, type=dict[str, list[dict[str, Any]]])["rows"]
 
     async def register(self, services: Iterable[str]) -> None:
-        """Tell the server where the workers are, and have it look what they serve."""
+        """Tell the server where the workers are, and have it discover what they serve."""
         place = {"uri": self._places.reach}
         answer = await self._admin("POST", "/deployments", place)
         known = msgspec.json.decode(answer, type=_Deployment).services
         if not {each.name for each in known}.issuperset(services):
-            # It has looked before, at workers of an older version, and looks again only if it must.
+            # It knows this address from workers of an older version, and discovers again only if forced.
             await self._admin("POST", "/deployments", {**place, "force": True})
 
     async def manage(self, invocation: str, what: str) -> None:
-        """Kill an invocation, or forget one that is over. One that is gone already is as good."""
-        # One that ended by itself meanwhile need not be killed any more.
+        """Kill an invocation, or delete one that has ended. One that does not exist is no error."""
+        # One that has ended by itself meanwhile need not be killed.
         good = (_NOT_FOUND, _CONFLICT) if what == "kill" else (_NOT_FOUND,)
         await self._admin("PATCH", f"/invocations/{invocation}/{what}", None, good=good)
 
@@ -160,7 +160,7 @@ class RestateClient:
     async def _request(
         self, method: str, url: str, data: bytes, headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
-        """Ask, and ask again while nobody listens. All that is asked may be asked twice."""
+        """Send a request; retry while the server does not answer. Every request may be repeated."""
         where, lost = URL(url, encoded=True), None
         try:
             async with asyncio.timeout(_PATIENCE if self._was_there else _FIRST):
@@ -180,5 +180,5 @@ class RestateClient:
 
 
 def quoted(text: str) -> str:
-    """A text as SQL writes it."""
+    """A text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"

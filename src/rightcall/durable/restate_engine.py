@@ -1,7 +1,7 @@
-"""Runs on a Restate server, which holds them, hands them to workers, and to others when those die.
+"""Runs on a Restate server, which stores them, hands them to workers, and to others when those die.
 
-Segments are its workflows (``restate_worker.py``), listed and waited for here. Priorities, rates and
-limits over all workers are not Restate's to hold: workers do (``restate_limits.py``).
+Segments are its workflows (``restate_worker.py``), listed and waited for here. Restate does not enforce
+priorities, rates and limits over all workers: the workers do (``restate_limits.py``).
 """
 
 import os
@@ -34,7 +34,7 @@ from rightcall.durable.restate_worker import SEGMENT, Worker, recorded
 from rightcall.errors import UsageError
 
 _SOME = 200
-"""Invocations that are asked about in one question."""
+"""Invocations that are looked up in one query."""
 
 
 class RestateEngine:
@@ -63,21 +63,21 @@ class RestateEngine:
             raise
 
     async def close(self, *, patience: float = 0.0) -> None:
-        """Take nothing more, wait so many seconds for what goes on, and leave the rest to others."""
+        """Take no more work, wait so many seconds for what is running, and leave the rest to others."""
         worker, self._worker = self._worker, None
         if worker is not None:
             await worker.close(patience)
         await self._client.close()
 
     async def submit(self, job: Job) -> Job:
-        """Put a segment into the server. The job that stands: this one, or that of who came first."""
+        """Submit a segment. Returns the stored job: this one, or the one that was submitted first."""
         sent = await self._client.send(SEGMENT, job.id, "run", to_builtins(job))
         if sent["status"] == "Accepted":
             return job
         return (await self._inputs([sent["invocationId"]]))[sent["invocationId"]]
 
     async def wait(self, run: str, segment: int) -> Segment:
-        """The segment, once it neither waits nor goes on."""
+        """The segment, once it is neither queued nor running."""
         name = segment_id(run, segment)
         if await self._client.attach(SEGMENT, name):
             for found in await self._find(f"target_service_key = {quoted(name)}", name):
@@ -85,17 +85,17 @@ class RestateEngine:
         raise UsageError(f"there is no segment {segment} of a run {run!r}")
 
     async def cancel(self, run: str) -> bool:
-        """End the segment of a run that waits or goes on, wherever that is."""
+        """Cancel a run's segment that is queued or running, wherever it is."""
         rows = await self._invocations(f"{_of_run(run)} and status != 'completed'")
         for row in rows:
-            # The fence first: it stands in the object's line before anything that is recorded from now
-            # on, also by a worker that is not to be reached.
+            # The fence first: the object handles it before anything that is recorded from now on, even
+            # by a worker that cannot be reached.
             await self._client.send(JOURNAL, row["target_service_key"], "fence", {"at": time()})
             await self._client.manage(row["id"], "kill")
         return bool(rows)
 
     async def fork(self, run: str, segment: int, before: str, new: str) -> None:
-        """Submit a copy of a segment as another run's first, with what was recorded before a key."""
+        """Submit a copy of a segment as the first of another run, with the records before a key."""
         name = segment_id(run, segment)
         found = await self._find(f"target_service_key = {quoted(name)}", name)
         if not found:
@@ -121,7 +121,7 @@ class RestateEngine:
     async def segments(
         self, run: str | None = None, *, before: float | None = None, limit: int | None = None
     ) -> Sequence[Segment]:
-        """The segments of a run, or those of all runs, latest first."""
+        """The segments of a run, or of all runs, latest first."""
         found = await self._find("true" if run is None else _of_run(run))
         if run is not None:
             found = [each for each in found if each.job.run == run]
@@ -130,7 +130,7 @@ class RestateEngine:
         return sorted(found, key=lambda each: (-each.created, -each.job.segment))[:limit]
 
     async def delete(self, runs: Sequence[str]) -> None:
-        """Forget these runs: their segments, steps and blobs."""
+        """Delete these runs: their segments, steps and blobs."""
         for run in runs:
             for row in await self._invocations(_of_run(run)):
                 await self._client.send(JOURNAL, row["target_service_key"], "forget", {})
@@ -145,7 +145,7 @@ class RestateEngine:
         )
 
     async def _find(self, where: str, name: str | None = None) -> list[Segment]:
-        """The segments that fit, each put together from its invocation and from its object."""
+        """The segments that match, each built from its invocation and its object."""
         rows = await self._invocations(where)
         states = await self._states(name if name or len(rows) != 1 else rows[0]["target_service_key"])
         begun = [row for row in rows if "job" in states.get(row["target_service_key"], {})]
@@ -171,7 +171,7 @@ class RestateEngine:
         return found
 
     async def _inputs(self, invocations: Iterable[str]) -> dict[str, Job]:
-        """The jobs that invocations were given, from the server's own record of them."""
+        """The jobs of invocations, from the server's own record of their input."""
         wanted, jobs = list(invocations), {}
         for at in range(0, len(wanted), _SOME):
             names = ", ".join(map(quoted, wanted[at : at + _SOME]))
@@ -208,7 +208,7 @@ def _segment(row: dict[str, Any], job: Job, state: dict[str, str]) -> Segment:
 def _status(
     row: dict[str, Any], job: Job, head: dict[str, Any], end: dict[str, Any]
 ) -> tuple[Status, str]:
-    """How a segment stands, and why."""
+    """The status of a segment, and the reason."""
     if row["status"] != "completed":
         if job.version != JOURNAL_VERSION:
             return "stranded", f"it was begun under version {job.version} of the journal"

@@ -1,8 +1,8 @@
-"""What may be executed now, on Restate: the slots of a worker by priority, and the limits of a queue.
+"""When a segment may start, on Restate: a worker's slots by priority, and the limits of a queue.
 
-The server hands workers everything it has, and holds to no limits. So a worker keeps what it was given
-in line, the most urgent first, and asks an object of the server before it begins with one whose queue
-has limits over all workers: one object for each queue, or for each lane of it.
+The server hands workers everything it has, and enforces no limits. So a worker queues what it was given,
+the most urgent first. For a queue with limits over all workers, it asks an object of the server before
+it starts a segment: one object for each queue, or for each lane of it.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from rightcall.durable.restate_client import RestateClient, quoted
 from rightcall.durable.restate_objects import LIMIT
 
 _LOOK = 2.0
-"""Seconds between two looks at what counts as under way and is over."""
+"""Seconds between two checks for segments that are counted as running and have ended."""
 
 
 class Slots:
-    """So many at a time; of those in line, the lowest number first, and then who came first."""
+    """A number of slots; of the waiters, the lowest priority number goes first, then the earliest."""
 
     def __init__(self, slots: int) -> None:
         self._free = slots
@@ -32,12 +32,12 @@ class Slots:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody would have to wait."""
+        """Whether a slot is free."""
         return self._free > 0
 
     @asynccontextmanager
     async def taken(self, priority: int) -> AsyncIterator[None]:
-        """Hold one."""
+        """Hold a slot."""
         await self.take(priority)
         try:
             yield
@@ -45,7 +45,7 @@ class Slots:
             self.give_back()
 
     async def take(self, priority: int) -> None:
-        """Wait in line for one."""
+        """Wait for a slot."""
         if self._free:
             self._free -= 1
             return
@@ -55,12 +55,12 @@ class Slots:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                # It was given in the same moment; the next in line has it.
+                # It was granted at the same moment; pass it on to the next waiter.
                 self.give_back()
             raise
 
     def give_back(self) -> None:
-        """Let the next in line have it."""
+        """Pass the slot to the next waiter."""
         while self._line:
             _, _, turn = heappop(self._line)
             if not turn.done():
@@ -79,26 +79,26 @@ class Limits:
         self._turns: dict[str, Slots] = {}
 
     def serves(self, queue: str) -> bool:
-        """Whether this worker has that queue."""
+        """Whether this worker serves that queue."""
         return queue in self._queues
 
     @asynccontextmanager
     async def kept(self, job: Job) -> AsyncIterator[None]:
-        """Begin when a segment may begin; in here it counts as under way."""
+        """Wait until a segment may start; within this scope it counts as running."""
         queue, slots = self._queues[job.queue], self._slots[job.queue]
         if queue.rate is None and queue.everywhere is None:
             async with slots.taken(job.priority):
                 yield
             return
         name = _name(queue, job)
-        # One of a lane asks at a time, the most urgent first. It holds no slot while it waits.
+        # One segment of a lane asks at a time, the most urgent first. It holds no slot while it waits.
         turns = self._turns.setdefault(name, Slots(1))
         try:
             async with turns.taken(job.priority):
                 await self._allowed(queue, slots, name, job)
         finally:
             if turns.is_free:
-                # There may be as many lanes as customers.
+                # There may be as many lanes as customers, so unused ones are removed.
                 self._turns.pop(name, None)
         try:
             yield
@@ -124,7 +124,7 @@ class Limits:
             await asyncio.sleep(wait)
 
     async def _let_go_of_what_is_over(self, name: str) -> None:
-        """Find those that were cancelled: nobody else says that they are no longer under way."""
+        """Release segments that were cancelled: nothing else reports that they are no longer running."""
         rows = await self._client.query(
             f"select value_utf8 from state where service_name = {quoted(LIMIT)}"  # noqa: S608
             f" and service_key = {quoted(name)} and key = 'going'"
@@ -141,12 +141,12 @@ class Limits:
             await self._client.call(LIMIT, name, "release", {"segment": segment})
 
     async def release(self, job: Job) -> None:
-        """Let a segment that is over no longer count as under way."""
+        """No longer count a segment that has ended as running."""
         queue = self._queues[job.queue]
         if queue.everywhere is not None:
             await self._client.call(LIMIT, _name(queue, job), "release", {"segment": job.id})
 
 
 def _name(queue: Queue, job: Job) -> str:
-    """The object that counts for a queue, or for a lane of it."""
+    """The name of the object that counts for a queue, or for a lane of it."""
     return f"{queue.name}/{job.lane}" if queue.lanes else queue.name

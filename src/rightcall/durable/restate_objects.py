@@ -1,8 +1,8 @@
-"""What a Restate server keeps for us, as objects: journals, long values, live events, limits.
+"""The objects that a Restate server stores for us: journals, long values, live events, limits.
 
-The server runs the handlers of one object one at a time, in a worker, and keeps what they set. Each of
-them is run again if its worker dies, and must then do the same: so whatever it needs to know of the
-time comes with the call. Of an object's state only what a call needs is read.
+The server runs the handlers of one object one at a time, in a worker, and stores the state that they
+set. A handler is run again if its worker dies, and must then do the same: so the current time is passed
+in with the call. Only the parts of an object's state that a call needs are read.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,9 +19,9 @@ BLOB = f"rightcall{JOURNAL_VERSION}_blob"
 LIVE = f"rightcall{JOURNAL_VERSION}_live"
 LIMIT = f"rightcall{JOURNAL_VERSION}_limit"
 WATCHERS = "watchers"
-"""The object of live events that has no events: until when which run is watched."""
+"""The one live-events object without events: it holds until when each run is watched."""
 _BUSY = 0.2
-"""Seconds after which one asks again who found as many under way as there may be."""
+"""Seconds until a segment asks again after it found the limit of running segments reached."""
 _KEPT = 256
 """How many publications of a run can be read at a time: those of ten seconds."""
 _HEAD = "head"
@@ -41,7 +41,7 @@ async def _head(context: Any) -> dict[str, Any]:
 
 
 def _refusal(head: Mapping[str, Any], told: Mapping[str, Any]) -> str:
-    """Who has the segment, where it is not the execution that speaks; nothing where it is."""
+    """Who holds the segment, if it is not the execution that calls; empty if it is."""
     if head["over"]:
         return f"nobody: it is {head['over']}"
     return "" if head["attempt"] == told["attempt"] else str(head["worker"])
@@ -64,7 +64,7 @@ async def begin(context: Any, told: dict[str, Any]) -> dict[str, Any]:
 
 
 async def record(context: Any, told: dict[str, Any]) -> str:
-    """Keep a step of the execution that has the segment."""
+    """Store a step of the execution that holds the segment."""
     head = await _head(context)
     if held := _refusal(head, told):
         return held
@@ -74,9 +74,9 @@ async def record(context: Any, told: dict[str, Any]) -> str:
 
 
 async def leave(context: Any, told: dict[str, Any]) -> str:
-    """Take note that the process of an execution lives, though the execution broke off: no death.
+    """Note that an execution stopped although its process lives, so that it does not count as a death.
 
-    It may have been given to another in the meantime, so it does not matter who has it now.
+    Another execution may hold the segment by now, so the holder is not checked.
     """
     head = await _head(context)
     if not head["over"] and told["attempt"] <= head["attempt"]:
@@ -85,7 +85,7 @@ async def leave(context: Any, told: dict[str, Any]) -> str:
 
 
 async def finish(context: Any, told: dict[str, Any]) -> str:
-    """Keep how the segment ended."""
+    """Store how the segment ended."""
     head = await _head(context)
     if held := _refusal(head, told):
         return held
@@ -95,7 +95,7 @@ async def finish(context: Any, told: dict[str, Any]) -> str:
 
 
 async def fence(context: Any, told: dict[str, Any]) -> None:
-    """End the segment here: whoever executes it still can record nothing more."""
+    """End the segment here: a process that still executes it can record nothing more."""
     head = await _head(context)
     if not head["over"]:
         context.set(_HEAD, head | {"over": "cancelled", "at": told["at"]})
@@ -103,7 +103,7 @@ async def fence(context: Any, told: dict[str, Any]) -> None:
 
 
 async def seed(context: Any, told: dict[str, Any]) -> None:
-    """Begin a fork with the steps that it has from its run."""
+    """Begin a fork with the steps that it copies from its run."""
     context.clear_all()
     head = dict(_NEW) | {"forked_from": told["forked_from"], "at": told["at"]}
     for step in told["steps"]:
@@ -112,30 +112,30 @@ async def seed(context: Any, told: dict[str, Any]) -> None:
 
 
 async def forget(context: Any, _: dict[str, Any]) -> None:
-    """Clear everything away."""
+    """Delete the whole state."""
     context.clear_all()
 
 
 async def own(context: Any, told: dict[str, Any]) -> bool:
-    """Keep it for a run; whether there is anything yet."""
+    """Add a run as an owner; returns whether the value is stored already."""
     keys = await context.state_keys()
     context.set(f"for/{told['run']}", {"at": told["at"]})
     return "whole" in keys
 
 
 async def piece(context: Any, data: bytes) -> None:
-    """Keep a piece: six digits that say which, and the bytes."""
+    """Store a piece: its number in six digits, then the bytes."""
     number = data[:6].decode()
     context.set(f"p/{number}", data[6:], serde=load("restate.serde").BytesSerde())
 
 
 async def whole(context: Any, pieces: int) -> None:
-    """Take note that all pieces are there."""
+    """Note that all pieces are stored."""
     context.set("whole", pieces)
 
 
 async def disown(context: Any, told: dict[str, Any]) -> bool:
-    """Let it go for a run; whether it was the last."""
+    """Remove a run as an owner; returns whether it was the last, and the value is deleted."""
     name = f"for/{told['run']}"
     keys = await context.state_keys()
     if name not in keys:
@@ -148,28 +148,28 @@ async def disown(context: Any, told: dict[str, Any]) -> bool:
 
 
 def events_of(run: str) -> str:
-    """The object that has the live events of a run."""
+    """The name of the object with the live events of a run."""
     return f"run/{run}"
 
 
 async def watch(context: Any, told: dict[str, Any]) -> None:
-    """Take note, in the object of watchers, that a run is watched, for so many seconds."""
+    """Note, in the watchers object, that a run is watched, for so many seconds."""
     context.set(told["run"], told["until"])
     delay = timedelta(seconds=told["seconds"])
     context.generic_send(LIVE, "unwatch", encode(told), key=WATCHERS, send_delay=delay)
 
 
 async def unwatch(context: Any, told: dict[str, Any]) -> None:
-    """Let the live events of a run go, if nobody has said since then that it is watched."""
+    """Delete the live events of a run, unless a watcher has registered again since."""
     if await context.get(told["run"]) == told["until"]:
         context.clear(told["run"])
         context.generic_send(LIVE, "forget", b"{}", key=events_of(told["run"]))
 
 
 async def publish(context: Any, told: dict[str, Any]) -> None:
-    """Keep live events of a run for those who watch it, in place of the oldest.
+    """Store live events of a run for its watchers, and delete the oldest.
 
-    They are numbered by the time, so that numbers grow also after all were cleared away.
+    Their numbers come from the time, so that they keep growing even after all were deleted.
     """
     kept = sorted(key for key in await context.state_keys() if key.startswith("e/"))
     after = int(kept[-1].removeprefix("e/")) + 1 if kept else 0
@@ -179,9 +179,9 @@ async def publish(context: Any, told: dict[str, Any]) -> None:
 
 
 async def take(context: Any, told: dict[str, Any]) -> float:
-    """Have a segment count as under way; or the seconds after which to ask again.
+    """Count a segment as running, and return 0; or return the seconds after which to ask again.
 
-    One that is under way already may go on: its worker died, or was closed.
+    A segment that counts as running already may go on: its worker died, or was closed.
     """
     going: list[str] = await context.get("going") or []
     starts: list[float] = await context.get("starts") or []
@@ -201,29 +201,29 @@ async def take(context: Any, told: dict[str, Any]) -> float:
 
 
 async def release(context: Any, told: dict[str, Any]) -> None:
-    """Have a segment that is over no longer count as under way."""
+    """No longer count a segment that has ended as running."""
     going: list[str] = await context.get("going") or []
     if told["segment"] in going:
         context.set("going", [each for each in going if each != told["segment"]])
 
 
 def journals() -> Any:
-    """The object that keeps the journal of a segment, by its name."""
+    """The object that stores the journal of a segment, by its id."""
     return _object(JOURNAL, begin, record, leave, finish, fence, seed, forget)
 
 
 def limits() -> Any:
-    """The object that counts what of a queue, or of a lane of it, is under way and was begun."""
+    """The object that counts the running and started segments of a queue, or of a lane of it."""
     return _object(LIMIT, take, release)
 
 
 def live() -> Any:
-    """The objects of live events: one that says which runs are watched, and one for each of these."""
+    """The objects of live events: one that holds which runs are watched, and one for each of those."""
     return _object(LIVE, watch, unwatch, publish, forget)
 
 
 def blobs() -> Any:
-    """The object that keeps one long value, by its hash: in pieces, and for whom."""
+    """The object that stores one long value, by its hash: in pieces, and with its owners."""
     blob = _object(BLOB, own, whole, disown)
     as_bytes = load("restate.serde").BytesSerde()
     blob.handler(accept="application/octet-stream", input_serde=as_bytes)(piece)
@@ -234,7 +234,7 @@ def _object(name: str, *handlers: Callable[..., Awaitable[Any]]) -> Any:
     made = load("restate").VirtualObject(
         name,
         enable_lazy_state=True,
-        # What a call was given need not be kept once it is over: the state is what counts.
+        # A call's input need not be kept once it has ended: only the state counts.
         journal_retention=timedelta(0),
         invocation_retry_policy=soon_and_for_ever(),
     )
@@ -244,10 +244,10 @@ def _object(name: str, *handlers: Callable[..., Awaitable[Any]]) -> Any:
 
 
 def soon_and_for_ever() -> Any:
-    """How often the server calls while no worker answers.
+    """How often the server retries while no worker answers.
 
-    By itself it would wait for longer and longer, and at last for a person; and whatever else is asked
-    of the same object waits behind that call.
+    By default it would wait longer and longer, and at last for a person; meanwhile every other call of
+    the same object waits behind that one.
     """
     return load("restate").InvocationRetryPolicy(
         initial_interval=timedelta(milliseconds=50),

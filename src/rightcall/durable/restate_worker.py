@@ -4,9 +4,8 @@ The server calls the workers. All workers of a machine listen at one address, an
 new connection to one of them; a connection carries few calls at a time, so that the server opens
 several. When a worker dies its connections break, and the server calls again, and so reaches another.
 
-A segment is a workflow of the name ``RUN/N``. It runs as plain code: what it does is recorded in an
-object of the same name (``restate_objects.py``), which counts executions and refuses what an older one
-wants to record.
+A segment is a workflow of the name ``RUN/N``. It runs as plain code: its steps are recorded in an object
+of the same name (``restate_objects.py``), which counts executions and refuses the records of older ones.
 """
 
 import asyncio
@@ -38,18 +37,18 @@ from rightcall.log import logger
 
 SEGMENT = f"rightcall{JOURNAL_VERSION}_segment"
 _LONG = timedelta(days=3650)
-"""How long the server keeps what is over: until somebody deletes it."""
+"""How long the server keeps a workflow that has ended: until somebody deletes it."""
 _SILENCE = timedelta(days=1)
-"""How long a segment may say nothing to the server: a model or a tool may take long."""
+"""How long a segment may be silent towards the server: a model or a tool may take long."""
 _LEAVING = 3.0
-"""Seconds for which one who leaves a segment tries to say so."""
+"""Seconds for which a worker that leaves a segment tries to report that."""
 _STREAMS = 8
-"""Calls that one connection carries; the server opens another for the next, to whichever worker."""
+"""Calls that one connection carries; for more, the server opens another, to any worker."""
 _gone: ContextVar[asyncio.Event | None] = ContextVar("gone", default=None)
 
 
 class RestateJournal:
-    """The journal of one segment, in the hands of one execution of it."""
+    """The journal of one segment, for one execution of it."""
 
     def __init__(self, client: RestateClient, name: str, attempt: int, known: Mapping[str, str]) -> None:
         self._client, self._name = client, name
@@ -57,11 +56,11 @@ class RestateJournal:
         self.known = known
 
     async def record(self, key: str, value: str) -> None:
-        """Keep a value under a key that is new."""
+        """Store a value under a key."""
         await self.tell("record", {"key": key, "value": value})
 
     async def tell(self, handler: str, body: Mapping[str, Any]) -> None:
-        """Have the object take something from this execution; RunHeld if the segment is not its own."""
+        """Call the journal for this execution. Raises RunHeld if it no longer holds the segment."""
         told = {"attempt": self.attempt, "at": time(), **body}
         held = await self._client.call(JOURNAL, self._name, handler, told)
         if held:
@@ -69,13 +68,13 @@ class RestateJournal:
 
 
 async def recorded(client: RestateClient, name: str) -> list[dict[str, Any]]:
-    """The steps of a segment as they were recorded: key, value and time, in their order."""
+    """The steps of a segment as they were recorded: key, value and time, in order."""
     rows = await client.query(
         f"select value_utf8 from state where service_name = {quoted(JOURNAL)}"  # noqa: S608
         f" and service_key = {quoted(name)} and key like 's/%' order by key"
     )
     steps = [json.decode(row["value_utf8"]) for row in rows]
-    # A key that was recorded again stands where it first stood, with what it came to last.
+    # A key that was recorded again keeps its first position, with its last value.
     return list({step["key"]: step for step in steps}.values())
 
 
@@ -108,7 +107,7 @@ class Worker:
         await self._client.register(service.name for service in services)
 
     async def close(self, patience: float) -> None:
-        """Take nothing more, wait for what goes on, and leave the rest to other workers."""
+        """Take no more work, wait for what is running, and leave the rest to other workers."""
         self._closing = True
         if self._running and patience > 0:
             await asyncio.wait(self._running, timeout=patience)
@@ -155,7 +154,7 @@ class Worker:
     async def _run(self, job: Job) -> str:
         retry = load("restate.exceptions").RetryableError
         if not self._limits.serves(job.queue) or self._closing:
-            # Another worker has that queue; this connection leads there sooner or later.
+            # Another worker serves that queue; a retry reaches it sooner or later.
             raise retry(f"this worker does not serve the queue {job.queue!r}")
         task = asyncio.create_task(self._in_turn(job))
         try:
@@ -165,11 +164,11 @@ class Worker:
                 raise retry("this worker is closing") from None
             raise
         except RunHeld as held:
-            # Another execution has it, or will be told that there is nothing left to do.
+            # Another execution holds it, or it has ended: the retry then finds nothing left to do.
             raise retry(str(held)) from None
 
     async def _in_turn(self, job: Job) -> str:
-        """Execute a segment when it may begin. Closing waits for it from then on."""
+        """Execute a segment once it may start. From then on, closing waits for it."""
         async with self._limits.kept(job):
             task = asyncio.current_task()
             assert task is not None
@@ -185,7 +184,7 @@ class Worker:
         return ended
 
     async def _attempt(self, job: Job) -> str:
-        """Execute a segment once, and keep how it ended."""
+        """Execute a segment once, and store how it ended."""
         begun = await self._client.call(
             JOURNAL, job.id, "begin", {"worker": self._name, "at": time(), "job": to_builtins(job)}
         )
@@ -201,7 +200,7 @@ class Worker:
             end = await self._outcome(job, journal)
             return await _finish(journal, end)
         except (asyncio.CancelledError, RunHeld, TransportError):
-            # It is another's now, the server is away, or this worker closes: none of these is a death.
+            # Another holds it, the server is away, or this worker closes: none of these is a death.
             with suppress(RightcallError, TimeoutError):
                 async with asyncio.timeout(_LEAVING):
                     await journal.tell("leave", {})
@@ -233,9 +232,9 @@ async def _finish(journal: RestateJournal, end: dict[str, str]) -> str:
 
 
 async def unless_gone(task: asyncio.Task[str]) -> str:
-    """What a task gives, while the server listens; without it, it is cancelled.
+    """The result of a task, if the server stays connected; otherwise the task is cancelled.
 
-    A server that has cancelled a segment, or given it to another worker, breaks off the call.
+    A server that has cancelled a segment, or given it to another worker, disconnects the call.
     """
     gone = _gone.get()
     assert gone is not None
@@ -255,7 +254,7 @@ async def unless_gone(task: asyncio.Task[str]) -> str:
 
 
 def watched(app: Any) -> Any:
-    """An ASGI app whose handlers can tell when their caller has gone."""
+    """An ASGI app whose handlers can tell when their caller has disconnected."""
 
     async def with_watch(scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
         gone = asyncio.Event()

@@ -1,7 +1,7 @@
-"""One segment of a run: its input into its outcome, by an agent that takes its steps in a journal.
+"""One segment of a run: its input into its outcome, by an agent whose steps are recorded in a journal.
 
-Inputs and outcomes are kept by the engine as text, so they hold no code: an agent is a name, and what
-it is made of (models, tools, what they share) is made where the segment is executed.
+The engine stores inputs and outcomes as text, so they contain no code: an agent is a name, and its
+models, tools and dependencies are created where the segment is executed.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from rightcall.wire.history import Said
 
 
 class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was said of a run besides its prompt, as it is kept."""
+    """The options of a run, as they are stored."""
 
     budget: Budget | None = None
     choice: ToolChoice = "auto"
@@ -41,24 +41,24 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     options: Mapping[str, JsonValue] = {}
     max_tokens: int | None = None
     details: Mapping[str, JsonValue] = {}
-    """For whoever makes what the run's tools share: which customer, which tenant."""
+    """For the function that makes the run's dependencies: which customer, which tenant."""
 
 
 class Begin(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="begin"):
-    """The first segment: what is asked of the agent."""
+    """The first segment: the agent's prompt and history."""
 
     message: User
     history: Transcript = ()
     system: str = ""
-    """The system text that the history was said under, where it brought one."""
+    """The system text that came with the history, if any."""
     settings: Settings = Settings()
 
 
 class GoOn(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="go_on"):
-    """A later segment: what a person decided about the calls that the run waited with."""
+    """A later segment: a person's decisions about the calls that the run waited for."""
 
     result: str
-    """Where the run stood, among the blobs."""
+    """The reference of the paused run's result."""
     decisions: Mapping[str, FinalDecision]
     settings: Settings = Settings()
 
@@ -68,16 +68,16 @@ class Quit(Struct, frozen=True, kw_only=True, tag="quit"):
 
 
 class Elsewhere(Struct, frozen=True, kw_only=True, tag="elsewhere"):
-    """An input that is too long to stand in the job."""
+    """The reference of an input that is too long for the job."""
 
     blob: str
 
 
 Input: TypeAlias = Begin | GoOn | Quit
-"""What a segment is executed with."""
+"""The input of a segment."""
 _INPUT: json.Decoder[Input | Elsewhere] = json.Decoder(Input | Elsewhere)
 _ENCODER = json.Encoder(order="sorted")
-"""The same input is the same text, whoever submits it."""
+"""Sorted, so that the same input is the same text, whoever submits it."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -85,10 +85,10 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     kind: Literal["done", "waiting", "failed"]
     result: str = ""
-    """The run's result as JSON, among the blobs: how far it came, where it failed."""
+    """The reference of the run's result as JSON; of a failed run, what it had reached."""
     stop: str = ""
     pending: tuple[Proposal, ...] = ()
-    """The calls that the run waits with."""
+    """The calls that the run waits for."""
     code: str = ""
     message: str = ""
     """Why it failed."""
@@ -109,7 +109,7 @@ class Submitted(Struct, frozen=True, kw_only=True):
 
 Dependencies: TypeAlias = Callable[[Submitted], Any]
 """Makes what a run's tools share, in the process that executes it, for each segment anew. It may be
-async, and may give an async context manager, which is left when the segment ends."""
+async, and may return an async context manager, which is exited when the segment ends."""
 
 
 async def written(run: str, given: Input, blobs: Blobs) -> str:
@@ -148,7 +148,7 @@ def read_outcome(text: str, run: str) -> Outcome:
 
 
 class Segments:
-    """Executes segments of the runs of some agents, as an engine asks for it."""
+    """Executes segments of the runs of some agents, for an engine."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class Segments:
         self._channel = channel
 
     async def execute(self, job: Job, journal: Journal) -> str:
-        """Execute one segment; what it came to, as text."""
+        """Execute one segment; returns its outcome as text."""
         left = None if job.deadline is None else job.deadline - time()
         if left is not None and left <= 0:
             return encodable(_ENCODER, _TOO_LATE).decode()
@@ -171,7 +171,7 @@ class Segments:
             async with asyncio.timeout(left) as time_left:
                 outcome = await self._ended(job, await self._go(job, journal))
         except RunHeld:
-            # Not this process's any more: whoever has the segment says how it ends.
+            # Another process holds the segment now, and stores how it ends.
             raise
         except RightcallError as error:
             outcome = await self._failed(job, error.code, str(error), error.result)
@@ -229,7 +229,7 @@ class Segments:
 
 
 def begun_with(given: Begin) -> dict[str, Any]:
-    """What ``agent.run`` is told of a run besides its prompt."""
+    """The arguments for ``agent.run`` besides the prompt."""
     settings = given.settings
     said: dict[str, Any] = {
         "choice": settings.choice if settings.choice != "auto" else None,
@@ -244,7 +244,7 @@ def begun_with(given: Begin) -> dict[str, Any]:
 
 
 def gone_on_with(settings: Settings) -> dict[str, Any]:
-    """What an agent is told again when a run goes on."""
+    """The options that are passed to the agent again when a run goes on."""
     said: dict[str, Any] = {"options": settings.options or None, "max_tokens": settings.max_tokens}
     return {name: each for name, each in said.items() if each is not None}
 
@@ -259,7 +259,7 @@ async def _result(events: AsyncIterator[Event], publisher: Publisher) -> RunResu
 
 @asynccontextmanager
 async def _made(make: Dependencies | None, submitted: Submitted) -> AsyncIterator[dict[str, Any]]:
-    """What a run's tools share, for as long as a segment lasts."""
+    """The dependencies of a run's tools, for as long as a segment lasts."""
     if make is None:
         yield {}
         return

@@ -1,4 +1,4 @@
-"""Where a run stands: its latest segment, read."""
+"""The status of a run, read from its latest segment."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -15,8 +15,8 @@ from rightcall.loop.result import RunResult
 RunStatus: TypeAlias = Literal[
     "queued", "running", "waiting", "done", "failed", "cancelled", "parked", "stranded"
 ]
-"""How a run stands. ``waiting``: for a person. ``parked``: too many processes died of it. ``stranded``:
-no worker of this version can go on with it."""
+"""The status of a run. ``waiting``: for a person. ``parked``: too many processes died executing it.
+``stranded``: no worker of this version can go on with it."""
 _OF_SEGMENTS: Mapping[Status, RunStatus] = {
     "queued": "queued",
     "running": "running",
@@ -36,7 +36,7 @@ class RunInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
     segment: int
     """The number of its latest segment: how often it went on after a pause."""
     attempts: int
-    """How often that segment was begun; more than once after a process died."""
+    """How often that segment was started; more than once after a process died."""
     queue: str
     created: float
     updated: float
@@ -45,23 +45,23 @@ class RunInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     """Why it failed, was parked or is stranded."""
     stop: str = ""
-    """Why it ended, once it is done."""
+    """Why it stopped, once it is done."""
     pending: tuple[Proposal, ...] = ()
-    """What it waits for."""
+    """The calls that it waits for."""
     forked_from: str = ""
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """A run with everything that is kept of it."""
+    """A run with everything that is stored of it."""
 
     info: RunInfo
     segments: tuple[Segment, ...]
     steps: Mapping[int, Sequence[StepRecord]]
-    """By segment."""
+    """By the number of the segment."""
 
 
 class Standing:
-    """A run as its latest segment tells it."""
+    """The state of a run, from its latest segment."""
 
     def __init__(self, engine: Engine, segment: Segment, output: Any = None) -> None:
         self._engine = engine
@@ -69,11 +69,11 @@ class Standing:
         self._output = output
         ended = segment.status == "ended"
         self.outcome: Outcome | None = read_outcome(segment.outcome, segment.job.run) if ended else None
-        """How the segment ended, if it did."""
+        """The segment's outcome, if it has ended."""
 
     @property
     def status(self) -> RunStatus:
-        """How the run stands, in one word."""
+        """The status of the run."""
         if self.outcome is None:
             return _OF_SEGMENTS[self.segment.status]
         is_quit = self.outcome.kind == "failed" and self.outcome.code == RunStopped.code
@@ -87,7 +87,7 @@ class Standing:
         return f"{self.outcome.code}: {self.outcome.message}"
 
     def info(self) -> RunInfo:
-        """All of it."""
+        """The public description of the run."""
         segment, outcome = self.segment, self.outcome
         return RunInfo(
             run=segment.job.run,
@@ -106,7 +106,7 @@ class Standing:
         )
 
     async def result(self) -> RunResult[Any]:
-        """What the run came to; RunStopped, with how far it came, where it came to nothing."""
+        """The run's result. Raises RunStopped, with the partial result, if it has none."""
         outcome, kept = self.outcome, None
         if outcome is not None and outcome.result:
             data = await self._engine.blobs.get(outcome.result)
@@ -127,7 +127,7 @@ def info_of(engine: Engine, segment: Segment) -> RunInfo:
 
 
 async def latest_of(engine: Engine, run: str) -> Standing:
-    """A run by its latest segment. UsageError where there is no such run."""
+    """A run by its latest segment. Raises UsageError if there is no such run."""
     segments = await engine.segments(run)
     if not segments:
         raise UsageError(f"there is no run {run!r}")

@@ -1,10 +1,9 @@
-"""The steps of one segment, kept in the journal that an engine gives.
+"""The steps of one segment, recorded in the journal that an engine provides.
 
-What must be known after a crash is recorded when it happens: what a model said, what a call came to,
-and that a call which changes something is about to start. What is only told on the way (that a request
-was sent, a call checked or decided about) waits for the next of those and goes with it, so that a turn
-costs as many records as it has effects. The result of a ``pure`` call is not recorded at all: it is
-worked out again.
+What must be known after a crash is recorded when it happens: a model's reply, a call's result, and that
+a call with effects is about to start. Other notes (that a request was sent, a call checked or decided
+about) wait for the next such record and are written with it, so that a turn costs as many records as it
+has effects. The result of a ``pure`` call is not recorded at all: it is computed again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,27 +27,27 @@ class Record(Struct, frozen=True, omit_defaults=True):
 
     entries: tuple[tuple[str, Raw], ...] = ()
     blob: str = ""
-    """Where the record is, if it is too long to stand in the journal."""
+    """The reference of the record, if it is too long for the journal."""
 
 
 _RECORD = json.Decoder(Record)
 
 
 class DurableSteps:
-    """Takes the effects of a segment, as a run's ``steps``."""
+    """Records the effects of a segment; used as a run's ``steps``."""
 
     def __init__(self, journal: Journal, blobs: Blobs, run: str, known: Pairs) -> None:
         self._journal = journal
         self._blobs = blobs
         self._run = run
         self._entries = dict(known)
-        """What earlier executions did, by key."""
+        """The entries of earlier executions, by key."""
         self._noted = set(self._entries)
         self._waiting: Pairs = []
-        """What has happened and goes with the next record."""
+        """Entries that are written with the next record."""
 
     async def step(self, key: str, body: Body) -> Entry:
-        """The recorded entry of that key, or what ``body`` gives, recorded."""
+        """The recorded entry of that key; or the result of ``body``, which is recorded."""
         if (known := self._entries.get(key)) is not None:
             return known
         entry = await body()
@@ -59,27 +58,27 @@ class DurableSteps:
             self._waiting.append((key, entry))
         elif f"{key}.started" in self._noted:
             await self._keep(key, entry)
-        # else it is the result of a pure call: all others are said to start.
+        # Otherwise it is the result of a pure call: for all others a start was noted.
         return entry
 
     async def note(self, key: str, entry: Entry) -> bool:
-        """Record something on the way to a step, once; what matters after a crash at once."""
+        """Record a note on the way to a step, once; at once if it matters after a crash."""
         if key in self._noted:
             return False
         self._noted.add(key)
         if must_be_kept(entry):
             await self._keep(key, entry)
         elif not isinstance(unwrapped(entry), RunStarted):
-            # How a run started is in the segment's input.
+            # The start of a run is in the segment's input.
             self._waiting.append((key, entry))
         return True
 
     def was_started(self, key: str) -> bool:
-        """Whether an earlier execution started the call, and nobody knows how it ended."""
+        """Whether an earlier execution started the call, and its end was not recorded."""
         return f"{key}.started" in self._entries and key not in self._entries
 
     def recorded(self, key: str) -> Entry | None:
-        """What earlier executions recorded of that key."""
+        """The entry that earlier executions recorded under that key."""
         return self._entries.get(key)
 
     async def _keep(self, key: str, entry: Entry) -> None:
@@ -109,14 +108,14 @@ def _decoded(text: str) -> Record:
     except DecodeError:
         if "\\ud" not in text.lower():
             raise
-    # Half of a surrogate pair, which msgspec does not read: each entry is taken out by other means.
+    # Half of a surrogate pair, which msgspec cannot decode: each entry is extracted with json instead.
     plain = loads(text)
     pairs = [(str(key), Raw(dumps(entry).encode())) for key, entry in plain.get("entries", ())]
     return Record(entries=tuple(pairs), blob=plain.get("blob", ""))
 
 
 async def steps_of(journal: Journal, blobs: Blobs, run: str) -> DurableSteps:
-    """The steps of a segment, with everything that earlier executions of it did."""
+    """The steps of a segment, with everything that earlier executions recorded."""
     known: Pairs = []
     for key, value in journal.known.items():
         known += await read(value, blobs, f"the run {run!r}, {key}")
@@ -134,8 +133,8 @@ def encodable(encoder: json.Encoder, value: object) -> bytes:
 def must_be_kept(entry: Entry) -> bool:
     """Whether a note must be durable before the run goes on.
 
-    A call that changes something must not be made twice, and what a vendor has begun is fetched from
-    there. Whatever else starts may start again.
+    A call with effects must not be made twice, and a request that a vendor has accepted is fetched from
+    there. Anything else may be started again.
     """
     match unwrapped(entry):
         case CallStarted(effect="write") | StepDone():
@@ -145,7 +144,7 @@ def must_be_kept(entry: Entry) -> bool:
 
 
 def unwrapped(entry: Entry) -> Entry:
-    """The entry of a run inside a call, or inside a call of that."""
+    """The innermost entry: of a run inside a call, or inside a call of that run."""
     while isinstance(entry, Nested):
         entry = entry.entry
     return entry

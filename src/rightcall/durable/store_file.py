@@ -1,4 +1,4 @@
-"""A file of SQLite into whether durable runs are kept in it. Loads nothing, and makes nothing there."""
+"""Whether an SQLite file is a store of durable runs. Loads no library, and writes nothing."""
 
 import sqlite3
 from contextlib import closing
@@ -8,7 +8,7 @@ _TABLE = "SELECT 1 FROM sqlite_master WHERE name = 'workflow_status'"
 
 
 def is_store(path: Path) -> bool:
-    """Whether a file is a store of durable runs, and no journal."""
+    """Whether a file is a store of durable runs, and not a journal."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             return database.execute(_TABLE).fetchone() is not None

@@ -1,9 +1,9 @@
-"""The segments of a run into the entries that a journal of it would hold, for whoever reads runs.
+"""The segments of a run into the entries that a journal of it would hold, for readers of runs.
 
-A store keeps what must be known after a crash, and no more. How a run began is in its first segment's
-input, what a person said in those of the others, how each ended in its outcome, and what a pure call
-came to in the result alone. All that is told here as entries, each with when it happened. What has been
-told of a run stays as it is while the run goes on, but for its beginning, of which more is known at its
+A store holds only what must be known after a crash. How a run began is in its first segment's input, a
+person's decisions are in the inputs of the others, how each segment ended is in its outcome, and the
+result of a pure call is only in the run's result. Here all of that becomes entries, each with its time.
+The entries of a run do not change while it goes on, except for its start, of which more is known at its
 end.
 """
 
@@ -35,18 +35,18 @@ from rightcall.loop.state import State
 Told: TypeAlias = list[tuple[float, Entry]]
 _NO_LIMIT = Budget(turns=None, calls=None, seconds=None, tokens=None, cost=None, repeats=None)
 _FRAME = (RunStarted, RunResumed, RunPaused, RunEnded, RunFailed)
-"""What is told from inputs and outcomes; of the records only those of runs inside count."""
+"""Entries that come from inputs and outcomes; among the records, only those of inner runs count."""
 
 
 class _Ended(Struct, frozen=True):
-    """What is known of a segment that has ended."""
+    """The outcome and the result of a segment that has ended."""
 
     outcome: Outcome
     result: RunResult[Any] | None
 
 
 async def story_of(engine: Engine, run: str, agents: Mapping[str, Agent[Any, Any]]) -> Told:
-    """Everything that is kept of a run, in order; nothing where there is no such run."""
+    """All entries of a run, in order; empty if there is no such run."""
     told: Told = []
     segments = sorted(await engine.segments(run), key=lambda each: each.job.segment)
     ends = [await _end(engine, segment) for segment in segments]
@@ -69,7 +69,7 @@ async def story_of(engine: Engine, run: str, agents: Mapping[str, Agent[Any, Any
             told += [(step.at, entry) for _, entry in pairs if not isinstance(entry, _FRAME)]
         if end is not None and end.result is not None:
             told += _unrecorded(end.result, told, segment.updated)
-        # Some engines tell the time of a segment in whole seconds, and its steps happened in it.
+        # Some engines report a segment's time in whole seconds, and its steps happened within it.
         over = max(segment.updated, told[-1][0])
         told += [(over, entry) for entry in _ending(segment, end)]
     return told
@@ -87,7 +87,7 @@ async def _end(engine: Engine, segment: Segment) -> _Ended | None:
 def _start(
     segment: Segment, given: Begin, known: State | None, agent: Agent[Any, Any] | None
 ) -> RunStarted:
-    """How a run began: what was submitted, and what its end or its agent tells of the rest."""
+    """How a run began: what was submitted; the rest comes from its end or its agent."""
     settings = given.settings
     said = settings.instructions or given.system
     budget = settings.budget or (agent.budget if agent is not None else _NO_LIMIT)
@@ -108,7 +108,7 @@ def _start(
 
 
 def _ending(segment: Segment, end: _Ended | None) -> Iterator[Entry]:
-    """How a segment ended; nothing while it waits for a worker or goes on."""
+    """How a segment ended; nothing while it is queued or running."""
     if end is None:
         if segment.status == "cancelled":
             yield _cancelled()
@@ -132,7 +132,7 @@ def _cancelled() -> RunFailed:
 
 
 def _unrecorded(result: RunResult[Any], told: Told, at: float) -> Told:
-    """The ends of calls, and the beginnings of runs that wait inside, which nobody had to record."""
+    """The ends of calls, and the starts of inner runs that wait, which did not need to be recorded."""
     entries = [entry for _, entry in told]
     found: Told = []
     for end in _missing(result.state, result.begins, result.calls, entries):
@@ -172,7 +172,7 @@ def _asks(entry: Entry, key: str) -> bool:
 def _missing(
     state: State, begins: int, calls: Sequence[CallRecord], entries: Sequence[Entry]
 ) -> Iterator[CallFinished]:
-    """The ends of calls that are in the transcript and not among the entries."""
+    """The ends of calls that are in the transcript but not among the entries."""
     known = {entry.key for entry in entries if isinstance(entry, CallFinished)}
     ran = {each.result.call_id: each for each in calls}
     turn, made = 0, dict[str, str]()

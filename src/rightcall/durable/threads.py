@@ -1,4 +1,4 @@
-"""Threads in which databases are asked, for code that must not need a database's library itself."""
+"""Threads for database queries, for code that must not depend on a database library itself."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,11 +8,11 @@ from rightcall.gate.threads import Job as ThreadJob
 from rightcall.gate.threads import Threads
 
 _THREADS = Threads()
-"""Apart from those of tools, and from asyncio's: while a database is away they all wait for it."""
+"""Separate from those of tools and of asyncio: while a database is away, they all wait for it."""
 R = TypeVar("R")
 
 
 async def in_thread(function: Callable[..., R], *arguments: Any, **options: Any) -> R:
-    """Ask the database something, where that holds up nobody else."""
+    """Run a database query in a thread, so that it does not block the event loop."""
     found: R = await _THREADS.run(partial(function, *arguments, **options), ThreadJob())
     return found

@@ -1,7 +1,7 @@
-"""MCP on the official SDK (the extra ``mcp``): tools that live on servers, and our tools as a server.
+"""MCP on the official SDK (the extra ``mcp``): tools on other servers, and our tools as a server.
 
-``connect`` opens a server as a set of tools that may change; ``load_config`` reads the files that other
-programs keep of their servers; ``serve`` offers tools to whoever connects.
+``connect`` opens a server as a set of tools that may change; ``load_config`` reads the files in which
+other programs list their servers; ``serve`` offers tools to clients.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""Bytes into lines of bounded length, lines into JSON-RPC messages and back. Does no I/O.
+"""Bytes into lines of bounded length, and lines into JSON-RPC messages and back. Does no I/O.
 
-This is how MCP is spoken over standard input and output, at either end.
+This is the framing of MCP over standard input and output, at either end.
 """
 
 from types import TracebackType
@@ -13,14 +13,14 @@ from msgspec import Struct
 
 
 class TooLong(Struct, frozen=True):
-    """A line that is longer than the limit, and is not kept."""
+    """Stands for a line that is longer than the limit, and is dropped."""
 
 
 Line: TypeAlias = bytes | TooLong
 
 
 class Lines:
-    """Frames lines: the same bytes cut anywhere give the same. Blank lines are left out."""
+    """Frames lines, however the bytes are cut into chunks. Blank lines are left out."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -28,7 +28,7 @@ class Lines:
         self._is_skipping = False
 
     def feed(self, data: bytes) -> list[Line]:
-        """The lines that these bytes complete. One that is too long is told as soon as it is."""
+        """The lines that these bytes complete. A line that is too long is reported as soon as it is."""
         *whole, rest = data.split(b"\n")
         lines: list[Line] = []
         for piece in whole:
@@ -37,7 +37,7 @@ class Lines:
         return lines + self._add(rest)
 
     def finish(self) -> list[Line]:
-        """The last line, if it has no end."""
+        """The last line, if it has no line feed."""
         line = bytes(self._rest)
         self._rest.clear()
         self._is_skipping = False
@@ -55,14 +55,14 @@ class Lines:
 
 
 class MessageStream:
-    """The SDK's port for a stream of messages, but for the one method that receives or sends them."""
+    """The SDK's interface of a message stream, without the one method that receives or sends."""
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message; EndOfStream when there are no more."""
         raise anyio.EndOfStream
 
     async def aclose(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
     def __aiter__(self) -> Self:
         return self
@@ -88,5 +88,5 @@ def encode(item: SessionMessage) -> bytes:
 
 
 def decode(line: bytes) -> SessionMessage:
-    """A line as a message. Raises pydantic's ValidationError for what is none."""
+    """A line as a message. Raises pydantic's ValidationError if it is not one."""
     return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))

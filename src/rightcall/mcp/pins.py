@@ -1,7 +1,7 @@
-"""Tools as their server defines them: approved ones into hashes in a file, later ones into changes.
+"""Tool definitions: approved ones into hashes in a file, later ones into differences.
 
-A server can describe one tool while somebody looks and another one later. What was approved is
-therefore held by hashes, one for each side of a tool, so that a change can be told and named.
+A server can describe one tool while somebody looks and another one later. So approved tools are pinned
+by hashes, one for each side of a tool, so that a change can be detected and named.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from rightcall.errors import UsageError
 
 
 class Hints(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a server says of its tool's effects; None where it said nothing."""
+    """A server's hints on its tool's effects; None for those it did not give."""
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -51,18 +51,18 @@ class Pin(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The hashes of one approved tool."""
 
     words: str
-    """Of its title and its description."""
+    """The hash of its title and its description."""
     parameters: str
     output: str
     hints: str
 
 
 class Difference(Struct, frozen=True):
-    """One tool that is not as it was approved."""
+    """One tool that differs from what was approved."""
 
     tool: str
     sides: tuple[Side, ...]
-    """What changed; nothing for a tool that nobody has approved."""
+    """The sides that changed; empty for a tool that was never approved."""
 
     def __str__(self) -> str:
         if not self.sides:
@@ -82,7 +82,7 @@ class Pins:
         self.path = Path(path)
 
     def servers(self) -> Mapping[str, Mapping[str, Pin]]:
-        """Everything that is pinned; nothing when there is no such file yet."""
+        """Everything that is pinned; empty if the file does not exist yet."""
         try:
             with self.path.open("rb") as file:
                 data = file.read(_LARGEST + 1)
@@ -101,14 +101,14 @@ class Pins:
         return content.servers
 
     def differences(self, server: str, found: Iterable[Definition]) -> tuple[Difference, ...]:
-        """What of a server's tools nobody has approved. Raises UsageError for a server without pins."""
+        """A server's tools that differ from their pins. Raises UsageError for a server without pins."""
         approved = self.servers().get(server)
         if approved is None:
             raise UsageError(f"{self.path} holds no pins of {server!r}; approve it: rightcall mcp pin")
         return tuple(_differences(approved, found))
 
     def approve(self, server: str, found: Iterable[Definition]) -> None:
-        """Write down a server's tools as approved, in place of what was pinned of it before."""
+        """Pin a server's tools as approved, in place of its earlier pins."""
         servers = {name: dict(pins) for name, pins in self.servers().items()}
         servers[server] = {each.name: pin_of(each) for each in found}
         content = msgspec.to_builtins(_File(version=VERSION, servers=servers))
@@ -126,7 +126,7 @@ def pin_of(definition: Definition) -> Pin:
 
 
 def _differences(approved: Mapping[str, Pin], found: Iterable[Definition]) -> Iterable[Difference]:
-    # A tool that is gone is no danger; one that comes back must be as it was.
+    # A tool that is gone is no danger; if it comes back, it must be unchanged.
     for definition in found:
         pinned = approved.get(definition.name)
         now = pin_of(definition)
@@ -143,7 +143,7 @@ def _hash(value: object) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -1,4 +1,4 @@
-"""Those who watch runs for operators: OpenTelemetry, on its API alone."""
+"""Observers of runs for operators: OpenTelemetry, using its API only."""
 
 from typing import TYPE_CHECKING
 

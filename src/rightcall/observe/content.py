@@ -1,7 +1,7 @@
-"""What was said, in the shape that the conventions give it: messages of parts, redacted and bounded.
+"""Messages and their parts as OpenTelemetry attributes, redacted and truncated.
 
-The shapes are those of the JSON schemas beside the conventions of 1.41.1. Bytes of media are never part
-of it: what and how large they are is.
+The shapes are those of the JSON schemas published with the conventions of 1.41.1. The bytes of media are
+never included, only their type and size.
 """
 
 import json
@@ -19,23 +19,23 @@ Redact: TypeAlias = Callable[[object], object]
 Part: TypeAlias = Mapping[str, Any]
 
 LONGEST = 32_000
-"""Characters that are sent of one text: a trace is no archive."""
+"""Characters of one text that are sent: a trace is not an archive."""
 
 
 def written(value: object, redact: Redact) -> str:
-    """Content as the text of an attribute, without secrets: JSON, but for what is a text itself."""
+    """Content as an attribute's text, with secrets removed: a text as it is, anything else as JSON."""
     if isinstance(value, str):
         return str(redact(value))
     return encodable(json.dumps(redact(value), ensure_ascii=False, separators=(",", ":")))
 
 
 def instructions(system: str) -> list[Part]:
-    """What the model is told first."""
+    """The system text of a request."""
     return [_text(system)] if system else []
 
 
 def definitions(specs: Iterable[Spec]) -> list[Part]:
-    """What the model is told of its tools."""
+    """The tool definitions of a request."""
     return [
         {
             "type": "function",
@@ -48,12 +48,12 @@ def definitions(specs: Iterable[Spec]) -> list[Part]:
 
 
 def messages(said: Transcript) -> list[Part]:
-    """What was said, message by message."""
+    """The messages of a request."""
     return [shaped for message in said for shaped in _shaped(message)]
 
 
 def output(replies: Iterable[Reply]) -> list[Part]:
-    """What the model said, and why it stopped."""
+    """A model's reply, and why it stopped."""
     return [
         {
             "role": "assistant",
@@ -65,7 +65,7 @@ def output(replies: Iterable[Reply]) -> list[Part]:
 
 
 def arguments(call: Call) -> object:
-    """A call's arguments: as an object where they are one, as the model wrote them otherwise."""
+    """A call's arguments: an object if they parse as one, otherwise the text that the model wrote."""
     if len(call.arguments) > LONGEST:
         return _cut(call.arguments)
     try:
@@ -75,7 +75,7 @@ def arguments(call: Call) -> object:
 
 
 def response(result: Result) -> object:
-    """What the model read of a call."""
+    """The result of a call as the model read it."""
     parts = [_media(part) for part in result.content if isinstance(part, Media)]
     return [_text(result.text), *parts] if parts else _cut(result.text)
 
@@ -107,7 +107,7 @@ def _reply_parts(reply: Reply) -> list[Part]:
             case Text() | Media():
                 parts.append(_part(part))
             case _:
-                # What only its vendor understands says nothing to an operator.
+                # Parts that only the vendor can read are of no use to an operator.
                 continue
     return parts
 

@@ -1,7 +1,7 @@
-"""The names that OpenTelemetry's conventions for generative AI give things: one table, two states of it.
+"""The names of OpenTelemetry's conventions for generative AI: one table, two versions of it.
 
 1.41.1 is the last release of the main conventions that has them; they then moved to a repository of
-their own, which has released nothing yet. What has the same name in both stands once.
+their own, which has released nothing yet. A name that is the same in both appears once.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ STREAM = "gen_ai.request.stream"
 MAX_TOKENS = "gen_ai.request.max_tokens"
 OUTPUT_TYPE = "gen_ai.output.type"
 USAGE = "gen_ai.usage."
-"""What the names of tokens begin with."""
+"""The prefix of the token attributes."""
 INPUT_TOKENS = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
 CACHE_READ = "gen_ai.usage.cache_read.input_tokens"
@@ -39,7 +39,7 @@ ERROR_TYPE = "error.type"
 SERVER_ADDRESS = "server.address"
 SERVER_PORT = "server.port"
 
-# Content, which is sent on request alone.
+# Content, which is sent only on request.
 SYSTEM_INSTRUCTIONS = "gen_ai.system_instructions"
 INPUT_MESSAGES = "gen_ai.input.messages"
 OUTPUT_MESSAGES = "gen_ai.output.messages"
@@ -54,22 +54,22 @@ OPTIONS: Mapping[str, str] = {
     "seed": "gen_ai.request.seed",
     "stop": "gen_ai.request.stop_sequences",
 }
-"""A model's options, as they are called here and there."""
+"""A model's options: our name, and the attribute's name."""
 
-# What no convention has a name for.
+# Attributes that no convention names.
 RUN = "rightcall.run"
 STOP = "rightcall.stop"
 OUTCOME = "rightcall.tool.outcome"
 ATTEMPTS = "rightcall.tool.attempts"
 EARLY = "rightcall.tool.early"
 TOOL_CALLS = "rightcall.tool.calls"
-"""The counter of calls by tool and outcome."""
+"""The counter of calls, by tool and outcome."""
 
-# What some backends read by names of their own.
+# Attributes that some backends read under names of their own.
 LANGFUSE_COST = "gen_ai.usage.cost"
 LOGFIRE_COST = "operation.cost"
 SESSION = "session.id"
-"""Langfuse groups traces by it."""
+"""The attribute by which Langfuse groups traces."""
 
 PROVIDERS: Mapping[str, str] = {
     "azure": "azure.ai.openai",
@@ -85,7 +85,7 @@ PROVIDERS: Mapping[str, str] = {
     "vertex-anthropic": "gcp.vertex_ai",
     "xai": "x_ai",
 }
-"""Our names of providers and the conventions'; others have the same, or one of their own."""
+"""Our provider names, and the conventions'; a provider that is not listed keeps its name."""
 
 FINISHES: Mapping[str, str] = {
     "end": "stop",
@@ -94,24 +94,24 @@ FINISHES: Mapping[str, str] = {
     "filtered": "content_filter",
     "refusal": "content_filter",
 }
-"""Why a reply stopped; length, pause and error are called the same."""
+"""Our stop reasons, and those of the conventions; length, pause and error are the same in both."""
 
 
 class Convention(Struct, frozen=True, kw_only=True):
-    """One state of the conventions: what differs between them."""
+    """One version of the conventions: the parts in which they differ."""
 
     version: str
     schema_url: str | None
     cache_write: str
     exchange_seconds: str
-    """The metric of how long a model takes."""
+    """The metric of a model request's duration."""
     first_chunk_seconds: str
     agent_has_provider: bool
-    """Whether an agent's span names the provider, and the tokens that came from a cache."""
+    """Whether an agent's span has the provider and the tokens that came from a cache."""
     tool_has_agent: bool
-    """Whether a tool's span names the agent and the conversation."""
+    """Whether a tool's span has the agent and the conversation."""
     counts_tokens: bool
-    """Whether tokens are counted, a counter for each kind, and so are an agent's questions and calls."""
+    """Whether there is a counter for each kind of token, and for an agent's model requests and calls."""
     reasoning_level: str = ""
 
 
@@ -138,21 +138,21 @@ DEVELOPMENT = Convention(
 )
 
 TOKEN_USAGE = "gen_ai.client.token.usage"  # noqa: S105 - no secret
-"""The one histogram of the release."""
+"""The release's only histogram of tokens."""
 INFERENCE = "gen_ai.client.inference."
-"""What the later metrics of tokens begin with."""
+"""The prefix of the later token metrics."""
 AGENT_SECONDS = "gen_ai.invoke_agent.duration"
 AGENT_EXCHANGES = "gen_ai.invoke_agent.inference_calls"
 AGENT_TOOL_CALLS = "gen_ai.invoke_agent.tool_calls"
 TOOL_SECONDS = "gen_ai.execute_tool.duration"
-"""The release has no metric for agents and tools; these are the later ones' names, with either."""
+"""The release has no metric for agents and tools, so the later names are used with either version."""
 
 SECONDS_BUCKETS = tuple([0.01 * 2**step for step in range(14)])
 TOKEN_BUCKETS = tuple([float(4**step) for step in range(14)])
-"""The boundaries that the conventions ask for."""
+"""The histogram boundaries that the conventions ask for."""
 
 
 def chosen() -> Convention:
-    """The state that the environment asks for: the release, unless it wants the latest."""
+    """The version that the environment asks for: the release, unless it asks for the latest."""
     wanted = environ.get(OPT_IN, "").split(",")
     return DEVELOPMENT if LATEST in [each.strip() for each in wanted] else RELEASED

@@ -1,4 +1,4 @@
-"""What a model, an error and an outcome are called in traces: few words, and nobody's content."""
+"""Names for models, errors and outcomes in traces: a small fixed set, without any content."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ _MOST_ANSWERS = 32
 
 
 class Kept(Struct, frozen=True):
-    """What a model's metrics are kept by: made once, as every reply needs them."""
+    """The attributes of a model's metrics: built once, because every reply needs them."""
 
     attributes: Mapping[str, AttributeValue]
     """Operation, provider, models and server."""
@@ -29,22 +29,22 @@ class Kept(Struct, frozen=True):
 
 
 class ModelFacts(Struct, frozen=True):
-    """What is said of a model in every span and metric."""
+    """The attributes of a model that every span and metric has."""
 
     name: str
     span_name: str
     provider: str
     kind: SpanKind
-    """CLIENT for one over the wire, INTERNAL for one in this process."""
+    """CLIENT for a model that is asked over the network, INTERNAL for one in this process."""
     streams: bool
     attributes: Mapping[str, AttributeValue]
-    """Operation, provider, model and server: what metrics are kept by."""
+    """Operation, provider, model and server: the attributes of metrics."""
     start: Mapping[str, AttributeValue]
-    """The same, and whether it streams: what a span begins with, and a sampler needs."""
+    """The same, and whether it streams: the attributes a span starts with, as a sampler needs them."""
     _by_answer: dict[str, Kept]
 
     def answered(self, model: str) -> Kept:
-        """What the metrics of a reply are kept by; ``model`` is who answered, as the vendor says."""
+        """The attributes of a reply's metrics; ``model`` is the one that the vendor says answered."""
         found = self._by_answer.get(model)
         if found is None:
             found = _kept({**self.attributes, names.RESPONSE_MODEL: model} if model else self.attributes)
@@ -62,11 +62,11 @@ _known: WeakKeyDictionary[Any, ModelFacts] = WeakKeyDictionary()
 
 
 def facts_of(model: Any) -> ModelFacts:
-    """The facts of a model; of several, those of the first that is asked."""
+    """The facts of a model; for a model made of several, those of the first that is asked."""
     try:
         known = _known.get(model)
     except TypeError:
-        # One that cannot be kept by: it is looked at anew.
+        # It cannot be a key of the cache, so its facts are computed each time.
         return _facts_of(model)
     if known is None:
         known = _facts_of(model)
@@ -75,7 +75,7 @@ def facts_of(model: Any) -> ModelFacts:
 
 
 def answering(model: Any, reply: Reply, first: ModelFacts) -> ModelFacts:
-    """The facts of the model that answered, where several might have; ``first`` is who was asked."""
+    """The facts of the model that answered, of several; ``first`` is the one asked first."""
     for member in getattr(model, "members", ()):
         if member.name == reply.answered_by:
             return facts_of(member.model)
@@ -113,7 +113,7 @@ def _word(model: Any, name: str) -> str:
 
 
 def response_id(reply: Reply) -> str:
-    """The vendor's own name of a reply, where it has told one."""
+    """The vendor's id of a reply, if it sent one."""
     for bag in reply.vendor.values():
         found = bag.get("id") if isinstance(bag, Mapping) else None
         if isinstance(found, str):
@@ -122,12 +122,12 @@ def response_id(reply: Reply) -> str:
 
 
 def error_type(error: BaseException) -> str:
-    """What an exception is called: its kind, where vendors and networks have one, or its class."""
+    """The name of an exception: its kind, for errors of vendors and networks, otherwise its class."""
     kind = getattr(error, "kind", "") if isinstance(error, RightcallError) else ""
     return kind if isinstance(kind, str) and kind else type(error).__qualname__
 
 
 def failure_type(outcome: Outcome) -> str:
-    """What a call failed with: the exception's class, or the outcome in one word."""
+    """The error of a failed call: the exception's class, or the outcome in one word."""
     raised = outcome.cause.partition(":")[0].strip() if isinstance(outcome, Failed) else ""
     return raised[:_LONGEST_NAME] if raised.isidentifier() or "." in raised else outcome.kind

@@ -1,4 +1,4 @@
-"""The conversation that runs belong to, as the application knows it; none is ever made up."""
+"""The conversation that runs belong to, as the application knows it; no id is ever made up."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ CONVERSATION: ContextVar[str] = ContextVar("rightcall_conversation", default="")
 
 @contextmanager
 def conversation(identity: str) -> Iterator[None]:
-    """Runs that begin in this context belong to the conversation with that id, for observers."""
+    """Set the conversation id that observers see for runs that begin in this context."""
     token = CONVERSATION.set(identity)
     try:
         yield

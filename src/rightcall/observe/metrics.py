@@ -1,4 +1,4 @@
-"""The instruments: how long models, agents and tools take, what they use, and how calls end."""
+"""The instruments: durations of models, agents and tools, tokens used, and outcomes of calls."""
 
 from opentelemetry.metrics import Histogram, Meter
 
@@ -9,7 +9,7 @@ from rightcall.observe.facts import Kept
 
 
 class Instruments:
-    """What a meter is asked for, once, by the names of one state of the conventions."""
+    """The instruments of a meter, created once, with the names of one version of the conventions."""
 
     def __init__(self, meter: Meter, convention: Convention) -> None:
         self._meter = meter
@@ -45,19 +45,19 @@ def _tokens(meter: Meter, name: str) -> Histogram:
 
 
 class _TypedTokens:
-    """The release's way: one histogram, input and output told apart by an attribute."""
+    """The release's token metric: one histogram, with an attribute for input or output."""
 
     def __init__(self, meter: Meter) -> None:
         self._usage = _tokens(meter, names.TOKEN_USAGE)
 
     def record(self, usage: Usage, kept: Kept) -> None:
-        """Take what one reply used."""
+        """Record the usage of one reply."""
         self._usage.record(usage.input_tokens, kept.input_tokens)
         self._usage.record(usage.output_tokens, kept.output_tokens)
 
 
 class _CountedTokens:
-    """The later way: a counter for each kind, and a histogram of what single replies use."""
+    """The later token metrics: a counter for each kind, and a histogram of each reply's usage."""
 
     def __init__(self, meter: Meter) -> None:
         self._counters = {
@@ -74,7 +74,7 @@ class _CountedTokens:
         self._output = _tokens(meter, f"{names.INFERENCE}operation.output_tokens")
 
     def record(self, usage: Usage, kept: Kept) -> None:
-        """Take what one reply used."""
+        """Record the usage of one reply."""
         attributes = kept.attributes
         for field, counter in self._counters.items():
             if tokens := getattr(usage, field):

@@ -1,4 +1,4 @@
-"""Content in spans and events: only where somebody asked for it, and never more than that."""
+"""Content in spans and events: only where it was asked for, and no more than was asked for."""
 
 from collections.abc import Mapping
 from os import environ
@@ -17,7 +17,7 @@ from rightcall.observe import conventions as names
 from rightcall.observe.content import Redact, written
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""The variable that Python's instrumentations share; the conventions themselves name none."""
+"""The variable that Python's instrumentations share; the conventions themselves define none."""
 
 Where: TypeAlias = Literal["none", "span", "event", "both"]
 _CAPTURED: Mapping[str, Where] = {
@@ -32,7 +32,7 @@ _CAPTURED: Mapping[str, Where] = {
 
 
 def place_of(said: bool | Where | None) -> Where:  # noqa: FBT001 - an option's value
-    """Where content goes; what was said comes before the environment."""
+    """Where content goes; the argument takes precedence over the environment."""
     if said is None:
         told = environ.get(CAPTURE, "").strip().lower()
         if told not in _CAPTURED:
@@ -46,7 +46,7 @@ def place_of(said: bool | Where | None) -> Where:  # noqa: FBT001 - an option's 
 
 
 class Saying:
-    """Puts content where it was asked for."""
+    """Adds content to spans or events, as it was asked for."""
 
     def __init__(self, where: Where, redact: Redact, provider: LoggerProvider | None) -> None:
         self._in_spans = where in ("span", "both")
@@ -55,7 +55,7 @@ class Saying:
         if where in ("event", "both"):
             self._logger = get_logger("rightcall", logger_provider=provider)
         self.is_asked = where != "none"
-        """Whether anything is to be said at all."""
+        """Whether any content is sent."""
 
     def exchange(
         self,
@@ -65,7 +65,7 @@ class Saying:
         attributes: Mapping[str, AttributeValue],
         context: Context | None,
     ) -> None:
-        """What a model was asked and answered; what broke off before it answered has no output."""
+        """Add a model's request and reply; a request that broke off has no output."""
         in_span = self._in_spans and span.is_recording()
         if not in_span and self._logger is None:
             return
@@ -89,7 +89,7 @@ class Saying:
             )
 
     def segment(self, span: Span, segment: RunSegment, end: SegmentEnd | None) -> None:
-        """What an agent was asked, and its last words."""
+        """Add an agent's input and its last reply."""
         if not self._in_spans:
             return
         said: dict[str, Any] = {
@@ -100,7 +100,7 @@ class Saying:
         self._put(span, {name: value for name, value in said.items() if value})
 
     def call(self, span: Span, call: ToolCall, end: CallEnd | None) -> None:
-        """What a tool was given, and what the model read of it."""
+        """Add a tool's arguments, and its result as the model read it."""
         if not self._in_spans:
             return
         said = {names.CALL_ARGUMENTS: content.arguments(call.call)}

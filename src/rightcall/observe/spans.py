@@ -1,4 +1,4 @@
-"""The spans: an agent's around its model's and its tools', each the current one while it lasts."""
+"""The spans: an agent's around its model's and its tools', each the current span while it lasts."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
@@ -43,27 +43,27 @@ from rightcall.observe.saying import Saying
 _LONGEST_NAME = 128
 _LONGEST_DESCRIPTION = 500
 _PAUSED = "paused"
-"""Of a call whose own run waits for a person: no outcome, as it has not come to its end."""
+"""For a call whose inner run waits for a person: it has no outcome, because it has not ended."""
 _trace_context = TraceContextTextMapPropagator()
 
 
 class Telemetry(Struct, frozen=True, eq=False):
-    """What spans are made with."""
+    """What spans are created with."""
 
     convention: Convention
     tracer: Tracer
     instruments: Instruments
     saying: Saying
     totals: str
-    """How the names of an agent's sums of tokens begin; empty for none."""
+    """The prefix of the attributes with an agent's token totals; empty for none."""
     headers: Headers | None
-    """What requests to models carry."""
+    """The headers that requests to models carry."""
     segment: ContextVar["SegmentWatch | None"]
-    """The run's own span, for those who have one of another observer's around them."""
+    """The run's own span, for use where another observer's span is around the current one."""
 
 
 class _SpanWatch:
-    """A span that is the current one while what it stands for lasts."""
+    """A span that is the current span until it is ended."""
 
     trace = ""
 
@@ -82,17 +82,17 @@ class _SpanWatch:
         self.context = parent
         self._token: Token[Context] | None = None
         self.exists = self.span is not INVALID_SPAN
-        """Whether there is such a span: without an SDK there is none, and nothing to be current."""
+        """Whether there is a span: without an SDK there is none, and nothing to make current."""
         if self.exists:
             self.context = trace.set_span_in_context(self.span, parent)
             self._token = contexts.attach(self.context)
         self._began = monotonic()
 
     def end(self, end: End | None, error: BaseException | None) -> None:
-        """Put into the span what it came to, and end it."""
+        """Set the span's last attributes, and end it."""
         seconds = monotonic() - self._began
         try:
-            # Still inside, so that the examples which an SDK keeps of measurements are of this span.
+            # Still inside the span, so that the exemplars that an SDK keeps of measurements refer to it.
             self._tell(end, error, seconds)
         finally:
             self._leave()
@@ -101,20 +101,20 @@ class _SpanWatch:
             self.span.end()
 
     def _tell(self, end: Any, error: BaseException | None, seconds: float) -> None:
-        """Put what is known at the end into span and metrics."""
+        """Add what is known at the end to the span and the metrics."""
         raise NotImplementedError
 
     def _leave(self) -> None:
-        """Take back what was set for inside, besides the current span."""
+        """Reset what was set for the span's duration, besides the current span."""
 
     def _failed(self, kind: str) -> None:
-        """Mark the span as an error of that kind. Its words might be anybody's, and are not told."""
+        """Mark the span as an error of that kind. Its message may be anybody's: it is left out."""
         self.span.set_attribute(names.ERROR_TYPE, kind)
         self.span.set_status(StatusCode.ERROR, kind)
 
 
 class SegmentWatch(_SpanWatch):
-    """``invoke_agent``: a run from its beginning, or where it goes on."""
+    """``invoke_agent``: a run, from its beginning or from where it was resumed."""
 
     def __init__(self, by: Telemetry, segment: RunSegment, caller: Context | None = None) -> None:
         self._lasting = segment
@@ -181,7 +181,7 @@ class SegmentWatch(_SpanWatch):
 
 
 class ExchangeWatch(_SpanWatch):
-    """``chat``: a question to a model."""
+    """``chat``: a request to a model."""
 
     def __init__(self, by: Telemetry, exchange: ModelExchange, caller: Context | None = None) -> None:
         self._lasting = exchange
@@ -251,12 +251,12 @@ class ExchangeWatch(_SpanWatch):
 
 
 class CallWatch(_SpanWatch):
-    """``execute_tool``: a call, also one that was not to be run."""
+    """``execute_tool``: a call, including one that was not allowed to run."""
 
     def __init__(self, by: Telemetry, call: ToolCall) -> None:
         self._lasting = call
         tool, above = call.tool, by.segment.get()
-        # A name that no tool has is the model's invention: in no span's name, and in no metric.
+        # A name that no tool has was made up by the model: it goes into no span name and no metric.
         known = "" if tool is None else tool.name
         attributes: dict[str, AttributeValue] = {
             names.OPERATION: "execute_tool",
@@ -270,7 +270,7 @@ class CallWatch(_SpanWatch):
             attributes[names.EARLY] = True
         parent = None
         if above is not None:
-            # One that starts while the reply still streams belongs to the run, as any other does.
+            # A call that starts while the reply still streams belongs to the run, as any other does.
             parent = above.context
             if by.convention.tool_has_agent and above.agent:
                 attributes[names.AGENT_NAME] = above.agent
@@ -288,7 +288,7 @@ class CallWatch(_SpanWatch):
             outcome = end.outcome.kind
             kind = failure_type(end.outcome) if end.result.is_error else ""
         elif error is not None:
-            # What was started for nothing, and given up, is nobody's error.
+            # A call that was started speculatively and then dropped is no error.
             outcome, kind = "cancelled", "" if self._lasting.early else error_type(error)
         if span.is_recording():
             span.set_attribute(names.OUTCOME, outcome)
@@ -296,7 +296,7 @@ class CallWatch(_SpanWatch):
                 span.set_attribute(names.ATTEMPTS, end.attempts)
             self.by.saying.call(span, self._lasting, end)
         if outcome == _PAUSED:
-            # It is counted when it has come to its end, wherever that is.
+            # It is counted when it ends, in whichever process that is.
             return
         kept: dict[str, AttributeValue] = {names.TOOL_NAME: self._known or "_OTHER"}
         self.by.instruments.tool_calls.add(1, {**kept, names.OUTCOME: outcome})
@@ -311,7 +311,7 @@ class CallWatch(_SpanWatch):
 
 
 def _asked(request: Any, convention: Convention) -> dict[str, AttributeValue]:
-    """What a model was asked for besides words."""
+    """The options of a model request."""
     told: dict[str, AttributeValue] = {}
     if request.options:
         for option, name in names.OPTIONS.items():
@@ -345,7 +345,7 @@ def _usage(usage: Usage, convention: Convention, *, cached: bool) -> dict[str, A
 
 
 def _traceparent(span: Span) -> str:
-    """What names a span in other processes; nothing for one that does not exist."""
+    """The W3C ``traceparent`` of a span, for other processes; empty if the span is not valid."""
     seen = span.get_span_context()
     if not seen.is_valid:
         return ""
@@ -353,7 +353,7 @@ def _traceparent(span: Span) -> str:
 
 
 def _links(traces: tuple[str, ...]) -> tuple[Link, ...]:
-    """Links to the earlier segments of a run."""
+    """Links to the spans of a run's earlier segments."""
     if not traces:
         return ()
     found = [

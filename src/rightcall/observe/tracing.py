@@ -1,7 +1,7 @@
 """Runs as traces: an agent's span around its model's and its tools', by OpenTelemetry's conventions.
 
-Only the API is used. Which spans are kept, where they go and what happens when they cannot is the SDK's,
-which the program sets up or does not; without one, nothing is made of what is told here.
+Only the API is used. The SDK, if the program sets one up, decides which spans are kept, where they go
+and what happens when they cannot be sent; without an SDK nothing is recorded.
 """
 
 from collections.abc import Collection, Mapping
@@ -30,9 +30,9 @@ from rightcall.observe.spans import CallWatch, ExchangeWatch, SegmentWatch, Tele
 from rightcall.record.redact import redact_secrets
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""Hosts that are nobody else's."""
+"""Hosts that are this machine."""
 _MOST_ADDRESSES = 64
-"""Of models that are remembered, so as not to look at each request's anew."""
+"""Addresses whose answer is cached, so that patterns are not matched again for each request."""
 
 Totals: TypeAlias = Literal["usage", "aggregated", "none"]
 _TOTALS: Mapping[Totals, str] = {
@@ -40,23 +40,23 @@ _TOTALS: Mapping[Totals, str] = {
     "aggregated": "gen_ai.aggregated_usage.",
     "none": "",
 }
-"""How the names of an agent's sums of tokens begin; the second is no convention's, but Logfire's."""
+"""The prefix of an agent's token totals; the second is Logfire's, and of no convention."""
 
 
 _NO_TRACERS = (ProxyTracerProvider, NoOpTracerProvider)
 _NO_METERS = ("_ProxyMeterProvider", "NoOpMeterProvider")
-"""What a program has that has set up no SDK."""
+"""The classes of the providers in a program that has set up no SDK."""
 
 
 class OpenTelemetry:
     """An observer that makes spans and metrics of runs: ``Agent(…, observers=[OpenTelemetry()])``.
 
-    ``content`` has what was said sent as well: True or ``"span"`` in spans, ``"event"`` in events,
-    ``"both"``; unless given, ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` says. ``redact``
-    takes out secrets before; None takes out nothing. ``propagate_to`` are the hosts of models that are
-    told of the trace, as in ``"*.example.com"``: those on this machine, unless given. ``totals`` is what
-    an agent's sums of tokens are called: ``"usage"``, as the conventions have it, ``"aggregated"`` or
-    ``"none"`` for backends that add up all spans. The providers are the program's, unless given.
+    ``content`` also sends the content of messages: True or ``"span"`` in spans, ``"event"`` in events,
+    ``"both"``; the default is ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT``. ``redact`` removes
+    secrets from it; None removes nothing. ``propagate_to`` are the hosts of models that get the trace
+    context, as in ``"*.example.com"``; the default is this machine. ``totals`` names the attributes with
+    an agent's token totals: ``"usage"``, as in the conventions, ``"aggregated"``, or ``"none"`` for
+    backends that add up all spans. The providers are the program's, unless given.
     """
 
     @checked("rc.observe.OpenTelemetry")
@@ -76,7 +76,7 @@ class OpenTelemetry:
         meter = metrics.get_meter("rightcall", own, meter_provider, schema)
         given = (tracer_provider, meter_provider, logger_provider)
         self._is_silent = given == (None, None, None)
-        """Whether no SDK was there when it was last looked for."""
+        """Whether no SDK was set up at the last check."""
         self._telemetry = Telemetry(
             convention,
             trace.get_tracer("rightcall", own, tracer_provider, schema),
@@ -88,7 +88,7 @@ class OpenTelemetry:
         )
 
     def around(self, lasting: Lasting) -> Watch | None:
-        """Begin the span of something."""
+        """Start the span of something that lasts."""
         if self._is_silent and (not _is_outermost(lasting) or self._still_silent()):
             return None
         match lasting:
@@ -100,19 +100,19 @@ class OpenTelemetry:
                 return SegmentWatch(self._telemetry, lasting, _caller())
 
     def _still_silent(self) -> bool:
-        """Look whether there is still no SDK: once for a run, as looking takes longer than a span."""
+        """Check again whether an SDK is set up: once per run, as a check takes longer than a span."""
         tracers, meters = trace.get_tracer_provider(), metrics.get_meter_provider()
         self._is_silent = isinstance(tracers, _NO_TRACERS) and type(meters).__name__ in _NO_METERS
         return self._is_silent
 
 
 def _is_outermost(lasting: Lasting) -> bool:
-    """Whether it is a run, or a question that is in none."""
+    """Whether it is a run, or a model request outside of any run."""
     return isinstance(lasting, RunSegment) or (isinstance(lasting, ModelExchange) and not lasting.key)
 
 
 def _caller() -> Context | None:
-    """The span of whoever asked from elsewhere; None where there is none, or one is current here."""
+    """The span of a caller in another process; None if there is none, or if a span is current here."""
     carried = CALLER.get()
     if not carried or trace.get_current_span().get_span_context().is_valid:
         return None
@@ -124,9 +124,9 @@ def _as_it_is(value: object) -> object:
 
 
 def _headers_for(hosts: tuple[str, ...]) -> Headers:
-    """What a request carries, as the program's propagator sets it; to strangers, nothing of ours.
+    """Returns the function that gives a request's headers, as the program's propagator sets them.
 
-    They may have been meant to know of the trace of whoever asked from elsewhere.
+    Other hosts get no trace context of ours, only the one that a caller in another process sent along.
     """
 
     @lru_cache(maxsize=_MOST_ADDRESSES)

@@ -1,4 +1,4 @@
-"""Plan mode: a program fixed before an outsider is heard, whose values know where they came from."""
+"""Plan mode: a program written before any untrusted text is read, whose values know their sources."""
 
 from typing import TYPE_CHECKING
 

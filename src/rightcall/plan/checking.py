@@ -1,4 +1,4 @@
-"""A plan into what can be said of it before it runs: what is wrong with it, and what it would call."""
+"""A plan into its problems and its calls, before it runs."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -22,12 +22,12 @@ _OWN = frozenset({ANSWER, EXTRACT, LOOK_FIRST, *BUILTINS, *DATES})
 
 
 class PlannedCall(Struct, frozen=True, kw_only=True):
-    """A call that a plan contains, as far as that is known before it runs."""
+    """A call that a plan contains, as far as it is known before the plan runs."""
 
     tool: str
     line: int
     arguments: Mapping[str, str]
-    """As the plan writes them."""
+    """As the plan's source has them."""
     is_consequential: bool
 
     def __str__(self) -> str:
@@ -40,23 +40,23 @@ class Program(Struct, frozen=True, kw_only=True):
 
     source: str
     problems: tuple[PlanProblem, ...] = ()
-    """What keeps it from running, each with its line and a remedy."""
+    """The problems that keep it from running, each with its line and a remedy."""
     calls: tuple[PlannedCall, ...] = ()
     """The calls that it contains, in the order of its lines."""
     looks_first: str = ""
-    """Why it cannot be planned, where that is all it says."""
+    """Why the request cannot be planned, if that is all the plan says."""
 
 
 @checked("rc.plan.check")
 def check(source: str, tools: ToolSource) -> Program:
-    """Check a plan without running it: what is wrong with it, and what it would call."""
+    """Check a plan without running it: its problems, and the calls it would make."""
     box = Toolbox(tools)
     stubs = stubs_for(box)
     return with_types(checked_program(source, known_tools(box, stubs)), stubs)
 
 
 def with_types(program: Program, stubs: Stubs) -> Program:
-    """A plan with nothing else amiss, and what its types say of it. Takes a process."""
+    """A plan without other problems, with its type errors added. Starts a process."""
     if program.problems or program.looks_first:
         return program
     problems = type_problems(program.source, stubs)
@@ -64,7 +64,7 @@ def with_types(program: Program, stubs: Stubs) -> Program:
 
 
 def checked_program(source: str, tools: Mapping[str, Known]) -> Program:
-    """The same, over tools that are known already."""
+    """The same, for tools that are known already."""
     try:
         tree = parse(source)
     except Refused as refused:
@@ -103,7 +103,7 @@ def _calls(tree: ast.Module, tools: Mapping[str, Known]) -> Iterator[PlannedCall
 
 
 def _names(tree: ast.Module, tools: Mapping[str, Known]) -> Iterator[PlanProblem]:
-    """Names that are nowhere given a value, and names that are taken."""
+    """Problems with names: those that are never assigned, and those that are taken."""
     given = set(assigned(tree.body)) | {"Literal", "Optional", "None"}
     types: set[int] = set()
     for node in ast.walk(tree):
@@ -132,7 +132,7 @@ def _names(tree: ast.Module, tools: Mapping[str, Known]) -> Iterator[PlanProblem
 
 
 def _calls_amiss(tree: ast.Module, tools: Mapping[str, Known]) -> Iterator[PlanProblem]:
-    """Calls whose arguments are not there, or are missing, and types that are none."""
+    """Problems with calls: unknown or missing arguments, and invalid types for ``extract``."""
     classes = {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
     for node in _all_calls(tree):
         if not isinstance(node.func, ast.Name):

@@ -1,4 +1,4 @@
-"""Expressions of a plan into values, each under the label of the branch that it stands in."""
+"""Expressions of a plan into values, each with the label of the branch that it is in."""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -29,9 +29,9 @@ from rightcall.plan.value import NOTHING, Items, Label, Table, Value, plain, siz
 
 MOST_NODES = 200_000
 MOST_WORK = 20_000_000
-"""Characters and items, over all values that a plan comes to."""
+"""Characters and items, over all values that a plan computes."""
 _DEEPEST = 120
-"""Expressions within each other, through functions too; Python's own stack must hold them."""
+"""Nesting depth of expressions, including calls of functions; Python's own stack must hold them."""
 _WIDEST = 999
 
 
@@ -45,7 +45,7 @@ class Evaluator(Scope):
         self.classes = classes
         self.outside = outside
         self.answer: Value | None = None
-        """What the plan has said to be its answer, last."""
+        """The plan's latest answer."""
         self._nodes = 0
         self._work = 0
         self._depth = 0
@@ -81,7 +81,7 @@ class Evaluator(Scope):
         return found
 
     def listed(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
-        """A list, tuple or set as it is written."""
+        """A list, tuple or set display."""
         items = [self.look(each) for each in node.elts]
         if isinstance(node, ast.Set):
             return unique(items, NOTHING, self.region)
@@ -89,7 +89,7 @@ class Evaluator(Scope):
         return Value(Items(items, form=form, region=self.region))
 
     def dict(self, node: ast.Dict) -> Value:
-        """A dict as it is written."""
+        """A dict display."""
         table = Table({}, region=self.region)
         for key, value in zip(node.keys, node.values, strict=True):
             assert key is not None
@@ -117,7 +117,7 @@ class Evaluator(Scope):
             return self.look(node.body if test.data else node.orelse).chosen_by(test.taint)
 
     def logic(self, node: ast.BoolOp) -> Value:
-        """``and``, ``or``: what is looked at next hangs on what came before."""
+        """``and``, ``or``: each operand is evaluated under the label of those before it."""
         label, is_and = NOTHING, isinstance(node.op, ast.And)
         value = Value(None)
         for each in node.values:
@@ -128,7 +128,7 @@ class Evaluator(Scope):
             label |= test.taint
             if bool(test.data) != is_and:
                 break
-        # Also where it stopped is told by what it is.
+        # The value also reveals at which operand the evaluation stopped.
         return value.chosen_by(label)
 
     def compared(self, node: ast.Compare) -> Value:
@@ -178,7 +178,7 @@ class Evaluator(Scope):
         return self.closure(node.args, node.body)
 
     def closure(self, args: ast.arguments, body: "list[ast.stmt] | ast.expr") -> Value:
-        """A function of the plan's, with what is around it."""
+        """A function of the plan, with the frame that it is defined in."""
         names = tuple([each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)])
         given = [*args.defaults, *(each for each in args.kw_defaults if each is not None)]
         defaults = tuple([self.look(each) for each in given])
@@ -188,7 +188,7 @@ class Evaluator(Scope):
     def comprehension(
         self, node: "ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp"
     ) -> Value:
-        """A comprehension. What a condition leaves out, it decides as much as what it lets in."""
+        """A comprehension. A condition taints the result for items that it drops, too."""
         table, items = Table({}, region=self.region), list[Value]()
 
         def element() -> None:
@@ -237,7 +237,7 @@ class Evaluator(Scope):
         return True, label
 
     def called(self, node: ast.Call) -> Value:
-        """A call: of a tool, of the reader, of a function or of a method."""
+        """A call of a tool, the reader, a function or a method."""
         match node.func:
             case ast.Name(id="extract"):
                 return self._extract(node)
@@ -304,7 +304,7 @@ class Evaluator(Scope):
         return self.outside(Extract(text=text, wanted=kind, question=question, line=node.lineno))
 
     def apply(self, function: Value, args: list[Value], named: Mapping[str, Value]) -> Value:
-        """Call a function of the plan's."""
+        """Call a function that the plan defines."""
         made = function.data
         if not isinstance(made, Function):
             raise Fails("TypeError", "this is no function")
@@ -324,12 +324,12 @@ class Evaluator(Scope):
             self.branch, self.region, self.frame = before
 
     def run_body(self, body: "list[ast.stmt] | ast.expr") -> Value:
-        """What the body of a function gives."""
+        """The value that a function's body returns."""
         raise NotImplementedError
 
 
 def _is_dates(node: ast.expr, frame: Frame) -> bool:
-    """Whether it is ``datetime``, ``date``… themselves, and no name of the plan's."""
+    """Whether it is ``datetime``, ``date``… themselves, and not a name that the plan assigned."""
     match node:
         case ast.Name(id=name):
             return name in DATES and frame.find(name) is None

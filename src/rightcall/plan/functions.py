@@ -1,4 +1,4 @@
-"""The functions and methods that a plan may call besides its tools, by an allow-list for each type."""
+"""The functions and methods that a plan may call besides its tools: an allow-list for each type."""
 
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
@@ -33,17 +33,17 @@ from rightcall.plan.value import (
 
 
 class Calling(Struct, frozen=True, eq=False):
-    """What a function is called with, and where."""
+    """The arguments of a function call, and the branch that it is in."""
 
     args: list[Value]
     named: dict[str, Value]
     region: int
-    """The tainted branch that the call stands in; 0 for none."""
+    """The tainted branch that the call is in; 0 for none."""
     apply: Callable[[Value, list[Value]], Value]
-    """Calls a function of the plan's."""
+    """Calls a function that the plan defines."""
 
     def only(self, name: str, least: int, most: int, *names: str) -> list[Value]:
-        """The arguments in order, if they are as many as may be."""
+        """The positional arguments. Raises Fails if their number, or a keyword, is not allowed."""
         if not least <= len(self.args) <= most or not set(self.named) <= set(names):
             raise Fails("TypeError", f"{name} is not called so")
         return self.args
@@ -97,7 +97,7 @@ def _extreme(name: str, pick: Callable[..., Any]) -> Builtin:
 
 
 def _keys(call: Calling, items: list[Value]) -> tuple[list[Any], Label]:
-    """What items are ordered by, and everything that has a say in it."""
+    """The sort keys of some items, and everything that influences them."""
     key = call.named.get("key")
     by = (
         [call.apply(key, [item]) for item in items]
@@ -171,7 +171,7 @@ def _dict(call: Calling) -> Value:
 
 
 def put(table: Table, key: Value, value: Value) -> None:
-    """Set an entry. Which one that is, the key's writers decided."""
+    """Set an entry. The key's taint is added to the table's, because the key chose the entry."""
     table.label |= deep_taint(key)
     plain_key = key_of(key)
     before = table.entries.get(plain_key)
@@ -275,7 +275,7 @@ _DATE_MAKERS: Mapping[str, Callable[..., Any]] = {
 
 
 def made_date(name: str, call: Calling) -> Value:
-    """A date, time or span: ``datetime(2024, 5, 1)``, ``date.fromisoformat(text)``."""
+    """A date, time or timedelta: ``datetime(2024, 5, 1)``, ``date.fromisoformat(text)``."""
     maker = _DATE_MAKERS.get(name)
     if maker is None:
         raise Fails("AttributeError", f"there is no {name}; the time now comes from a tool")

@@ -1,6 +1,6 @@
-"""A planned call into whether it may run: by the labels of its arguments, and by what chose them.
+"""A planned call into a decision: by the labels of its arguments, and by what chose them.
 
-The same rules as anywhere, with one difference: where a value came from is known, not looked for.
+The rules are those of any call, but the source of a value is known and need not be searched for.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ _LONGEST = 120
 
 
 class PlanGuard(Guard):
-    """Watches a planned run; once that goes on as an ordinary one, it is judged as such."""
+    """Guards a planned run; once that goes on as an ordinary run, it is judged as one."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class PlanGuard(Guard):
         return super().see(message)
 
     def judge(self, checked: CheckedCall, *, early: bool = False) -> Finding:
-        """What is to become of a call."""
+        """The guard's verdict on a call."""
         call = self._planned(checked)
         if call is None:
             return super().judge(checked, early=early)
@@ -75,12 +75,12 @@ class PlanGuard(Guard):
         return ordinary if isinstance(ordinary.decision, Deny) or finding.decision is None else finding
 
     def _spelt(self, checked: CheckedCall) -> Iterator[Evidence]:
-        """Who has named what is in the arguments, by its spelling: for what the plan wrote itself."""
+        """Who named the values in the arguments, found by spelling: for values that the plan wrote."""
         of = self._known(checked.tool.name, checked.tool)
         return targets_in(checked, of, self.provenance)
 
     def _planned(self, checked: CheckedCall) -> NextCall | None:
-        """The labelled call that this is; None where it is none of a plan's."""
+        """The plan's labelled call that this call is; None if the plan did not make it."""
         last = self._messages[-1] if self._messages else None
         if not isinstance(last, Reply) or said_as(last) != "call":
             return None
@@ -113,27 +113,27 @@ class PlanGuard(Guard):
 
 
 class _Decisive(Struct, frozen=True, eq=False):
-    """A part of the arguments that says who, where, how much or how widely."""
+    """A part of the arguments that determines who, where, how much or how widely."""
 
     value: Value
     seen: Evidence
     is_target: bool
-    """It says who or where, and is no amount and no choice among some that are listed."""
+    """Whether it says who or where, and is neither an amount nor one of the listed choices."""
 
     @property
     def is_open(self) -> bool:
-        """Whether outsiders wrote it, or the planner alone: a target that it made up."""
+        """Whether it is untrusted text, or a target that only the planner wrote: one that it made up."""
         made_up = self.seen.origin == "nowhere" and self.is_target
         return self.seen.origin == "untrusted" or made_up
 
     @property
     def is_anothers(self) -> bool:
-        """Whether it is an outsider's identity that nobody named: whoever it happens to be."""
+        """Whether it is an outsider's identity that no user, developer or operator named."""
         return bool(outside(self.value.sources)) and self.seen.origin not in _NAMED
 
     @property
     def is_literal(self) -> bool:
-        """Whether the plan wrote it out, and nothing chose it."""
+        """Whether it is a literal in the plan, and nothing chose it."""
         return not self.value.sources and not self.value.chosen
 
 
@@ -144,7 +144,7 @@ def _has_acted(attempts: Sequence[Attempt], known: Mapping[str, Known]) -> bool:
 
 
 def _decisive(call: NextCall, facts: Settled, spelt: Mapping[str, Evidence]) -> Iterator[_Decisive]:
-    """Every part of the arguments that must be vouched for."""
+    """Every part of the arguments that needs somebody to vouch for it."""
     known = call.tool.tool.parameters.get("properties")
     for name, value in call.values.items():
         is_target = name in facts.targets or not (isinstance(known, Mapping) and name in known)
@@ -156,7 +156,7 @@ def _decisive(call: NextCall, facts: Settled, spelt: Mapping[str, Evidence]) -> 
                 yield _Decisive(leaf, seen, is_target and isinstance(leaf.data, str))
     for each in spelt.values():
         if not each.value and not each.is_vouched:
-            # What is destroyed, and what must be said, is said in full.
+            # Targets of destructive calls, and required ones, must not be blank.
             yield _Decisive(Value(""), replace(each, source="the plan"), is_target=True)
 
 
@@ -184,11 +184,11 @@ def _places(label: Label) -> str:
 def _refusal(
     level: Level, call: NextCall, decisive: Sequence[_Decisive], *, is_shown: bool
 ) -> tuple[str, tuple[Evidence, ...]]:
-    """Why a call is not to run unasked, and what that is based on; nothing where it may."""
+    """Why a call may not run without approval, and the evidence for that; empty if it may run."""
     everything = tuple([each.seen for each in decisive])
     unvouched = [each.seen for each in decisive if each.is_open]
     if is_shown:
-        # Whoever said yes to the plan has read what stands in it.
+        # Whoever approved the plan has read its literals.
         unvouched = [each for each in unvouched if each.origin == "untrusted"]
     if unvouched:
         first = unvouched[0]

@@ -1,7 +1,7 @@
-"""The methods that a plan may call, by an allow-list for each type.
+"""The methods that a plan may call: an allow-list for each type.
 
-Those that change what they are called on are told apart, since a container that was made outside of a
-tainted branch stays as it was.
+Methods that change their object are listed separately, because a container that was made outside of a
+tainted branch must not change inside it.
 """
 
 from collections.abc import Callable, Mapping
@@ -164,7 +164,7 @@ def changes(value: Value, name: str) -> bool:
 
 
 def called_on(value: Value, name: str, call: Calling) -> Value:
-    """What a method of a value gives."""
+    """The result of a value's method."""
     data, kind = value.data, word(value)
     if isinstance(data, str) and (name in _TEXT or name in _TEXT_PARTS or name == "join"):
         return _text_method(value, name, call)

@@ -1,6 +1,6 @@
-"""What can be done to values: operators, items, fields and loops, each with the label of what comes out.
+"""Operations on values: operators, items, fields and loops, each with the label of its result.
 
-Nothing here tells a value in its errors: whoever reads those must not read what outsiders wrote.
+Errors here never contain a value: the planner reads them, and must not read untrusted text.
 """
 
 import ast
@@ -33,7 +33,7 @@ _MOST_BITS = 256
 
 
 class Fails(Exception):
-    """The plan cannot go on. Says the kind and the reason, and no value."""
+    """The plan cannot continue. Contains the kind and the reason, and no value."""
 
     def __init__(self, kind: str, reason: str, tool: str = "") -> None:
         super().__init__(reason)
@@ -43,7 +43,7 @@ class Fails(Exception):
 
 
 def word(value: Value) -> str:
-    """What kind of thing a value is, in a plan's own words."""
+    """The name of a value's type, as a plan would say it."""
     data = value.data
     if isinstance(data, Items):
         return data.form
@@ -55,7 +55,7 @@ def word(value: Value) -> str:
 
 
 def bounded(value: Value) -> Value:
-    """The value, unless it is larger than a plan may hold."""
+    """The value. Raises Fails if it is larger than a plan may hold."""
     data = value.data
     if isinstance(data, str) and len(data) > LONGEST_TEXT:
         raise Fails("LimitError", f"a text has more than {LONGEST_TEXT:,} characters")
@@ -69,7 +69,7 @@ def bounded(value: Value) -> Value:
 
 
 def quiet(function: Callable[[], Any], *words: str) -> Any:
-    """What a function of Python's gives; what it raises, without the value."""
+    """The result of a Python function; an exception is raised again without the value in it."""
     try:
         return function()
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
@@ -88,7 +88,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def binary(kind: type[ast.operator], left: Value, right: Value, region: int) -> Value:
-    """Two values under an operator."""
+    """The result of a binary operator."""
     a, b = left.data, right.data
     if isinstance(a, Items) or isinstance(b, Items):
         if isinstance(a, Items) and isinstance(b, Items):
@@ -122,7 +122,7 @@ def _together(kind: type[ast.operator], left: Value, right: Value, region: int) 
 
 
 def unique(items: list[Value], label: Label, region: int) -> Value:
-    """A set: what is equal is there once, and what is equal tells of what all of them are."""
+    """A set of the items without duplicates. Equality depends on all of them, so all taint the set."""
     found: dict[Any, Value] = {}
     for item in items:
         key = key_of(item)
@@ -132,7 +132,7 @@ def unique(items: list[Value], label: Label, region: int) -> Value:
 
 
 def key_of(value: Value) -> Any:
-    """What a dict or a set knows a value by."""
+    """The key of a value in a dict or a set."""
     data = value.data
     if isinstance(data, SCALARS):
         return data
@@ -142,7 +142,7 @@ def key_of(value: Value) -> Any:
 
 
 def unary(kind: type[ast.unaryop], value: Value) -> Value:
-    """A value under an operator."""
+    """The result of a unary operator."""
     if kind is ast.Not:
         return negated(truth(value))
     if isinstance(value.data, int | float | timedelta):
@@ -152,12 +152,12 @@ def unary(kind: type[ast.unaryop], value: Value) -> Value:
 
 
 def negated(value: Value) -> Value:
-    """The other one of True and False."""
+    """The negation of a boolean."""
     return Value(not value.data, value.sources, value.chosen)
 
 
 def truth(value: Value) -> Value:
-    """Whether a value counts as true. Of a container, only how much is in it decides."""
+    """Whether a value is true. For a container, that depends only on how many items it has."""
     data = value.data
     if isinstance(data, Items):
         return Value(bool(data.items), chosen=membership(value))
@@ -175,7 +175,7 @@ _COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 
 def compare(kind: type[ast.cmpop], left: Value, right: Value) -> Value:
-    """Whether two values stand so to each other."""
+    """The result of a comparison."""
     if kind in (ast.In, ast.NotIn):
         found = _contains(right, left)
         return found if kind is ast.In else negated(found)
@@ -217,10 +217,10 @@ def _contains(container: Value, item: Value) -> Value:
 
 
 def _known(left: Value, right: Value) -> tuple[Value, Value]:
-    """Two values that are held against each other as wholes.
+    """Two values that are compared as wholes, the one with a known identity relabelled.
 
-    An identity is chosen by whoever has it, but nobody can have somebody else's: that one is the same as
-    a value that no outsider had a hand in is for the system to say.
+    An outsider can choose their own identity, but cannot have somebody else's. So if an identity equals
+    a value that no outsider influenced, that is the system's statement, not theirs.
     """
     for one, other in ((left, right), (right, left)):
         is_whole = isinstance(other.data, str) and not other.chosen and not words_in(other.sources)
@@ -232,7 +232,7 @@ def _known(left: Value, right: Value) -> tuple[Value, Value]:
 
 
 def iterated(value: Value) -> tuple[list[Value], Label]:
-    """What a loop goes through, and what decided how much that is."""
+    """The items that a loop goes through, and the label of what decided how many there are."""
     data = value.data
     label = membership(value)
     if isinstance(data, Items):
@@ -310,7 +310,7 @@ def field_of(value: Value, name: str) -> Value:
 
 
 def as_text(value: Value) -> Value:
-    """A value in words, as Python would write it."""
+    """A value as text, as Python would write it."""
     data = value.data
     text = data if isinstance(data, str) else str(plain(value))
     if isinstance(data, Items | Table):

@@ -1,8 +1,8 @@
 """A plan's source into a checked tree: what is not in the language is refused, with line and remedy.
 
-The language is a small part of Python: assignments, calls, fields, items, slices, comprehensions,
-lambdas, arithmetic, comparisons, f-strings, ``if``, ``for``, functions, and classes that say what is to
-be read out of a text. What is left out either hides where values come from or cannot be bounded.
+The language is a small subset of Python: assignments, calls, fields, items, slices, comprehensions,
+lambdas, arithmetic, comparisons, f-strings, ``if``, ``for``, functions, and classes that declare what to
+read out of a text. Constructs are left out if they hide where values come from or cannot be bounded.
 """
 
 import ast
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 LONGEST = 20_000
-"""Characters of a plan."""
+"""Characters that a plan may have."""
 DEEPEST = 40
-"""Levels of a plan's syntax, and of its calls."""
+"""Nesting levels of a plan's syntax, and of its calls."""
 
 _ALLOWED: tuple[type[ast.AST], ...] = (
     *(ast.Module, ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.Return),
@@ -54,20 +54,20 @@ _REMEDIES: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 DATES = frozenset({"datetime", "date", "time", "timedelta"})
-"""What ``from datetime import …`` may bring; they are there without it, too."""
+"""What ``from datetime import …`` may import; the names also work without it."""
 ANSWER, EXTRACT, LOOK_FIRST = "answer", "extract", "look_first"
-"""The functions that are no tools."""
+"""The functions that are not tools."""
 
 
 class PlanProblem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is wrong with a plan, without any value that it read."""
+    """A problem of a plan, without any value that the plan read."""
 
     kind: str
-    """``SyntaxError``, ``NameError``…, or what became of a call: ``denied``, ``failed``."""
+    """``SyntaxError``, ``NameError``…, or the outcome of a call: ``denied``, ``failed``."""
     reason: str
     line: int = 0
     expression: str = ""
-    """The piece of the plan's own source."""
+    """The part of the plan's source that has the problem."""
     tool: str = ""
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class PlanProblem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Refused(Exception):
-    """The source is no plan."""
+    """The source is not a valid plan."""
 
     def __init__(self, problems: tuple[PlanProblem, ...]) -> None:
         super().__init__("; ".join(str(each) for each in problems))
@@ -103,7 +103,7 @@ def parse(source: str) -> ast.Module:
 
 
 def shown(node: ast.AST) -> str:
-    """A piece of a plan as it is told: one line of bounded length."""
+    """A part of a plan for a message: one line of bounded length."""
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= 120 else text[:119] + "…"  # noqa: PLR2004 - what fits on a line
 
@@ -117,7 +117,7 @@ def _problems(tree: ast.Module) -> Iterator[PlanProblem]:
             return
         if not isinstance(node, _ALLOWED):
             what, remedy = _REMEDIES.get(type(node), (type(node).__name__, "write it without"))
-            # An operator has no line of its own.
+            # An operator node has no line number.
             placed = node if hasattr(node, "lineno") else parent
             yield _problem(placed, f"{what} is not in the language of plans", remedy)
             continue

@@ -1,7 +1,7 @@
-"""What the planner is asked: the user's request and the typed signatures of the tools, and nothing else.
+"""The planner's request: the user's request and the typed signatures of the tools, and nothing else.
 
-Descriptions of strangers' tools, as those of MCP servers, are not shown, since whoever wrote them could
-speak to the planner through them: of such a tool it reads the name, the parameters and their types.
+Descriptions of third-party tools, as those of MCP servers, are left out: their authors could give the
+planner instructions in them. Of such a tool it reads the name, the parameters and their types.
 """
 
 import re
@@ -54,13 +54,13 @@ _TOKENS = 4096
 
 
 def source_in(text: str) -> str:
-    """The program in what the planner wrote."""
+    """The program in the planner's reply."""
     found = _FENCE.search(text)
     return (found[1] if found else text).strip()
 
 
 def stubs_for(tools: Iterable[Tool]) -> Stubs:
-    """The signatures of the tools, without the words of strangers."""
+    """The signatures of the tools, without any text of third parties."""
     return stubs_of([_plainly(tool) for tool in tools], is_plan=True)
 
 
@@ -71,7 +71,7 @@ def _plainly(tool: Tool) -> Tool:
 
 
 def _without_words(schema: Any) -> Any:
-    """A stranger's schema without what could be sentences: descriptions, titles, long choices."""
+    """A third party's schema without possible sentences: descriptions, titles, long choices."""
     if isinstance(schema, Mapping):
         kept: dict[str, Any] = {}
         for key, value in schema.items():
@@ -109,7 +109,7 @@ def planning_request(
     answer: JsonObject | None,
     options: Mapping[str, Any],
 ) -> Request:
-    """The question for a plan, with every earlier one and what was wrong with it."""
+    """The request for a plan, with every earlier plan and its problem."""
     clean: list[Message] = [
         each for each in messages if isinstance(each, User) and each.author in ("user", "developer")
     ]
@@ -128,6 +128,6 @@ def planning_request(
 
 
 def known_tools(tools: Iterable[Tool], stubs: Stubs, rules: Rules | None = None) -> dict[str, Known]:
-    """The tools by the names that a plan has for them."""
+    """The tools, by their names in the plan."""
     by_name = {tool.name: tool for tool in tools}
     return {name: known(by_name[each.tool], each, rules) for name, each in stubs.functions.items()}

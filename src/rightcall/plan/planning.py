@@ -1,7 +1,7 @@
-"""``rc.Plan``: what is said of planned runs, and the model of such a run.
+"""``rc.Plan``: the settings of planned runs, and the model of such a run.
 
-The plan is the run's model: it asks for calls, reads their results, and says what it comes to. So an
-ordinary run keeps, checks, decides, pauses and records what a plan does, as it does a model's calls.
+The plan is the run's model: it asks for calls, reads their results, and replies with its answer. So an
+ordinary run records, validates, decides and pauses a plan's calls, as it does a model's.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 
 _MOST_REFUSED = 3
-"""Plans in a row that are no plans, after which a run gives up."""
+"""Invalid plans in a row after which a run gives up."""
 _HANDED_ON = "the task was handed on by another model, and is not the user's own word"
 
 
@@ -86,7 +86,7 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
             raise UsageError(f"rc.Plan(repairs=…) is not less than 0, and not {self.repairs}")
 
     def level_of(self, tool: Known) -> Level:
-        """What is asked of a tool's planned calls."""
+        """The level that a tool's planned calls must meet."""
         facts = tool.facts
         given = self.levels.get(tool.tool.name) or tool.tool.facts.level
         if given is not None:
@@ -102,7 +102,7 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
         return replace(self, reader=model(self.reader))
 
     def applied(self, setup: Setup) -> Setup:
-        """What a planned run uses: the plan in the model's place."""
+        """The setup of a planned run: the plan takes the model's place."""
         tools = [tool for name in setup.tools.names() if (tool := setup.tools.get(name)) is not None]
         callable_tools = [
             tool for tool in tools if setup.answer is None or tool.name != setup.answer.name
@@ -116,11 +116,11 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
         return replace(setup, model=model, tools=shown, window=None, speculate=False)
 
     def guard(self, setup: Setup, rules: Rules, grant: Grant | None) -> Guard:
-        """What watches a planned run."""
+        """The guard of a planned run."""
         model = setup.model
         assert isinstance(model, PlanModel)
         if rules.grant == "model":
-            # What the request needs is what its plan calls.
+            # The tools that the request needs are those that its plan calls.
             rules = replace(rules, grant=None)
         return PlanGuard(
             self.level_of,
@@ -155,7 +155,7 @@ _SHOW: Tool = Tool(
 
 
 class PlanModel:
-    """Says what a plan says: the model of a planned run."""
+    """The model of a planned run: its replies are the plan's steps."""
 
     def __init__(self, plan: Plan, setup: Setup, stubs: Stubs, known: dict[str, Known]) -> None:
         self._plan = plan
@@ -166,11 +166,11 @@ class PlanModel:
 
     @property
     def profile(self) -> Profile:
-        """That of the model which plans."""
+        """The profile of the model that plans."""
         return self._setup.model.profile
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
-        """What comes next in a planned run."""
+        """The next reply of a planned run."""
         story = story_of(request.messages)
         if story.ordinary:
             async for event in self._setup.model.stream(self._ordinary(request)):
@@ -180,7 +180,7 @@ class PlanModel:
             yield event
 
     def _ordinary(self, request: Request) -> Request:
-        """The request of a run that goes on as an ordinary one."""
+        """The request, for a run that goes on as an ordinary one."""
         messages = tuple([each for each in request.messages if not _is_plans(each)])
         if self._setup.window is not None:
             self._view = look(self._view, messages, self._setup.window, self._setup.count)
@@ -219,13 +219,13 @@ class PlanModel:
 
     async def _checked(self, attempt: Attempt) -> Program:
         program = checked_program(attempt.source, self.known)
-        # What has called something was checked before it did, perhaps elsewhere.
+        # A plan that has made calls was checked before them, perhaps in another process.
         return program if attempt.calls else await asyncio.to_thread(with_types, program, self._stubs)
 
     async def _replanned(
         self, request: Request, story: Story, programs: Sequence[Program], problem: PlanProblem
     ) -> Reply:
-        """Another plan after one that does not work; or the end, where there may be no other."""
+        """A new plan after one that failed; or the failure, if no more plans are allowed."""
         ran = [program for program in programs if not program.problems]
         refused = len(programs) - len(ran)
         is_final = problem.kind in ("denied", "ReplayError", "cancelled")
@@ -308,7 +308,7 @@ def _reply(
 ) -> Reply:  # fmt: skip
     bag: dict[str, Any] = {"step": step, **({"key": key} if key else {})}
     if like is None:
-        # Nobody was asked: it costs no turn.
+        # No model was asked, so it costs no turn.
         return Reply((part,), stop, vendor={PLAN: {**bag, "unasked": True}}, usage=Usage())
     return Reply(
         (part,),
@@ -321,7 +321,7 @@ def _reply(
 
 
 async def _whole(model: Model, request: Request) -> Reply:
-    """The whole reply to a question that nobody sees streamed."""
+    """The whole reply to a request that is not streamed to anybody."""
     async for event in model.stream(request):
         if isinstance(event, ReplyEnd):
             return event.reply

@@ -1,7 +1,7 @@
-"""What the reader is asked, and what it answered: one text, one schema, no tools and no history.
+"""The reader's request and its answer: one text, one schema, no tools and no history.
 
-Whoever wrote the text may lead it astray. That is why its answer stays an outsider's word, and why
-nothing else hangs on it.
+The author of the text may mislead the reader. That is why its answer stays untrusted, and why nothing
+else depends on it.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from rightcall.loop.result import judge
 from rightcall.plan.story import NextReading
 
 LONGEST = 100_000
-"""Characters of a text that is read; the rest is cut off."""
+"""Characters of a text that are read; the rest is cut off."""
 _TOKENS = 4096
 _ANSWER = "found"
 _SYSTEM = """\
@@ -42,10 +42,10 @@ def form_for(schema: JsonObject) -> Tool:
 
 
 def reading_request(reading: NextReading, model: Model, options: Mapping[str, Any]) -> Request:
-    """The question for one text."""
+    """The request for one text."""
     wanted, question = reading.extract.wanted, str(reading.extract.question.data)
     form = form_for(wanted.schema)
-    # As JSON, so that the text cannot end itself.
+    # As JSON, so that the text cannot close its own delimiter.
     text = json.encode({"text": reading.text[:LONGEST]}).decode()
     return Request(
         messages=(said(text, "runtime"),),
@@ -58,7 +58,7 @@ def reading_request(reading: NextReading, model: Model, options: Mapping[str, An
 
 
 def found_in(reply: Reply, schema: JsonObject) -> str | None:
-    """The value that the reader gave, as JSON; None where it gave none that fits."""
+    """The value that the reader gave, as JSON; None if none fits the schema."""
     form = form_for(schema)
     texts = [call.arguments for call in reply.calls if call.name == _ANSWER] or [reply.text]
     for text in texts:

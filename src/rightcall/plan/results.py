@@ -1,4 +1,4 @@
-"""What a call came to into a value, with every part labelled by the facts of its tool."""
+"""The result of a call into a value, with every part labelled by the facts of its tool."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -39,19 +39,19 @@ _WHY: Mapping[str, str] = {
 
 
 class Known(Struct, frozen=True, eq=False):
-    """A tool as a plan and its judge know it."""
+    """A tool, with what a plan and its guard know of it."""
 
     tool: Tool
     function: Function
     facts: Settled
     schema: Mapping[str, Any] | None
-    """What it returns, where that is known."""
+    """The schema of its result, if it is known."""
     root: Mapping[str, Any]
-    """Where the references in that lead."""
+    """The schema in which references are resolved."""
 
 
 def known(tool: Tool, function: Function, rules: Rules | None = None) -> Known:
-    """A tool with all that its results are labelled by."""
+    """A tool with everything needed to label its results."""
     directories = () if rules is None else rules.directories
     is_directory = any(fnmatchcase(tool.name, each) for each in directories)
     facts, returns = known_facts(tool, is_directory=is_directory).facts, returns_of(tool)
@@ -63,7 +63,7 @@ def known(tool: Tool, function: Function, rules: Rules | None = None) -> Known:
 
 
 def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value]) -> Value:
-    """What a call gives the plan. Raises Fails where it came to nothing; of why, only in one word."""
+    """The value of a call's result. Raises Fails, with a fixed reason, if the call did not return."""
     name = of.tool.name
     if result.outcome == "dry_run":
         return Value(None)
@@ -79,9 +79,9 @@ def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value
     if of.schema is not None:
         data = _dated(data, of.schema, of.root)
     facts = of.facts
-    # Somebody else may have put it there, as a hook or a person did, or a run inside that read more.
+    # The result may come from a hook or a person, or from an inner run that read more than the tool.
     is_foreign = result.source is not None and facts.untrusted is False
-    # What travels as content is not what something is looked up by: a new file's id is the system's.
+    # Content is not used to look anything up: the id of a new file is the system's.
     content = facts.content if facts.acts and not facts.derived else ()
     choosing = [value for name, value in arguments.items() if name not in content]
     labels = Labelling(
@@ -96,7 +96,7 @@ def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value
 
 
 def kind_at(place: Place, facts: Settled) -> SourceKind:
-    """Whose word stands at a place of a result."""
+    """The kind of source of a place in a result."""
     if is_field(place, facts.names):
         return "given"
     if facts.untrusted is True or is_field(place, facts.untrusted):
@@ -106,7 +106,7 @@ def kind_at(place: Place, facts: Settled) -> SourceKind:
 
 
 def _dated(data: Any, schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
-    """A result with the texts that its schema says are dates as such."""
+    """A result in which texts that the schema declares as dates are dates."""
     if not isinstance(schema, Mapping) or depth > 20:  # noqa: PLR2004 - a schema may go on for ever
         return data
     if isinstance(ref := schema.get("$ref"), str):

@@ -1,7 +1,7 @@
-"""A plan and the results so far into its next call, or its answer. Pure: run again, it does the same.
+"""A plan and the results so far into its next call, or its answer. Pure: a rerun does the same.
 
-A branch that outsiders' words decided taints what either side of it could have set; a ``return``,
-``break`` or ``continue`` in it taints all that comes after, taken or not.
+A branch that untrusted text decided taints everything that either side of it could have assigned; a
+``return``, ``break`` or ``continue`` in it taints everything that comes after, taken or not.
 """
 
 import ast
@@ -18,13 +18,13 @@ from rightcall.plan.value import Label, Value, outside
 
 
 class Answered(Struct, frozen=True, eq=False):
-    """The plan came to its end."""
+    """The plan ended with an answer."""
 
     value: Value
 
 
 class Broken(Struct, frozen=True, eq=False):
-    """The plan cannot go on."""
+    """The plan cannot continue."""
 
     problem: PlanProblem
 
@@ -33,7 +33,7 @@ Step: TypeAlias = ToolCall | Extract | Answered | Broken
 
 
 class Unknown(Exception):
-    """What a call gave is not known yet."""
+    """The result of a call is not known yet."""
 
     def __init__(self, wants: Wants) -> None:
         super().__init__("a call without a result")
@@ -41,7 +41,7 @@ class Unknown(Exception):
 
 
 class _Left(Struct, frozen=True, eq=False):
-    """A function ended, with a value."""
+    """A function returned a value."""
 
     value: Value
 
@@ -62,7 +62,7 @@ def step(tree: ast.Module, tools: frozenset[str], outside: Outside) -> Step:
 
 
 class _Interpreter(Evaluator):
-    """Carries out statements."""
+    """Runs statements."""
 
     def __init__(self, tree: ast.Module, tools: frozenset[str], outside: Outside) -> None:
         classes = {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
@@ -70,10 +70,10 @@ class _Interpreter(Evaluator):
         self._body = tree.body
         self.frame = Frame(assigned(tree.body))
         self._last = Value(None)
-        """What the last line gave, where that is an expression."""
+        """The value of the last statement, if that is an expression."""
 
     def run(self) -> Value:
-        """What the plan answers, what it returns, or what its last line is."""
+        """The plan's answer, else its return value, else the value of its last line."""
         signal = self._block(self._body)
         if self.answer is not None:
             return self.answer
@@ -83,7 +83,7 @@ class _Interpreter(Evaluator):
         return self._last.chosen_by(self.branch) if is_expression else Value(None, chosen=self.branch)
 
     def run_body(self, body: list[ast.stmt] | ast.expr) -> Value:
-        """What the body of a function gives."""
+        """The value that a function's body returns."""
         if isinstance(body, ast.expr):
             return self.look(body)
         signal = self._block(body)
@@ -128,7 +128,7 @@ class _Interpreter(Evaluator):
         return None
 
     def _add_to(self, node: ast.AugAssign) -> None:
-        """``x += y`` makes a new value, also of a list."""
+        """``x += y`` makes a new value, also for a list."""
         target = node.target
         if isinstance(target, ast.Subscript):
             container, at = self.look(target.value), self.look(target.slice)
@@ -170,7 +170,7 @@ class _Interpreter(Evaluator):
         decided = label | outside(self.branch - branch)
         self.branch, self.region = branch, region
         if decided and returns(node.body):
-            # A round that ended early may have ended before a return that stands after it.
+            # An iteration that ended early may have skipped a return that comes after it.
             self.frame.stopped |= decided
         if decided:
             self._taint(assigned(node.body) | names_in(node.target), decided)

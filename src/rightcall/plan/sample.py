@@ -1,4 +1,4 @@
-"""What a planner may see of results when its plan failed: systems' own fields, and nothing else."""
+"""The parts of results that a planner may see when its plan failed: system fields, and nothing else."""
 
 from collections.abc import Mapping
 
@@ -15,13 +15,13 @@ _WORDS = "For orientation, values of fields that systems keep themselves:\n{line
 
 
 def sample_of(story: Story, tools: Mapping[str, Known]) -> str:
-    """Some values of system fields, by tool and field, in words for the planner; empty without any."""
+    """Some values of system fields, by tool and field, as text for the planner; empty without any."""
     found: dict[str, list[str]] = {}
     by_name = {each.tool.name: each for each in tools.values()}
     for attempt in story.attempts:
         for call, result in attempt.calls:
             tool = by_name.get(call.name)
-            # What the arguments were made of is not known here, so an echo of them is not shown.
+            # The sources of the arguments are not known here, so a result that echoes them is not shown.
             if tool is None or tool.facts.derived or tool.tool.origin:
                 continue
             try:

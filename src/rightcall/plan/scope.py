@@ -1,8 +1,8 @@
-"""Where a plan stands while it is run: its names, and the tainted branch that it is in.
+"""The state of a plan while it runs: its names, and the tainted branch that it is in.
 
-What stands in a branch that outsiders' words decided for is chosen by those words. Containers that were
-made outside of such a branch cannot be changed inside it: nobody could tell afterwards what the branch
-that was not taken would have left in them.
+Everything in a branch that untrusted text decided is chosen by that text. Containers that were made
+outside of such a branch cannot be changed inside it: nobody could tell afterwards what the branch that
+was not taken would have left in them.
 """
 
 import ast
@@ -20,32 +20,32 @@ from rightcall.plan.value import NOTHING, Items, Label, Table, Value
 
 
 class Function(Struct, frozen=True, eq=False):
-    """A function of the plan's own, with the names around it."""
+    """A function that the plan defines, with the frame around it."""
 
     names: tuple[str, ...]
     defaults: tuple[Value, ...]
     body: list[ast.stmt] | ast.expr
     around: "Frame"
     own: frozenset[str]
-    """The names that its body gives a value."""
+    """The names that its body assigns."""
 
 
 class Frame:
-    """The names of one call of a function, or of the plan."""
+    """The names of one call of a function, or of the plan itself."""
 
     __slots__ = ("names", "outer", "own", "stopped")
 
     def __init__(self, own: frozenset[str] = frozenset(), outer: "Frame | None" = None) -> None:
         self.names: dict[str, Value] = {}
         self.own = own
-        """The names that are given a value in here. Before that they have none, whatever is around:
-        whether one was given may be an outsider's decision."""
+        """The names that are assigned in this frame. Before that they have no value, even if an outer
+        frame has them: untrusted text may have decided whether they are assigned."""
         self.outer = outer
         self.stopped: Label = NOTHING
-        """What outsiders wrote that decided whether the rest of it is run."""
+        """The untrusted sources that decided whether the rest of it runs."""
 
     def find(self, name: str) -> Value | None:
-        """The value of a name, here or around."""
+        """The value of a name, in this frame or an outer one."""
         frame: Frame | None = self
         while frame is not None:
             if (value := frame.names.get(name)) is not None:
@@ -57,19 +57,19 @@ class Frame:
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, eq=False):
-    """A call of a tool that a plan comes to."""
+    """A tool call that a plan makes."""
 
     function: str
     """The tool, by its name in the plan."""
     args: tuple[Value, ...]
     named: Mapping[str, Value]
     branch: Label
-    """What outsiders wrote that decided whether it is made."""
+    """The untrusted sources that decided whether the call is made."""
     line: int
 
 
 class Extract(Struct, frozen=True, kw_only=True, eq=False):
-    """A text that the reader is to read."""
+    """A text for the reader, and what it should extract."""
 
     text: Value
     wanted: Wanted
@@ -79,11 +79,11 @@ class Extract(Struct, frozen=True, kw_only=True, eq=False):
 
 Wants: TypeAlias = ToolCall | Extract
 Outside: TypeAlias = Callable[[Wants], Value]
-"""Gives what a tool or the reader gave; raises where that is not known yet."""
+"""Returns the result of a tool or the reader; raises if it is not known yet."""
 
 
 class Failure(Exception):
-    """The plan failed, for a reason that tells no value."""
+    """The plan failed; the reason contains no value."""
 
     def __init__(self, problem: PlanProblem) -> None:
         super().__init__(str(problem))
@@ -91,15 +91,15 @@ class Failure(Exception):
 
 
 class Scope:
-    """The names and the branch that a plan is in."""
+    """The names and the branch of a running plan."""
 
     def __init__(self, tools: frozenset[str]) -> None:
         self.tools = tools
         self.frame = Frame()
         self.branch: Label = NOTHING
-        """What outsiders wrote that decided whether this is run."""
+        """The untrusted sources that decided whether the current code runs."""
         self.region = 0
-        """The tainted branch, by number; 0 outside of any."""
+        """The number of the current tainted branch; 0 outside of any."""
         self._regions = 0
 
     def look(self, node: ast.expr) -> Value:
@@ -108,7 +108,7 @@ class Scope:
 
     @contextmanager
     def under(self, label: Label) -> Iterator[None]:
-        """What is done in here is done because of these outsiders' words."""
+        """Run the body as a branch that these untrusted sources decided."""
         before = self.branch, self.region
         self.enter(label)
         try:
@@ -117,14 +117,14 @@ class Scope:
             self.branch, self.region = before
 
     def enter(self, label: Label) -> None:
-        """From here on, what is done is done because of these."""
+        """Treat everything from here on as decided by these sources."""
         if not label <= self.branch:
             self.branch |= label
             self._regions += 1
             self.region = self._regions
 
     def failed(self, node: ast.AST, error: Fails) -> Failure:
-        """What went wrong, with its place."""
+        """The failure of a node, with its line."""
         return Failure(
             PlanProblem(
                 kind=error.kind,
@@ -136,7 +136,7 @@ class Scope:
         )
 
     def bind(self, target: ast.expr, value: Value) -> None:
-        """Give a name, or several, what they stand for from now on."""
+        """Assign a value to a name, an item, or several of them."""
         if isinstance(target, ast.Name):
             if target.id in self.tools or target.id in (ANSWER, EXTRACT, LOOK_FIRST):
                 raise Fails("NameError", f"{target.id} is taken; use another name")
@@ -169,10 +169,10 @@ class Scope:
             raise Fails("TypeError", "only dicts and lists have items that can be set")
 
     def check_change(self, container: Value) -> None:
-        """Refuse to change what a branch that was not taken would have left as it was.
+        """Refuse to change a container that the branch not taken would have left unchanged.
 
-        Under a tainted branch only what was made in it may be changed; elsewhere nothing whose very
-        choice hangs on outsiders' words. What tools gave back stays as it is.
+        In a tainted branch only containers made in it may be changed; elsewhere, none that was itself
+        chosen by untrusted text. Results of tools can never be changed.
         """
         data = container.data
         if not isinstance(data, Items | Table):

@@ -1,8 +1,8 @@
-"""A run's messages into where its plan stands: what was planned, read and called, and what comes next.
+"""A run's messages into the state of its plan: what was planned, read and called, and what is next.
 
-Everything follows from the transcript, so that a run that is resumed or recovered goes on where it was.
-A call of a repaired plan with the same tool and arguments takes what the first one gave: nothing is done
-twice.
+Everything follows from the transcript, so that a run that is resumed or recovered continues where it
+was. If a repaired plan makes a call with the same tool and arguments again, it gets the first call's
+result: nothing is done twice.
 """
 
 import hashlib
@@ -33,47 +33,47 @@ from rightcall.plan.value import (
 )
 
 MOST_READINGS = 2
-"""How often the reader may give what does not fit, for one text."""
+"""How often the reader may give an answer that does not fit, for one text."""
 ANOTHER_WAY = "the plan was run again and took another way: its tools or their facts have changed"
 
 Said: TypeAlias = Literal["source", "read", "misread", "call", "show", "answer", "failed", "ordinary"]
-"""What a reply of a planned run is."""
+"""The kind of a reply in a planned run."""
 
 
 class Attempt(Struct, frozen=True, eq=False):
-    """One plan, and everything that was called for it."""
+    """One plan, and the calls that it made."""
 
     source: str
     calls: tuple[tuple[Call, Result], ...]
 
 
 class Story(Struct, frozen=True, kw_only=True, eq=False):
-    """What has happened in a planned run."""
+    """Everything that has happened in a planned run."""
 
     asked: User | None
     attempts: tuple[Attempt, ...] = ()
     read: Mapping[str, str] = {}
-    """The reader's answers, by what it was asked."""
+    """The reader's answers, by the hash of its request."""
     misread: Mapping[str, int] = {}
     shown: Result | None = None
-    """What a person said to the last plan."""
+    """A person's decision about the last plan."""
     ordinary: str = ""
     """Why the run went on as an ordinary one."""
 
     @property
     def source(self) -> str:
-        """The plan as it is now."""
+        """The current plan."""
         return self.attempts[-1].source if self.attempts else ""
 
 
 def said_as(reply: Reply) -> Said | None:
-    """What a reply of a planned run is; None for one of an ordinary run."""
+    """The kind of a reply in a planned run; None for a reply of an ordinary run."""
     bag = reply.vendor.get(PLAN)
     return bag.get("step") if isinstance(bag, Mapping) else None  # type: ignore[return-value]
 
 
 def story_of(messages: Sequence[Message]) -> Story:
-    """What has happened since the user last spoke."""
+    """What has happened since the user's last message."""
     began = max(
         (at for at, each in enumerate(messages) if isinstance(each, User) and _asks(each)), default=-1
     )
@@ -120,19 +120,19 @@ def _asks(message: User) -> bool:
 
 
 class NextCall(Struct, frozen=True, kw_only=True, eq=False):
-    """The call that a plan comes to next."""
+    """The call that a plan makes next."""
 
     tool: Known
     arguments: str
     """As JSON."""
     values: Mapping[str, Value]
-    """The same, labelled, by the names in the schema."""
+    """The labelled arguments, by their names in the schema."""
     branch: Label
     line: int
 
 
 class NextReading(Struct, frozen=True, kw_only=True, eq=False):
-    """The text that is to be read next."""
+    """The text that the reader reads next."""
 
     key: str
     text: str
@@ -140,11 +140,11 @@ class NextReading(Struct, frozen=True, kw_only=True, eq=False):
 
 
 Next: TypeAlias = NextCall | NextReading | Answered | Broken
-"""A call, a reading, an answer, or why the plan cannot go on."""
+"""A call, a reading, an answer, or why the plan cannot continue."""
 
 
 def next_of(story: Story, tools: Mapping[str, Known]) -> Next:
-    """What the plan does next."""
+    """The plan's next step."""
     try:
         tree = parse(story.source)
     except Refused as refused:
@@ -162,7 +162,7 @@ def next_of(story: Story, tools: Mapping[str, Known]) -> Next:
 
 
 class _Teller:
-    """Gives a plan what its calls and readings gave, as far as that is known."""
+    """Gives a plan the results of its calls and readings, as far as they are known."""
 
     def __init__(self, story: Story, tools: Mapping[str, Known]) -> None:
         self._story = story
@@ -178,7 +178,7 @@ class _Teller:
         self.next: NextCall | NextReading | None = None
 
     def left(self) -> bool:
-        """Whether something was called that the plan does not call now."""
+        """Whether recorded calls are left that the plan no longer makes."""
         return bool(self._ours)
 
     def tell(self, wants: Wants) -> Value:
@@ -221,9 +221,9 @@ class _Teller:
 
 
 def _stands(result: Result, tools: Mapping[str, Known]) -> bool:
-    """Whether what a call of an earlier plan came to holds for the same call of the next.
+    """Whether the result of a call in an earlier plan is used for the same call in the next plan.
 
-    A look that failed may be tried again; what may have done something may not.
+    A read that failed may be tried again; a call that may have had an effect may not.
     """
     if result.outcome in ("returned", "dry_run"):
         return True
@@ -233,7 +233,7 @@ def _stands(result: Result, tools: Mapping[str, Known]) -> bool:
 
 
 def _by_name(wants: ToolCall, tool: Known) -> dict[str, Value]:
-    """The arguments by their names in the schema. Raises Fails where they cannot be."""
+    """The arguments by their names in the schema. Raises Fails if they do not match it."""
     names = list(tool.function.parameters)
     if len(wants.args) > len(names) or not set(names[: len(wants.args)]).isdisjoint(wants.named):
         raise Fails("TypeError", f"{wants.function} is not called so", tool.tool.name)
@@ -249,5 +249,5 @@ def _written(values: Mapping[str, Value]) -> str:
 
 
 def _is_same(call: Call, tool: Known, arguments: str) -> bool:
-    # What looked like a secret was not recorded.
+    # Text that looked like a secret was redacted in the record.
     return call.name == tool.tool.name and (call.arguments == arguments or REDACTED in call.arguments)

@@ -1,4 +1,4 @@
-"""What a piece of a plan could do, told from its syntax alone, whether it is run or not."""
+"""What a part of a plan could do, from its syntax alone, whether it runs or not."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ _LOOPS = (ast.Break, ast.Continue)
 
 
 def names_in(target: ast.expr) -> frozenset[str]:
-    """The names that a target of an assignment gives a value."""
+    """The names that an assignment target assigns."""
     return frozenset(
         each.id for each in ast.walk(target) if isinstance(each, ast.Name) and _is_set(each)
     )
@@ -18,7 +18,7 @@ def _is_set(name: ast.Name) -> bool:
 
 
 def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Every statement in some others, but for those of functions that are only defined there."""
+    """Every statement inside some others, except those of nested function definitions."""
     for each in body:
         yield each
         if isinstance(each, ast.If | ast.For):
@@ -27,7 +27,7 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def assigned(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """The names that some statements could give a value."""
+    """The names that some statements could assign."""
     found: set[str] = set()
     for each in statements(body):
         match each:
@@ -45,12 +45,12 @@ def assigned(body: Sequence[ast.stmt]) -> frozenset[str]:
 
 
 def returns(body: Sequence[ast.stmt]) -> bool:
-    """Whether some statements could end the function that they are in."""
+    """Whether some statements could return from their function."""
     return any(isinstance(each, ast.Return) for each in statements(body))
 
 
 def leaves_loop(body: Sequence[ast.stmt]) -> bool:
-    """Whether some statements could end the loop, or the round of it, that they are in."""
+    """Whether some statements could break or continue their loop."""
     for each in body:
         if isinstance(each, _LOOPS):
             return True

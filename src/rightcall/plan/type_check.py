@@ -1,7 +1,7 @@
-"""A plan into what its types say is wrong with it: fields that are not there, arguments that do not fit.
+"""A plan into its type errors: fields that do not exist, arguments that do not fit.
 
-Only where a type checker is installed, with the extra ``code``. What it is not sure of is left to the
-run: a plan that would work is never refused.
+Only where a type checker is installed, with the extra ``code``. Errors that it is not sure of are left
+to the run: a plan that would work is never refused.
 """
 
 import ast
@@ -25,12 +25,12 @@ def look_first(why: str) -> None: ...
 _FIELD = re.compile(r"Object of type `(\w+)` has no attribute `(\w+)`")
 _ARGUMENT = re.compile(r"Argument to function `(\w+)` is incorrect: Expected `(.+?)`, found `(.+?)`")
 _UNSURE = re.compile(r"\||\b(?:Unknown|Any|object|date|datetime|time|dict|Never)\b")
-"""A type of which some values may fit; dates fit where text does."""
+"""A type of which only some values may fit; dates fit where text does."""
 _KEPT = 64
 
 
 def type_problems(source: str, stubs: Stubs) -> tuple[PlanProblem, ...]:
-    """What is wrong with a plan by its types; nothing where there is no checker. Takes a process."""
+    """The type errors of a plan; empty if there is no checker. Starts a process."""
     if not is_installed():
         return ()
     return _problems(source, _OWN + stubs.source, frozenset(stubs.functions))
@@ -65,7 +65,7 @@ def _told(
 
 
 def _field(tree: ast.Module, line: int, name: str) -> str:
-    """The expression that asks for a field, on a line of a plan."""
+    """The expression that reads a field, on a line of a plan."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == name and node.lineno == line:
             return shown(node)

@@ -1,4 +1,4 @@
-"""A type that a plan names for ``extract`` into the schema that the reader is held to, and back.
+"""The type that a plan names for ``extract`` into the schema of the reader's answer, and back.
 
 ``None`` is always allowed: it means that the text does not say.
 """
@@ -26,7 +26,7 @@ _DEEPEST = 6
 
 
 class Wanted(Struct, frozen=True, eq=False):
-    """What the reader is asked for."""
+    """What the reader is asked to extract."""
 
     name: str
     """The type as the plan writes it."""
@@ -34,7 +34,7 @@ class Wanted(Struct, frozen=True, eq=False):
 
 
 def wanted(node: ast.expr, classes: Mapping[str, ast.ClassDef]) -> Wanted:
-    """The type that an expression of a plan names. Raises Fails where it names none."""
+    """The type that an expression of a plan names. Raises Fails if it is not a valid type."""
     schema = _schema(node, classes, 0)
     return Wanted(" ".join(ast.unparse(node).split()), _or_nothing(schema))
 
@@ -106,7 +106,7 @@ def _record(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], depth: int)
 
 
 def restored(data: JsonValue, schema: JsonObject) -> Any:
-    """An answer as the plan takes it: dates as dates. Raises ValueError for what is no date."""
+    """An answer with dates as dates. Raises ValueError for a text that is not a date."""
     options = schema.get("anyOf")
     if isinstance(options, list):
         if data is None:

@@ -1,7 +1,7 @@
-"""Values that know where they came from, and what chose them.
+"""Values with labels: where they came from, and what chose them.
 
-A label is a set of sources. What the plan itself wrote has none. A container carries the label of its
-own membership, so that two names for one list cannot differ in it.
+A label is a set of sources. A value that the plan itself wrote has none. A container carries the label
+of its own membership, so that two names for one list cannot differ in it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,21 +13,21 @@ from msgspec import Struct
 from rightcall.core.jsontext import JsonValue, Place
 
 SourceKind: TypeAlias = Literal["system", "given", "free", "read"]
-"""Whose word a value is: a system's own; a name or an identity that an outsider chose and that the
-system keeps apart from their other words; what outsiders could have written; or what was read out of
-that."""
+"""The kind of a source. ``system``: the system's own value. ``given``: a name or an identity that an
+outsider chose and that the system keeps apart from their other text. ``free``: text that outsiders could
+have written. ``read``: extracted from such text."""
 
 _OUTSIDE = frozenset({"given", "free", "read"})
 _WORDS = frozenset({"free", "read"})
 
 
 class Source(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One place that a value came from: a field of what a call returned."""
+    """One place that a value came from: a field of a call's result."""
 
     kind: SourceKind
     tool: str
     call: int = 0
-    """Which call of the plan, counted from 1."""
+    """The number of the plan's call, counted from 1."""
     path: str = ""
 
 
@@ -38,36 +38,36 @@ SCALARS = (str, int, float, bool, date, datetime, time, timedelta, type(None))
 
 
 def outside(label: Iterable[Source]) -> Label:
-    """The part of a label that outsiders had a hand in."""
+    """The untrusted part of a label: every source that outsiders influenced."""
     return frozenset([each for each in label if each.kind in _OUTSIDE])
 
 
 def words_in(label: Iterable[Source]) -> Label:
-    """The part of a label that is outsiders' free words, or was read out of them."""
+    """The part of a label that is outsiders' free text, or was extracted from it."""
     return frozenset([each for each in label if each.kind in _WORDS])
 
 
 class Value(Struct, frozen=True, gc=False):
-    """Something that a plan holds."""
+    """A value of a plan, with its labels."""
 
     data: Any
     sources: Label = NOTHING
-    """Whose words it is made of; nothing for the plan's own."""
+    """The sources of its data; empty if the plan wrote it."""
     chosen: Label = NOTHING
-    """What outsiders wrote and what decided that it is this value and no other."""
+    """The untrusted sources that decided that it is this value and no other."""
 
     def chosen_by(self, label: Label) -> "Value":
-        """The same, chosen by these as well."""
+        """The same value, chosen by these sources as well."""
         return self if label <= self.chosen else Value(self.data, self.sources, self.chosen | label)
 
     @property
     def taint(self) -> Label:
-        """Every outsider with a hand in it, not counting what it contains."""
+        """Every untrusted source of it, not counting those of what it contains."""
         return outside(self.sources) | self.chosen
 
 
 class Items:
-    """A list, a tuple or a set. ``label`` is what outsiders wrote that decided what is in it."""
+    """A list, a tuple or a set. ``label`` is the untrusted sources that decided what is in it."""
 
     __slots__ = ("form", "items", "label", "region")
 
@@ -87,7 +87,7 @@ class Items:
 
 
 class Table:
-    """A dict, or a record: what a tool returned or the reader found, which a plan cannot change."""
+    """A dict, or a record: the result of a tool or the reader, which a plan cannot change."""
 
     __slots__ = ("entries", "is_record", "label", "region")
 
@@ -100,14 +100,14 @@ class Table:
         region: int = 0,
     ) -> None:
         self.entries = entries
-        """The keys and values, by the plain key."""
+        """The labelled keys and values, by the plain key."""
         self.label = label
         self.is_record = is_record
         self.region = region
 
 
 def inside(value: Value) -> Iterator[Value]:
-    """A value and everything in it, each chosen by what chose the containers around it."""
+    """A value and everything in it, each also chosen by what chose the containers around it."""
     yield value
     data = value.data
     if isinstance(data, Items):
@@ -122,13 +122,13 @@ def inside(value: Value) -> Iterator[Value]:
 
 
 def membership(value: Value) -> Label:
-    """What decided how many things are in it, and which."""
+    """The sources that decided which items are in it, and how many."""
     data = value.data
     return value.taint | data.label if isinstance(data, Items | Table) else value.taint
 
 
 def deep_sources(value: Value) -> Label:
-    """Everything that a value and what is in it are made of."""
+    """The sources of a value and of everything in it."""
     found: set[Source] = set()
     for each in inside(value):
         found |= each.sources
@@ -136,7 +136,7 @@ def deep_sources(value: Value) -> Label:
 
 
 def deep_chosen(value: Value) -> Label:
-    """Everything that chose a value, or what is in it, or how much that is."""
+    """The sources that chose a value, anything in it, or how many items it has."""
     found: set[Source] = set()
     for each in inside(value):
         found |= each.chosen
@@ -146,12 +146,12 @@ def deep_chosen(value: Value) -> Label:
 
 
 def deep_taint(value: Value) -> Label:
-    """Every outsider with a hand in a value or in anything in it."""
+    """Every untrusted source of a value and of everything in it."""
     return outside(deep_sources(value)) | deep_chosen(value)
 
 
 def made_of(data: Any, *parts: Value) -> Value:
-    """Something computed from values: of what they are made of, chosen by what chose them."""
+    """A value computed from others, with the union of their labels."""
     if len(parts) == 1 and isinstance(parts[0].data, SCALARS):
         return Value(data, parts[0].sources, parts[0].chosen)
     sources, chosen = NOTHING, NOTHING
@@ -162,7 +162,7 @@ def made_of(data: Any, *parts: Value) -> Value:
 
 
 def plain(value: Value) -> Any:
-    """The value without its labels: Python's own."""
+    """The value without its labels, as plain Python data."""
     data = value.data
     if isinstance(data, Items):
         items = [plain(item) for item in data.items]
@@ -193,7 +193,7 @@ def _key(key: Any) -> str:
 
 
 def leaves_of(value: Value, place: Place) -> Iterator[tuple[Place, Value]]:
-    """Every scalar in an argument with where it stands, chosen also by what chose what is around it."""
+    """Every scalar in an argument, with its path, also chosen by what chose the containers around it."""
     data = value.data
     if isinstance(data, Items):
         around = value.chosen | data.label
@@ -212,25 +212,25 @@ def leaves_of(value: Value, place: Place) -> Iterator[tuple[Place, Value]]:
 
 
 class Labelling(Struct, frozen=True, kw_only=True, eq=False):
-    """Whose word each part of what one call gave is."""
+    """The labels of the parts of one call's result."""
 
     tool: str
     call: int
     kind_at: Callable[[Place], SourceKind]
     chosen: Label = NOTHING
-    """What outsiders wrote that was in the call's arguments."""
+    """The untrusted sources of the call's arguments."""
     is_found: bool = False
-    """What outsiders wrote decided what was found."""
+    """Whether untrusted text decided what was found."""
     made_of: Label = NOTHING
-    """What it was made of, where it says no more than the call's arguments."""
+    """The sources of the arguments, if the result says no more than they do."""
 
     def at(self, place: Place) -> Label:
-        """The label of what stands there."""
+        """The label of the value at a place."""
         own = Source(self.kind_at(place), self.tool, self.call, _path(place))
         return frozenset([own]) | self.made_of
 
     def within(self, place: Place) -> Label:
-        """What outsiders wrote that decided what is in the container there."""
+        """The untrusted sources that decided what is in the container at a place."""
         here = outside(self.at(place))
         if self.is_found:
             here |= {Source("free", self.tool, self.call, "what was found")}
@@ -242,7 +242,7 @@ def _path(place: Place) -> str:
 
 
 def of_json(data: JsonValue, label: Labelling, place: Place = ()) -> Value:
-    """What a tool returned, with every part labelled."""
+    """A tool's result, with every part labelled."""
     sources, chosen = label.at(place), label.chosen
     if isinstance(data, list):
         items = [of_json(item, label, (*place, index)) for index, item in enumerate(data)]
@@ -250,7 +250,7 @@ def of_json(data: JsonValue, label: Labelling, place: Place = ()) -> Value:
     if isinstance(data, Mapping):
         entries: dict[Any, tuple[Value, Value]] = {}
         for key, item in data.items():
-            # A key is as much somebody's word as what stands there.
+            # A key can be untrusted text as much as its value.
             named = Value(key, sources, chosen | label.within(place))
             entries[key] = (named, of_json(item, label, (*place, key)))
         return Value(Table(entries, label.within(place), is_record=True, region=-1), chosen=chosen)

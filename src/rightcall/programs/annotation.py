@@ -1,6 +1,7 @@
-"""A JSON Schema into the Python annotation of what fits it, with the classes that it needs.
+"""A JSON Schema into the Python annotation of its values, with the classes that the annotation needs.
 
-What Python's types cannot say, as a pattern or a bound, is left to the gate, which judges every call.
+What Python's types cannot express, as a pattern or a bound, is left to the gate, which validates every
+call.
 """
 
 import builtins
@@ -13,22 +14,22 @@ _DATES = {"date": "date", "date-time": "datetime"}
 _LITERALS = (str, bool, int, type(None))
 _TAKEN = frozenset({"Any", "Literal", "NotRequired", "TypedDict", *dir(builtins)})
 _DEEPEST = 20
-"""Levels below which anything fits: a schema may go on for ever."""
+"""Levels of a schema that are annotated; below, anything is allowed: a schema may be recursive."""
 
 
 class Annotations:
-    """Writes annotations, and keeps the classes that they name, each written once."""
+    """Writes annotations, and collects the classes that they name, each once."""
 
     def __init__(self, *, is_plan: bool = False) -> None:
         self.is_plan = is_plan
-        """For a plan: what is an object in JSON has fields, and dates are dates."""
+        """For a plan: a JSON object becomes a class with fields, and dates are dates."""
         self.classes: dict[str, str] = {}
-        """The classes, by name, in the order in which they must stand."""
+        """The classes, by name, in the order in which they must be declared."""
         self._known: dict[int, str] = {}
-        """The class of each schema, by the schema's identity: one that contains itself has one class."""
+        """The class name of each schema, by the schema's identity: a recursive schema has one class."""
 
     def of(self, schema: object, name: str, root: Mapping[str, Any], depth: int = 0) -> str:
-        """The annotation of what fits a schema; ``name`` is for its class, ``root`` holds the refs."""
+        """The annotation of a schema's values; ``name`` is for its class, ``root`` holds the refs."""
         if not isinstance(schema, Mapping) or depth > _DEEPEST:
             return "Any"
         if isinstance(ref := schema.get("$ref"), str):
@@ -72,7 +73,7 @@ class Annotations:
         for key, value in members.items():
             hint = self.of(value, own + class_name(key), root, depth + 1)
             lines[key] = hint if key in required else f"NotRequired[{hint}]"
-        # Written again at the end: the classes that it names stand before it.
+        # Inserted again at the end, so that the classes that it names are declared before it.
         del self.classes[own]
         self.classes[own] = (_fields if self.is_plan else _typed_dict)(own, lines)
         return own
@@ -98,7 +99,7 @@ def _typed_dict(name: str, members: Mapping[str, str]) -> str:
 
 
 def _listed(schema: Mapping[str, Any]) -> str:
-    """The values that a schema lists, as a Literal; nothing where Python has none for them."""
+    """The values that a schema lists, as a Literal; empty where Python has no literal for them."""
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         return ""
@@ -127,11 +128,11 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def is_name(text: str) -> bool:
-    """Whether Python takes it for a name."""
+    """Whether it is a valid Python name."""
     return text.isidentifier() and not iskeyword(text)
 
 
 def class_name(key: str, otherwise: str = "Value") -> str:
-    """A name for the class of what has that name elsewhere: ``user-id`` is ``UserId``."""
+    """A class name for another name: ``user-id`` is ``UserId``."""
     found = "".join(part[:1].upper() + part[1:] for part in _words(key)) or otherwise
     return f"_{found}" if found[:1].isdigit() else found

@@ -1,4 +1,4 @@
-"""A program into what its types say is wrong with it; nothing of it is run."""
+"""A program into its type errors; nothing of it is run."""
 
 import re
 from importlib.util import find_spec
@@ -13,26 +13,26 @@ _FOUND = re.compile(r"program\.py:(\d+):\d+: \w+\[([\w-]+)\] (.*)")
 
 
 class TypeProblem(Struct, frozen=True):
-    """One thing that a type checker found."""
+    """One error that a type checker found."""
 
     line: int
     rule: str
-    """The checker's own name for what is wrong."""
+    """The checker's own name for the error."""
     words: str
 
 
 def is_installed() -> bool:
-    """Whether there is a checker: it comes with the extra ``code``."""
+    """Whether a type checker is installed: it comes with the extra ``code``."""
     return find_spec("pydantic_monty") is not None
 
 
 def problems_of(error: Any) -> list[TypeProblem]:
-    """What an error of Monty's checker lists; nothing where it lists nothing."""
+    """The errors that an exception of Monty's checker lists; empty if it lists none."""
     return [TypeProblem(int(line), *rest) for line, *rest in _FOUND.findall(error.display())]
 
 
 def checked_types(program: str, stubs: str) -> list[TypeProblem]:
-    """What is wrong with a program by its types, over functions that stubs declare. Takes a process."""
+    """The type errors of a program that calls the functions in ``stubs``. Starts a process."""
     monty = load("pydantic_monty")
     with monty.Monty() as pool:
         try:
@@ -42,7 +42,7 @@ def checked_types(program: str, stubs: str) -> list[TypeProblem]:
                 type_check_stubs=stubs,
                 type_check_format="concise",
             ) as session:
-                # As the body of a function that nobody calls.
+                # As the body of a function that is never called.
                 lines = [f"    {line}" for line in program.splitlines()]
                 session.feed_start("\n".join(["def program():", *lines, "    pass\n"]))
         except (monty.MontyTypingError, monty.MontySyntaxError) as error:

@@ -1,7 +1,7 @@
 """Tools into one tool that runs a program which may call them.
 
 The program's calls are steps of the run around it, under the key of its call, as those of an agent that
-was handed a task: one gate, one journal, one budget. Nothing of it is decided or kept anywhere else.
+was handed a task: one gate, one journal, one budget. Nothing is decided or recorded anywhere else.
 """
 
 from collections.abc import Iterator
@@ -54,9 +54,9 @@ no other packages.
 {stubs}
 ```"""
 _RESULT_BYTES = 1024 * 1024
-"""Bytes that a tool's result may have for a program: it is read by code, and enters no context."""
+"""Bytes that a tool's result may have for a program: code reads it, and it enters no context."""
 _GRACE = 5.0
-"""Seconds more for the call itself, so that it is the program's own end that is told, with its line."""
+"""Seconds added to the call's own timeout, so that the program's comes first and names the line."""
 
 
 @checked("rc.code", say="rc.code(…, {}=…)")
@@ -115,7 +115,7 @@ def _wide(each: Tool) -> Tool:
 
 
 def _facts(box: Toolbox) -> Facts:
-    """What is known of a program: each of its calls is judged, and its result labelled, by itself."""
+    """The facts of a program: each of its calls is judged, and its result labelled, separately."""
     return replace(facts_together(box, is_guarded=True), untrusted=False)
 
 
@@ -124,7 +124,7 @@ async def _nobody(_: Proposal) -> Deny:
 
 
 class _Programs(Struct, frozen=True, eq=False):
-    """Runs programs over some tools."""
+    """Runs programs that call some tools."""
 
     box: Toolbox
     stubs: Stubs
@@ -132,7 +132,7 @@ class _Programs(Struct, frozen=True, eq=False):
     timeout: float
 
     async def run(self, program: str, context: Context[Any]) -> Any:
-        """What a program returned; None where it has to wait for a person."""
+        """The program's result; None where it must wait for a person."""
         nesting, model = nesting_of(context.key), ProgramModel(self.stubs, self.limits)
         setup = self._setup(nesting, model, context)
         async with aclosing(model):
@@ -149,7 +149,7 @@ class _Programs(Struct, frozen=True, eq=False):
                 result = await going.go(start)
             finally:
                 if nesting is not None:
-                    # Also of a program that is given up: what it called counts.
+                    # Also for a program that is cancelled: the calls it made count.
                     nesting.calls = going.result(Stop("error")).state.progress.calls
         if result.stop.reason == "pending":
             assert nesting is not None
@@ -189,12 +189,12 @@ class _Programs(Struct, frozen=True, eq=False):
         )
 
     def _box(self, around: Setup, name: str) -> Toolbox:
-        """The tools, as the run around the program has its own."""
+        """The tools, with the error handling and the labels that the outer run uses."""
         own, tools = around.tools.get(name), list(self.box)
         if own is not None and own.errors is not None:
             tools = [each.replace(errors=each.errors or own.errors) for each in tools]
         if around.trust is not None:
-            # What rules take for outsiders' words must be known as such.
+            # Rules for untrusted text work only on results that are labelled as such.
             tools = [labelled(each) for each in tools]
         return Toolbox(tools)
 
@@ -220,7 +220,7 @@ class _Programs(Struct, frozen=True, eq=False):
         )
 
     def _given(self, result: RunResult[Any], nesting: Nesting | None) -> Any:
-        """What the model reads of a program, labelled with whose words it may be made of."""
+        """The program's output as the model reads it, labelled with the sources of its text."""
         results = tuple(_results(result.transcript))
         sources = tuple(dict.fromkeys(each.source for each in results if each.source is not None))
         source = ", ".join(sources) or None
@@ -245,7 +245,7 @@ def _results(messages: Transcript) -> Iterator[Result]:
 
 
 def _told(stop: Stop, state: State, text: str) -> str:
-    """The end of a program, in words."""
+    """The text that tells the model how a program ended."""
     if stop.is_answer or (stop.reason == "error" and stop.detail == FAILED):
         return text
     line = line_of(state.messages)
@@ -262,7 +262,7 @@ def _told(stop: Stop, state: State, text: str) -> str:
 
 
 def _not_done(results: tuple[Result, ...]) -> str:
-    """What a dry run left out."""
+    """The text that lists the calls that a dry run left out."""
     names = [each.name for each in results if each.outcome == "dry_run"]
     if not names:
         return ""

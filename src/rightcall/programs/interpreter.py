@@ -1,8 +1,9 @@
-"""A program into the calls that it waits for, and their answers into how it goes on: all of Monty.
+"""A program into the calls that it waits for, and their answers into its next step.
 
-Everything that a program waits for at once is one round. It goes on when the whole round is answered,
-so that it does the same again when it is run again over the same answers. For the same reason its clock
-stands at when it began, and moves only while it sleeps, and its random numbers are always the same.
+Monty is used only here. All calls that a program waits for at once are one round. It continues when the
+whole round is answered, so that a rerun over the same answers does the same. For the same reason its
+clock stays at the time when it began and moves only while it sleeps, and its random numbers are always
+the same.
 """
 
 import asyncio
@@ -28,17 +29,17 @@ from rightcall.programs.checker import SCRIPT, TypeProblem, problems_of
 NOTHING = "The program ended without a value. End it with an expression, or print what is needed."
 _MOST_FOUND = 20
 _LONGEST = 256 * 1024
-"""Bytes that are kept of what a program returns and prints; its tool's own limit is less, mostly."""
+"""Bytes that are kept of what a program returns and prints; its tool's own limit is usually lower."""
 _SLEEPS = ("time.sleep", "asyncio.sleep")
 _CLOCKS = ("time.time", "date.today", "datetime.now")
 _SPARE = 1000
-"""How often a program may look at the clock or sleep, besides its calls."""
+"""How often a program may read the clock or sleep, besides its calls."""
 _END = getattr(signal, "SIGKILL", signal.SIGTERM)
-"""Windows has only the second, and ends a process by it at once."""
+"""Windows has only SIGTERM, which ends a process at once there."""
 
 
 class ProgramLimits(Struct, frozen=True, kw_only=True):
-    """What a program may use of its own, besides its calls."""
+    """A program's limits."""
 
     calls: int
     seconds: float
@@ -55,33 +56,33 @@ class Asked(Struct, frozen=True, eq=False):
 
 
 class Round(Struct, frozen=True, eq=False):
-    """Everything that a program waits for."""
+    """All calls that a program waits for."""
 
     calls: tuple[Asked, ...]
 
 
 class Ended(Struct, frozen=True):
-    """A program is over: what it returned and printed, or what it failed with."""
+    """A program has ended: what it returned and printed, or its error."""
 
     text: str
     failed: bool = False
 
 
 class Given(Struct, frozen=True, eq=False):
-    """What a call returns to the program."""
+    """The value that a call returns to the program."""
 
     value: Any
 
 
 class Raised(Struct, frozen=True):
-    """What a call raises in the program."""
+    """The error that a call raises in the program."""
 
     words: str
     kind: str = "RuntimeError"
 
 
 class _Sleep(Struct, frozen=True, eq=False):
-    """A program sleeps; then it goes on from here."""
+    """A program sleeps, and then continues from this snapshot."""
 
     seconds: float
     snapshot: Any
@@ -94,8 +95,8 @@ Answer: TypeAlias = Given | Raised
 class Interpreter:
     """One program in a process of its own. ``start`` it, ``go_on`` with answers, and ``close`` it.
 
-    Monty is driven in a thread, and not by its own event loop: that one's threads outlive what they were
-    asked for, and one that meets the end of Python takes the process down with it.
+    Monty is driven in a thread, and not by its own event loop: the threads of that loop outlive their
+    work, and one that is still running when Python exits crashes the process.
     """
 
     def __init__(
@@ -108,25 +109,25 @@ class Interpreter:
         self._now = began
         self._stack = ExitStack()
         self._busy = Lock()
-        """One thing at a time, also where one was given up and is not over yet."""
+        """Held by one operation at a time, including one that was cancelled and has not ended yet."""
         self._monty: Any = load("pydantic_monty")
         self._printed = self._monty.CollectString()
         self._process: int | None = None
         self._is_given_up = False
         self._pending: dict[int, Asked] = {}
         self._waits: Any = None
-        """Where the program waits for answers."""
+        """The snapshot at which the program waits for answers."""
         self._line = 0
-        """Where it last called something."""
+        """The line of its latest call."""
         self.again = False
-        """It is run again over answers that it has had: what it slept then is not slept again."""
+        """Whether it is rerun over answers that it has had before: then it does not sleep again."""
 
     async def start(self, *, check: bool) -> Step:
-        """Check the program, unless that was done, and run it until it waits or is over."""
+        """Check the program, if ``check``, and run it until it waits or ends."""
         return await self._until(partial(self._begin, check=check))
 
     async def go_on(self, answers: Sequence[Answer]) -> Step:
-        """Answer the round, in its order, and run until the program waits again or is over."""
+        """Answer the round, in its order, and run until the program waits again or ends."""
         asked = sorted(self._waits.pending_call_ids)
         given = {at: _settled(answer) for at, answer in zip(asked, answers, strict=True)}
         for at in asked:
@@ -152,7 +153,7 @@ class Interpreter:
             go = partial(step.snapshot.resume, {"return_value": None})
 
     def _give_up(self) -> None:
-        """End the process: nothing else stops a program in the middle of a computation."""
+        """Kill the process: nothing else stops a program in the middle of a computation."""
         self._is_given_up = True
         if self._process is not None:
             with suppress(ProcessLookupError):
@@ -188,7 +189,7 @@ class Interpreter:
         return session.feed_start(self._program.decode(), print_callback=self._printed)
 
     def _drive(self, go: Callable[[], Any]) -> Step | _Sleep:
-        """Run until the program waits for somebody, or is over. In a thread."""
+        """Run until the program waits for calls, or ends. Called in a thread."""
         monty = self._monty
         try:
             snapshot = go()
@@ -216,7 +217,7 @@ class Interpreter:
             return snapshot.resume({"future": ...})
         if name in _CLOCKS:
             return snapshot.resume({"return_value": self._clock(name, args)})
-        # Files, the environment, modules that are not there: Monty has words for them.
+        # Files, the environment, missing modules: Monty raises errors of its own for them.
         return snapshot.resume_not_handled()
 
     def _clock(self, name: str, args: Sequence[Any]) -> Any:
@@ -238,7 +239,7 @@ class Interpreter:
         return Ended(cut(printed + "".join(texts), _LONGEST))
 
     def _words(self, error: Any) -> str:
-        """What a program failed with, and where."""
+        """A program's error, and the line where it happened."""
         monty = self._monty
         if isinstance(error, monty.MontyTypingError | monty.MontySyntaxError):
             found = problems_of(error) or [TypeProblem(1, "", str(error))]
@@ -272,7 +273,7 @@ def _settled(answer: Answer) -> dict[str, Any]:
 
 
 def _stand_in(name: str) -> Callable[[], None]:
-    """A function of that name, for a program that hands one on: Monty knows it by its name."""
+    """A function of that name, for a program that passes one as a value: Monty knows it by name."""
 
     def stand_in() -> None: ...
 

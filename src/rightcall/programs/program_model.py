@@ -1,7 +1,7 @@
-"""A program as the model of a run: it asks for calls, reads their results, and says what it returns.
+"""A program as the model of a run: it asks for calls, reads their results, and replies with its value.
 
-So an ordinary run keeps, checks, decides, pauses and records what a program does. What it says next
-follows from the program and the results so far: asked in another process, it is run again over them.
+So an ordinary run records, validates, decides and pauses a program's calls. Its next reply follows from
+the program and the results so far: in another process the program is rerun over them.
 """
 
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ from rightcall.programs.stubs import Stubs
 from rightcall.trust.provenance import opened
 
 FAILED = "failed"
-"""Why a reply stopped that tells how the program failed."""
+"""The stop reason of a reply that tells how the program failed."""
 ANOTHER_WAY = (
     "The program was run again to go on where it was, and took another way than before: it may hang on "
     "something besides its tools' results. What it had called stays called."
@@ -36,11 +36,11 @@ _BAG = "program"
 _LINE = "line"
 
 Slot: TypeAlias = Call | Raised
-"""What a program asked for: a call, or why it is none."""
+"""What a program asked for: a call, or the error of one that cannot be made."""
 
 
 class ProgramModel:
-    """Says what a program says. Holds the program's process until it is closed."""
+    """Replies in a program's place. Holds the program's process until it is closed."""
 
     profile = Profile(priced=True)
 
@@ -51,11 +51,11 @@ class ProgramModel:
         self._slots: tuple[Slot, ...] = ()
         self._said: Reply | None = None
         self._seen = 0
-        """How many messages the program has been told of."""
+        """How many messages the program has received."""
         self._calls = 0
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
-        """What the program does next."""
+        """The program's next reply."""
         for event in unfolded(await self._next(request.messages)):
             yield event
 
@@ -65,7 +65,7 @@ class ProgramModel:
             await self._interpreter.close()
 
     async def _next(self, messages: Transcript) -> Reply:
-        # Each turn tells what is new; where the run goes on elsewhere, that is everything.
+        # Each turn passes on the new messages; in another process those are all messages.
         left = sum(isinstance(message, Reply) for message in messages[self._seen :])
         if self._interpreter is None:
             self._interpreter = self._made(messages)
@@ -145,7 +145,7 @@ def opening(program: str, began: float) -> Transcript:
 
 
 def beginning(messages: Transcript) -> tuple[str, float]:
-    """The program of a run, and when it began."""
+    """The source of a run's program, and when it began."""
     program, began = messages[:2]
     assert isinstance(program, User)
     assert isinstance(began, User)
@@ -153,12 +153,12 @@ def beginning(messages: Transcript) -> tuple[str, float]:
 
 
 def notes_in(messages: Transcript) -> tuple[User, ...]:
-    """What hooks around the program's calls have a model told, which a program does not listen to."""
+    """Messages that hooks around the program's calls sent to the model; a program does not read them."""
     return tuple([each for each in messages[2:] if isinstance(each, User)])
 
 
 def line_of(messages: Transcript) -> int:
-    """The line of the program's latest call; 0 before it made one."""
+    """The line of the program's latest call; 0 before its first."""
     replies = [each for each in reversed(messages) if isinstance(each, Reply) and each.calls]
     bag = replies[0].calls[0].vendor.get(_BAG) if replies else None
     line = bag.get(_LINE) if isinstance(bag, dict) else None
@@ -166,7 +166,7 @@ def line_of(messages: Transcript) -> int:
 
 
 def _is_same(recorded: Message, now: Reply | None) -> bool:
-    """Whether a program asks for what it asked for before, as far as the record holds that."""
+    """Whether a rerun program makes the recorded calls again, as far as the record shows."""
     if now is None or not isinstance(recorded, Reply) or len(recorded.calls) != len(now.calls):
         return False
     pairs = zip(recorded.calls, now.calls, strict=True)

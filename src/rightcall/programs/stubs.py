@@ -1,4 +1,4 @@
-"""Tools into the typed async functions that a program calls, and a function's call into arguments."""
+"""Tools into the typed async functions that a program calls, and such calls into tool arguments."""
 
 import builtins
 import keyword
@@ -19,21 +19,21 @@ from rightcall.trust.provenance import opened
 _IMPORTS = "from typing import Any, Literal, NotRequired, TypedDict\n"
 
 Gives: TypeAlias = Literal["text", "json", "any"]
-"""What a tool's result is to a program: its text; JSON; or JSON if it is some, and its text if not."""
+"""How a program gets a tool's result: as text; as JSON; or as JSON if it parses, else as text."""
 
 
 class Function(Struct, frozen=True, kw_only=True, eq=False):
-    """A tool as a program knows it."""
+    """A tool as a function that a program calls."""
 
     tool: str
     parameters: Mapping[str, str]
-    """What each parameter is called in the schema, by its name in Python, in the stub's order."""
+    """By Python name: each parameter's name in the schema, in the stub's order."""
     gives: Gives
     stub: str
-    """What the model reads, and the type checker."""
+    """The declaration that the model and the type checker read."""
 
     def arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        """The arguments of a call as JSON. Raises TypeError in the words of Python."""
+        """The arguments of a call as JSON. Raises TypeError with the message that Python would use."""
         names = list(self.parameters)
         if len(args) > len(names):
             raise TypeError(f"{self.tool}() takes {len(names)} arguments but {len(args)} were given")
@@ -42,7 +42,7 @@ class Function(Struct, frozen=True, kw_only=True, eq=False):
             if name in given:
                 raise TypeError(f"{self.tool}() got multiple values for argument {name!r}")
             given[name] = value
-        # What is no parameter goes as it is, for the gate to refuse in its own words.
+        # Unknown parameters are passed on as they are: the gate refuses them with its own message.
         named = {self.parameters.get(name, name): value for name, value in given.items()}
         try:
             return to_json(named, inf_nan_mode="null").decode()
@@ -50,7 +50,7 @@ class Function(Struct, frozen=True, kw_only=True, eq=False):
             raise TypeError(f"an argument of {self.tool}() is no JSON: {error}") from None
 
     def value(self, result: Result) -> Any:
-        """What a call returns to the program. Raises ValueError where that cannot be read."""
+        """The value that a call returns to the program. Raises ValueError if it cannot be parsed."""
         text = result.text if result.source is None else opened(result.text)
         if self.gives == "text":
             return text
@@ -72,25 +72,25 @@ class Stubs(Struct, frozen=True, eq=False):
 
     @property
     def source(self) -> str:
-        """All of it, as a type checker takes it."""
+        """All declarations, as the type checker reads them."""
         return "\n".join([_IMPORTS, *self.classes, *(each.stub for each in self.functions.values())])
 
     @property
     def shown(self) -> str:
-        """All of it, as the model reads it."""
+        """All declarations, as the model reads them."""
         return "\n".join([*self.classes, *(each.stub for each in self.functions.values())])
 
 
 def stubs_of(tools: Iterable[Tool], *, is_plan: bool = False) -> Stubs:
     """The functions for some tools. Raises DeclarationError where two would have the same name.
 
-    ``is_plan``: for a plan, where functions are called plainly and what they give has fields.
+    ``is_plan``: for a plan, where functions are called without ``await`` and their results have fields.
     """
     annotations, functions = Annotations(is_plan=is_plan), dict[str, Function]()
     for tool in tools:
         name = _python_name(tool.name)
         if hasattr(builtins, name):
-            # Monty would call its own.
+            # Monty would call its own function of that name.
             name += "_"
         if name in functions:
             raise DeclarationError(
@@ -138,7 +138,7 @@ def _returned(tool: Tool, stem: str, annotations: Annotations) -> tuple[Gives, s
         return "any", "Any"
     whole: Mapping[str, Any] = returns.schema
     schema = whole["properties"][WRAPPER] if returns.wrapped else whole
-    # A text that could also be something else is given as text, and not as JSON.
+    # A value that may be a text is parsed as JSON where that works, and is text otherwise.
     gives: Gives = "any" if _may_be_text(schema) else "json"
     return gives, annotations.of(schema, f"{stem}Result", whole)
 
@@ -163,7 +163,7 @@ def _doc(tool: Tool, parameters: Mapping[str, str], known: Mapping[str, Any]) ->
         if said:
             lines.append(f"{own}: {' '.join(str(said).split())}")
     text = "\n    ".join(line.rstrip() for line in lines)
-    # It stands between quotes that it must not close.
+    # It is put between triple quotes, which it must not close.
     text = text.replace("\\", "\\\\").replace('"""', "'''")
     return f"{text} " if text.endswith('"') else text
 

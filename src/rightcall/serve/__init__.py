@@ -1,1 +1,1 @@
-"""Servers: what others reach over HTTP. Each is a folder of its own; all are the extra ``serve``."""
+"""Servers that others reach over HTTP. Each is a folder of its own; all need the extra ``serve``."""

@@ -1,1 +1,1 @@
-"""The client's side: servers of others into tools of ours."""
+"""The client's side: third-party servers into our tools."""

@@ -1,9 +1,9 @@
-"""What a server asks of its client: a person's answer, a model's words, the folders it may work in.
+"""Requests of a server to its client: a person's answer, a model's reply, the folders it may use.
 
-A person is asked as about any call that needs approval, by the function that an agent has for that.
-What they give is checked against the form that the server asked for before it goes out. An address is
-only shown: nothing here opens one. The model is the one that the caller named; it has no tools and no
-history of ours, and is bounded in number and length: it is the caller's money.
+A person is asked as about any call that needs approval, by the agent's approval function. The answer is
+validated against the server's form before it is sent. A URL is only shown: nothing here opens one. The
+model is the one that the caller named; it has none of our tools and history, and the number and length
+of its replies are limited: the caller pays for them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ _LONGEST = 4000
 
 
 class Elicitation:
-    """Asks a person what a server wants to know."""
+    """Asks a person for what a server wants to know."""
 
     def __init__(self, server: str, approve: Approve, notes: NoteLog) -> None:
         self._server = server
@@ -57,7 +57,7 @@ class Elicitation:
     async def __call__(
         self, context: ClientRequestContext, params: ElicitRequestParams
     ) -> ElicitResult | ErrorData:
-        """The SDK's port for elicitation."""
+        """The SDK's elicitation callback."""
         self._notes.add("asked", f"a person is asked: {params.message}")
         call_id = f"{self._server}:{context.request_id}"
         reason = f"the server {self._server} asks: {params.message[:_LONGEST]}"
@@ -85,14 +85,14 @@ class Elicitation:
         except Exception as error:  # noqa: BLE001 - the SDK would send its words to the server
             self._notes.add("asked", f"nobody could be asked: {type(error).__name__}: {error}")
             return Deny()
-        # Only a clear yes is one: a truthy answer of another kind may well mean no.
+        # Only True approves: another truthy answer may well mean no.
         if isinstance(decision, Allow | Deny | Rewrite | Answer):
             return decision
         return Allow() if decision is True else Deny()
 
 
 def defaults(form: JsonObject) -> dict[str, Any]:
-    """What the server suggests for the fields of its form."""
+    """The defaults that the server suggests for the fields of its form."""
     fields = form.get("properties")
     if not isinstance(fields, Mapping):
         return {}
@@ -109,7 +109,7 @@ def _agreed(decision: FinalDecision) -> ElicitResult:
 
 def _filled(decision: FinalDecision, form: JsonObject, schema: Schema) -> ElicitResult:
     content = _content(decision, form)
-    # A form that is not filled in properly is not sent: the person has not answered.
+    # A form that is not filled in correctly is not sent: the person has not answered.
     if content is None:
         return ElicitResult(action="decline")
     if schema.problems(content):
@@ -132,7 +132,7 @@ def _content(decision: FinalDecision, form: JsonObject) -> dict[str, Any] | None
 
 
 def _answered(text: str, form: JsonObject) -> JsonObject:
-    """A person's words as the content of a form: as JSON, or as its only required or only field."""
+    """A person's text as the content of a form: as JSON, or as its only required or only field."""
     try:
         value = parse(text)
     except JsonError:
@@ -154,13 +154,13 @@ class Sampling(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
 
     model: Model
     max_tokens: int = 1024
-    """For one request; a server that asks for more gets so many."""
+    """For one request; a server that asks for more gets this many."""
     max_requests: int = 20
-    """For one connection, over all its life."""
+    """For one connection, over its whole life."""
 
 
 class Sampler:
-    """Asks the model, as often as it may."""
+    """Asks the model, up to its limit of requests."""
 
     def __init__(self, sampling: Sampling, notes: NoteLog) -> None:
         self._sampling = sampling
@@ -172,7 +172,7 @@ class Sampler:
         context: ClientRequestContext,  # noqa: ARG002 - the SDK's port
         params: CreateMessageRequestParams,
     ) -> CreateMessageResult | ErrorData:
-        """The SDK's port for sampling."""
+        """The SDK's sampling callback."""
         if self._left <= 0:
             return _refused(
                 f"the {self._sampling.max_requests} requests that this client allows are used up"
@@ -242,7 +242,7 @@ def _refused(message: str) -> ErrorData:
 
 
 def list_roots(paths: Sequence[Path]) -> ListRootsFnT:
-    """The SDK's port for roots: the folders that the server may work in."""
+    """The SDK's callback for roots: the folders that the server may work in."""
     listed = [Root(uri=FileUrl(path.as_uri()), name=path.name) for path in paths]
 
     async def roots(context: ClientRequestContext) -> ListRootsResult:  # noqa: ARG001 - the SDK's port

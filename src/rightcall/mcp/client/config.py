@@ -1,9 +1,9 @@
-"""The files in which Claude Desktop, VS Code, Cursor and others keep their servers into targets.
+"""The files in which Claude Desktop, VS Code, Cursor and others list their servers into targets.
 
 ``{"mcpServers": {name: {...}}}`` is the form of Claude Desktop, Cursor and most others; VS Code writes
 ``{"servers": {...}}``, in a file of its own or under ``mcp`` in its settings, with comments and trailing
-commas (JSONC). What a file may name of the environment (``${env:NAME}``) is filled in; what only a
-person or an editor knows (``${input:…}``) must be given.
+commas (JSONC). References to the environment (``${env:NAME}``) are filled in; values that only a person
+or an editor knows (``${input:…}``) must be given.
 """
 
 import os
@@ -20,7 +20,7 @@ from rightcall.mcp.client.endpoints import Endpoint, Http, Stdio, refuse_unsafe
 
 _LARGEST = 1024 * 1024
 _TABLES = ("mcpServers", "servers")
-# Strings are matched first, so that what looks like a comment inside of one stays.
+# Strings are matched first, so that text in them that looks like a comment is kept.
 _JSONC = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
@@ -32,9 +32,9 @@ def load_config(
     inputs: Mapping[str, str] | None = None,
     workspace: str | os.PathLike[str] | None = None,
 ) -> dict[str, Endpoint]:
-    """The servers of a file, by name, those left out that it disables. Raises UsageError.
+    """The servers of a file, by name, without those that it disables. Raises UsageError.
 
-    ``inputs`` are the values of ``${input:…}``; ``workspace`` is what ``${workspaceFolder}`` stands for,
+    ``inputs`` are the values of ``${input:…}``; ``workspace`` is the value of ``${workspaceFolder}``,
     and where programs run unless their entry says otherwise.
     """
     file = Path(path).expanduser()
@@ -66,7 +66,7 @@ def _read(file: Path) -> str:
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             raise UsageError(f"{file} is not a regular file")
-        # It says what is run.
+        # The file names the programs that are run.
         refuse_unsafe(file)
         with file.open("rb") as stream:
             data = stream.read(_LARGEST + 1)

@@ -1,11 +1,11 @@
-"""One server behind one task: opened, served, opened again when it is lost, and closed.
+"""One server behind one task: opened, served, reopened when it is lost, and closed.
 
-The SDK's scopes must be left by the task that entered them, so one task owns the connection from its
-beginning to its end. Calls come from any task, and from any event loop; each is put to the server by a
-task of its own in the owner's loop, so that whoever waits for it can be cancelled at any time.
+The SDK's scopes must be exited by the task that entered them, so one task owns the connection from its
+beginning to its end. Calls come from any task, and from any event loop; each is sent to the server by a
+task of its own in the owner's loop, so that its waiter can be cancelled at any time.
 
-What a server does never raises here once it was open: it dies, and that is a note, a pause and another
-start.
+Once the connection was open, nothing that a server does raises here: a server that dies is noted, and
+restarted after a pause.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _LAST_SECONDS = 2.0
 
 
 class Connection:
-    """The life of a connection. ``take_tools`` gets each opened client, and again when tools changed."""
+    """The life of a connection. ``take_tools`` gets each opened client, and again when tools change."""
 
     def __init__(
         self, settings: Settings, notes: NoteLog, take_tools: Callable[[Client], Awaitable[None]]
@@ -52,21 +52,21 @@ class Connection:
         self._owner: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._opened: asyncio.Future[Client] | None = None
-        """Comes true with the next client; everybody who needs one waits for it."""
+        """Resolves to the next client; every caller that needs one waits for it."""
         self._opening = False
         self._was_open = False
         self._losses = 0
-        """How many clients were lost since the last answer."""
+        """How many clients were lost since the last successful answer."""
         self._resting_until: float | None = None
         self._status = 0
-        """The HTTP status of the last answer, where the server is asked by HTTP."""
+        """The HTTP status of the last answer, for a server over HTTP."""
         self._why = ""
-        """What the transport knows of why the client is gone, in words that follow the server's name."""
+        """Why the transport says that the client was lost: text that follows the server's name."""
         self._last = ""
-        """Why the last client was gone, as a sentence."""
+        """Why the last client was lost, as a sentence."""
 
     async def open(self) -> None:
-        """Start the server. Raises what is wrong with it."""
+        """Start the server. Raises the error that keeps it from starting."""
         if self._owner is not None:
             raise UsageError(f"the server {self._settings.name} was opened before; connect anew")
         self._loop = asyncio.get_running_loop()
@@ -79,7 +79,7 @@ class Connection:
             raise
 
     async def close(self) -> None:
-        """End the connection and the server. Takes bounded time, and can be done again."""
+        """Close the connection and end the server. Takes bounded time, and can be called again."""
         owner, loop = self._owner, self._loop
         if owner is None or loop is None or loop.is_closed():
             return
@@ -88,7 +88,7 @@ class Connection:
             return
         self._signals.close()
         if self._opening:
-            # It waits for the server's first words, and would for as long as it may.
+            # It waits for the server's first answer, up to the whole timeout.
             owner.cancel()
         is_http = isinstance(self._settings.target, Http)
         await asyncio.wait({owner}, timeout=_HTTP_CLOSE_SECONDS if is_http else _STDIO_CLOSE_SECONDS)
@@ -97,7 +97,7 @@ class Connection:
             await asyncio.wait({owner}, timeout=_LAST_SECONDS)
 
     async def bring_home(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Do something in the owner's loop, from whichever loop. Giving up the wait cancels it."""
+        """Run something in the owner's loop, from any loop. Cancelling the wait cancels it."""
         loop = self._loop
         if loop is None or loop.is_closed():
             raise ToolFailure(self._closed())
@@ -106,7 +106,7 @@ class Connection:
         task, ended = self._start(work()), loop.create_future()
         task.add_done_callback(partial(_tell, ended))
         try:
-            # Not the task itself: whoever gives up does not wait until it has come to its end.
+            # Not the task itself: a cancelled waiter does not wait until the task has ended.
             await ended
         except asyncio.CancelledError:
             task.cancel()
@@ -114,7 +114,7 @@ class Connection:
         return task.result()
 
     async def ready(self) -> Client:
-        """The client, as soon as there is one. Raises ToolFailure when there is none to wait for."""
+        """The client, as soon as there is one. Raises ToolFailure if none can be waited for."""
         assert self._opened is not None
         assert self._loop is not None
         if self._signals.closing:
@@ -126,32 +126,32 @@ class Connection:
         return await asyncio.shield(self._opened)
 
     def lose(self, client: Client, reason: str) -> None:
-        """Give up a client that is of no use any more, unless that was noticed already."""
+        """Give up a client that is no longer usable, unless that was noticed already."""
         if self._client is client:
             self._ended(reason)
 
     def answered(self) -> None:
-        """The server did its work: what was lost before does not count any more."""
+        """Note that the server answered: earlier losses no longer count."""
         self._losses = 0
 
     async def settle(self) -> None:
-        """Wait until changes that were announced are seen, so that the next turn has them."""
+        """Wait until announced changes have been applied, so that the next turn has them."""
         await self._signals.settled(_REFRESH_SECONDS)
 
     def was_forgotten(self) -> bool:
-        """Whether the server has said, since this was last asked, that it does not know our session."""
+        """Whether the server has said, since this was last called, that our session is unknown."""
         forgotten, self._signals.forgotten = self._signals.forgotten, False
         return forgotten
 
     async def look_again(self) -> None:
-        """List the tools anew, for they may not be what they were."""
+        """List the tools again, because they may have changed."""
         self._signals.change()
         await self.settle()
 
-    # What the owner does.
+    # Methods of the owner task.
 
     def _ended(self, reason: str) -> None:
-        """No more can come from the server: whoever needs it waits for the next client."""
+        """Handle the loss of the client: callers that need one wait for the next."""
         self._why = self._why or reason
         if self._client is not None and self._loop is not None:
             self._client = None
@@ -178,7 +178,7 @@ class Connection:
                 task.cancel()
 
     async def _live(self) -> RightcallError:
-        """One client's life, and what ended it."""
+        """Run one client until it ends; returns the error that ended it."""
         self._signals.begin()
         self._why, self._status = "", 0
         self._opening = True
@@ -229,18 +229,18 @@ class Connection:
             self._opened.set_result(client)
 
     async def _serve(self, client: Client) -> None:
-        """Be there for a client until it is lost or closed."""
+        """Serve a client until it is lost or closed."""
         while await self._signals.next() == "changed":
             try:
                 await self._take_tools(client)
             except (MCPError, RightcallError, ValueError) as error:
                 self._notes.add("changed", f"the tools could not be listed again: {error}")
             self._signals.tell()
-            # A server that says so without end must not keep us busy without end.
+            # A server that announces changes without end must not keep us busy without end.
             await asyncio.sleep(_REFRESH_PAUSE)
 
     async def _listen(self, client: Client) -> None:
-        """Hear of changed tools the way that servers since 2026-07-28 tell of them."""
+        """Subscribe to changes of the tools, as servers since 2026-07-28 announce them."""
         tools = client.server_capabilities.tools
         while tools is not None and tools.list_changed:
             try:
@@ -255,7 +255,7 @@ class Connection:
             await asyncio.sleep(_LISTEN_PAUSE)
 
     async def _pause(self) -> None:
-        """Wait before the next start: a little longer each time, and in the end until it is wanted."""
+        """Wait before the next start: longer each time, and in the end until a caller needs it."""
         assert self._loop is not None
         self._losses += 1
         self._notes.add("lost", self._last)
@@ -270,7 +270,7 @@ class Connection:
     def _fail(self, error: RightcallError) -> None:
         if self._opened is not None and not self._opened.done():
             self._opened.set_exception(error)
-            # Nobody need have waited for it.
+            # Mark the exception as retrieved: there may be no waiter.
             self._opened.exception()
 
     def _start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
@@ -297,7 +297,7 @@ def _tell(ended: "asyncio.Future[None]", _: object) -> None:
 
 
 class Signals:
-    """What a connection's owner waits for: that it is over, or that there is something to look at.
+    """The signals that a connection's owner waits for: the end, a lost client, or changed tools.
 
     All in one event loop.
     """
@@ -308,48 +308,48 @@ class Signals:
         self._lost = False
         self._changed = False
         self._looking = False
-        """Somebody looks at a change, and has not told of it yet."""
+        """Whether a change is being applied, and waiters have not been woken yet."""
         self._looks = 0
         self._wanted = False
         self._bell = asyncio.Event()
 
     def begin(self) -> None:
-        """A new client: what was said of the last one is old."""
+        """A new client: reset the signals of the last one."""
         self.forgotten = self._lost = self._changed = self._wanted = False
         self.tell()
 
     def close(self) -> None:
-        """It is over, for good."""
+        """The connection is closed for good."""
         self.closing = True
         self._bell.set()
 
     def lose(self) -> None:
-        """The client is of no use any more."""
+        """The client is no longer usable."""
         self._lost = True
         self._bell.set()
 
     def change(self) -> None:
-        """The tools may not be what they were."""
+        """The tools may have changed."""
         self._changed = True
         self._bell.set()
 
     def forget(self) -> None:
-        """The server does not know our session any more."""
+        """The server no longer knows our session."""
         self.forgotten = True
 
     def want(self) -> None:
-        """Somebody needs the server again."""
+        """A caller needs the server again."""
         self._wanted = True
         self._bell.set()
 
     def tell(self) -> None:
-        """Let those go on who wait for a change to be seen."""
+        """Wake those who wait for a change to be applied."""
         self._looking = False
         self._looks += 1
         self._bell.set()
 
     async def next(self) -> Literal["changed", "over"]:
-        """Wait for news of this client."""
+        """Wait for the next signal of this client."""
         await self._until(lambda: self.closing or self._lost or self._changed)
         if self.closing or self._lost:
             return "over"
@@ -357,21 +357,21 @@ class Signals:
         return "changed"
 
     async def pause(self, seconds: float) -> None:
-        """Wait so long, or until it is over."""
+        """Wait so many seconds, or until it is closed."""
         await self._until(lambda: self.closing, seconds)
 
     async def until_wanted(self) -> None:
-        """Wait until somebody needs the server, or it is over."""
+        """Wait until a caller needs the server, or it is closed."""
         await self._until(lambda: self.closing or self._wanted)
 
     async def settled(self, seconds: float) -> None:
-        """Wait until a change that was announced has been looked at; not longer than so many seconds."""
+        """Wait until an announced change has been applied, for at most so many seconds."""
         looks = self._looks
         if self._changed or self._looking:
             await self._until(lambda: self.closing or self._looks > looks, seconds)
 
     async def _until(self, has_come: Callable[[], bool], seconds: float | None = None) -> None:
-        # Setting the event wakes everybody who waits, also when somebody else clears it first.
+        # Setting the event wakes all waiters, even when another one clears it first.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not has_come():

@@ -1,8 +1,8 @@
-"""A server's answer to a call into what our tool returns, or the failure that it is.
+"""A server's answer to a call into our tool's return value, or into its failure.
 
-Text stays text, images, sounds and files become media, and a link is named in words: nothing is
-fetched. What the server's own schema of results does not fit is a failure, for then nobody knows what
-it means.
+Text stays text, images, sounds and files become media, and a link is described in text: nothing is
+fetched. An answer that does not fit the server's own output schema is a failure, because nobody knows
+what it means.
 """
 
 import base64
@@ -32,12 +32,12 @@ from rightcall.process.deadline_validator import DeadlineValidator
 _SHOWN_PROBLEMS = 5
 
 Judge: TypeAlias = Schema | DeadlineValidator
-"""What says of a value whether it fits a server's schema."""
+"""Validates a value against a server's schema."""
 Piece: TypeAlias = str | Media
 
 
 def value_of(result: CallToolResult, output: Judge | None) -> Any:
-    """What the tool returns. Raises ToolFailure for an error, and for what its schema does not fit."""
+    """The tool's return value. Raises ToolFailure for an error, and for a value that does not fit."""
     pieces = [_piece(block) for block in result.content]
     if result.is_error:
         raise ToolFailure(_words(pieces) or "The server says that it failed, and not why.")
@@ -62,14 +62,14 @@ def _check(result: CallToolResult, output: Judge, *, given: bool) -> None:
 
 
 def _unwrapped(structured: Any) -> Any:
-    """The value itself: SDKs put one that is no object into an object of that one member."""
+    """The value itself: SDKs wrap a value that is not an object in an object with one member."""
     if isinstance(structured, dict) and structured.keys() == {"result"}:
         return structured["result"]
     return structured
 
 
 def _says_the_same(pieces: list[Piece], value: Any) -> bool:
-    """Whether texts are only the structured content again, as servers send it for older clients."""
+    """Whether the texts only repeat the structured content, as servers send it for older clients."""
     read = [_read(piece) for piece in pieces]
     return value in ((pieces[0], read[0]) if len(pieces) == 1 else (pieces, read))
 
@@ -90,7 +90,7 @@ def _returned(pieces: list[Piece]) -> Any:
 
 
 def _words(pieces: list[Piece]) -> str:
-    """Pieces as text alone: a failure is words."""
+    """The content as text only: a failure is text."""
     return "\n".join(piece if isinstance(piece, str) else f"[{piece.about}]" for piece in pieces)
 
 
@@ -118,7 +118,7 @@ def _piece(block: ContentBlock) -> Piece:
 
 
 def media_of(data: str, kind: str, name: str | None) -> Piece:
-    """Bytes that came as base64, as media; or the words that they are none."""
+    """Base64 data as media; or a text that says that it cannot be decoded."""
     try:
         return Media(base64.b64decode(data, validate=True), kind, name)
     except (binascii.Error, ValueError):

@@ -1,8 +1,8 @@
-"""Where a server is: an address, or a program of this machine that may be started.
+"""Where a server is: a URL, or a local program that may be started.
 
-The rules for programs are a manifest's: no shell, no variable that nobody named, and no program that
-somebody else could have put there. Only the lookup by name is added, for the files that other programs
-keep say ``npx`` and ``uvx``; it is done here, in our own ``PATH``, and never again by anybody else.
+The rules for programs are those of a manifest: no shell, no variable that was not named, and no program
+that somebody else could have put there. Only the lookup by name is added, because other programs' files
+say ``npx`` and ``uvx``; it is done once, here, in our own ``PATH``.
 """
 
 import ipaddress
@@ -24,7 +24,7 @@ from rightcall.errors import UsageError
 from rightcall.platforms import posix_only, user_name
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "USER")
-"""All that a program gets of our environment unless more is allowed: what most need, no secrets."""
+"""Variables of our environment that a program gets unless more are named: what most need, no secrets."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -38,7 +38,7 @@ class Stdio(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables to set for it."""
     inherit: tuple[str, ...] = INHERITED
-    """Variables that it gets from our environment. Nothing else of ours reaches it."""
+    """Variables that it gets from our environment. It gets no others of ours."""
     directory: str | None = None
     """Where it runs; an absolute path, our own current directory unless given."""
 
@@ -62,10 +62,10 @@ class Http(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
     url: str
     transport: Literal["http", "sse"] = "http"
-    """``sse`` is the older way, with a stream of events that is open all the time."""
+    """``sse`` is the older transport, with a stream of events that stays open."""
     headers: Mapping[str, str] = field(default_factory=dict)
     auth: Any = None
-    """What signs requests: an ``httpx2.Auth``, as the SDK's ``OAuthClientProvider`` is one."""
+    """Signs requests: an ``httpx2.Auth``, such as the SDK's ``OAuthClientProvider``."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -80,7 +80,7 @@ class Http(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
     @property
     def is_exposed(self) -> bool:
-        """Whether secrets of ours would cross a network in the clear."""
+        """Whether our secrets would be sent over a network unencrypted."""
         parts = urlsplit(self.url)
         return (
             parts.scheme == "http" and bool(self.headers or self.auth) and not _is_here(parts.hostname)
@@ -88,7 +88,7 @@ class Http(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
 
 def _names(what: str, values: Mapping[str, str]) -> str:
-    """What is set, and not to what: that may open doors."""
+    """The names that are set, without their values, which may be secrets."""
     return f", {what}={', '.join(values)}" if values else ""
 
 
@@ -97,7 +97,7 @@ Given: TypeAlias = Endpoint | str | Sequence[str]
 
 
 def endpoint_of(given: Given) -> Endpoint:
-    """A target; a string is an address, a list a program and its arguments."""
+    """The target; a string is a URL, a list a program and its arguments."""
     if isinstance(given, Stdio | Http):
         return given
     if isinstance(given, str):
@@ -121,7 +121,7 @@ def _is_here(host: str | None) -> bool:
 
 
 def program_of(target: Stdio) -> str:
-    """The absolute path of the program. Raises UsageError when there is none, or none to trust."""
+    """The absolute path of the program. Raises UsageError if there is none, or none to trust."""
     command = target.command
     if "/" in command and not command.startswith("/"):
         raise UsageError(f"the command {command!r} must be an absolute path, or a name without slashes")
@@ -135,7 +135,7 @@ def program_of(target: Stdio) -> str:
 
 
 def refuse_unsafe(path: Path) -> None:
-    """Raise UsageError when somebody else can write a file, or replace it on the way to it."""
+    """Raise UsageError if somebody else can write a file, or replace it or a folder on its path."""
     if sys.platform == "win32":
         raise posix_only("an MCP server over stdio")
     target = path.resolve()
@@ -144,20 +144,20 @@ def refuse_unsafe(path: Path) -> None:
         if status.st_uid not in {0, os.geteuid()}:
             owner = user_name(status.st_uid)
             raise UsageError(f"{place} belongs to {owner}, neither you nor root; {path} is not trusted")
-        # In a sticky directory, such as /tmp, nobody can replace what is another's.
+        # In a sticky directory, such as /tmp, nobody can replace somebody else's files.
         sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
         if status.st_mode & stat.S_IWOTH and not sticky:
             raise UsageError(f"anyone may write {place}; {path} is not trusted. Run chmod o-w {place}")
 
 
 def environment_of(target: Stdio) -> dict[str, str]:
-    """All of the program's environment: what is inherited by name, and what was set."""
+    """The program's whole environment: inherited and set variables."""
     inherited = {name: os.environ[name] for name in target.inherit if name in os.environ}
     return inherited | dict(target.environment)
 
 
 def directory_of(target: Stdio) -> str:
-    """Where the program runs. Raises UsageError when there is no such directory."""
+    """Where the program runs. Raises UsageError if there is no such directory."""
     place = target.directory or str(Path.cwd())
     if not Path(place).is_dir():
         raise UsageError(f"a server's directory: there is no {place}")

@@ -1,9 +1,9 @@
 """A server's program into a process with pipes, kept as every command here is.
 
-It runs under a keeper (``rightcall.process``): in a session of its own, without our descriptors and
-our environment, ended with all that it started when it is let go of, and ended with this process
-however that ends. A keeper gives a command no standard input, so a first step of a few lines is run in
-its place: it fetches both pipes from a socket in a private directory, and becomes the program.
+It runs under a keeper (``rightcall.process``): in a session of its own, without our descriptors and our
+environment, ended with everything that it started when it is released, and ended with this process
+however that ends. A keeper gives a command no standard input, so a bootstrap of a few lines is run
+instead: it fetches both pipes from a socket in a private directory, and then becomes the program.
 """
 
 import asyncio
@@ -33,40 +33,40 @@ _FIRST_STEP = (
 )
 _CHUNK = 64 * 1024
 _A_WEEK = 7 * 24 * 60 * 60.0
-"""A command must end some day. A server that has run so long is started anew."""
+"""A command must have a timeout. A server that has run for this long is restarted."""
 _MOST_PROCESSES = 256
 _STDERR_BYTES = 16 * 1024
 _STDERR_SHOWN = 1000
 _START_SECONDS = 20.0
 _LEAVE_SECONDS = 1.0
-"""How long a server has to end by itself after its input has ended."""
+"""Seconds that a server has to end by itself after its input was closed."""
 
 
 class Pipe:
-    """One end of a pipe, awaited. Nothing is read before somebody wants it."""
+    """One end of a pipe, for asyncio. Nothing is read before a caller wants it."""
 
     def __init__(self, descriptor: int) -> None:
         if sys.platform != "win32":
             os.set_blocking(descriptor, False)
         self._descriptor = descriptor
         self._watching: asyncio.AbstractEventLoop | None = None
-        """The loop that looks for something to read."""
+        """The event loop that watches the descriptor."""
         self._reader: asyncio.Future[bytes] | None = None
-        """Whoever waits for it."""
+        """The waiter for the next bytes."""
 
     async def receive(self) -> bytes:
-        """The next bytes; none at the end. Only one may wait for them."""
+        """The next bytes; empty at the end. Only one caller may wait for them."""
         if self._watching is None:
             with suppress(BlockingIOError):
                 return os.read(self._descriptor, _CHUNK)
             self._watching = asyncio.get_running_loop()
             self._watching.add_reader(self._descriptor, self._read)
-        # It is watched from one message to the next: to begin anew each time costs more than to read.
+        # It stays watched between messages: registering again each time costs more than a read.
         self._reader = self._watching.create_future()
         return await self._reader
 
     def _read(self) -> None:
-        """Read for whoever waits; watch no longer where nobody does."""
+        """Read for the waiter; stop watching if there is none."""
         reader = self._reader
         if reader is None or reader.done():
             self._ignore()
@@ -84,7 +84,7 @@ class Pipe:
         self._watching = None
 
     async def send(self, data: bytes) -> None:
-        """Write all of it. Raises OSError when nobody reads any more."""
+        """Write all of it. Raises OSError if the reading end is closed."""
         rest = memoryview(data)
         while rest:
             try:
@@ -93,14 +93,14 @@ class Pipe:
                 await self._can_write()
 
     def write(self, data: bytes) -> int:
-        """Write what goes in at once; so many bytes. Raises OSError when nobody reads any more."""
+        """Write what fits at once; returns how many bytes. Raises OSError if nobody reads any more."""
         try:
             return os.write(self._descriptor, data)
         except BlockingIOError:
             return 0
 
     def close(self) -> None:
-        """Let go of it: whoever has the other end comes to the end."""
+        """Close it: the other end reaches the end of the stream."""
         if self._descriptor >= 0:
             self._ignore()
             os.close(self._descriptor)
@@ -127,14 +127,14 @@ class Child:
     async def end(self) -> str:
         """Close its input, and end it if it does not end by itself. Takes bounded time.
 
-        How it ended, in words that follow its name.
+        Returns how it ended, as text that follows its name.
         """
         self.stdin.close()
         drain = asyncio.create_task(self._drain())
         try:
             await asyncio.wait({self._running}, timeout=_LEAVE_SECONDS)
         finally:
-            # From here on its keeper ends it, whether or not somebody waits for that.
+            # From here on its keeper ends it, whether or not anybody waits for that.
             self._running.cancel()
             drain.cancel()
             try:
@@ -145,14 +145,14 @@ class Child:
         return _epitaph(self._running.result()) if by_itself else "closed its output"
 
     async def _drain(self) -> None:
-        """Take what it still says: one that waits for a reader does not come to its end."""
+        """Read its remaining output: a process that waits for a reader does not end."""
         with suppress(OSError):
             while await self.stdout.receive():
                 pass
 
 
 async def launch(target: Stdio) -> Child:
-    """Start a server. Raises UsageError when it may not, TransportError when it does not start."""
+    """Start a server. Raises UsageError if it is not allowed, TransportError if it does not start."""
     if sys.platform == "win32":
         raise posix_only("an MCP server over stdio")
     program, environment = program_of(target), environment_of(target)
@@ -167,7 +167,7 @@ async def launch(target: Stdio) -> Child:
             timeout=_A_WEEK,
             max_output_bytes=_STDERR_BYTES,
             max_processes=_MOST_PROCESSES,
-            # Servers look at their parent, and one that is numbered 1 means to them that it has gone.
+            # Servers check their parent, and take a parent with the number 1 to mean that it has died.
             pids="host",
         )
         with socket.socket(socket.AF_UNIX) as listener:
@@ -188,7 +188,7 @@ async def _start(command: Command, listener: socket.socket, name: str) -> Child:
         )
         if not accepting.done():
             why = _epitaph(running.result()) if running.done() else "did not start in time"
-            # What was begun is ended below.
+            # The process that was started is ended below.
             raise TransportError(f"the server's program {name!r} {why}")  # noqa: TRY301
         return _with_pipes(accepting.result()[0], running)
     except BaseException:
@@ -216,7 +216,7 @@ def _with_pipes(line: socket.socket, running: asyncio.Task[Completed]) -> Child:
 
 
 def _epitaph(completed: Completed) -> str:
-    """How a program ended, and the last of what it said to its operator."""
+    """How a program ended, and the end of its standard error."""
     said = decode(completed.output).strip()
     tail = f"; it said: {said[-_STDERR_SHOWN:]}" if said else ""
     return f"{describe(completed.exit)}{tail}"

@@ -1,8 +1,9 @@
-"""A server's list of tools, page by page, into tools of ours and the reasons for those that are not.
+"""A server's list of tools, page by page, into our tools and the reasons for those that are refused.
 
-The SDK's session takes a list of tools whole or not at all, and checks results with the schemas in it.
-So before it looks, each entry is judged by itself: one that is broken or hostile is taken out, with the
-reason, and the schema of its results is put aside for our own validator, which is not led astray.
+The SDK's session accepts a list of tools as a whole or not at all, and validates results with its
+schemas. So before the SDK parses it, each entry is checked by itself: a broken or hostile one is
+removed, with the reason, and the schema of its results is set aside for our own validator, which cannot
+be misled.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,9 +26,9 @@ from rightcall.mcp.pins import Definition
 from rightcall.process.deadline_validator import HAS_DEADLINES
 
 OUTPUT = "rightcall/output-schema"
-"""Where in a tool's ``_meta`` the schema of its results is put."""
+"""The key in a tool's ``_meta`` under which its output schema is set aside."""
 REFUSED = "rightcall/refused"
-"""Where in a list's ``_meta`` the refused tools are, as pairs of name and reason."""
+"""The key in a list's ``_meta`` of the refused tools, as pairs of name and reason."""
 MOST_TOOLS = 2000
 _MOST_REFUSED = 100
 _LONGEST_NAME = 128
@@ -41,7 +42,7 @@ _IN_PLACE = ("not", "if", "then", "else")
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """What a server says that it has."""
+    """The tools that a server lists."""
 
     definitions: tuple[Definition, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -49,18 +50,18 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 
 class AcceptedTools(Struct, frozen=True, kw_only=True, eq=False):
-    """What of it is offered here."""
+    """The tools of a listing that are offered here."""
 
     listing: Listing = Listing()
     tools: tuple[Tool, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
-    """Each tool's own name, and the one it has here."""
+    """Each tool's own name, and its name here."""
     refused: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
 
 async def fetch(client: Client) -> Listing:
-    """Every page of a server's list. Raises ProtocolError when there is no end of them."""
+    """Every page of a server's list. Raises ProtocolError if there is no end of them."""
     definitions: dict[str, Definition] = {}
     refused: dict[str, str] = {}
     if client.server_capabilities.tools is None and client.session.initialize_result is not None:
@@ -86,7 +87,7 @@ async def fetch(client: Client) -> Listing:
 
 
 def accept(listing: Listing, settings: Settings, invoke: Invoke) -> AcceptedTools:
-    """The tools of a list, each refused by itself where something is wrong with it."""
+    """The tools of a list, each refused by itself if something is wrong with it."""
     names = fit_all([each.name for each in listing.definitions])
     tools: list[Tool] = []
     refused = dict(listing.refused)
@@ -126,7 +127,7 @@ def _suspicions(definition: Definition) -> tuple[Finding, ...]:
 
 
 def filter_tools(result: dict[str, Any]) -> None:
-    """Take out of a list of tools, as it came, what cannot be used."""
+    """Remove unusable entries from a list of tools, as it was received."""
     kept: list[dict[str, Any]] = []
     refused: list[tuple[str, str]] = []
     for entry in result["tools"]:
@@ -180,8 +181,8 @@ def _put_aside(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse(schema: JsonObject) -> str | None:
-    """Why a schema cannot be used: too large, too deep, reaching outside, going in circles, or wrong."""
-    # The depth first: what is too deep cannot safely be written, either.
+    """Why a schema cannot be used: too large, too deep, reaching outside, circular, or invalid."""
+    # The depth first: a schema that is too deep cannot safely be encoded, either.
     if depth(dict(schema)) > MOST_DEPTH:
         return f"is nested more than {MOST_DEPTH} levels deep"
     if len(dump(schema)) > MOST_BYTES:
@@ -194,7 +195,7 @@ def refuse(schema: JsonObject) -> str | None:
     try:
         Schema(schema)
     except SchemaTooCostly:
-        # It is judged by in a process that a deadline ends, where there can be one.
+        # It is then used in a process with a deadline, where the platform has one.
         return None if HAS_DEADLINES else "can take too long to check with, and no process can do so"
     except SchemaError as error:
         return f"is not a JSON Schema: {error.problem}"
@@ -202,7 +203,7 @@ def refuse(schema: JsonObject) -> str | None:
 
 
 def references(node: JsonValue) -> Iterator[str]:
-    """What a schema refers to."""
+    """All references in a schema."""
     if isinstance(node, Mapping):
         for key, child in node.items():
             if key in _REFERENCES and isinstance(child, str):
@@ -214,7 +215,7 @@ def references(node: JsonValue) -> Iterator[str]:
 
 
 def _circle(schema: JsonObject) -> str | None:
-    """A reference that leads to itself without going into the value: there is no end to checking it."""
+    """A reference that leads back to itself for the same value: validating it would never end."""
     targets = {each for each in references(schema) if each.startswith(("#/", "#")) and each != "#"}
     known: set[str] = set()
     for start in sorted(targets):
@@ -233,7 +234,7 @@ def _circle(schema: JsonObject) -> str | None:
 
 
 def _in_place(node: JsonValue) -> Iterator[str]:
-    """What a schema refers to for the same value."""
+    """The references in a schema that apply to the same value."""
     if not isinstance(node, Mapping):
         return
     reference = node.get("$ref")
@@ -248,7 +249,7 @@ def _in_place(node: JsonValue) -> Iterator[str]:
 
 
 def _resolve(schema: JsonObject, reference: str) -> JsonValue:
-    """What a JSON pointer within the schema leads to; None for nothing, and for other references."""
+    """The target of a JSON pointer within the schema; None without one, and for other references."""
     if not reference.startswith("#/"):
         return None
     node: JsonValue = schema

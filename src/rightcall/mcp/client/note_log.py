@@ -1,4 +1,4 @@
-"""What happened with a server, for whoever keeps a record: bounded, and never for the model."""
+"""Notes on what happened with a server, for records: limited in number, and never for the model."""
 
 import logging
 from collections import deque
@@ -12,8 +12,8 @@ from rightcall.log import mcp_logger
 NoteKind: TypeAlias = Literal[
     "log", "changed", "refused", "renamed", "lost", "reopened", "garbage", "asked"
 ]
-"""The server's own log; its tools changed; one was refused, or has another name here; the connection
-was lost, or is there again; something that is no message; the server asked for something."""
+"""The server's own log; its tools changed; a tool was refused, or renamed here; the connection was lost,
+or is open again; a line that is not a message; the server asked for something."""
 
 _KEPT = 1000
 _LONGEST = 2000
@@ -21,7 +21,7 @@ _ALARMING = frozenset({"refused", "lost"})
 
 
 class Note(Struct, frozen=True):
-    """One thing that happened."""
+    """One note."""
 
     kind: NoteKind
     text: str
@@ -36,7 +36,7 @@ class NoteLog:
         self._kept: deque[Note] = deque(maxlen=_KEPT)
 
     def add(self, kind: NoteKind, text: str) -> None:
-        """Write something down."""
+        """Add a note."""
         note = Note(kind, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
         self._kept.append(note)
         level = logging.WARNING if kind in _ALARMING else logging.DEBUG

@@ -1,4 +1,4 @@
-"""A tool's arguments into a server's answer: asked once, and once more only where nothing was done."""
+"""A tool's arguments into a server's answer: sent once, and again only if nothing was done."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -24,11 +24,11 @@ Progress: TypeAlias = Callable[[float, float | None, str], None]
 _MOST_PROGRESS = 1000
 _LONGEST_PROGRESS = 500
 _BEYOND = 5.0
-"""Seconds beyond a tool's own timeout: who runs it gives it up first, and says so in its own words."""
+"""Seconds beyond a tool's own timeout, so that its executor times out first, with its own message."""
 
 
 class RemoteCalls:
-    """Puts calls to one server."""
+    """Sends calls to one server."""
 
     def __init__(self, connection: Connection, server: str, timeout: float) -> None:
         self._connection = connection
@@ -51,7 +51,7 @@ class RemoteCalls:
             except MCPError:
                 if not self._connection.was_forgotten():
                     raise
-                # The server knew nothing of our session, so it has done nothing for this call.
+                # The server did not know our session, so it has not run this call.
                 self._connection.lose(client, "does not know our session any more")
                 client = await self._connection.ready()
                 result = await self._ask(client, name, arguments, progress)
@@ -80,13 +80,13 @@ class RemoteCalls:
         if _is_closed(error):
             self._connection.lose(client, "closed the connection")
         if error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}:
-            # The server may not have the tool any more.
+            # The server may no longer have the tool.
             await self._connection.look_again()
         return failure_of(error, self._server, effect)
 
 
 def _bounded(progress: Progress) -> Any:
-    """The SDK's port for progress, deaf after the first thousand: a flood is no progress."""
+    """The SDK's progress callback, which ignores everything after the first thousand."""
     left = _MOST_PROGRESS
 
     async def report(done: float, total: float | None, message: str | None) -> None:
@@ -99,16 +99,16 @@ def _bounded(progress: Progress) -> Any:
 
 
 def _is_closed(error: MCPError) -> bool:
-    """Whether the connection ended under a request.
+    """Whether the connection was closed during a request.
 
-    The SDK marks it by code and words alone, and servers send the same code for errors of their own,
-    which JSON-RPC leaves to them.
+    The SDK marks that only by code and message, and servers use the same code for errors of their own,
+    which JSON-RPC allows.
     """
     return error.code == CONNECTION_CLOSED and error.message == "Connection closed"
 
 
 def failure_of(error: Exception, server: str, effect: Effect) -> ToolFailure:
-    """What a call failed with, in words for the model."""
+    """The failure of a call, with a message for the model."""
     harmless = effect != "write"
     match error:
         case MCPError() if _is_closed(error):

@@ -1,4 +1,4 @@
-"""``connect``: where servers are into sets of tools that may change, and that any agent takes."""
+"""``connect``: targets of servers into sets of tools that may change, and that any agent takes."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -33,10 +33,10 @@ from rightcall.mcp.pins import Definition
 from rightcall.process.deadline_validator import DeadlineValidator
 
 _FEW = 20
-"""So many definitions are read in no time."""
+"""Definitions up to this number are checked in the event loop; more, in a thread."""
 
 _Change: TypeAlias = Callable[[Tool], Tool | None]
-"""What becomes of a tool; None: it is left out."""
+"""Maps a tool to its changed version, or to None to leave it out."""
 
 
 @checked("rc.mcp.connect")
@@ -78,7 +78,7 @@ class LiveView:
 
     @property
     def version(self) -> int:
-        """Another number whenever the tools are not the same any more."""
+        """Changes whenever the tools change."""
         return self._source.version
 
     def __iter__(self) -> Iterator[Tool]:
@@ -91,20 +91,20 @@ class LiveView:
         return sum(1 for _ in self)
 
     def names(self) -> tuple[str, ...]:
-        """The names now, in order."""
+        """The current names, in order."""
         return tuple(tool.name for tool in self)
 
     def toolbox(self) -> Toolbox:
-        """The tools as they are now, for good: an ordinary toolbox."""
+        """The current tools, fixed: an ordinary toolbox."""
         return Toolbox(list(self))
 
     def filter(self, keep: Selection) -> "LiveView":
-        """Only the tools that are named, or for which ``keep`` says yes."""
+        """Only the tools that are named, or for which ``keep`` returns true."""
         chosen = self._chooser(keep)
         return LiveView(self, lambda tool: tool if chosen(tool) else None)
 
     def prefix(self, text: str) -> "LiveView":
-        """Every name with ``text`` before it; one that becomes too long is shortened, with a mark."""
+        """Every name with ``text`` before it; one that becomes too long is cut, and ends in a hash."""
         return LiveView(self, lambda tool: tool.replace(name=fit(text + tool.name)))
 
     def rename(self, names: Mapping[str, str]) -> "LiveView":
@@ -113,12 +113,12 @@ class LiveView:
         return LiveView(self, lambda tool: tool.replace(name=names.get(tool.name, tool.name)))
 
     def require_approval(self, which: Selection | None = None) -> "LiveView":
-        """A person must say yes to calls of these tools; of all, unless told which."""
+        """Require a person's approval for calls of these tools; of all tools unless named."""
         chosen = (lambda _: True) if which is None else self._chooser(which)
         return LiveView(self, lambda tool: tool.replace(approval=True) if chosen(tool) else tool)
 
     def _chooser(self, selection: Selection) -> Callable[[Tool], bool]:
-        # The toolbox of this moment knows which names are mistakes.
+        # The current toolbox knows which names do not exist.
         self.toolbox().filter(selection)
         if callable(selection):
             return selection
@@ -127,7 +127,7 @@ class LiveView:
 
 
 class Server(LiveView):
-    """The tools of one server, as they are now. It goes wherever tools go.
+    """The current tools of one server. It goes wherever tools go.
 
     An agent checks them again before each turn. The results of ``filter``, ``prefix``, ``rename`` and
     ``require_approval`` follow the changes; ``toolbox()`` is a fixed copy.
@@ -145,7 +145,7 @@ class Server(LiveView):
         self._version = 0
         self.protocol_version = ""
         self.instructions = ""
-        """What the server says of itself to models. Untrusted, and shown to none."""
+        """The server's instructions for models. Untrusted, and shown to none."""
 
     async def open(self) -> Self:
         """Start it and list its tools. Raises TransportError, ProtocolError or UsageError."""
@@ -153,7 +153,7 @@ class Server(LiveView):
         return self
 
     async def close(self) -> None:
-        """End it, and its process. Never takes long, and can be done again."""
+        """Close it, and end its process. Takes bounded time, and can be called again."""
         await self._connection.close()
 
     async def __aenter__(self) -> Self:
@@ -184,7 +184,7 @@ class Server(LiveView):
 
     @property
     def version(self) -> int:
-        """Another number whenever the tools are not the same any more."""
+        """Changes whenever the tools change."""
         return self._version
 
     def __iter__(self) -> Iterator[Tool]:
@@ -192,7 +192,7 @@ class Server(LiveView):
 
     @property
     def definitions(self) -> tuple[Definition, ...]:
-        """The tools as the server lists them, those included that are refused here."""
+        """The tools as the server lists them, including those that are refused here."""
         return self._tools_now().listing.definitions
 
     @property
@@ -202,16 +202,16 @@ class Server(LiveView):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What in the definitions speaks to the model instead of about a tool."""
+        """Passages in the definitions that give the model instructions instead of describing a tool."""
         return self._tools_now().findings
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What happened lately: the server's log, changes, losses."""
+        """Recent notes: the server's log, changes, losses."""
         return self._notes.kept()
 
     async def call(self, name: str, arguments: JsonObject | None = None) -> Any:
-        """Call a tool by the server's own name for it, past every gate. Raises ToolFailure."""
+        """Call a tool by the server's own name for it, without any gate. Raises ToolFailure."""
         known = (each for each in self._tools_now().listing.definitions if each.name == name)
         definition = next(known, None) or Definition(name=name, parameters={"type": "object"})
         return await self._put(definition, arguments or {}, "write", None)
@@ -224,7 +224,7 @@ class Server(LiveView):
         return self._accepted
 
     async def _take_tools(self, client: Client) -> None:
-        """Take the tools that a server has now. What was approved and is not the same is refused."""
+        """Take the server's current tools. Refuse them if they differ from those that were approved."""
         listing = await fetch(client)
         self.protocol_version = client.protocol_version
         self.instructions = client.instructions or ""
@@ -239,7 +239,7 @@ class Server(LiveView):
             refused = {each.name: refusal for each in listing.definitions}
             self._accepted = AcceptedTools(listing=listing, refused=refused)
         else:
-            # Every definition is read for orders to the model: a thousand take long.
+            # Every definition is searched for instructions to the model: a thousand take long.
             work = partial(accept, listing, self._settings, self._put)
             is_long = len(listing.definitions) > _FEW
             self._accepted = await asyncio.to_thread(work) if is_long else work()
@@ -256,7 +256,7 @@ class Server(LiveView):
         return f"the server {self.name} is not as it was approved: {listed}. See: rightcall mcp verify"
 
     def _tell(self, accepted: AcceptedTools, before: AcceptedTools | None) -> None:
-        """Note what is new: that there are other tools, and what became of them."""
+        """Note what is new: changed tools, new names, and refusals."""
         if before is not None:
             self._notes.add("changed", f"the server offers {len(accepted.tools)} tools now")
         known = before or AcceptedTools()
@@ -281,20 +281,20 @@ class Server(LiveView):
 
 
 class Group(LiveView):
-    """The tools of several servers, as they are now."""
+    """The current tools of several servers."""
 
     def __init__(self, servers: Mapping[str, Server]) -> None:
         super().__init__(self)
         self.servers: dict[str, Server] = {}
-        """Those that are open."""
+        """The servers that are open."""
         self.failed: dict[str, RightcallError] = {}
-        """Those that could not be opened, and why."""
+        """The servers that could not be opened, and why."""
         self._all = servers
         self._views: tuple[LiveView, ...] = ()
 
     @property
     def version(self) -> int:
-        """Another number whenever the tools are not the same any more."""
+        """Changes whenever the tools change."""
         return sum(view.version for view in self._views)
 
     def __iter__(self) -> Iterator[Tool]:
@@ -334,7 +334,7 @@ class Group(LiveView):
 
 
 def name_of(target: Endpoint) -> str:
-    """What a server is called when nobody gave it a name."""
+    """The name of a server that was given none."""
     if isinstance(target, Http):
         return fit(urlsplit(target.url).hostname or "server")
     return fit(PurePath(target.command).name)

@@ -1,4 +1,4 @@
-"""A server's definition into a tool of ours: its name, its limits, and our own view of its dangers."""
+"""A server's definition into our tool: its name, its limits, and our own view of its dangers."""
 
 import hashlib
 import re
@@ -26,17 +26,17 @@ _LONGEST = 64
 _MARK = 8
 
 Trusted: TypeAlias = Literal["annotations", "descriptions", "results"]
-"""What can be believed of a server: what it says its tools do, what it says to the model of them, and
-what they return."""
+"""What can be trusted of a server: its statements on what its tools do, its descriptions for the model,
+and its results."""
 
 EVERYTHING: frozenset[Trusted] = frozenset({"annotations", "descriptions", "results"})
 
 Invoke: TypeAlias = Callable[[Definition, JsonObject, Effect, Context[Any]], Awaitable[Any]]
-"""Puts a call to the server: the arguments into what it returns."""
+"""Sends a call to the server: arguments into its return value."""
 
 
 def judge_of(schema: JsonObject) -> Schema | DeadlineValidator:
-    """What judges by a server's schema: here, or in a process where its cost has no bound."""
+    """The validator of a server's schema: here, or in a process if its cost is unbounded."""
     try:
         return Schema(schema)
     except SchemaTooCostly:
@@ -44,14 +44,14 @@ def judge_of(schema: JsonObject) -> Schema | DeadlineValidator:
 
 
 class _Whole:
-    """Judges arguments by their schema, and binds them as one, whatever names they have."""
+    """Validates arguments by their schema, and binds them as one parameter, whatever their names are."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._judge = judge_of(schema)
         self.waits = isinstance(self._judge, DeadlineValidator)
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
-        """The port for tools that judge their own arguments."""
+        """Called by the gate, for tools that validate their own arguments."""
         verdict = self._judge.validate(text, value)
         return Valid({"arguments": value}) if isinstance(verdict, Valid) else verdict
 
@@ -65,7 +65,7 @@ def tool_of(
     limits: Limits,
     trust: Collection[Trusted],
 ) -> Tool:
-    """The tool, under the name that it has here."""
+    """The tool, under its name here."""
     hints = definition.hints if "annotations" in trust else Hints()
     effect = effect_of(hints)
 
@@ -89,26 +89,26 @@ def tool_of(
 
 
 def described(definition: Definition, server: str, *, believed: bool) -> str:
-    """What the model is told: the server's words, and whose words they are unless they are believed."""
+    """The description for the model: the server's text, marked as the server's unless it is trusted."""
     words = definition.description or definition.title or definition.name
     return words if believed else quoted(server, words)
 
 
 def _short(definition: Definition, server: str, *, believed: bool) -> str:
-    """One line of the same words."""
+    """One line of the same text."""
     words = first_sentence(definition.description or definition.title or definition.name)
     return words if believed else f"{server} says: {dump(words)}"
 
 
 def effect_of(hints: Hints) -> Effect:
-    """The one word for what running a call again would mean."""
+    """The tool's effect: what running a call again would mean."""
     if hints.read_only:
         return "read"
     return "idempotent" if hints.idempotent else "write"
 
 
 def facts_of(hints: Hints, *, believed: bool) -> Facts:
-    """The dangers, as far as somebody who is believed has spoken of them."""
+    """The dangers, as far as trusted hints state them."""
     reach: Literal["user", "outside"] | None = None
     if hints.open_world is not None:
         reach = "outside" if hints.open_world else "user"
@@ -117,7 +117,7 @@ def facts_of(hints: Hints, *, believed: bool) -> Facts:
 
 
 def definition_of(listed: Listed, output: JsonObject | None) -> Definition:
-    """The SDK's form of a listed tool, as a definition."""
+    """The SDK's listed tool as a definition."""
     hints = listed.annotations
     return Definition(
         name=listed.name,
@@ -137,7 +137,7 @@ def definition_of(listed: Listed, output: JsonObject | None) -> Definition:
 
 
 def fit(name: str) -> str:
-    """The name as it is, or as near to it as is allowed; a long one ends in a mark of its own."""
+    """The name if it is valid, or the nearest valid one; a long one is cut and ends in a hash."""
     if _VALID.fullmatch(name):
         return name
     cleaned = _INVALID_CHARACTER.sub("_", name)
@@ -147,7 +147,7 @@ def fit(name: str) -> str:
 
 
 def fit_all(names: Sequence[str]) -> dict[str, str]:
-    """Each name and the one it has here. Two that would have the same are told apart by marks."""
+    """Each name and its name here. Names that would be the same get a hash."""
     fitted = {name: fit(name) for name in names}
     counts = Counter(fitted.values())
     return {

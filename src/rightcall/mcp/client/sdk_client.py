@@ -1,6 +1,6 @@
 """The settings of a connection into the SDK's client: its transport, its callbacks, and its errors.
 
-This is the border: no error of the SDK passes it, and nothing of a server's that was not looked at.
+This is the boundary: no error of the SDK passes it, and nothing from a server that was not checked.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx2
 
-# Private to the SDK, and still what its Client asks of a transport: no other name is given to these
-# types. Nothing else here, and no other file, relies on the module.
+# Private to the SDK, but the only names for the types that its Client takes as a transport. Nothing else
+# here, and no other file, relies on the module.
 from mcp.client._transport import ReadStream, TransportStreams
 from mcp.client.auth import OAuthFlowError
 from mcp.client.client import Client
@@ -58,9 +58,9 @@ def client_of(
 ) -> Client:
     """The SDK's client, not opened yet.
 
-    ``ended`` is told when no more can come from the server, and why; ``forgotten`` when it does not know
-    our session any more; ``answered`` the HTTP status of each message sent; ``changed`` when its
-    tools may not be what they were.
+    ``ended`` is called when no more can come from the server, with the reason; ``forgotten`` when the
+    server no longer knows our session; ``answered`` with the HTTP status of each message sent;
+    ``changed`` when the tools may have changed.
     """
 
     async def log(params: LoggingMessageNotificationParams) -> None:
@@ -74,7 +74,7 @@ def client_of(
         elif isinstance(message, Exception):
             notes.add("garbage", str(message))
 
-    # A server of the older transport knows the handshake of its time, and nothing that came later.
+    # A server of the older transport only knows the handshake of its time.
     is_old = isinstance(settings.target, Http) and settings.target.transport == "sse"
     elicitation = None
     if settings.approve is not None:
@@ -90,7 +90,7 @@ def client_of(
         log_level="info",
         message_handler=hear,
         client_info=Implementation(name="rightcall", version=own_version()),
-        # A list is asked for when it may have changed, and must not come from a store then.
+        # A list is requested when it may have changed, so it must not come from a cache.
         cache=None,
     )
 
@@ -133,10 +133,10 @@ async def _http_streams(
     forgotten: Callable[[], None],
     answered: Callable[[int], None],
 ) -> AsyncIterator[TransportStreams]:
-    """Speak to a server by HTTP, in the older way or in the one of today.
+    """Speak to a server by HTTP, with the older transport or the current one.
 
-    ``ended`` is told when a stream of events is over, ``forgotten`` when the server does not know our
-    session any more, ``answered`` the status of each message sent.
+    ``ended`` is called when a stream of events is over, ``forgotten`` when the server no longer knows
+    our session, ``answered`` with the status of each message sent.
     """
 
     async def look(response: httpx2.Response) -> None:
@@ -145,15 +145,15 @@ async def _http_streams(
         if response.status_code == _NOT_FOUND and _SESSION in response.request.headers:
             forgotten()
         if response.headers.get("content-encoding", "identity") != "identity":
-            # Not asked for, and a few bytes of it can become any number.
+            # We did not ask for compression, and a few compressed bytes can become any number.
             raise httpx2.StreamError("an answer that is compressed")
         kind = response.headers.get("content-type", "")
         if not kind.startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(response.stream, max_message_bytes)
 
-    # The SDK (from 2.3, the least that is asked for) sends each request, also those of ``auth``, so that
-    # a redirect is followed within its origin only, whatever the client here would do.
+    # The SDK (from 2.3, the minimum here) sends every request, including those of ``auth``, so that
+    # redirects are followed within the origin only, whatever the client here would do.
     client = httpx2.AsyncClient(
         headers={"accept-encoding": "identity", **target.headers},
         auth=target.auth,
@@ -170,7 +170,7 @@ async def _http_streams(
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that breaks off when it is longer than a message may be."""
+    """A body that raises an error when it is longer than a message may be."""
 
     def __init__(self, body: httpx2.AsyncByteStream, most: int) -> None:
         self._body = body
@@ -189,14 +189,14 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class FilteredStream(MessageStream):
-    """A stream of messages, in which lists of tools hold only what can be used."""
+    """A stream of messages in which lists of tools contain only usable entries."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception]) -> None:
         self._stream = stream
 
     @property
     def last_context(self) -> Any:
-        """The sender's context variables, where the stream below carries them."""
+        """The sender's context variables, if the wrapped stream carries them."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -204,7 +204,7 @@ class FilteredStream(MessageStream):
         return _filtered(await self._stream.receive())
 
     async def aclose(self) -> None:
-        """Close the stream below."""
+        """Close the wrapped stream."""
         await self._stream.aclose()
 
 
@@ -218,7 +218,7 @@ def _filtered(item: SessionMessage | Exception) -> SessionMessage | Exception:
 
 
 def explain(error: Exception, settings: Settings, why: str, status: int = 0) -> RightcallError:
-    """Why a server could not be connected to, or was lost.
+    """The error for a server that could not be connected to, or was lost.
 
     ``why`` is what the transport knows of it, ``status`` that of the last HTTP answer, if there was one.
     """
@@ -261,5 +261,5 @@ def _leaves(error: BaseException) -> Iterator[Exception]:
 
 
 def words_of(error: Exception) -> str:
-    """What an error says, in bounds."""
+    """An error's message, truncated."""
     return str(error)[:500] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Everything that can be said of one connection, in one value."""
+"""All settings of one connection, in one value."""
 
 import os
 from collections.abc import Callable, Collection
@@ -18,22 +18,22 @@ from rightcall.mcp.pins import Pins
 from rightcall.trust.overlay import StatedFacts, read_facts
 
 Protocol: TypeAlias = Literal["auto", "legacy"]
-"""How versions are agreed on: by asking the server first, or by the handshake of 2025 and before."""
+"""How versions are negotiated: by asking the server first, or by the handshake of 2025 and before."""
 
 
 class Options(LimitOptions, total=False):
-    """What can be said of a connection besides where the server is; limits one by one, too."""
+    """Options of a connection besides its target; limits may also be given one by one."""
 
     trust: bool | Collection[Trusted]
-    """What to believe of the server; nothing unless said. True for all of it."""
+    """What to trust of the server; nothing unless given. True for all of it."""
     limits: Limits
-    """What each of its tools may cost."""
+    """The limits of each of its tools."""
     pins: Pins | str | os.PathLike[str] | None
-    """A file of approved definitions; a server that is not as it was approved is refused."""
+    """A file of approved definitions; a server that differs from them is refused."""
     facts: StatedFacts | str | os.PathLike[str] | None
     """What you state of its tools for the rules of trust: ``rc.trust.starter``, or a file of facts."""
     suspicious: Literal["refuse", "keep"]
-    """What becomes of a tool whose description gives the model orders; refused unless said."""
+    """What to do with a tool whose description gives the model instructions; refused unless given."""
     approve: Approve | None
     """Asks a person what the server wants to know; without it the server may not ask."""
     sampling: Sampling | None
@@ -41,23 +41,23 @@ class Options(LimitOptions, total=False):
     roots: Collection[str | os.PathLike[str]]
     """The directories that the server is told it may work in."""
     record: Callable[[Note], None] | None
-    """Takes what happens: the server's log, changed tools, lost connections."""
+    """Called with each note: the server's log, changed tools, lost connections."""
     protocol: Protocol
     connect_timeout: float
     """Seconds in which the server must have started and listed its tools."""
     wait_for_tools: bool
-    """False: it is open once it is connected, and its tools are there when it has listed them. For
+    """False: it is open once it is connected, and its tools are added when it has listed them. For
     servers with very many; an agent sees them from its next turn on."""
     reconnects: int
-    """How often in a row a lost server is started again before it is given up for a while."""
+    """How often in a row a lost server is restarted before it is left alone for a while."""
     cool_down: float
-    """Seconds of that while; then it is tried again, when somebody wants it."""
+    """Seconds of that while; then it is tried again, when a caller needs it."""
     max_message_bytes: int
     """A longer message ends the connection."""
 
 
 class Settings(Struct, frozen=True, kw_only=True, eq=False):
-    """The same, with everything decided."""
+    """The options with all defaults filled in."""
 
     name: str
     target: Endpoint
@@ -84,7 +84,7 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def settings_of(name: str, target: Endpoint, options: Options) -> Settings:
-    """The options of ``connect``, read."""
+    """The options of ``connect``, parsed."""
     pins, facts = options.get("pins"), options.get("facts")
     read: dict[str, Any] = {
         **with_limits(options),

@@ -1,8 +1,8 @@
-"""The older HTTP transport of MCP into the pair of streams that the SDK's session speaks over.
+"""The older HTTP transport of MCP into the pair of streams that the SDK's session uses.
 
-A GET opens a stream of events. Its first names the address that messages are posted to; the answers come
-as events. The SDK's own client waits without end when that address is somebody else's; so this one is
-ours. It is opened and closed by one task.
+A GET opens a stream of events. The first names the URL that messages are posted to; the answers come as
+events. The SDK's own client waits without end if that URL is on another host; so this one is ours. It is
+opened and closed by one task.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -32,7 +32,7 @@ Streams: TypeAlias = tuple[
 async def sse_streams(
     client: httpx2.AsyncClient, url: str, *, max_message_bytes: int, ended: Callable[[str], None]
 ) -> AsyncIterator[Streams]:
-    """Open the stream of events and speak. ``ended`` is told when no more can come, and why."""
+    """Open the stream of events and the session's streams. ``ended`` gets the reason when it is over."""
     response = await _opened(client, httpx2.URL(url))
     try:
         async with aclosing(_events(response, max_message_bytes)) as events:
@@ -52,7 +52,7 @@ async def sse_streams(
 
 
 async def _opened(client: httpx2.AsyncClient, url: httpx2.URL) -> httpx2.Response:
-    """The answer to the GET. A redirect is followed within the origin only: what is sent is for it."""
+    """The answer to the GET. Redirects are followed within the origin only: the headers are for it."""
     request = client.build_request("GET", url, headers=_ACCEPT)
     for _ in range(MOST_REDIRECTS + 1):
         response = await client.send(request, stream=True, follow_redirects=False)
@@ -84,7 +84,7 @@ async def _events(response: httpx2.Response, most: int) -> AsyncGenerator[Server
 
 
 async def _address(events: AsyncIterator[ServerEvent], url: httpx2.URL) -> httpx2.URL:
-    """Where messages go, as the first event says; never to another host."""
+    """The URL for messages, from the first event; never on another host."""
     async for event in events:
         if event.name == "endpoint":
             address = url.join(event.data.decode(errors="replace").strip())
@@ -97,7 +97,7 @@ async def _address(events: AsyncIterator[ServerEvent], url: httpx2.URL) -> httpx
 
 
 class _Link:
-    """What goes between a stream of events and a session, and the two tasks that carry it."""
+    """The streams between an event stream and a session, and the two tasks that copy messages."""
 
     def __init__(
         self, client: httpx2.AsyncClient, address: httpx2.URL, ended: Callable[[str], None]
@@ -109,14 +109,14 @@ class _Link:
         self.outgoing, self._sent = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def read(self, events: AsyncIterator[ServerEvent]) -> None:
-        """Carry what the server says, until nothing more can come."""
+        """Pass the server's messages on, until no more can come."""
         async with self._received:
             self._ended(await self._read(events))
 
     async def _read(self, events: AsyncIterator[ServerEvent]) -> str:
         try:
             async for event in events:
-                # Anything else is a sign of life.
+                # Other events are only keep-alives.
                 if event.name in {"", "message"} and event.data.strip():
                     await self._received.send(_message(event.data))
         except httpx2.HTTPError as error:
@@ -128,17 +128,17 @@ class _Link:
         return "closed its stream of events"
 
     async def write(self) -> None:
-        """Carry what is said to the server, until nobody listens or it refuses."""
+        """Post our messages to the server, until the stream is closed or the server refuses one."""
         async with self._sent:
             async for message in self._sent:
                 if refusal := await self._post(message):
                     self._ended(refusal)
-                    # Whoever waits for an answer to it would wait in vain.
+                    # A waiter for an answer to it would wait for ever.
                     self._received.close()
                     return
 
     async def _post(self, message: SessionMessage) -> str:
-        """Why a message was not taken; empty when it was."""
+        """Why a message was not accepted; empty if it was."""
         try:
             response = await self._client.post(
                 self._address, content=encode(message), headers=_JSON, follow_redirects=False
@@ -148,7 +148,7 @@ class _Link:
         return "" if response.is_success else f"refused a message with status {response.status_code}"
 
     def close(self) -> None:
-        """Let go of the streams."""
+        """Close the streams."""
         for stream in (self.incoming, self.outgoing, self._received, self._sent):
             stream.close()
 

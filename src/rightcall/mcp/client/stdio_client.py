@@ -1,7 +1,7 @@
-"""A program to start into the pair of streams that the SDK's session speaks over.
+"""A program to start into the pair of streams that the SDK's session uses.
 
-The SDK's own transport would take a line of any length into memory, and leave what a server starts to
-itself; so this one is ours. It is opened and closed by one task, and closing takes bounded time.
+The SDK's own transport would read a line of any length into memory, and leave the processes that a
+server starts running; so this one is ours. One task opens and closes it; closing takes bounded time.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -19,10 +19,10 @@ from rightcall.mcp.framing import Lines, MessageStream, TooLong, decode, encode
 Streams: TypeAlias = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], "Outgoing"]
 
 MOST_GARBAGE = 200
-"""How many lines that are no messages a server may send; a stray print is forgiven, a stream is not."""
+"""How many lines that are not messages a server may send: a stray print is forgiven, a stream is not."""
 _FLUSH_SECONDS = 0.5
 _CLOSE_SECONDS = 12.0
-"""More than everything at the end may take by its own bounds."""
+"""Seconds: more than all steps of closing may take by their own limits."""
 
 
 @asynccontextmanager
@@ -35,8 +35,8 @@ async def stdio_streams(
 ) -> AsyncIterator[Streams]:
     """Start a server and speak to it.
 
-    ``ended`` is told when no more can come from it, and why as soon as that is known; ``garbage`` of
-    each line that is no message.
+    ``ended`` is called when no more can come from it, and with the reason as soon as that is known;
+    ``garbage`` with each line that is not a message.
     """
     child = await launch(target)
     link = _Link(child, Lines(max_message_bytes), ended, garbage)
@@ -54,22 +54,22 @@ async def stdio_streams(
 
 
 class Outgoing(MessageStream):
-    """What is said to a child: written where it is said, as long as the pipe takes all of it.
+    """Our messages to a child: written at once, as far as the pipe takes them.
 
-    The rest waits for the task that writes: whoever is cancelled leaves no half of a message behind.
+    The rest is queued for the writing task, so that a cancelled sender leaves no half message behind.
     """
 
     def __init__(self, stdin: Pipe, waiting: MemoryObjectSendStream[bytes]) -> None:
         self._stdin = stdin
         self._waiting = waiting
         self._behind = 0
-        """How many wait."""
+        """How many messages are queued."""
         self._is_closed = False
         self.is_broken = False
-        """Nobody reads any more."""
+        """Whether the child has stopped reading."""
 
     async def send(self, message: SessionMessage, /) -> None:
-        """Say a message."""
+        """Send a message."""
         if self._is_closed:
             raise anyio.ClosedResourceError
         if self.is_broken:
@@ -81,7 +81,7 @@ class Outgoing(MessageStream):
         try:
             written = self._stdin.write(data)
         except OSError:
-            # What the server's output says of that is for the reader.
+            # The reader finds the reason in the server's output.
             self.is_broken = True
             return
         if written < len(data):
@@ -97,21 +97,21 @@ class Outgoing(MessageStream):
             raise
 
     def caught_up(self) -> None:
-        """One that waited has been written."""
+        """Note that a queued message has been written."""
         self._behind -= 1
 
     def close(self) -> None:
-        """Take no more."""
+        """Accept no more messages."""
         self._is_closed = True
         self._waiting.close()
 
     async def aclose(self) -> None:
-        """Take no more."""
+        """Accept no more messages."""
         self.close()
 
 
 class _Link:
-    """What goes between a child and a session, and the two tasks that carry it."""
+    """The streams between a child and a session, and the two tasks that copy messages."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Link:
         self._has_read, self._has_written = anyio.Event(), anyio.Event()
 
     async def read(self) -> None:
-        """Carry what the child says, until nothing more can come."""
+        """Pass the child's messages on, until no more can come."""
         try:
             async with self._received:
                 reason = await self._read()
@@ -142,7 +142,7 @@ class _Link:
             self._has_read.set()
 
     async def _read(self) -> str:
-        """Read until nothing more can come; why, unless the output just ended."""
+        """Read until no more can come; returns the reason, unless the output just ended."""
         try:
             while data := await self._child.stdout.receive():
                 for line in self._lines.feed(data):
@@ -168,8 +168,8 @@ class _Link:
         await self._received.send(message)
 
     async def write(self) -> None:
-        """Carry what did not go out at once to the child, until nobody listens."""
-        # Nobody reads any more: what the server's output says of that is for the reader.
+        """Write queued messages to the child, until it stops reading."""
+        # It has stopped reading: the reader finds the reason in the server's output.
         with suppress(OSError):
             try:
                 async with self._sent:
@@ -181,14 +181,14 @@ class _Link:
                 self._has_written.set()
 
     async def flush(self) -> None:
-        """Take no more, and let what was said last, a cancellation for instance, still go out."""
+        """Accept no more messages, and let the last ones, such as a cancellation, be written."""
         self.outgoing.close()
         with anyio.move_on_after(_FLUSH_SECONDS):
             await self._has_written.wait()
 
     async def end(self) -> None:
-        """End the child, when both tasks have been told to stop."""
-        # Whoever watches the pipes should have let go of them before they are closed.
+        """End the child, after both tasks were told to stop."""
+        # The tasks should have stopped watching the pipes before those are closed.
         with anyio.move_on_after(_FLUSH_SECONDS):
             await self._has_read.wait()
             await self._has_written.wait()
@@ -197,6 +197,6 @@ class _Link:
             self._ended(epitaph)
 
     def close(self) -> None:
-        """Let go of the streams."""
+        """Close the streams."""
         for stream in (self.incoming, self._received, self._sent):
             stream.close()

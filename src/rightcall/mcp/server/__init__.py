@@ -28,7 +28,7 @@ __all__ = [
     "serve",
 ]
 
-# Nothing in here is of use without it.
+# Nothing in here works without it.
 require("mcp")
 lazily(
     __name__,

@@ -1,4 +1,4 @@
-"""Who may call over HTTP: those with the one token, or with one of an authorization server."""
+"""Who may call over HTTP: clients with the one token, or with a token of an authorization server."""
 
 import asyncio
 import hmac
@@ -22,19 +22,19 @@ from rightcall.mcp.server.serve_options import OAuth
 from rightcall.transport.loopback import is_loopback
 
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "ES512", "EdDSA"]
-"""Those with a public key alone: a token must not choose to be signed with what everybody knows."""
+"""Public-key algorithms only: a token must not choose an algorithm whose key everybody knows."""
 _LONGEST = 16 * 1024
 
 SELDOM = 30.0
-"""Seconds between two looks: tokens with made-up keys must not have the issuer asked for each."""
+"""Seconds between two fetches of the keys: tokens with made-up key ids must not each cause one."""
 OFTEN = 600.0
-"""Seconds after which keys are looked at again: one that was taken back must not live on."""
+"""Seconds after which the keys are fetched again: a revoked key must not stay valid."""
 _TIMEOUT = 10.0
 _LARGEST = 1024 * 1024
 
 
 class TokenAuth:
-    """Lets in requests that carry the token, compared in constant time."""
+    """Accepts requests that carry the token, compared in constant time."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -59,14 +59,14 @@ class TokenAuth:
 
 
 class JwtVerifier:
-    """Checks a token's signature, issuer, audience and time."""
+    """Checks a token's signature, issuer, audience and expiry."""
 
     def __init__(self, oauth: OAuth) -> None:
         self._oauth = oauth
         self._keys = IssuerKeys(oauth.issuer)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Who the token stands for; None when it is not to be trusted."""
+        """The verified token, with whom it stands for; None if it is not valid."""
         if len(token) > _LONGEST:
             return None
         try:
@@ -98,7 +98,7 @@ class JwtVerifier:
 
 
 class NoKey(jwt.PyJWTError):
-    """The issuer has no such key, or cannot be asked."""
+    """The issuer has no such key, or does not answer."""
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -110,7 +110,7 @@ _opener = build_opener(_NoRedirects)
 
 
 class IssuerKeys:
-    """The keys of one issuer. They block while they are fetched; threads may share them."""
+    """The keys of one issuer. Fetching them blocks; threads may share them."""
 
     def __init__(self, issuer: str) -> None:
         self._issuer = issuer
@@ -119,7 +119,7 @@ class IssuerKeys:
         self._looked: float | None = None
 
     def find(self, name: str) -> jwt.PyJWK:
-        """The key of that name. Raises NoKey."""
+        """The key of that id. Raises NoKey."""
         with self._lock:
             if self._must_look(name):
                 self._looked = monotonic()
@@ -144,7 +144,7 @@ class IssuerKeys:
             self._known = {key.key_id: key for key in keys if key.key_id is not None}
 
     def _metadata(self) -> dict[str, Any]:
-        """What the issuer says of itself (RFC 8414, or OpenID Connect Discovery)."""
+        """The issuer's metadata (RFC 8414, or OpenID Connect Discovery)."""
         parts = urlsplit(self._issuer)
         path = parts.path.rstrip("/")
         root = f"{parts.scheme}://{parts.netloc}"
@@ -171,7 +171,7 @@ def _get(address: str) -> dict[str, Any]:
         found = json.loads(data) if len(data) <= _LARGEST else None
     except (URLError, OSError, ValueError) as error:
         if isinstance(error, HTTPError):
-            # It is the answer as well, and still open.
+            # The HTTPError is the response as well, and still open.
             error.close()
         raise NoKey(f"{address} cannot be read: {error}") from error
     if not isinstance(found, dict):

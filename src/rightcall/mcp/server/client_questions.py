@@ -1,8 +1,8 @@
 """What a tool may ask of the client that called it, and the answers, as values.
 
-Three things can be asked for: a form that a person fills in (elicitation), words of the client's own
-model (sampling), and the folders the client works in (roots). Which of them a client can answer, it
-says itself. A call that wants a person's yes is such a form, too.
+There are three kinds: a form that a person fills in (elicitation), a reply of the client's own model
+(sampling), and the folders the client works in (roots). A client declares which of them it supports. A
+person's approval of a call is such a form, too.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from rightcall.core.schema import Schema
 from rightcall.trust.asking import question
 
 QUESTION = "rightcall_approval"
-"""The name under which the form is asked."""
+"""The name of the question for approval."""
 
 
 class Form(Struct, frozen=True, kw_only=True):
@@ -51,15 +51,15 @@ class Form(Struct, frozen=True, kw_only=True):
 
 
 class Filled(Struct, frozen=True, kw_only=True):
-    """What became of a form."""
+    """The answer to a form."""
 
     action: Literal["accept", "decline", "cancel"]
     content: JsonObject = field(default_factory=dict)
-    """What was filled in; it fits the form. Nothing unless it was accepted."""
+    """The filled-in fields, which fit the form. Empty unless it was accepted."""
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """A question to the client's own model."""
+    """A request to the client's own model."""
 
     prompt: str
     system: str = ""
@@ -67,18 +67,18 @@ class Sample(Struct, frozen=True, kw_only=True):
 
 
 class Sampled(Struct, frozen=True, kw_only=True):
-    """What the client's model said."""
+    """The reply of the client's model."""
 
     text: str
     model: str = ""
 
 
 class Roots(Struct, frozen=True):
-    """Which folders the client works in."""
+    """Asks which folders the client works in."""
 
 
 class RootList(Struct, frozen=True, kw_only=True):
-    """The folders, as addresses."""
+    """The folders, as URIs."""
 
     uris: tuple[str, ...]
 
@@ -92,7 +92,7 @@ _IN_MCP: Mapping[type[Question], tuple[str, type[InputResponse]]] = {
     Sample: ("sampling", CreateMessageResult),
     Roots: ("roots", ListRootsResult),
 }
-"""For each kind of question, the capability that a client must have declared, and MCP's answer."""
+"""For each kind of question: the capability that a client must have declared, and MCP's answer type."""
 
 
 def capability_for(question: Question) -> str:
@@ -107,7 +107,7 @@ def can_answer(capabilities: ClientCapabilities | None, question: Question) -> b
     match question:
         case Form():
             forms = capabilities.elicitation
-            # One that names no mode means forms, which were all there was when it was written.
+            # A client that names no mode supports forms, the only mode when it was written.
             return forms is not None and (forms.form is not None or forms.url is None)
         case Sample():
             return capabilities.sampling is not None
@@ -116,7 +116,7 @@ def can_answer(capabilities: ClientCapabilities | None, question: Question) -> b
 
 
 def request_for(question: Question) -> InputRequest:
-    """The question in MCP's form."""
+    """The question as an MCP request."""
     match question:
         case Form(message=message):
             schema = dict(question.schema)
@@ -140,7 +140,7 @@ def result_type(question: Question) -> type[InputResponse]:
 
 
 def answer_from(question: Question, response: InputResponse) -> Answer | None:
-    """What the client answered; None when that is no answer to this question."""
+    """The client's answer; None if it does not fit the question."""
     match question, response:
         case Form(), ElicitResult(action="accept", content=content):
             filled: JsonObject = dict(content or {})
@@ -159,7 +159,7 @@ def answer_from(question: Question, response: InputResponse) -> Answer | None:
 
 
 def form_for(proposal: Proposal) -> Form:
-    """What a person must know to decide: the call, why they are asked, and what is doubtful in it."""
+    """The form for a person's decision: the call, why they are asked, and what is doubtful in it."""
     return Form(
         message=question(proposal),
         fields={
@@ -171,7 +171,7 @@ def form_for(proposal: Proposal) -> Form:
 
 
 def decision_from(answer: Answer) -> FinalDecision:
-    """Only a clear yes is one."""
+    """The decision in an answer: only an explicit yes allows the call."""
     if not isinstance(answer, Filled) or answer.action != "accept":
         return Deny()
     if answer.content.get("allow") is True:

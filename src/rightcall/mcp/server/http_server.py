@@ -1,4 +1,4 @@
-"""A server into a web application, and that into one that listens."""
+"""A server into a web application, and that into a listening server."""
 
 import asyncio
 import socket
@@ -35,7 +35,7 @@ def application(sdk: Server[Any], listen: Listen, bounds: Bounds) -> ASGIApp:
 
 
 def _settings(oauth: OAuth) -> AuthSettings:
-    # From text: an address that is parsed before gets a slash at its end, and is then another issuer.
+    # Parsed from text: building the URL first would add a slash at its end, and so name another issuer.
     return AuthSettings.model_validate(
         {
             "issuer_url": oauth.issuer,
@@ -49,7 +49,7 @@ def _settings(oauth: OAuth) -> AuthSettings:
 async def serve_http(
     sdk: Server[Any], listen: Listen, bounds: Bounds, started: Callable[[str], None]
 ) -> None:
-    """Serve until cancelled; ``started`` is told the address."""
+    """Serve until cancelled; ``started`` is called with the address."""
     with listening(listen.host, listen.port) as bound:
         server = Listener(
             uvicorn.Config(
@@ -70,7 +70,7 @@ async def serve_http(
 
 
 async def _run(server: uvicorn.Server, bound: socket.socket, grace: float) -> None:
-    """Run until cancelled, and then as long as it takes to end what is under way, within bounds."""
+    """Run until cancelled, and then until what is under way has ended, within bounds."""
     serving = asyncio.ensure_future(server.serve(sockets=[bound]))
     try:
         await asyncio.wait({serving})
@@ -83,14 +83,14 @@ async def _run(server: uvicorn.Server, bound: socket.socket, grace: float) -> No
 
 
 class _BodyDeadline:
-    """Gives up on a request whose body does not come within so many seconds."""
+    """Disconnects a request whose body does not arrive within so many seconds."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
         self._app = app
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, as long as its body comes in time."""
+        """Serve one request, while its body arrives in time."""
         is_whole = scope["type"] != "http"
         until = asyncio.get_running_loop().time() + self._seconds
 
@@ -110,15 +110,15 @@ class _BodyDeadline:
 
 
 def _protocol(seconds: float) -> type[asyncio.Protocol]:
-    """The HTTP of uvicorn, which hangs up on whoever asks for nothing for so many seconds."""
+    """The HTTP protocol of uvicorn, closing connections that send no request for so many seconds."""
     if find_spec("httptools") is not None:
         from rightcall.transport.bounded_http import BoundedProtocol  # noqa: PLC0415 - on httptools
 
         return type("Bounded", (BoundedProtocol,), {"header_seconds": seconds})
 
     # uvicorn times connections only between requests (timeout_keep_alive): one that sends nothing, or
-    # half a head, stays open for ever. It has no setting for that, so its protocol is extended here;
-    # what is relied on beyond asyncio's own methods is loop, transport and cycle.
+    # half of its headers, stays open for ever. It has no setting for that, so its protocol is extended
+    # here, relying only on loop, transport and cycle beyond asyncio's own methods.
     class _Protocol(H11Protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)

@@ -1,4 +1,4 @@
-"""The client behind a call that runs: who it is, and what a tool may ask of it meanwhile.
+"""The client behind a running call: who it is, and what a tool may ask of it meanwhile.
 
 Up to the protocol of 2025-11-25 a question is a request to the client, and the tool waits for the
 answer. Since that of 2026-07-28 there are no such requests: the call ends with the questions, and the
@@ -43,15 +43,15 @@ from rightcall.mcp.server.client_questions import (
 Level: TypeAlias = Literal["debug", "info", "warning", "error"]
 Send: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
 _ORDER: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
-"""From the least grave to the gravest, as the protocol lists them."""
+"""From the least to the most severe, as the protocol lists them."""
 _MOST = 1024
-"""Clients whose level is remembered."""
+"""Clients whose log level is remembered."""
 
 _current: ContextVar["Caller | None"] = ContextVar("rightcall_mcp_caller", default=None)
 
 
 def caller() -> "Caller | None":
-    """The client whose call is judged or runs here; None where no MCP client made it."""
+    """The client whose call is being judged or run; None if no MCP client made it."""
     return _current.get()
 
 
@@ -71,19 +71,19 @@ class Caller:
         self._levels = levels
         self._patience = patience
         self.open: dict[str, Question] = {}
-        """What the call cannot go on without; the client is told when it ends."""
+        """The unanswered questions that the call needs; sent to the client when the call ends."""
         self.lacking: tuple[str, ...] = ()
-        """The capabilities that the tool wanted and the client does not have."""
+        """The capabilities that the tool needs and the client does not have."""
 
     @property
     def name(self) -> str:
-        """What the client calls itself, with its version; nothing if it does not say."""
+        """The client's own name and version; empty if it gives none."""
         params = self._context.session.client_params
         return "" if params is None else f"{params.client_info.name} {params.client_info.version}"
 
     @property
     def user(self) -> str:
-        """Whom the client's token stands for, if an authorization server gave it one."""
+        """The user that the client's token stands for, if an authorization server issued it."""
         token = get_access_token()
         return "" if token is None else token.subject or token.client_id
 
@@ -93,15 +93,15 @@ class Caller:
         return self._context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     def can(self, question: Question) -> bool:
-        """Whether the client says that it can answer such a question."""
+        """Whether the client declares that it can answer such a question."""
         session = self._context.session
         reachable = self.is_modern or session.can_send_request
         return reachable and can_answer(session.client_capabilities, question)
 
     async def ask(self, **questions: Question) -> dict[str, Answer]:
-        """Ask all of these at once, and get the answers by the same names.
+        """Ask all of these at once; returns the answers by the same names.
 
-        Raises ToolFailure when the client cannot answer, does not in time, or answers nonsense.
+        Raises ToolFailure if the client cannot answer, does not in time, or sends an invalid answer.
         """
         if lacking := {capability_for(each) for each in questions.values() if not self.can(each)}:
             self.lacking = tuple(sorted(lacking))
@@ -111,7 +111,7 @@ class Caller:
         return {name: await self._request(question) for name, question in questions.items()}
 
     async def log(self, text: str, level: Level = "info") -> None:
-        """Send the client a line for its log, as far as it wants to have such lines."""
+        """Send the client a log message, if it wants messages of that level."""
         context = self._context
         allowed = level in allowed_log_levels(context.protocol_version, context.meta)
         if not (allowed and self._levels.wants(context, level)):
@@ -122,7 +122,7 @@ class Caller:
         )
 
     async def progress(self, done: float, total: float | None, text: str) -> None:
-        """Tell the client how far the call is, if it asked to be told."""
+        """Send the client the progress of the call, if it asked for it."""
         await self._context.session.report_progress(done, total, text or None)
 
     def _answers(self, questions: Mapping[str, Question]) -> dict[str, Answer]:
@@ -152,7 +152,7 @@ class Caller:
         return answer
 
     def missing(self) -> MCPError:
-        """The protocol's own refusal of a call that needs more than the client offers."""
+        """The protocol's error for a call that needs more than the client offers."""
         return MCPError(
             code=MISSING_REQUIRED_CLIENT_CAPABILITY,
             message=f"the tool needs a client that offers {' and '.join(self.lacking)}",
@@ -162,7 +162,7 @@ class Caller:
 
 @contextmanager
 def calling(who: Caller) -> Iterator[None]:
-    """Make ``who`` the caller of whatever runs meanwhile."""
+    """Make ``who`` the caller for the code in this scope."""
     before = _current.set(who)
     try:
         yield
@@ -171,34 +171,34 @@ def calling(who: Caller) -> Iterator[None]:
 
 
 class LogLevels:
-    """The level that each session has set. Only the older protocols have sessions, and levels."""
+    """The log level that each session has set. Only the older protocols have sessions and levels."""
 
     def __init__(self) -> None:
         self._set: OrderedDict[str, LoggingLevel] = OrderedDict()
 
     def choose(self, context: ServerRequestContext[Any, Any], level: LoggingLevel) -> None:
-        """Remember what a client wants."""
+        """Remember a client's level."""
         self._set[_session(context)] = level
         self._set.move_to_end(_session(context))
         if len(self._set) > _MOST:
             self._set.popitem(last=False)
 
     def wants(self, context: ServerRequestContext[Any, Any], level: LoggingLevel) -> bool:
-        """Whether a client wants a line of that level; all of them unless it said otherwise."""
+        """Whether a client wants messages of that level; all of them unless it set a level."""
         least = self._set.get(_session(context), _ORDER[0])
         return _ORDER.index(level) >= _ORDER.index(least)
 
 
 def _session(context: ServerRequestContext[Any, Any]) -> str:
-    """What names the session: nothing over stdio, where there is one only."""
+    """The id of the session: empty over stdio, where there is only one."""
     request = context.request
     return "" if request is None else str(request.headers.get("mcp-session-id", ""))
 
 
 class ProgressSender:
-    """Sends the newest word, one at a time. What is said while one is under way replaces what waited.
+    """Sends the newest progress, one notification at a time; newer progress replaces what waits.
 
-    The protocol wants the number to grow with every notification; one that does not is left out.
+    The protocol requires the number to grow with every notification; one that does not is left out.
     """
 
     def __init__(self, send: Send) -> None:
@@ -208,7 +208,7 @@ class ProgressSender:
         self._task: asyncio.Task[None] | None = None
 
     def tell(self, progress: CallProgress) -> None:
-        """Take a word. Belongs to the event loop."""
+        """Take a progress report. Called in the event loop."""
         if not progress.done > self._sent:
             return
         self._next = progress
@@ -216,7 +216,7 @@ class ProgressSender:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def finish(self) -> None:
-        """Wait until the last word is sent: nothing may follow the result."""
+        """Wait until the last progress is sent: nothing may follow the result."""
         if self._task is not None:
             await asyncio.wait({self._task})
 

@@ -1,4 +1,4 @@
-"""A client's ``tools/call`` into its response: taken in, refused, held for answers, and given back."""
+"""A client's ``tools/call`` into its response: accepted, refused, held for answers, or returned."""
 
 import json
 import traceback
@@ -59,7 +59,7 @@ _RESPONSES: TypeAdapter[InputResponses] = TypeAdapter(InputResponses)
 
 
 class _State(Struct, frozen=True):
-    """What a client carries for us between the rounds of a call. The SDK seals it."""
+    """The state that a client carries for us between the rounds of a call. The SDK seals it."""
 
     run: str
     given: str
@@ -70,7 +70,7 @@ _to_state = msgspec.json.Decoder(_State).decode
 
 
 class CallRequests:
-    """Takes the calls of all clients."""
+    """Handles the calls of all clients."""
 
     def __init__(self, setup: Setup, bounds: Bounds, levels: LogLevels) -> None:
         self._setup = setup
@@ -78,7 +78,7 @@ class CallRequests:
         self._levels = levels
         self._under_way = 0
         self._held: OrderedDict[str, float] = OrderedDict()
-        """Runs that wait for their client to come back, and until when."""
+        """Runs that wait for their client to call again, and until when."""
 
     async def call(
         self,
@@ -107,7 +107,7 @@ class CallRequests:
         except MCPError:
             raise
         except Exception as error:
-            # A policy, an approver or the journal: the developer's, and none of the client's business.
+            # An error in a policy, an approver or the journal: the developer's, not the client's.
             logger.exception("a call to %s could not be taken to its end", call.name)
             raise MCPError(INTERNAL_ERROR, "the server could not take the call to its end") from error
 
@@ -139,7 +139,7 @@ class CallRequests:
     async def _hold(
         self, run: str, who: Caller, record: Record, given: Mapping[str, InputResponse]
     ) -> InputRequiredResult:
-        """End the call with its questions, and be ready for it to come again."""
+        """End the call with its questions, and prepare for the client to make it again."""
         await record.paused()
         self._held[run] = monotonic() + self._bounds.patience
         while len(self._held) > self._bounds.calls:
@@ -151,9 +151,9 @@ class CallRequests:
         )
 
     def _resume(self, params: CallToolRequestParams) -> tuple[str | None, dict[str, InputResponse]]:
-        """The run that a client comes back to, and all its answers up to now.
+        """The run that a client resumes, and all its answers so far.
 
-        A run is come back to once. A yes to a call that was not held is nobody's, and not looked at.
+        A run can be resumed once. An approval for a call that was not held is ignored.
         """
         answers = dict(params.input_responses or {})
         if params.request_state is not None:
@@ -165,11 +165,11 @@ class CallRequests:
 
 
 def _text_of(arguments: Mapping[str, Any] | None) -> str:
-    """Arguments as the text that the gate reads."""
+    """The arguments as the text that the gate parses."""
     try:
         return dump(arguments or {})
     except UnicodeEncodeError:
-        # Half a surrogate pair, which the gate has words for.
+        # Half a surrogate pair, for which the gate has an error of its own.
         return json.dumps(arguments)
 
 
@@ -183,7 +183,7 @@ async def _respond(
 async def _structured(
     execution: Execution, tool: Tool | None, returns: Returns | None
 ) -> tuple[Execution, JsonObject | None]:
-    """What the tool returned, as an object that fits its schema; or what to say when it does not."""
+    """The tool's return value as an object that fits its schema; or a failure that says why not."""
     outcome = execution.outcome
     if returns is None or tool is None or not isinstance(outcome, Returned):
         return execution, None
@@ -192,14 +192,14 @@ async def _structured(
     try:
         if returns.is_plain and is_small(outcome.value):
             return execution, encode()
-        # What writes it may be the tool's own code, and take what is left of the tool's time.
+        # The serializer may be the tool's own code, and may use what is left of the tool's time.
         left = max(tool.limits.timeout - execution.seconds, 0.0)
         return execution, await within(left, current().run(encode, Job()))
     except TooLong:
         return _failed(execution, f"is longer than {limit:,} bytes"), None
     except Misfit as misfit:
         if not execution.attempts:
-            # Somebody answered in its place, in words of their own.
+            # A hook or a person answered in its place, with a text.
             words = f"{execution.call.name} was not run; the answer given in its place: {outcome.value}"
             return _told(execution, Failed(words)), None
         return _failed(execution, "does not fit what it promises", str(misfit)), None
@@ -224,7 +224,7 @@ _TEXTUAL = ("text/", "application/json", "application/xml", "application/yaml")
 
 
 def to_mcp(result: Result, structured: JsonObject | None = None) -> CallToolResult:
-    """What the client is sent. Whatever is not ``returned`` is an error, in our own words."""
+    """The result for the client. Any outcome but ``returned`` is an error, with our own message."""
     return CallToolResult(
         content=list(_content(result)),
         structured_content=structured,
@@ -241,7 +241,7 @@ def _content(result: Result) -> Iterator[ContentBlock]:
                 name = part.name or url.rpartition("/")[2] or url
                 yield ResourceLink(uri=url, name=name, mime_type=part.media_type)
             case Media(id=str()):
-                # What a vendor calls it is nothing that a client could ask for.
+                # A client cannot fetch anything by a vendor's id.
                 yield TextContent(text=f"[{part.about}]")
             case Media(data, media_type) if media_type.startswith("image/"):
                 yield ImageContent(data=b64encode(data).decode(), mime_type=media_type)
@@ -252,7 +252,7 @@ def _content(result: Result) -> Iterator[ContentBlock]:
 
 
 def _resource(media: Media, place: str) -> EmbeddedResource:
-    """A file: as text where it is text, as bytes otherwise. A name that is an address is kept."""
+    """A file: as text if it is text, otherwise as bytes. A name that is a URI is kept."""
     name = media.name or ""
     uri = name if "://" in name else f"result://{place}" + (f"/{quote(name)}" if name else "")
     if media.media_type.startswith(_TEXTUAL):

@@ -1,4 +1,4 @@
-"""What an operator says of a server: where it listens, who may come in, what its clients may cost."""
+"""An operator's options for a server: where it listens, who may call, what its clients may use."""
 
 from urllib.parse import urlsplit
 
@@ -14,17 +14,17 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class OAuth(Struct, frozen=True, kw_only=True, eq=False):
-    """An authorization server whose tokens are accepted. This one is its resource server.
+    """An authorization server whose tokens are accepted. This server is its resource server.
 
     Without a ``verifier`` tokens must be JWTs, signed with the keys that the issuer publishes.
     """
 
     issuer: str
-    """The authorization server's address."""
+    """The authorization server's URL."""
     resource: str
-    """This server's own address, as clients know it and tokens must name it."""
+    """This server's own URL, as clients know it and tokens must name it."""
     scopes: tuple[str, ...] = ()
-    """What a token must allow."""
+    """The scopes that a token must have."""
     verifier: TokenVerifier | None = None
 
     def __post_init__(self) -> None:
@@ -37,19 +37,19 @@ class OAuth(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Listen(Struct, frozen=True, kw_only=True, eq=False):
-    """Where to listen. Whoever can reach more than this machine must be asked for a token."""
+    """Where to listen. A server that other machines can reach must require a token."""
 
     port: int
-    """0 for any that is free."""
+    """0 for any free port."""
     host: str = "127.0.0.1"
     path: str = "/mcp"
     token: str | None = None
-    """What every request must carry as ``Authorization: Bearer``. Never write it into code."""
+    """The token that every request must carry as ``Authorization: Bearer``. Never write it into code."""
     oauth: OAuth | None = None
     hosts: tuple[str, ...] = ()
-    """Further names that the server is reached under; any other in a request is refused."""
+    """Further host names of the server; requests with any other are refused."""
     origins: tuple[str, ...] = ()
-    """Web pages that may call it, as ``https://app.example.org``; no other page may."""
+    """Origins of web pages that may call it, as ``https://app.example.org``; no other page may."""
 
     def __post_init__(self) -> None:
         if self.token is not None and self.oauth is not None:
@@ -66,7 +66,7 @@ class Listen(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def security(self) -> TransportSecuritySettings:
-        """Which ``Host`` and ``Origin`` a request may name.
+        """The ``Host`` and ``Origin`` that a request may name.
 
         Unchecked, any web page could have its visitor's browser call a server on the visitor's machine
         (DNS rebinding).
@@ -100,14 +100,14 @@ def _check_token(token: str) -> None:
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """Every server has bounds from birth. What each tool may cost, its own limits say."""
+    """Limits that every server has. The limits of each tool are its own."""
 
     concurrency: int = 32
     """Calls that run at once."""
     calls: int = 256
-    """Calls under way, those that wait for a place or a person among them. More are refused."""
+    """Calls under way, including those that wait for a slot or a person. More are refused."""
     message_bytes: int = 4 * 1024 * 1024
-    """A longer message is refused unread."""
+    """A longer message is refused without being parsed."""
     sessions: int = 128
     """Clients of the older protocols at once, over HTTP."""
     connections: int = 256
@@ -115,11 +115,11 @@ class Bounds(Struct, frozen=True, kw_only=True):
     request: float = 30.0
     """Seconds that a client has to send a whole HTTP request."""
     idle: float = 1800.0
-    """Seconds after which a session that nobody uses is forgotten."""
+    """Seconds after which an unused session is forgotten."""
     patience: float = 300.0
-    """Seconds that a client has to answer what it is asked."""
+    """Seconds that a client has to answer a question."""
     grace: float = 1.5
-    """Seconds that a call which is given up has to stop, and the server to send what is left to send."""
+    """Seconds that a cancelled call has to stop, and that the server has to send what is left."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

@@ -1,7 +1,7 @@
-"""A client's call through the gate: recorded as a run of its own, run in its turn.
+"""A client's call through the gate: recorded as a run of its own, and run in its turn.
 
-The request of the client stands where a model's reply would, so that whatever reads the records of
-agents reads these. The protocol's side, which is requests and results, is in ``requests``.
+The client's request is recorded in the place of a model's reply, so that everything that reads the
+records of agents can read these. The protocol's side, with requests and results, is in ``requests``.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from rightcall.record.steps import JournalSteps, append
 
 
 class SerialLock:
-    """Lets calls run beside each other, and those of serial tools alone, in the order they came.
+    """Lets calls run concurrently, and those of serial tools alone, in the order they came.
 
     Belongs to one event loop.
     """
@@ -96,26 +96,26 @@ class SerialLock:
 
 
 class Record:
-    """What is written of one call besides what the gate writes. Without a journal, nothing."""
+    """Records one call, besides what the gate records. Does nothing without a journal."""
 
     def __init__(self, journal: Journal | AsyncJournal | None, run: str, call: Call) -> None:
         self._journal = journal
         self._run = run
         self._call = call
         self._is_over = False
-        # A call that comes again with its client's answers begins anew: nothing is remembered of it.
+        # A call that is made again with its client's answers starts over: no steps are remembered.
         self.steps = None if journal is None else JournalSteps(journal, run)
         self.key = f"t1.0.{call.name}"
         self.spent: list[Usage] = []
-        """What the call itself spends on models."""
+        """The usage of models by the call itself."""
 
     @property
     def idempotency_key(self) -> str:
-        """Names the call, and stays the same when it is made again with a client's answers."""
+        """Identifies the call, and stays the same when it is made again with a client's answers."""
         return f"{self._run}.{self.key}"
 
     async def began(self, tool: Tool | None, who: Caller) -> None:
-        """The client asked for the call, on behalf of a user where that is known."""
+        """Record that the client asked for the call, and for which user, if that is known."""
         if self._journal is None:
             return
         specs = () if tool is None else (tool.spec,)
@@ -125,15 +125,15 @@ class Record:
         await self._append(ReplyReceived(key="t1.model", reply=reply, seconds=0.0))
 
     async def paused(self) -> None:
-        """It waits for what the client was asked."""
+        """Record that the call waits for the client's answers."""
         await self._append(RunPaused(key=f"{self.key}.asked", call_ids=(self._call.id,)))
 
     async def resumed(self) -> None:
-        """The client made the call again, with answers."""
+        """Record that the client made the call again, with answers."""
         await self._append(RunResumed(decisions={}))
 
     async def finished(self, execution: Execution) -> None:
-        """It has its result, and with that the run its end. Only the first end counts."""
+        """Record the call's result, and with it the end of the run. Only the first end counts."""
         if self._is_over or self._journal is None:
             return
         self._is_over = True
@@ -169,15 +169,15 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     dependencies: Any = None
     grace: float
     running: set["asyncio.Task[Execution]"]
-    """Calls that run now, also those that were given up and would not stop."""
+    """Running calls, including those that were cancelled and did not stop."""
 
 
 class AwaitsClient(Exception):
-    """The call cannot go on before the client has answered; ``Caller.open`` holds the questions."""
+    """The call cannot continue before the client has answered; ``Caller.open`` holds the questions."""
 
 
 class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
-    """One call of a client, and everything it needs on its way."""
+    """One call of a client, and everything needed to run it."""
 
     setup: Setup
     tools: Tools
@@ -186,7 +186,7 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
     record: Record
 
     async def run(self) -> Execution:
-        """What became of the call. Raises AwaitsClient when the client must answer first."""
+        """The execution of the call. Raises AwaitsClient if the client must answer first."""
         gate = Gate(
             tools=self.tools,
             policy=self.setup.policy,
@@ -201,7 +201,7 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
         except asyncio.CancelledError:
             await self.record.finished(not_run(self.call, Cancelled()))
             raise
-        assert not isinstance(verdict, Proposal)  # somebody is always asked
+        assert not isinstance(verdict, Proposal)  # an approver is always set
         return not_run(self.call, verdict)
 
     async def _ask_client(self, proposal: Proposal) -> FinalDecision:
@@ -219,7 +219,7 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
     async def _execute(self, checked: CheckedCall) -> Execution:
         """Run the call in a task of its own, which is cancelled once and given time to clean up.
 
-        The SDK's cancellation comes again at every step, and no tool's cleaning up survives that.
+        The SDK's cancellation is repeated at every await, and no tool could clean up under that.
         """
         progress, loop = ProgressSender(self.who.progress), asyncio.get_running_loop()
         over: asyncio.Future[None] = loop.create_future()
@@ -238,27 +238,27 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
             raise
         execution = self._end_of(task)
         if isinstance(execution.outcome, Failed) and self.who.open:
-            # It has not come to its end: its tool asked the client something.
+            # It has not ended: its tool asked the client something.
             raise AwaitsClient
         return execution
 
     def _ended(self, over: "asyncio.Future[None]", task: "asyncio.Task[Execution]") -> None:
         self.setup.running.discard(task)
-        # A task that was cancelled before its first step has told nobody.
+        # A task that was cancelled before its first step has not set it.
         _tell(over)
 
     def _end_of(self, task: "asyncio.Task[Execution]") -> Execution:
         if task.done() and not task.cancelled():
             return task.result()
-        # A tool can cancel the task it runs in, too, which is nobody's wish but its own.
+        # A tool can also cancel its own task.
         return not_run(self.call, Cancelled())
 
     async def _run_in_turn(
         self, checked: CheckedCall, progress: ProgressSender, over: "asyncio.Future[None]"
     ) -> Execution:
-        """Run the call when it may, and tell ``over`` in the last step.
+        """Run the call when it may, and resolve ``over`` in the last step.
 
-        A callback of the task would tell it one turn of the event loop later.
+        A done callback of the task would resolve it one iteration of the event loop later.
         """
         setting = Setting(
             dependencies=self.setup.dependencies,

@@ -1,11 +1,10 @@
 """Standard input and output into the streams of an MCP connection.
 
-While it is served, descriptor 1 is standard error and descriptor 0 is empty: what tools and their child
-processes print cannot get between the messages, and what they read is not ours to lose.
-
-Each descriptor has a daemon thread: whatever it is (a pipe, a file, a terminal that others share),
-nothing about it is changed, the event loop never waits for it, and a read that never returns does not
-hold up the end of the process.
+While serving, descriptor 1 is standard error and descriptor 0 is empty: output of tools and their child
+processes cannot get between the messages, and what they read takes nothing from our input. Each
+descriptor has a daemon thread: whatever it is (a pipe, a file, a terminal that others share), its
+settings are not changed, the event loop never waits for it, and a read that never returns does not delay
+the end of the process.
 """
 
 import asyncio
@@ -28,21 +27,21 @@ from rightcall.mcp.server.serve_options import Bounds
 
 _CHUNK = 64 * 1024
 _AHEAD = 4
-"""Chunks that are read before anybody wants them: to ask a thread for each would cost more."""
+"""Chunks that are read ahead: waking the thread for each would cost more."""
 _MOST_WAITING = 64
-"""Writes that may wait before no more is read: a client that does not read gets no more answers."""
+"""Queued writes above which no more is read: a client that does not read gets no more answers."""
 
 _Job: TypeAlias = "tuple[bytes, asyncio.Future[None]] | None"
 
 
 async def serve_stdio(sdk: Server[object], bounds: Bounds) -> None:
-    """Serve the client at the other end of standard input and output, until it closes the first."""
+    """Serve the client at the other end of standard input and output, until it closes the input."""
     with _own_streams() as (incoming, outgoing):
         await serve_descriptors(sdk, bounds, incoming, outgoing)
 
 
 async def serve_descriptors(sdk: Server[object], bounds: Bounds, incoming: int, outgoing: int) -> None:
-    """Serve the client at the other end of two descriptors, until there is nothing more to read."""
+    """Serve the client at the other end of two descriptors, until the input ends."""
     output = _Output(outgoing)
     writer = _Outgoing(output)
     reader = _Incoming(_Input(incoming), writer, bounds.message_bytes)
@@ -56,7 +55,7 @@ async def serve_descriptors(sdk: Server[object], bounds: Bounds, incoming: int, 
 
 @contextmanager
 def _own_streams() -> Iterator[tuple[int, int]]:
-    """Standard input and output for the caller alone; everybody else gets none and standard error."""
+    """Standard input and output for the caller alone; other code gets no input, and standard error."""
     sys.stdout.flush()
     incoming, outgoing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -105,7 +104,7 @@ class _Input:
                 chunk = os.read(self._descriptor, _CHUNK)
             except OSError:
                 chunk = b""
-            # Nobody listens once the loop is closed.
+            # The loop may be closed already; then there is no reader.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._chunks.put_nowait, chunk)
 
@@ -122,20 +121,20 @@ class _Output:
         threading.Thread(target=self._write, name="rightcall: stdout", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
-        """Write all of it. Giving up the wait does not undo it. Raises OSError when nobody reads."""
+        """Write all of it. Cancelling the wait does not undo it. Raises OSError if nobody reads."""
         written: asyncio.Future[None] = self._loop.create_future()
         self._waiting += 1
         self._jobs.put((data, written))
         await written
 
     async def calm(self, most: int) -> None:
-        """Wait until no more than so many writes are waiting."""
+        """Wait until at most so many writes are queued."""
         while self._waiting > most:
             self._calmer.clear()
             await self._calmer.wait()
 
     def end(self) -> None:
-        """Write what is waiting, and no more."""
+        """Write what is queued, and no more."""
         self._jobs.put(None)
 
     def _write(self) -> None:
@@ -163,12 +162,12 @@ class _Output:
 
 
 class _Outgoing(MessageStream):
-    """The SDK's stream of messages to the client. The descriptor is not the stream's to close."""
+    """The SDK's stream of messages to the client. It does not close the descriptor."""
 
     def __init__(self, output: _Output) -> None:
         self._output = output
         self.is_broken = False
-        """Nobody reads what is sent."""
+        """Whether the client has stopped reading."""
 
     async def send(self, item: SessionMessage, /) -> None:
         """Send one message, as one line."""
@@ -186,13 +185,13 @@ class _Outgoing(MessageStream):
         await self._output.calm(_MOST_WAITING)
 
     async def refuse(self, code: int, words: str) -> None:
-        """Answer something that has no id to be answered under."""
+        """Send an error for input that has no id to answer to."""
         error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=words))
         await self.send(SessionMessage(error))
 
 
 class _Incoming(MessageStream):
-    """The SDK's stream of messages from the client. What is no message is answered here."""
+    """The SDK's stream of messages from the client. Invalid messages are answered here."""
 
     def __init__(self, source: _Input, writer: _Outgoing, limit: int) -> None:
         self._input = source
@@ -208,7 +207,7 @@ class _Incoming(MessageStream):
             await self._writer.calm()
             line = await self._next()
             if line is None or self._writer.is_broken:
-                # Whoever does not listen any more has nothing more to say.
+                # A client that does not read any more is treated as gone.
                 raise anyio.EndOfStream
             try:
                 message = await self._parse(line)
@@ -239,6 +238,6 @@ class _Incoming(MessageStream):
             self._is_over = not data
             self._ready = self._lines.feed(data) if data else self._lines.finish()
             self._ready.reverse()
-        # Others must have their turn, too: a flood of lines is never waited for.
+        # Let other tasks run: reading a flood of lines would never yield otherwise.
         await asyncio.sleep(0)
         return self._ready.pop()

@@ -1,4 +1,4 @@
-"""Texts that clients may read as resources, each at its address."""
+"""Texts that clients may read as resources, each at its URI."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -19,19 +19,19 @@ _MARKDOWN = "text/markdown"
 
 
 class Texts(Protocol):
-    """What is offered to read: the newest first, and any of them by its address."""
+    """The texts that are offered: listed newest first, and any of them by its URI."""
 
     async def resources(self) -> Sequence[tuple[str, str]]:
-        """The address and the name of each."""
+        """The URI and the name of each."""
         ...
 
     async def resource(self, address: str, /) -> str | None:
-        """The text at an address; None where there is none."""
+        """The text at a URI; None if there is none."""
         ...
 
 
 class ServedTexts:
-    """Answers what clients ask of resources."""
+    """Handles clients' requests for resources."""
 
     def __init__(self, texts: Texts) -> None:
         self._texts = texts
@@ -39,7 +39,7 @@ class ServedTexts:
     async def list(
         self, _: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        """Every text that is listed."""
+        """Every listed text."""
         found = await self._texts.resources()
         listed = [Resource(uri=at, name=name, mime_type=_MARKDOWN) for at, name in found]
         return ListResourcesResult(resources=listed)
@@ -47,7 +47,7 @@ class ServedTexts:
     async def read(
         self, _: ServerRequestContext[Any, Any], params: ReadResourceRequestParams
     ) -> ReadResourceResult:
-        """One of them."""
+        """One text."""
         text = await self._texts.resource(params.uri)
         if text is None:
             raise MCPError(INVALID_PARAMS, "there is nothing at this address")

@@ -1,4 +1,4 @@
-"""Tools into an MCP server, and that into a program that runs until it is told to stop."""
+"""Tools into an MCP server, and that into a program that runs until it is stopped."""
 
 import asyncio
 import signal
@@ -39,26 +39,26 @@ from rightcall.mcp.server.texts import ServedTexts, Texts
 from rightcall.mcp.server.tools_list import ToolsList
 
 _A_WHILE = 5 * 60 * 1000
-"""Milliseconds for which a client may keep the list of tools that do not change."""
+"""Milliseconds for which a client may cache a list of tools that do not change."""
 
 
 class ServerSettings(TypedDict, total=False):
-    """How a server treats calls; all of it can be left out."""
+    """Settings of a server; all are optional."""
 
     name: str
-    """What clients are told the server is called."""
+    """The server's name, for clients."""
     instructions: str
-    """What clients are told the tools are for, and how to use them together."""
+    """What the tools are for, and how to use them together, for clients."""
     policy: Policy | None
-    """Says allow, deny, ask, rewrite or answer for each checked call, as an agent's does."""
+    """Returns allow, deny, ask, rewrite or answer for each checked call, as an agent's does."""
     approve: Approve | None
-    """Asks a person, in place of the client. Without it the client is asked, if it has a way to."""
+    """Asks a person, in place of the client. Without it the client is asked, if it supports that."""
     hooks: Hooks | Sequence[Hooks] | None
     """Functions around every tool, which may change or veto a call; an agent's ``Hooks``."""
     journal: Journal | AsyncJournal | None
     """Where every call is recorded."""
     dependencies: Any
-    """Whatever tools share; it reaches them through ``Context``."""
+    """What tools share; it reaches them through ``Context``."""
     bounds: Bounds
     texts: Texts | None
     """What clients may read as resources."""
@@ -68,7 +68,7 @@ class ToolServer:
     """Tools behind MCP: the same gate, limits, policy, approval and record as inside an agent.
 
     ``sdk`` is the official SDK's server. ``stdio`` and ``http`` run it; an application that has its own
-    web server mounts what ``app`` gives.
+    web server mounts the result of ``app``.
     """
 
     @checked("ToolServer")
@@ -94,31 +94,31 @@ class ToolServer:
 
     @property
     def tools(self) -> Toolbox:
-        """The tools as they are now."""
+        """The current tools."""
         return self._offered.look().tools
 
     @property
     def running(self) -> int:
-        """How many calls run. After the end, those are left that would not stop."""
+        """How many calls run. After the server has ended, those that did not stop."""
         return len(self._setup.running)
 
     async def stdio(self) -> None:
-        """Serve the program at the other end of standard input and output, until it closes the first."""
+        """Serve the program at the other end of standard input and output, until it closes the input."""
         await serve_stdio(self.sdk, self.bounds)
 
     async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
-        """Serve over HTTP until cancelled; ``started`` is told the address."""
+        """Serve over HTTP until cancelled; ``started`` is called with the address."""
         from rightcall.mcp.server.http_server import serve_http  # noqa: PLC0415 - stdio needs no web server
 
         try:
             await serve_http(self.sdk, listen, self.bounds, started or ignore)
         finally:
-            # Calls that were told to stop have the time to do so.
+            # Give cancelled calls time to stop.
             if self._setup.running:
                 await asyncio.wait(set(self._setup.running), timeout=self.bounds.grace)
 
     def app(self, listen: Listen) -> ASGIApp:
-        """The web application, for an ASGI server of your own. That one then says where it listens."""
+        """The web application, for an ASGI server of your own, which then decides where it listens."""
         from rightcall.mcp.server.http_server import application  # noqa: PLC0415
 
         return application(self.sdk, listen, self.bounds)
@@ -188,7 +188,7 @@ def run_server(server: ToolServer, serving: Coroutine[Any, Any, None]) -> None:
         runner.run(_until_told(serving))
     finally:
         if server.running:
-            # Closing the loop would wait for them, and they have shown that they do not stop.
+            # Closing the loop would wait for them, and they do not stop.
             logger.warning("%d calls could not be stopped; left behind", server.running)
         else:
             runner.close()
@@ -204,7 +204,7 @@ async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
         task.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Windows' event loop knows no signals, nor does a thread that is not the main one.
+        # Windows' event loop has no signal handlers, nor does a thread that is not the main one.
         with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(number, stop)
     try:

@@ -15,17 +15,17 @@ from rightcall.log import logger
 
 
 class Offer(Struct, frozen=True, eq=False):
-    """A tool as a client sees it, and what its values must fit."""
+    """A tool as a client sees it, and the schema of its values."""
 
     listed: Listed
     returns: Returns | None
 
 
 def offer(tool: Tool) -> Offer:
-    """What is offered of a tool.
+    """The offer of a tool.
 
-    One whose words outsiders may have written promises no structure: its result is a label and, inside
-    it, text. Fields beside the label would reach the model without it.
+    A tool whose results may be untrusted text declares no output schema: its result is a label with text
+    inside. Structured fields beside the label would reach the model without it.
     """
     returns = None if tool.facts.untrusted else returns_of(tool)
     listed = Listed(
@@ -40,9 +40,9 @@ def offer(tool: Tool) -> Offer:
 
 
 def hints(tool: Tool) -> ToolAnnotations:
-    """What a tool's effect and facts say in MCP's words.
+    """A tool's effect and facts as MCP's hints.
 
-    What nobody said is left out, and the protocol then has clients expect the worst.
+    Unknown ones are left out, and the protocol then has clients assume the worst.
     """
     reads = tool.effect in {"pure", "read"}
     reach = "nothing" if tool.effect == "pure" else tool.facts.reach
@@ -60,7 +60,7 @@ def _title(name: str) -> str:
 
 
 class ToolsList:
-    """What is offered of a source, as it is at each look."""
+    """The offers of a source, updated at each look."""
 
     def __init__(self, source: ToolSource) -> None:
         self._source = source
@@ -71,7 +71,7 @@ class ToolsList:
     tools: Toolbox
     listed: ListToolsResult
     returns: Mapping[str, Returns | None]
-    """By tool: what its values must fit."""
+    """By tool: the schema of its values."""
 
     @property
     def changes(self) -> bool:
@@ -81,7 +81,7 @@ class ToolsList:
     def look(self) -> "ToolsList":
         """Itself, brought up to date.
 
-        What would make no toolbox, as two tools of one name, leaves things as they were.
+        Tools that cannot form a toolbox, such as two of one name, leave the offers unchanged.
         """
         versions = self._versions()
         if versions != self._seen:

@@ -1,7 +1,7 @@
-"""An agent as a model: its tools are run here, and the client reads what came of them.
+"""An agent as a model: its tools are run here, and the client reads the outcome.
 
-A stream gives the agent's words as they come; a whole reply gives the last of them. What waits for a
-person's yes is said in words, with the name of the run in the journal, where it can be gone on with.
+A stream gives the agent's text as it comes; a whole reply gives the last of it. A call that waits for a
+person's approval is named in the text, with the id of the run in the journal, to resume it there.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ from rightcall.loop.result import RunEnd, RunResult
 from rightcall.trust.rules import Rules
 
 Load: TypeAlias = Callable[[], Awaitable[ToolSource]]
-"""Gives the tools; asked once, when the first request comes."""
+"""Loads the tools; called once, at the first request."""
 
 _STOPS: dict[str, StopReason] = {
     "stop_sequence": "stop_sequence",
@@ -52,11 +52,11 @@ class AgentModel:
 
     @property
     def profile(self) -> Profile:
-        """The model's own."""
+        """The model's own profile."""
         return self._model.profile
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
-        """The agent's words, and at the end its answer."""
+        """The agent's text, and at the end its reply."""
         agent = await self._opened()
         *history, prompt = _conversation(request)
         if not isinstance(prompt, User):
@@ -74,7 +74,7 @@ class AgentModel:
                 case ReasoningDelta():
                     yield event
                 case ReplyEnd(reply) if reply.calls and words:
-                    # What it says next begins a line of its own.
+                    # The text after the calls begins on a line of its own.
                     words.append("\n\n")
                     yield TextDelta("\n\n")
                 case RunEnd(result):
@@ -99,13 +99,13 @@ class AgentModel:
 
 
 def _conversation(request: Request) -> tuple[Message, ...]:
-    """The messages; the client's system text is the application's word, beside the operator's."""
+    """The messages; the client's system text becomes a developer's message, beside the operator's."""
     first = (said(request.system, "developer"),) if request.system else ()
     return (*first, *request.messages)
 
 
 def _ended(result: RunResult[Any], told: str) -> Sequence[ModelEvent]:
-    """The end of a run, as a reply: with words for an end that is no answer."""
+    """The end of a run as a reply: with a text if it ended without an answer."""
     stop, text = result.stop, result.text
     if stop.reason in ("error", "veto"):
         raise VendorError(f"the agent stopped: {stop}", kind="server", status=500)

@@ -1,7 +1,7 @@
 """Whether a key may ask now, and a model be asked: rate, concurrency, the day's tokens and dollars.
 
-What is under way has not been counted yet, so each request holds what it will take, as far as that can
-be told, until it is over: or a hundred that come at once would spend a day's limit a hundred times.
+Requests under way have not been counted yet, so each reserves what it is expected to use until it is
+over. Otherwise a hundred that come at once would spend a day's limit a hundred times.
 """
 
 import time
@@ -20,7 +20,7 @@ _DAY = 86_400.0
 
 
 def today(now: float) -> str:
-    """The day of a moment, where days are counted: in UTC."""
+    """The day of a moment, in UTC, by which usage is counted."""
     return _named(int(now // _DAY))
 
 
@@ -35,14 +35,14 @@ def until_tomorrow(now: float) -> float:
 
 
 class Expected(Struct, frozen=True, gc=False):
-    """What a request is about to take."""
+    """What a request is expected to use."""
 
     tokens: int = 0
     dollars: float = 0.0
 
 
 class _Use:
-    """What a key or a model is doing: its bucket of requests, how many are under way, what they hold."""
+    """The state of a key or a model: its bucket of requests, those under way, what they reserve."""
 
     __slots__ = ("at", "dollars", "left", "tokens", "under_way")
 
@@ -61,12 +61,12 @@ class _Use:
     def leave(self, expected: Expected) -> None:
         self.under_way -= 1
         self.tokens -= expected.tokens
-        # Sums of floats leave crumbs, which nobody holds.
+        # Sums of floats leave rounding errors, so the sum is reset when nothing is under way.
         self.dollars = self.dollars - expected.dollars if self.under_way else 0.0
 
 
 class Allowances:
-    """The limits of keys and of models, held against what was used of them."""
+    """The limits of keys and of models, compared with what was used of them."""
 
     def __init__(self, spend: Spend, clock: Callable[[], float] = time.time) -> None:
         self._spend = spend
@@ -75,7 +75,7 @@ class Allowances:
         self._models: dict[str, _Use] = {}
 
     def enter(self, key: Key, expected: Expected) -> Expected:
-        """Let a request pass; what it holds until it leaves. A VendorError where a limit is reached."""
+        """Admit a request; returns what it reserves until it leaves. Raises VendorError at a limit."""
         allowed, now = key.allowed, self._clock()
         use = self._use(key, now)
         spent = self._spend.of(today(now), key.name)
@@ -92,12 +92,12 @@ class Allowances:
         return held
 
     def leave(self, key: Key, held: Expected) -> None:
-        """The request is over."""
+        """End a request, and release what it reserved."""
         if (use := self._keys.get(key.id)) is not None:
             use.leave(held)
 
     def refusal(self, name: str, served: Served) -> VendorError | None:
-        """Why a model may not be asked now; None where it may."""
+        """Why a model may not be asked now; None if it may."""
         if not served.has_budget:
             return None
         now = self._clock()
@@ -109,7 +109,7 @@ class Allowances:
         return None
 
     def hold(self, name: str, served: Served, expected: Expected) -> Expected | None:
-        """A model is asked; what is held of its limits until it is let go."""
+        """Reserve part of a model's limits for a request; returns what is reserved, until ``let_go``."""
         if not served.has_budget:
             return None
         held = _usual(self._spend.of_model(today(self._clock()), name), expected)
@@ -117,13 +117,13 @@ class Allowances:
         return held
 
     def let_go(self, name: str, held: Expected | None) -> None:
-        """The model has been asked."""
+        """Release what a request reserved of a model's limits."""
         if held is not None:
             self._models[name].leave(held)
 
     def _use(self, key: Key, now: float) -> _Use:
         most = key.allowed.per_minute
-        # A minute's requests may come at once; a rate below one a minute still lets one pass.
+        # A minute's requests may come at once; a rate below one a minute still admits one.
         full = max(most or 0.0, 1.0)
         use = self._keys.get(key.id)
         if use is None:
@@ -135,7 +135,7 @@ class Allowances:
 
 
 def _usual(spent: Spent, expected: Expected) -> Expected:
-    """What a request is taken to need: what can be told of it, or what others did, if that is more."""
+    """What a request is assumed to use: its estimate, or the average of earlier ones if that is more."""
     if not spent.requests:
         return expected
     tokens = max(expected.tokens, spent.tokens // spent.requests)

@@ -31,15 +31,15 @@ from rightcall.wire.carried import holds_tokens
 from rightcall.wire.untranslated import UNTOLD, fit
 
 Failed: TypeAlias = Callable[[str, RightcallError], None]
-"""Told of each attempt that failed: at which place, and how."""
+"""Called with each attempt that failed: its place, and the error."""
 
 
 _LATE = 0.005
-"""Timers may come a millisecond early, and a place that rests for another one is not asked."""
+"""Seconds: timers may fire a millisecond early, and a place that still has to rest is not asked."""
 
 
 class Answered:
-    """An answer that was given: by which place, and what it was, as far as that is known."""
+    """An answer that was given: by which place, and the reply, as far as it is known."""
 
     __slots__ = ("reply", "route", "upstream")
 
@@ -68,12 +68,12 @@ class Attempts:
         self._items = Items()
 
     async def answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
-        """Answer from the first place that can. Raises the last error where none could."""
+        """Answer from the first place that can. Raises the last error if none could."""
         headers = exchange.visit.headers
         if TRACE[0] not in headers:
             return await self._answer(exchange, route, trying)
         trace = {name: headers[name] for name in TRACE if name in headers}
-        # For whoever traces here, and for the upstream, where nobody does.
+        # For an observer that traces here, or otherwise for the upstream.
         caller, sent = CALLER.set(trace), HEADERS.set(lambda _: trace)
         try:
             return await self._answer(exchange, route, trying)
@@ -107,7 +107,7 @@ class Attempts:
         raise AssertionError("there is at least one round")
 
     def _course(self, route: Route, exchange: Exchange) -> list[Route]:
-        """The route, and those it falls back on, without those whose day is used up."""
+        """The route, and those it falls back on, without those whose daily limit is used up."""
         every = list(self._upstreams.course(route))
         if exchange.door.action == "count":
             return every
@@ -125,7 +125,7 @@ class Attempts:
                 yield of, candidate
 
     def _wait(self, course: Sequence[Route], asked: str) -> float:
-        """Seconds before the next round: for as long as the least patient place asked for."""
+        """Seconds before the next round: the shortest time that a place asked for."""
         candidates = [each for of in course for each in of.places_for(asked)]
         refused = least_wait(candidates)
         return refused or min((each.health.rest for each in candidates), default=0.0)
@@ -152,7 +152,7 @@ class Attempts:
         return Answered(route, upstream, reply)
 
     async def _watched(self, exchange: Exchange, route: Route, model: Model) -> Reply | None:
-        """Ask with observers around it. An agent's runs have them around by themselves."""
+        """Ask with observers around it. An agent's runs have observers of their own."""
         begun, request = monotonic(), exchange.asked.request
         with around(self._around, ModelExchange, "", model, request) as watched:
             reply = await self._asked(exchange, route, model)
@@ -174,19 +174,19 @@ class Attempts:
 
 
 def _is_passed(exchange: Exchange, served: Served, model: WireModel) -> bool:
-    """Whether the client speaks what the upstream speaks, and nobody has to look in between."""
+    """Whether the client uses the upstream's dialect, and nothing has to be checked in between."""
     door, peeked = exchange.door, exchange.peeked
     if not served.exact or served.rules or served.is_agent or dialect_of(model) != door.dialect:
         return False
     if holds_tokens(exchange.body):
-        # An earlier turn was translated: what it carries for another vendor is no signature of this one.
+        # An earlier turn was translated: the tokens it carries for another vendor are invalid here.
         return False
-    # Gemini streams an array unless it is asked for events, as our own requests always ask.
+    # Gemini streams an array unless it is asked for events, as our own requests always do.
     return door.dialect != GEMINI or not peeked.stream or exchange.visit.query.get("alt") == "sse"
 
 
 async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Reply:
-    """Ask a model what a client asked, through core's values, and give its events as they come."""
+    """Ask a model with a client's request, through core's values, and send its events as they come."""
     asked = exchange.asked
     request = asked.request
     exchange.note_left_out(asked.left_out)
@@ -222,7 +222,7 @@ async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Rep
 
 
 def _is_foreign(message: Message, dialect: str) -> bool:
-    """Whether a message holds thoughts that the model behind cannot be given back."""
+    """Whether a message holds reasoning that this model cannot be given back."""
     return isinstance(message, Reply) and any(
         isinstance(part, Reasoning) and dialect not in part.vendor for part in message.content
     )
@@ -232,7 +232,7 @@ _BROKEN = Reply((), "error")
 
 
 def _is_locked(error: RightcallError | None) -> bool:
-    """Whether waiting helps nobody: a wrong key stays wrong."""
+    """Whether retrying is useless: a wrong key stays wrong."""
     return isinstance(error, VendorError) and error.kind in ("auth", "quota")
 
 

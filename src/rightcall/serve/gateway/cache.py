@@ -1,7 +1,7 @@
-"""Answers to identical deterministic requests, kept in memory for a while. Off unless asked for.
+"""Answers to identical deterministic requests, cached in memory for a while. Off unless configured.
 
-A request is deterministic when its temperature is 0 or it has a seed. Keys share nothing: that an
-answer comes at once would tell one what another has asked.
+A request is deterministic when its temperature is 0 or it has a seed. Keys share nothing: an immediate
+answer would reveal to one what another has asked.
 """
 
 import time
@@ -16,7 +16,7 @@ from rightcall.serve.gateway.exchange import Exchange
 _MOST_BYTES = 64 * 1024 * 1024
 _LARGEST = 1024 * 1024
 _ASKING = ("anthropic-version", "anthropic-beta", "openai-beta")
-"""Headers that change what is answered."""
+"""Headers that change the answer."""
 
 
 class Kept(Struct, frozen=True, gc=False):
@@ -27,7 +27,7 @@ class Kept(Struct, frozen=True, gc=False):
 
 
 class Cache:
-    """The answers that may be given again, the oldest of which make room."""
+    """The cached answers; the oldest are evicted."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -35,7 +35,7 @@ class Cache:
         self._size = 0
 
     def get(self, exchange: Exchange) -> bytes | None:
-        """The answer that the same request got before."""
+        """The cached answer to the same request."""
         name = _name(exchange)
         kept = self._kept.get(name)
         if kept is None:
@@ -47,7 +47,7 @@ class Cache:
         return kept.data
 
     def put(self, exchange: Exchange, data: bytes, seconds: float) -> None:
-        """Keep an answer."""
+        """Cache an answer."""
         if len(data) > _LARGEST:
             return
         name = _name(exchange)

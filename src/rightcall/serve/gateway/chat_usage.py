@@ -1,8 +1,8 @@
-"""The tokens of a Chat stream that is passed on: asked for where the client did not, and kept from it.
+"""The token counts of a Chat stream that is passed on: requested by us, and hidden from the client.
 
-A stream of Chat's counts nothing unless it is asked to, and spend would have to be estimated. Hosts that
-are known to take ``stream_options`` are asked; what they say because of it, a client that did not ask is
-not given.
+A Chat stream counts nothing unless it is asked to, and spend would have to be estimated. Hosts that are
+known to support ``stream_options`` are asked for the counts; a client that did not ask does not get
+them.
 """
 
 import re
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MEMBER = b'"stream_options"'
 _ASKED = b'{"stream_options":{"include_usage":true},'
-# Within a JSON string quotes are escaped, so what a model writes cannot look like these.
+# Within a JSON string quotes are escaped, so text of a model cannot match these.
 _NOTHING = re.compile(rb',\s*"usage"\s*:\s*null|"usage"\s*:\s*null\s*,\s*')
 _COUNT = re.compile(rb'"usage"\s*:\s*\{')
 _DATA = re.compile(rb"data:[ \t]*(.*)")
@@ -30,7 +30,7 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def is_uncounted(exchange: "Exchange", model: "WireModel") -> bool:
-    """Whether nobody would count the tokens, and the host is known to, if it is asked."""
+    """Whether the tokens would not be counted, and the host is known to count them if asked."""
     if exchange.door.dialect != CHAT or not exchange.peeked.stream or _MEMBER in exchange.body:
         return False
     host = host_of(model.place)
@@ -38,12 +38,12 @@ def is_uncounted(exchange: "Exchange", model: "WireModel") -> bool:
 
 
 def counted(body: bytes) -> bytes:
-    """The request, with the count asked for and all other bytes as they are."""
+    """The request, with the count asked for and all other bytes unchanged."""
     return _ASKED + body.lstrip().removeprefix(b"{")
 
 
 def without_count(events: bytes) -> bytes:
-    """Whole events of a stream as they would have been without it."""
+    """Whole events of a stream, without the counts that we asked for."""
     if b'"usage"' not in events:
         return events
     events = _NOTHING.sub(b"", events)
@@ -53,7 +53,7 @@ def without_count(events: bytes) -> bytes:
 
 
 def _uncounted(event: bytes) -> bytes:
-    """An event without its count; nothing where it was there for that alone."""
+    """An event without its count; empty if it held only the count."""
     if _COUNT.search(event) is None:
         return event
     if _NO_CHOICE.search(event) is not None:
@@ -61,7 +61,7 @@ def _uncounted(event: bytes) -> bytes:
     try:
         count = _members(b"\n".join(_DATA.findall(event)))["usage"]
     except (msgspec.DecodeError, KeyError):
-        # Something else is called that, further inside.
+        # Another member, further inside, has that name.
         return event
     written = rb'"usage"\s*:\s*' + re.escape(bytes(count))
     return re.sub(rb",\s*" + written + rb"|" + written + rb"\s*,\s*", b"", event, count=1)

@@ -1,4 +1,4 @@
-"""What a gateway does by itself while it runs: it writes spend down, and takes up changed files."""
+"""A gateway's background work: it writes spend, and reloads changed files."""
 
 import asyncio
 import os
@@ -16,12 +16,12 @@ from rightcall.serve.gateway.keys import Keys
 from rightcall.serve.gateway.settings import Settings
 
 Read: TypeAlias = Callable[[], tuple[Settings, Keys]]
-"""Reads the files again; a UsageError where they cannot be used."""
+"""Reads the files again. Raises UsageError if they cannot be used."""
 _EVERY = 1.0
 
 
 class Chores:
-    """Runs beside a gateway."""
+    """Runs the background work of a gateway."""
 
     def __init__(self, gateway: Gateway, read: Read, files: tuple[Path, ...]) -> None:
         self._gateway = gateway
@@ -31,11 +31,11 @@ class Chores:
         self._asked = asyncio.Event()
 
     def reload(self) -> None:
-        """Have the files read again, changed or not."""
+        """Read the files again, changed or not."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Run until cancelled."""
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked.wait(), _EVERY)
@@ -47,7 +47,7 @@ class Chores:
             await self._write_down()
 
     def _look(self) -> tuple[object, ...]:
-        """What tells whether a file has changed; one that is not there may come."""
+        """The state of the files, to detect changes; a missing file may be created later."""
         named = self._gateway.settings.files()
         return tuple((path, _state_of(path)) for path in (*self._files, *named))
 

@@ -1,4 +1,4 @@
-"""How many tokens a request is: as its vendor counts, where the client speaks to it; else about."""
+"""The number of a request's tokens: the vendor's count if the client speaks to it, else an estimate."""
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ async def count(exchange: Exchange, model: Model) -> None:
 
 
 async def _asked(exchange: Exchange, model: WireModel) -> bytes | None:
-    """What the vendor says; None where it does not, as many that speak like one do not count."""
+    """The vendor's count; None if it gives none, as many compatible hosts do not."""
     sent = outgoing(exchange, model)
     path, sign, rest = sent.path.partition("?")
     if exchange.door.dialect == GEMINI:

@@ -1,4 +1,4 @@
-"""A method and a path into what is asked there, as data."""
+"""A method and a path into what is requested there, as data."""
 
 import re
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ CHAT, RESPONSES, MESSAGES, GEMINI = "openai_chat", "openai_responses", "anthropi
 
 
 class Door(Struct, frozen=True, gc=False):
-    """What stands behind an address."""
+    """What is served at an address."""
 
     action: Action
     dialect: str = CHAT
-    """Whose shapes are spoken there."""
+    """The dialect that is spoken there."""
     model: str = ""
-    """The model, where the address names it."""
+    """The model, if the address names it."""
     stream: bool | None = None
-    """Whether a stream is asked for, where the address says so."""
+    """Whether a stream is requested, if the address says so."""
 
 
 _POST: Mapping[str, Door] = {
@@ -47,7 +47,7 @@ _MODELS = "/models"
 
 
 def found(method: str, path: str, headers: Mapping[str, str]) -> Door | None:
-    """What is behind an address; None for nothing. Versions may be left out."""
+    """What is served at an address; None for nothing. The version prefix may be left out."""
     if method == "HEAD":
         method = "GET"
     start = _VERSION.match(path)
@@ -65,7 +65,7 @@ def found(method: str, path: str, headers: Mapping[str, str]) -> Door | None:
 
 
 def is_known(path: str, headers: Mapping[str, str]) -> bool:
-    """Whether anything is there for any method."""
+    """Whether anything is served there, for any method."""
     return found("GET", path, headers) is not None or found("POST", path, headers) is not None
 
 
@@ -78,7 +78,7 @@ def _gemini(path: str) -> Door | None:
 
 
 def _asker(path: str, headers: Mapping[str, str]) -> str:
-    """Who asks for models: three vendors have them under one path, each in a shape of its own."""
+    """The dialect of a request for models: three vendors list them under one path, each in its shape."""
     if path.startswith("/v1beta") or "x-goog-api-key" in headers or "x-goog-api-client" in headers:
         return GEMINI
     return MESSAGES if "anthropic-version" in headers else CHAT

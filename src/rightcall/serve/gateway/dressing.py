@@ -1,4 +1,4 @@
-"""What an operator lays over a model: rules of trust, or tools that are run here."""
+"""What an operator adds to a model: rules of trust, or tools that are run here."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
@@ -13,16 +13,16 @@ from rightcall.trust.file import read_rules
 from rightcall.trust.rules import Rules
 
 LoadTools: TypeAlias = Callable[[Served], Awaitable[ToolSource]]
-"""Gives the tools that a served model runs here."""
+"""Loads the tools that a served model runs here."""
 
 
 async def no_tools(served: Served) -> ToolSource:
-    """For gateways that run none."""
+    """For gateways that run no tools."""
     raise UsageError(f"nobody can load the tools {', '.join(served.tools)}")
 
 
 class Dressing:
-    """Lays over each model what its settings say."""
+    """Adds to each model what its settings say."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Dressing:
         self._agents: dict[tuple[int, int], AgentModel] = {}
 
     def dressed(self, served: Served, model: Model) -> Model:
-        """The model as clients meet it; itself, where nothing is laid over it."""
+        """The model as clients see it; unchanged if its settings add nothing."""
         rules = self._rules.get(served.rules)
         if served.is_agent:
             return self._agent(served, model, rules)

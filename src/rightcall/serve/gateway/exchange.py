@@ -1,4 +1,4 @@
-"""One exchange between a client and a model: what is known of it, and every way to answer it.
+"""One exchange between a client and a model: its state, and every way to answer it.
 
 It speaks the client's dialect through that dialect's server half, and knows no upstream.
 """
@@ -38,13 +38,13 @@ _SAID = (TextDelta, ReasoningDelta, CallDelta)
 _LONGEST_HEADER = 1000
 _OK, _FAILED = 200, 400
 _WAIT = {429: "5", 503: "5", 529: "5"}
-"""Seconds that a client is told to wait where nobody said how long; without them Codex gives up."""
+"""Seconds for ``retry-after`` where the vendor gave none; without the header Codex gives up."""
 _OWN = ("auth", "quota")
-"""Kinds of refusals that are between the gateway and its vendor."""
+"""Kinds of errors that concern only the gateway and its vendor."""
 
 
 class _Refused(Struct, frozen=True):
-    """What an upstream refused with."""
+    """An upstream's refusal."""
 
     error: VendorError
     incoming: Incoming
@@ -52,12 +52,12 @@ class _Refused(Struct, frozen=True):
 
     @property
     def is_of_an_api(self) -> bool:
-        """Whether clients can read it as a refusal: no web page, and no 200."""
+        """Whether clients can read it as an error of an API: not a web page, and not a 200."""
         return self.incoming.status >= _FAILED and self.said.lstrip()[:1] in (b"{", b"[")
 
 
 class Exchange:
-    """One request that asks a model, and its answer."""
+    """One request to a model, and its answer."""
 
     def __init__(
         self, visit: Visit, door: Door, server: ServerDialect, key: Key, body: bytes, peeked: Peeked
@@ -70,26 +70,26 @@ class Exchange:
         self.id = token_hex(12)
         self.left_out: list[str] = []
         self.expected = Expected()
-        """What it is about to take."""
+        """What it is expected to use."""
         self._server = server
         self._writes = False
         """Whether the stream is written here, and not only passed on."""
         self._refused: _Refused | None = None
         self.has_given = False
-        """Something of an answer has been given, so that no other place can be asked."""
+        """Whether part of an answer has been sent, so that no other place can be asked."""
         self.is_repeated = False
-        """It was answered with what the same request got before."""
+        """Whether it was answered from the cache."""
         self.kept: list[bytes] | None = None
-        """What was given, where somebody wants to keep it."""
+        """The bytes that were sent, if they are to be cached."""
         self.items: Items | None = None
-        """Keeps what the client may refer to later."""
+        """Stores items that the client may refer to later."""
         self.model: Model | None = None
         """The model that is asked."""
         self._heard = 0
 
     @cached_property
     def asked(self) -> Asked:
-        """The request, read; a VendorError where it makes no sense."""
+        """The parsed request. Raises VendorError if it is invalid."""
         visit = self.visit
         try:
             asked = self._server.asked(
@@ -101,7 +101,7 @@ class Exchange:
 
     @cached_property
     def writer(self) -> ReplyWriter:
-        """What writes the stream."""
+        """The writer of the stream."""
         return self._server.writer(self.asked, self._answer)
 
     @cached_property
@@ -110,26 +110,26 @@ class Exchange:
         return Answer(id=self.id, model=self.peeked.model, created=int(time.time()), input_tokens=tokens)
 
     def input_tokens(self) -> int:
-        """About how many tokens the request is."""
+        """The estimated number of the request's tokens."""
         request = self.asked.request
         said = sum(map(estimate_tokens, request.messages))
         return said + text_tokens(request.system) + spec_tokens(request.specs)
 
     def begin(self, model: Model) -> None:
-        """A model is asked now, in place of any before."""
+        """Note that a model is asked now, in place of any earlier one."""
         self.model, self._heard = model, 0
 
     def hear(self, events: Iterable[object]) -> None:
-        """Note how much the model has said: whoever leaves, or is cut off, gets no count of it."""
+        """Count the model's output: a client that leaves, or a stream that breaks off, gets no usage."""
         self._heard += sum([len(each.text) for each in events if isinstance(each, _SAID)])
 
     @property
     def heard_tokens(self) -> int:
-        """About how many tokens the model has said up to now."""
+        """The estimated number of tokens that the model has sent so far."""
         return -(-self._heard // BYTES_PER_TOKEN)
 
     async def give(self, data: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Give the next piece of a stream."""
+        """Send the next piece of a stream."""
         self.has_given = True
         if self.kept is not None:
             self.kept.append(data)
@@ -149,7 +149,7 @@ class Exchange:
         await self.visit.write(data)
 
     async def give_events(self, events: Sequence[ModelEvent]) -> None:
-        """Give what the events add to a stream."""
+        """Send the bytes that some events add to a stream."""
         self._writes, writer = True, self.writer
         self.hear(events)
         data = b"".join([writer.write(event) for event in events])
@@ -160,7 +160,7 @@ class Exchange:
             await self.visit.end()
 
     async def give_reply(self, reply: Reply) -> Reply:
-        """Give a whole reply, as a stream where the client asked for one."""
+        """Send a whole reply, as a stream if the client asked for one."""
         if self.peeked.stream:
             await self.give_events(tuple(unfolded(reply)))
         else:
@@ -169,7 +169,7 @@ class Exchange:
         return reply
 
     async def give_whole(self, body: bytes, headers: Mapping[str, str], status: int) -> None:
-        """Give an answer that is not streamed."""
+        """Send an answer that is not streamed."""
         self.has_given = True
         if self.kept is not None:
             self.kept.append(body)
@@ -178,11 +178,11 @@ class Exchange:
         await self.visit.answer(status, {**JSON, **headers, **self._own_headers()}, body)
 
     async def give_count(self) -> None:
-        """Give about how many tokens the request is."""
+        """Send the estimated number of the request's tokens."""
         await self.give_whole(self._server.counted(self.input_tokens()), {}, _OK)
 
     async def give_again(self, data: bytes) -> None:
-        """Give what was given before to the same request."""
+        """Send the cached answer to the same request."""
         self.is_repeated = True
         if self.peeked.stream:
             await self.give(data)
@@ -191,30 +191,30 @@ class Exchange:
             await self.give_whole(data, {}, _OK)
 
     def remember_items(self, items: Items) -> None:
-        """Put what the client refers to into its request, and keep what it may refer to later."""
+        """Insert the items that the client refers to into its request, and store those of the answer."""
         if self.door.dialect == RESPONSES and self.items is None:
             self.body = items.expanded(self.key.id, self.body)
             self.items = items if self.peeked.stores else None
 
     async def break_off(self, error: RightcallError) -> None:
-        """End a stream that has begun with the client's own word for what went wrong."""
+        """End a stream that has begun with an error in the client's dialect."""
         gateway_logger.warning("request %s broke off: %s", self.id, error)
         self.kept = None
         if self.has_given and not self._writes:
-            # The vendor's own bytes have begun the stream.
+            # The stream began with the vendor's own bytes.
             self.writer.start()
         said = self.writer.fail(told_to_clients(error))
-        # Gemini CLI passes over an error inside a stream, and takes half an answer for a whole one
-        # unless the connection breaks, too.
+        # Gemini CLI ignores an error inside a stream, and takes half an answer for a whole one unless
+        # the connection breaks, too.
         await (self.visit.cut(said) if self.door.dialect == GEMINI else self.visit.end(said))
 
     async def keep_alive(self) -> None:
-        """Say that there is more to come, unless it has come meanwhile."""
+        """Send a keep-alive, unless the answer is over."""
         if not self.visit.over:
             await self._write(self.writer.keep_alive(), {})
 
     async def refuse(self, error: RightcallError) -> None:
-        """Answer with an error, in the client's own shape; the vendor's bytes, where it speaks that."""
+        """Answer with an error, in the client's dialect; with the vendor's bytes, if that is its own."""
         if self.visit.begun:
             await self.break_off(error)
             return
@@ -235,7 +235,7 @@ class Exchange:
         await self.visit.answer(answer.status, headers, answer.body)
 
     def refused_with(self, error: VendorError, incoming: Incoming, said: bytes) -> None:
-        """Remember the bytes in which an upstream refused."""
+        """Remember the bytes of an upstream's refusal."""
         self._refused = _Refused(error, incoming, said)
 
     def _asked_or_none(self) -> Asked | None:
@@ -245,7 +245,7 @@ class Exchange:
             return None
 
     def note_left_out(self, left_out: Sequence[str]) -> None:
-        """Remember what could not be told to the upstream, or to the client."""
+        """Remember what could not be passed on to the upstream, or to the client."""
         self.left_out += [each for each in left_out if each not in self.left_out]
 
     def _own_headers(self) -> dict[str, str]:
@@ -257,21 +257,21 @@ class Exchange:
 
 
 def request_headers(dialect: str, request_id: str) -> dict[str, str]:
-    """The headers that name a request, as the clients of a dialect look for them."""
+    """The headers with a request's id, as the clients of a dialect expect them."""
     named = f"req_{request_id}"
     return {"request-id": named} if dialect == MESSAGES else {"x-request-id": named}
 
 
 def told_to_clients(error: RightcallError) -> RightcallError:
-    """An error as clients may read it: what is between the gateway and its vendor is not theirs.
+    """An error as clients may read it: without what concerns only the gateway and its vendor.
 
-    A client that is told 401 takes its own key for wrong, and some try for a minute.
+    A client that gets a 401 takes its own key to be wrong, and some retry for a minute.
     """
     if isinstance(error, VendorError) and error.kind in _OWN and error.provider:
         words = "the model's vendor refused the gateway; its operator finds why in the log"
         return VendorError(words, kind="server", status=502)
     if isinstance(error, VendorError) and error.kind == "not_found" and (error.status or 0) < _FAILED:
-        # A redirect, or somebody's web page: the gateway's wrong address is no client's to read.
+        # A redirect, or a web page: the gateway's wrong address is not for the client.
         words = "what is at the model's address is no API; the gateway's operator finds why in the log"
         return VendorError(words, kind="server", status=502)
     return error

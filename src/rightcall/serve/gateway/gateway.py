@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: who may come in, what is asked, and who answers."""
+"""The gateway as an ASGI application: who is admitted, what is requested, and who answers."""
 
 import asyncio
 import time
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rightcall.serve.gateway.upstreams import Route
 
 _FIXED = ("listen", "spend", "journal", "keys")
-"""What a gateway opens once."""
+"""Settings that take effect only at the start of a gateway."""
 _PLAIN = {"content-type": "text/plain; charset=utf-8"}
 
 
@@ -69,9 +69,9 @@ class Gateway:
         self._upstreams.apply(settings)
 
     async def apply(self, settings: Settings, keys: Keys) -> None:
-        """Go on with other settings and keys; what is under way goes on as it began.
+        """Switch to other settings and keys; requests under way go on as they began.
 
-        A UsageError where they cannot be used, and nothing is changed.
+        Raises UsageError if they cannot be used, and then changes nothing.
         """
         if not (keys.all or self.guests.is_open):
             raise UsageError("the file of keys is gone or empty; start anew to serve without keys")
@@ -81,13 +81,13 @@ class Gateway:
         if fixed:
             gateway_logger.warning("%s: changed, and taken up by the next start", ", ".join(fixed))
         self.settings, self.guests, self._attempts.dressing = settings, guests, dressing
-        # Another model may stand behind a name now, and other rules over its calls.
+        # A name may stand for another model now, with other rules for its calls.
         self._cache = Cache()
         for upstream in left:
             await upstream.retire()
 
     async def close(self) -> None:
-        """Let go of the upstreams, and write down what was spent."""
+        """Close the upstreams, and write the spend."""
         await self._upstreams.close()
         await asyncio.to_thread(self._recorder.close)
         await asyncio.to_thread(self.spend.flush, today(time.time()))
@@ -95,7 +95,7 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
-            # There are no websockets here, and whoever runs the gateway opens and closes it.
+            # There are no websockets here, and the gateway's owner opens and closes it.
             raise RuntimeError(f"the gateway answers HTTP, and not {scope['type']}")
         visit = Visit(scope, receive, send)
         self.metrics.under_way += 1
@@ -104,11 +104,11 @@ class Gateway:
         except ClientLeft:
             pass
         except asyncio.CancelledError:
-            # Nobody waits for what was answered to its end, or for an answer that nobody hears.
+            # Cancelled after the answer was complete, or because the client has left: no error.
             if not (visit.left or visit.over):
                 raise
         except Exception:
-            # A fault of ours: the client hears that it is one, and no more than that.
+            # A bug of ours: the client learns only that there was one.
             gateway_logger.exception("%s %s failed", visit.method, visit.path)
             if visit.begun:
                 visit.drop()
@@ -144,7 +144,7 @@ class Gateway:
 
     async def _nothing_there(self, visit: Visit) -> None:
         if visit.path.endswith("/responses") and "upgrade" in visit.headers:
-            # Codex tries a websocket first, and goes over to HTTP at once for this answer alone.
+            # Codex tries a websocket first, and switches to HTTP at once only for this answer.
             headers = {**JSON, "upgrade": "HTTP/1.1", "connection": "upgrade"}
             await visit.answer(426, headers, b'{"error":{"message":"no websockets here; use HTTP"}}')
             return
@@ -154,7 +154,7 @@ class Gateway:
         await visit.answer(405 if known else 404, JSON, msgspec.json.encode(body))
 
     async def _refuse(self, visit: Visit, door: Door, error: RightcallError) -> None:
-        """Refuse a request of which nothing is known."""
+        """Refuse a request that was not parsed."""
         refused = load_server(door.dialect).refused(error)
         gateway_logger.info("%s %s: %s", visit.method, visit.path, error)
         self.metrics.add(
@@ -191,7 +191,7 @@ class Gateway:
             self._held_bytes -= visit.held
 
     def _take(self, size: int) -> None:
-        """Hold so much more of what clients send: half a body is held as long as a whole one."""
+        """Count more bytes of requests as held: half a body is held as long as a whole one."""
         if self._held_bytes and self._held_bytes + size > self.settings.bounds.waiting_bytes:
             raise _busy()
         self._held_bytes += size
@@ -227,7 +227,7 @@ class Gateway:
                 await recorder.ended(exchange, reply, failed, time.monotonic() - visit.came)
 
     async def _asked(self, exchange: Exchange, route: "Route") -> Answered | None:
-        """Have the model asked, unless the same request was answered not long ago."""
+        """Ask the model, unless the same request is in the cache."""
         seconds = route.served.cache_seconds if exchange.door.action == "ask" else 0.0
         if not seconds or not exchange.peeked.deterministic:
             return await self._attempts.answer(exchange, route, self.settings.trying)
@@ -242,7 +242,7 @@ class Gateway:
         return answered
 
     def _count(self, exchange: Exchange, route: "Route", answered: Answered | None) -> None:
-        """Put an exchange that is over into spend, metrics and log."""
+        """Add an exchange that is over to spend, metrics and log."""
         visit, metrics = exchange.visit, self.metrics
         model, status = route.name, "left" if visit.left else str(visit.status)
         metrics.add(

@@ -1,7 +1,7 @@
-"""Who may come in: holders of the gateway's own keys, or, where there are none, this machine alone.
+"""Who is admitted: holders of the gateway's own keys, or, if there are none, only this machine.
 
-Without keys the gateway takes whatever key it is given, so it must not be reached by web pages: a page
-in a browser on the same machine is no guest unless the operator named its origin.
+Without keys the gateway accepts any key, so web pages must not reach it: a page in a browser on the same
+machine is refused unless the operator named its origin.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from rightcall.serve.gateway.visit import Visit
 from rightcall.transport.loopback import is_loopback
 
 LOCAL = Key(id="local", name="local", hash="", created="")
-"""Whoever is on this machine, where there are no keys."""
+"""The key of all clients on this machine, if there are no keys."""
 _BEARER = "bearer "
 _HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
 
@@ -30,12 +30,12 @@ def address_of(listen: str) -> tuple[str, int]:
 
 
 class Guests:
-    """Lets requests in, or not."""
+    """Admits requests, or refuses them."""
 
     def __init__(self, keys: Keys, settings: Settings) -> None:
         self._keys = keys
         self._origins = frozenset(origin.rstrip("/") for origin in settings.origins)
-        # Keys that were all revoked let nobody in: that was the point of revoking them.
+        # If all keys were revoked nobody is admitted: that was the point of revoking them.
         self.is_open = not keys.all
         host, _ = address_of(settings.listen)
         if self.is_open and not is_loopback(host):
@@ -45,7 +45,7 @@ class Guests:
             )
 
     def admitted(self, visit: Visit) -> Key:
-        """The key of a request; a VendorError where it has none that holds."""
+        """The key of a request. Raises VendorError if it has no valid key."""
         self._check_origin(visit)
         if self.is_open:
             return LOCAL
@@ -55,7 +55,7 @@ class Guests:
         raise VendorError("no valid key for this gateway was given", kind="auth", status=401)
 
     def shared_with(self, visit: Visit) -> Mapping[str, str]:
-        """What tells a browser that a page may read the answer: one whose origin the operator named."""
+        """The CORS headers that let a page read the answer, if the operator named its origin."""
         origin = visit.headers.get("origin", "")
         if not origin or origin.rstrip("/") not in self._origins:
             return {}
@@ -77,14 +77,14 @@ class Guests:
             raise VendorError(
                 f"web pages of {origin[:100]} may not call this gateway", kind="auth", status=403
             )
-        # A name that an attacker made point here is no name of this machine.
+        # A name that an attacker made point here (DNS rebinding) is not a name of this machine.
         if self.is_open and not _is_local(visit.headers.get("host", "")):
             raise VendorError("this gateway answers to localhost alone", kind="auth", status=403)
 
 
 @lru_cache(maxsize=256)
 def _is_local(host: str) -> bool:
-    """Whether a header names this machine alone; every request asks that, mostly with the same one."""
+    """Whether a Host header names this machine; cached, as most requests have the same one."""
     return is_loopback(urlsplit(f"//{host}").hostname)
 
 

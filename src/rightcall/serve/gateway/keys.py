@@ -1,7 +1,7 @@
-"""The gateway's own keys: made here, kept as hashes in a file, revocable.
+"""The gateway's own keys: generated here, stored as hashes in a file, revocable.
 
 A key is ``rc-ID-SECRET``. The id finds it; the secret is 32 random bytes, so that a plain SHA-256 of the
-whole says nothing about it. The key itself is shown once, when it is made, and is nowhere after that.
+whole reveals nothing about it. The key itself is shown once, when it is made, and stored nowhere.
 """
 
 import hmac
@@ -23,7 +23,7 @@ _NOBODY = "0" * 64
 
 
 class Allowed(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a key may do. None lifts a limit."""
+    """What a key may do. None means no limit."""
 
     models: tuple[str, ...] = ("*",)
     """The names that it may ask for, or patterns of them."""
@@ -35,21 +35,21 @@ class Allowed(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
 
     @property
     def has_budget(self) -> bool:
-        """Whether only so much may be spent in a day."""
+        """Whether it has a daily limit of tokens or dollars."""
         return self.tokens_per_day is not None or self.dollars_per_day is not None
 
 
 class Key(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A key as it is kept."""
+    """A key as it is stored."""
 
     id: str
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     """Whose it is, in spend and metrics."""
     hash: str
     created: str
-    """The day."""
+    """The day it was made."""
     revoked: str = ""
-    """The day; nothing for one that holds."""
+    """The day it was revoked; empty for a valid key."""
     allowed: Allowed = Allowed()
 
 
@@ -58,7 +58,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Keys:
-    """The keys that there are."""
+    """All keys."""
 
     def __init__(self, keys: Sequence[Key] = ()) -> None:
         self.all = tuple(keys)
@@ -68,7 +68,7 @@ class Keys:
         return len(self._live)
 
     def found(self, given: str) -> Key | None:
-        """The key that was given, if it holds. Takes as long for a wrong secret as for an unknown id."""
+        """The given key, if it is valid. Takes as long for a wrong secret as for an unknown id."""
         key = self._live.get(given.removeprefix(_START).partition("-")[0])
         held = _NOBODY if key is None else key.hash
         is_right = hmac.compare_digest(_hash(given), held)
@@ -76,7 +76,7 @@ class Keys:
 
 
 def read_keys(path: Path) -> Keys:
-    """The keys in a file; none where there is no file."""
+    """The keys in a file; none if there is no file."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -90,12 +90,12 @@ def read_keys(path: Path) -> Keys:
 
 
 def as_file(keys: Sequence[Key]) -> bytes:
-    """The keys as a file holds them."""
+    """The keys as the content of a file."""
     return msgspec.json.format(msgspec.json.encode(_File(tuple(keys))), indent=1) + b"\n"
 
 
 def made(keys: Keys, name: str, allowed: Allowed, today: str) -> tuple[Keys, str]:
-    """The keys with a new one, and that one, which is told nobody again."""
+    """The keys with a new one added, and the new key itself, which is not shown again."""
     if any(key.name == name and not key.revoked for key in keys.all):
         raise UsageError(f"there is a key {name!r} already; revoke it, or choose another name")
     taken = {key.id for key in keys.all}
@@ -106,7 +106,7 @@ def made(keys: Keys, name: str, allowed: Allowed, today: str) -> tuple[Keys, str
 
 
 def revoked(keys: Keys, name: str, today: str) -> Keys:
-    """The keys without one, by its name or id."""
+    """The keys with one revoked, by its name or id."""
     fits = [key for key in keys.all if name in (key.name, key.id) and not key.revoked]
     if not fits:
         raise UsageError(f"there is no active key {name!r}; rightcall serve keys list shows them")

@@ -1,4 +1,4 @@
-"""The models that are served, in the shape that the asker's vendor has."""
+"""The served models, in the shape of the client's vendor."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ _CREATED = 1_700_000_000
 
 
 def listed(server: ServerDialect, door: Door, names: Sequence[str]) -> bytes:
-    """The list of these models, or the one that the door names."""
+    """The list of these models, or the one that the address names."""
     if door.action == "list":
         return server.listed([_told(name) for name in names])
     if door.model not in names:
         raise VendorError(f"no model {door.model!r} is served here", kind="not_found", status=404)
-    # A model by itself looks as it does in the list.
+    # A single model has the shape that it has in the list.
     whole = msgspec.json.decode(server.listed([_told(door.model)]))
     return msgspec.json.encode(whole["models" if door.dialect == GEMINI else "data"][0])
 

@@ -21,7 +21,7 @@ _HELP: Mapping[str, tuple[str, str]] = {
 
 
 class Metrics:
-    """What is counted. Adding to it is a few dictionary look-ups."""
+    """The counters and histograms. Adding to one is a few dictionary look-ups."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, tuple[tuple[str, str], ...]], float] = defaultdict(float)
@@ -33,7 +33,7 @@ class Metrics:
         self._values[name, tuple(labels.items())] += amount
 
     def took(self, name: str, model: str, seconds: float) -> None:
-        """Put a duration into a histogram."""
+        """Add a duration to a histogram."""
         series = self._series.get((name, model))
         if series is None:
             series = self._series[name, model] = [0.0] * (len(_BUCKETS) + 2)
@@ -41,7 +41,7 @@ class Metrics:
         series[next((at for at, most in enumerate(_BUCKETS) if seconds <= most), len(_BUCKETS))] += 1
 
     def text(self) -> str:
-        """All of it, as a scraper reads it."""
+        """All metrics, as a scraper reads them."""
         return "".join(self._lines())
 
     def _lines(self) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """A request in its upstream's own dialect, passed through byte for byte, and observed on the way.
 
-Only the model's name, the key and the address are changed, and a stream of Chat's is counted. Of a
-stream, whole events are passed on as they come: one that a broken connection cuts in half is no use to
-anybody, and the dialect's own word for the failure follows in its place.
+Only the model's name, the key and the address are changed, and a Chat stream is asked for its usage. Of
+a stream, only whole events are passed on as they come: half an event of a broken connection is of no
+use, and the dialect's own error follows in its place.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,18 +34,18 @@ _OURS = frozenset(
         *("openai-organization", "openai-project", "x-goog-user-project"),
     }
 )
-"""Headers of a request that are between a client and the gateway, are keys, or say who pays."""
+"""Headers of a request that concern only the client and the gateway, are keys, or name who pays."""
 _OF_A_BROWSER = ("sec-", "x-forwarded-", "cf-", "x-real-")
 _TOLD = ("anthropic-", "x-ratelimit-", "openai-", "retry-after", "request-id", "x-request-id", "x-goog-")
-"""How headers of an answer begin that a client may want to read."""
+"""Prefixes of the vendor's headers that are passed to the client."""
 _REFUSED = 400
 _ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _LONGEST_END = 3
-"""Bytes of an end that may have come before the rest of it."""
+"""Bytes of an event's end that may have come before the rest of it."""
 
 
 def forwarded(headers: Mapping[str, str]) -> dict[str, str]:
-    """The client's headers that go on to the vendor."""
+    """The client's headers that are passed to the vendor."""
     return {
         name: value
         for name, value in headers.items()
@@ -54,12 +54,12 @@ def forwarded(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def told(headers: Mapping[str, str]) -> dict[str, str]:
-    """The vendor's headers that go back to the client."""
+    """The vendor's headers that are passed to the client."""
     return {name: value for name, value in headers.items() if name.startswith(_TOLD)}
 
 
 def outgoing(exchange: "Exchange", model: "WireModel") -> Outgoing:
-    """The client's request as the vendor is sent it."""
+    """The client's request as it is sent to the vendor."""
     door, peeked, visit = exchange.door, exchange.peeked, exchange.visit
     blank = model.blank(stream=peeked.stream)
     path = blank.path
@@ -80,9 +80,9 @@ def outgoing(exchange: "Exchange", model: "WireModel") -> Outgoing:
 
 
 async def passed(exchange: "Exchange", model: "WireModel") -> Reply | None:
-    """Pass a request on and its answer back; what the answer was, as far as it could be read.
+    """Pass a request on and its answer back; returns the reply, as far as it could be parsed.
 
-    An error is raised only while nothing of the answer has been given.
+    An error is raised only while nothing of the answer has been sent.
     """
     async with model.forward(outgoing(exchange, model)) as incoming:
         kind = incoming.headers.get("content-type", "")
@@ -97,13 +97,13 @@ async def passed(exchange: "Exchange", model: "WireModel") -> Reply | None:
             await exchange.give_whole(body, told(incoming.headers), incoming.status)
             return reply
         if "json" in kind and exchange.door.dialect != GEMINI:
-            # It was asked for a stream, and so is the gateway.
+            # The gateway asked for a stream and got a whole reply: the client still gets a stream.
             return await exchange.give_reply(model.dialect.decode(await body_of(incoming)))
         return await _streamed(exchange, model, incoming)
 
 
 def _whole(dialect: Dialect, body: bytes) -> Reply | None:
-    """What an answer says. One that is an error, whatever its status says, or no object is raised."""
+    """The parsed answer. Raises one that is an error, whatever its status, or that is no object."""
     try:
         return dialect.decode(body)
     except VendorError:
@@ -145,24 +145,24 @@ async def _streamed(exchange: "Exchange", model: "WireModel", incoming: Incoming
 
 
 def _see(watch: "Watch", data: bytes, exchange: "Exchange") -> None:
-    """Read along. Where the first thing said is that it failed, another place may do better."""
+    """Observe some events. If the first of them is an error, raise it: another place may do better."""
     refusal = watch.see(data)
     if refusal is not None and not exchange.has_given and is_its_fault(refusal):
         raise refusal
 
 
 class Events:
-    """Cuts a stream where events end. Each byte is looked at once, however long an event is."""
+    """Cuts a stream where events end. Each byte is searched once, however long an event is."""
 
     def __init__(self) -> None:
         self._held: list[bytes] = []
 
     def feed(self, chunk: bytes) -> bytes:
-        """Take the next bytes; the whole events that there are now."""
+        """Take the next bytes; returns the events that are now complete."""
         before = self._tail()
         cut = _end_of_events(before + chunk) - len(before)
         if cut <= 0:
-            # An end that lay within the tail alone would have been found when the tail came.
+            # An end within the tail alone would have been found when the tail came.
             self._held.append(chunk)
             return b""
         ready = b"".join([*self._held, chunk[:cut]])
@@ -170,11 +170,11 @@ class Events:
         return ready
 
     def rest(self) -> bytes:
-        """What is left over, when nothing more comes."""
+        """The bytes that are left when the stream has ended."""
         return b"".join(self._held)
 
     def _tail(self) -> bytes:
-        """The last bytes that are held, as many as may be the beginning of an end."""
+        """The last bytes that are held, as many as may be the start of an event's end."""
         tail = b""
         for piece in reversed(self._held):
             tail = piece[-_LONGEST_END:] + tail
@@ -184,14 +184,14 @@ class Events:
 
 
 def _end_of_events(data: bytes) -> int:
-    """Where the last whole event of some bytes ends."""
+    """Where the last whole event in some bytes ends."""
     if data.endswith(b"\n\n"):
         return len(data)
     return max([at + len(end) for end in _ENDS if (at := data.rfind(end)) >= 0], default=0)
 
 
 class Watch:
-    """Reads along with a stream that is passed on. What it cannot read, it lets pass."""
+    """Parses a stream that is passed on. What it cannot parse is passed on all the same."""
 
     def __init__(self, dialect: Dialect, hear: Callable[[tuple[object, ...]], None]) -> None:
         self._decoder, self._hear = dialect.decoder(), hear
@@ -199,7 +199,7 @@ class Watch:
         self._is_lost = self._refused = False
 
     def see(self, data: bytes) -> VendorError | None:
-        """Read what is about to be passed on; the refusal within it, if there is one."""
+        """Parse what is about to be passed on; returns the error within it, if there is one."""
         if not self._is_lost:
             try:
                 self._take(self._decoder.feed(data))
@@ -211,13 +211,13 @@ class Watch:
         return None
 
     def can_see(self, data: bytes) -> bool:
-        """Read the last of it; False where that makes no sense, and what came before it did."""
+        """Parse the last bytes; False if they are invalid and everything before them was valid."""
         was_lost = self._is_lost
         self.see(data)
         return was_lost or self._refused or not self._is_lost
 
     def end(self) -> None:
-        """The stream is over; TruncatedStream where it came too soon."""
+        """Note the end of the stream. Raises TruncatedStream if it came too early."""
         if not self._is_lost:
             try:
                 self._take(self._decoder.finish())

@@ -1,6 +1,6 @@
-"""What has to be known of a request before it is read: its model, whether it streams, how it begins.
+"""What must be known of a request before it is parsed: its model, whether it streams, how it begins.
 
-Only these members are looked at, so that a request that is passed through costs next to nothing. The
+Only these members are decoded, so that a request that is passed through costs next to nothing. The
 model's name is changed in place, so that all other bytes stay as they are.
 """
 
@@ -13,10 +13,10 @@ from msgspec import Raw, Struct
 from rightcall.errors import VendorError
 
 _CACHE = re.compile(rb',?\s*"cache_control"\s*:\s*\{[^{}]*\}')
-"""Marks that clients move along with the conversation: no part of how it begins."""
+"""Cache marks, which clients move along with the conversation: not part of its beginning."""
 _NAMED = re.compile(rb'"model"\s*:\s*("(?:[^"\\]|\\.)*")')
 _FIRST = 2
-"""So many messages are how a conversation begins: what the developer says, and what the user says."""
+"""How many messages are the beginning of a conversation: the developer's, and the user's."""
 
 
 _ABSENT = Raw()
@@ -47,16 +47,16 @@ class _Model(Struct, gc=False):
 
 
 class Peeked(Struct, frozen=True, gc=False):
-    """What is known of a request before it is read."""
+    """What is known of a request before it is parsed."""
 
     model: str
     stream: bool
     beginning: bytes
-    """Stands for how the conversation begins."""
+    """A hash of how the conversation begins."""
     deterministic: bool
-    """The client asked for the same answer every time."""
+    """Whether the client asked for the same answer every time."""
     stores: bool = True
-    """The client may take its vendor to keep the answer."""
+    """Whether the client may expect its vendor to store the answer."""
 
 
 _decode = msgspec.json.Decoder(_Members).decode
@@ -65,7 +65,7 @@ _items = msgspec.json.Decoder(list[Raw]).decode
 
 
 def peek(body: bytes, *, model: str = "", stream: bool | None = None) -> Peeked:
-    """Look at a body; a model and a stream that the address names count more than the body's."""
+    """Peek into a body; a model and a stream that the address names override the body's."""
     try:
         found = _decode(body)
         first = _first(found)
@@ -103,7 +103,7 @@ def renamed(body: bytes, before: str, after: str) -> bytes:
     written = msgspec.json.encode(after)
     for match in _NAMED.finditer(body):
         changed = body[: match.start(1)] + written + body[match.end(1) :]
-        # A tool may have a parameter "model", and a user may quote a request: only the real one counts.
+        # A tool may have a parameter "model", and a user may quote a request: only the outermost counts.
         if _model_in(changed).model == after:
             return changed
     members = msgspec.json.decode(body, type=dict[str, Raw])

@@ -1,4 +1,4 @@
-"""The protocol in which the gateway is spoken to: bounded, and with a way to hang up at once."""
+"""The HTTP protocol of the gateway's connections: bounded, and with a way to abort at once."""
 
 from collections.abc import Callable
 
@@ -8,12 +8,12 @@ from rightcall.transport.bounded_http import BoundedProtocol
 
 
 class GatewayProtocol(BoundedProtocol):
-    """Is told to each request as its connection."""
+    """The connection of each request, which finds it in its scope."""
 
     _left: Callable[[], None] | None = None
 
     def on_headers_complete(self) -> None:
-        """Wait for no more of them."""
+        """Add the connection to the scope; the timeout for headers ends."""
         self.scope[CONNECTION] = self  # type: ignore[literal-required]
         super().on_headers_complete()
 
@@ -22,18 +22,18 @@ class GatewayProtocol(BoundedProtocol):
         self.transport.abort()
 
     def watch(self, left: Callable[[], None]) -> None:
-        """Have this called if the client leaves."""
+        """Have this called if the client disconnects."""
         self._left = left
-        # A long body has it paused, and nobody hears of an end who does not read.
+        # A long body pauses reading, and a disconnect is noticed only while reading.
         self.flow.resume_reading()
 
     def unwatch(self, left: Callable[[], None]) -> None:
-        """Call it no more. The next request may have come, and watch, before the last has cleaned up."""
+        """Stop calling it. The next request may watch already, before the last one has cleaned up."""
         if self._left == left:
             self._left = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell whoever answers that nobody listens."""
+        """Tell the request's handler that the client has disconnected."""
         super().connection_lost(exc)
         if self._left is not None:
             self._left()

@@ -1,4 +1,4 @@
-"""A timer beside an exchange: it keeps a quiet stream alive, and ends one that nobody reads."""
+"""A timer beside an exchange: it sends keep-alives in a quiet stream, and ends one that nobody reads."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from rightcall.serve.gateway.settings import Bounds
 
 
 class Pulse:
-    """Beats while an exchange goes on; a with statement around it."""
+    """Runs the timer while an exchange goes on; a context manager."""
 
     def __init__(self, exchange: Exchange, bounds: Bounds) -> None:
         self._exchange = exchange
@@ -49,5 +49,5 @@ class Pulse:
         try:
             await self._exchange.keep_alive()
         except RightcallError as error:
-            # Whoever reads the request says what is wrong with it.
+            # The code that parses the request reports what is wrong with it.
             gateway_logger.debug("request %s is not kept alive: %s", self._exchange.id, error)

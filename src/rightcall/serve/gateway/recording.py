@@ -1,7 +1,7 @@
 """Every exchange as a run of one turn, in the journal and for observers.
 
-An exchange is recorded when it is over, by a thread of its own. Where the disk is slower than the
-clients, exchanges wait for it, so that nothing is lost and nothing piles up.
+An exchange is recorded when it is over, in a separate thread. If the disk is slower than the clients,
+exchanges wait for it, so that nothing is lost and nothing piles up.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _AGAIN = (RunEnded(stop=Stop("end", detail="answered as the same request was bef
 
 
 class Recorder:
-    """Writes exchanges down, and shows them."""
+    """Records exchanges, and passes them to observers."""
 
     def __init__(self, journal: Journal | None = None, observers: Sequence[Observer] = ()) -> None:
         self._journal = journal
@@ -42,18 +42,18 @@ class Recorder:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether anybody wants to know."""
+        """Whether there is a journal or an observer."""
         return self._journal is not None or bool(self._observers)
 
     def began(self, exchange: Exchange) -> None:
-        """Show that a model is asked."""
+        """Tell observers that a model is asked."""
         for entry in _begun(exchange) if self._observers else ():
             self._show(exchange, entry)
 
     async def ended(
         self, exchange: Exchange, reply: Reply | None, error: RightcallError | None, seconds: float
     ) -> None:
-        """Show and record what came of it."""
+        """Record the outcome, and tell observers."""
         entries = _AGAIN if exchange.is_repeated else _ends(reply, error, seconds)
         for entry in entries if self._observers else ():
             self._show(exchange, entry)
@@ -90,7 +90,7 @@ class Recorder:
 
 
 def run_of(exchange: Exchange) -> str:
-    """What an exchange is called in the journal."""
+    """The id of an exchange's run in the journal."""
     return f"gateway-{exchange.id}"
 
 
@@ -98,7 +98,7 @@ def _begun(exchange: Exchange) -> tuple[Entry, ...]:
     try:
         request = exchange.asked.request
     except RightcallError:
-        # What could not be read was refused, and that is recorded.
+        # A request that could not be parsed was refused, and that is recorded.
         return (RunStarted(messages=(), budget=_NO_LIMIT),)
     started = RunStarted(
         messages=request.messages,
@@ -118,7 +118,7 @@ def _ends(reply: Reply | None, error: RightcallError | None, seconds: float) -> 
     received = ReplyReceived(key=_KEY, reply=reply, seconds=seconds)
     match reply.stop:
         case "calls" | "pause":
-            # The client goes on with it, in an exchange of its own.
+            # The client continues in an exchange of its own.
             return (received, RunEnded(stop=Stop("end", detail=reply.stop)))
         case stop:
             return (received, RunEnded(stop=Stop(stop)))

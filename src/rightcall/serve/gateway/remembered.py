@@ -1,8 +1,8 @@
-"""Items of answers that clients of Responses may name later instead of sending them again.
+"""Items of answers that Responses clients may refer to later instead of sending them again.
 
-A client that does not say ``store: false`` may take its vendor to keep every answer, and refers to its
-items by their ids, as the AI SDK does. What was passed through, the vendor keeps; what was translated is
-kept here, for as long as there is room.
+A client that does not say ``store: false`` may expect its vendor to store every answer, and refers to
+its items by their ids, as the AI SDK does. Answers that were passed through are stored by the vendor;
+items of translated ones are stored here, for as long as there is room.
 """
 
 import re
@@ -38,14 +38,14 @@ _whole = msgspec.json.Decoder(_Whole).decode
 
 
 class Items:
-    """The items that were given, by whom and under which id; the oldest make room."""
+    """The items of answers, by key and id; the oldest are evicted."""
 
     def __init__(self) -> None:
         self._items: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._size = 0
 
     def see(self, holder: str, data: bytes) -> None:
-        """Keep the items of an answer, or of a piece of a stream."""
+        """Store the items of an answer, or of a piece of a stream."""
         if data.startswith(b"{"):
             found = _whole(data).output
         else:
@@ -55,7 +55,7 @@ class Items:
             self._keep((holder, _item(item).id), item)
 
     def expanded(self, holder: str, body: bytes) -> bytes:
-        """A request with the items in it that it refers to; a VendorError for one that is not kept."""
+        """A request with its references replaced by the items. Raises VendorError for an unknown one."""
         if _REFERENCE not in body:
             return body
         members: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Raw])

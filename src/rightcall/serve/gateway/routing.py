@@ -1,8 +1,8 @@
-"""Which place of a model is asked first, and which are left alone for a while.
+"""Which place of a model is asked first, and which are avoided for a while.
 
 Places are ordered by weighted rendezvous hashing of the key and the beginning of the conversation: each
 gets its share of conversations, one conversation stays where its beginning is in the vendor's cache, and
-a place that goes away takes nobody else's conversations along.
+a place that goes away moves only its own conversations.
 """
 
 import time
@@ -17,12 +17,12 @@ from rightcall.errors import RightcallError, TransportError, VendorError
 _FIRST_REST, _LONGEST_REST = 1.0, 60.0
 _SPAN = float(2**64)
 _MOST_NAMES = 64
-"""Models of one place whose health is kept: clients choose their names."""
+"""Models of one place whose health is tracked; limited, because clients choose their names."""
 Target = TypeVar("Target")
 
 
 class Health:
-    """How a place has been doing."""
+    """The recent failures of a place."""
 
     __slots__ = ("_clock", "failures", "refused_until", "rests_until")
 
@@ -30,17 +30,17 @@ class Health:
         self._clock = clock
         self.failures = 0
         self.rests_until = 0.0
-        """Others are asked first until then."""
+        """Until then, other places are asked first."""
         self.refused_until = 0.0
-        """It said itself that it is not to be asked until then."""
+        """Until then it must not be asked, as it said itself."""
 
     def worked(self) -> None:
-        """It answered."""
+        """Note that it answered."""
         self.failures = 0
         self.rests_until = self.refused_until = 0.0
 
     def failed(self, error: RightcallError) -> None:
-        """It did not: leave it alone for a while, or for as long as it asked for."""
+        """Note that it failed: avoid it for a while, or for as long as it asked for."""
         if not is_its_fault(error):
             return
         now = self._clock()
@@ -54,12 +54,12 @@ class Health:
 
     @property
     def rest(self) -> float:
-        """Seconds for which others are asked first."""
+        """Seconds for which other places are asked first."""
         return max(self.rests_until - self._clock(), 0.0)
 
     @property
     def refusal(self) -> float:
-        """Seconds for which it is not to be asked at all."""
+        """Seconds for which it must not be asked at all."""
         return max(self.refused_until - self._clock(), 0.0)
 
 
@@ -86,7 +86,7 @@ class Candidate(Generic[Target]):
         self._named: OrderedDict[str, Candidate[Target]] = OrderedDict()
 
     def named(self, model: str) -> "Candidate[Target]":
-        """The place for one of its models: vendors are busy, and limit rates, by the model."""
+        """The candidate for one of its models: vendors are overloaded, and limit rates, per model."""
         found = self._named.get(model)
         if found is None:
             found = self._named[model] = Candidate(self._name, self.target, self.weight)
@@ -97,13 +97,13 @@ class Candidate(Generic[Target]):
         return found
 
     def score(self, beginning: bytes) -> float:
-        """How much this place wants the conversation."""
+        """The place's score for a conversation: the highest is asked first."""
         drawn = int.from_bytes(blake2b(beginning, digest_size=8, key=self._salt[:64]).digest(), "big")
         return -self.weight / log((drawn + 0.5) / _SPAN)
 
 
 def ordered(candidates: Sequence[Candidate[Target]], beginning: bytes) -> tuple[Candidate[Target], ...]:
-    """The candidates, best first: those that rest come last, those that refused not at all."""
+    """The candidates, best first: those that rest come last, those that refuse are left out."""
     willing = [each for each in candidates if not each.health.refusal]
     if len(willing) == 1:
         return tuple(willing)

@@ -1,8 +1,8 @@
-"""Rules of trust laid over a client's traffic: a call that they refuse becomes words in the reply.
+"""Rules of trust applied to a client's traffic: a refused call becomes text in the reply.
 
-The client runs its own tools, so all that can be done here is to not hand a call on. A call is held back
-until it is complete and judged, on the conversation as the client sent it; everything else goes on as it
-comes.
+The client runs its own tools, so the only way to stop a call is to not pass it on. A call is held back
+until it is complete and judged, against the conversation as the client sent it; everything else is
+passed on as it comes.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -36,11 +36,11 @@ from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 
 _MANY = 50
-"""Messages that a guard takes in at once."""
+"""Messages above which a guard reads the conversation in a thread."""
 
 
 class RuledModel:
-    """A model whose calls are judged before a client hears of them."""
+    """A model whose calls are judged before the client sees them."""
 
     def __init__(self, model: Model, rules: Rules) -> None:
         self._model = model
@@ -48,11 +48,11 @@ class RuledModel:
 
     @property
     def profile(self) -> Profile:
-        """The model's own."""
+        """The model's own profile."""
         return self._model.profile
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
-        """The events of one reply, without the calls that are refused."""
+        """The events of one reply, without the refused calls."""
         judging = partial(_Judge, self._rules, request)
         # A client sends the whole conversation each time.
         is_much = len(request.messages) > _MANY or any(map(is_long, request.messages))
@@ -67,7 +67,7 @@ class RuledModel:
 
 
 class _ClientTools:
-    """The tools that a client offers, as far as a guard has to know them."""
+    """The client's tools, as far as a guard needs them."""
 
     def __init__(self, specs: Sequence[Spec]) -> None:
         self._specs = {spec.name: spec for spec in specs}
@@ -89,7 +89,7 @@ def _tool(spec: Spec) -> Tool:
     try:
         return Tool(spec.name, spec.description, spec.parameters, input=spec.input)
     except RightcallError:
-        # A schema that cannot be held against a call is the client's to hold; the rules need names.
+        # A schema that cannot be used here is left to the client; the rules need the name.
         return Tool("unnamed", spec.description).replace(name=spec.name)
 
 
@@ -103,11 +103,11 @@ class _Judge:
             self._guard.see(message)
         self._held: dict[int, CallStart] = {}
         self._refused: dict[str, str] = {}
-        """By the call's id and name, the words that stand in its place."""
+        """By the call's key: the text that replaces it."""
         self._rewritten: dict[str, Call] = {}
 
     def passed(self, event: ModelEvent) -> Sequence[ModelEvent]:
-        """What of an event goes on, and what is said in place of it."""
+        """The events that are passed on in place of one."""
         match event:
             case CallStart():
                 self._held[event.index] = event

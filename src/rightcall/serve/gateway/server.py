@@ -1,4 +1,4 @@
-"""A gateway behind a socket, on uvicorn: with bounds on headers, and streams that may end."""
+"""A gateway behind a socket, on uvicorn: with limits on headers, and streams that may end."""
 
 import asyncio
 import signal
@@ -63,7 +63,7 @@ async def serve(
     )
     server = import_module("rightcall.transport.listening").Listener(config)
     sockets = await _bound(host, port)
-    # Nobody's first request is to wait for these.
+    # Loaded now, so that no first request has to wait for them.
     await asyncio.to_thread(_load_all)
     beside = [asyncio.ensure_future(_tell(server, started))] if started is not None else []
     handlers: dict[str, Callable[[], None]] = {"SIGINT": server.end, "SIGTERM": server.end}
@@ -84,7 +84,7 @@ async def serve(
 
 
 async def _bound(host: str, port: int) -> list[socket.socket]:
-    """Sockets at an address; uvicorn would end the process where there can be none."""
+    """Sockets at an address; uvicorn would end the process if they cannot be bound."""
     try:
         held = await asyncio.get_running_loop().create_server(
             asyncio.Protocol, host, port, start_serving=False
@@ -98,7 +98,7 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
 
 
 def _allow_files() -> None:
-    """Two sockets for every stream: as many as this process may have."""
+    """Raise the limit of open files as far as allowed: every stream needs two sockets."""
     if sys.platform == "win32":
         return
     with suppress(ImportError, ValueError, OSError):  # not there, or not allowed
@@ -115,7 +115,7 @@ def _load_all() -> None:
 
 
 async def _tell(server: Any, started: Callable[[str], None]) -> None:
-    """Tell where it listens, once it does."""
+    """Call ``started`` with the address, once the server listens."""
     from rightcall.transport.listening import url_of  # noqa: PLC0415 - on uvicorn
 
     while not server.started:  # noqa: ASYNC110 - uvicorn has nothing to be waited for
@@ -125,7 +125,7 @@ async def _tell(server: Any, started: Callable[[str], None]) -> None:
 
 
 def bounded(bounds: Bounds) -> type[asyncio.Protocol]:
-    """Uvicorn's HTTP protocol, with bounds on the headers."""
+    """Uvicorn's HTTP protocol, with limits on the headers."""
     if find_spec("httptools") is None:
         plain: type[asyncio.Protocol] = load("uvicorn.protocols.http.h11_impl").H11Protocol
         return plain

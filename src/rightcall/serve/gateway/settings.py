@@ -1,4 +1,4 @@
-"""What an operator says about a gateway, as values."""
+"""An operator's settings for a gateway, as values."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -19,15 +19,15 @@ class Place(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     """The model, as ``rc.connect`` takes it. A ``*`` in it stands for the name that the client asked
     for."""
     weight: Positive = 1.0
-    """Its share of the conversations, beside the other places of the same model."""
+    """Its share of the conversations, relative to the other places of the same model."""
     base_url: str | None = None
     key_env: str = ""
-    """The variable of the environment that holds the vendor's key, where it is not the usual one."""
+    """The environment variable with the vendor's key, if it is not the usual one."""
     key_file: str = ""
-    """A file that holds it."""
+    """A file with the key."""
     headers: Mapping[str, str] = field(default_factory=dict)
     family: str | None = None
-    """For local models: how it writes calls, where its template does not tell."""
+    """For local models: how it writes calls, if its template does not show that."""
     template: str | None = None
 
 
@@ -36,41 +36,41 @@ class Served(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
     places: tuple[Place, ...] = ()
     fallback: tuple[str, ...] = ()
-    """Other served models, by name, that are asked in order where no place of this one can answer."""
+    """Other served models, by name, that are asked in order if no place of this one can answer."""
     exact: bool = True
-    """Pass requests of the upstream's own dialect through byte for byte. False reads and writes them
-    anew, which mends what a careless upstream sends: repeated ids, missing ends."""
+    """Pass requests of the upstream's own dialect through byte for byte. False parses and rewrites them,
+    which repairs what a careless upstream sends: repeated ids, missing ends."""
     cache_seconds: Annotated[float, Meta(ge=0)] = 0.0
-    """Answer identical deterministic requests of one key from memory for so long; 0 for never."""
+    """Seconds for which identical deterministic requests of a key are answered from memory; 0: never."""
     input_price: float | None = None
-    """US dollars for a million tokens, where the price tables do not know the model."""
+    """US dollars for a million tokens, if the price tables do not know the model."""
     output_price: float | None = None
     tokens_per_day: Count | None = None
-    """For all keys together, and where there are none; its fallback is asked where it is used up."""
+    """For all keys together, also if there are none; its fallback is asked when the limit is used up."""
     dollars_per_day: Positive | None = None
     rules: str = ""
-    """A file of rules of trust: calls that they refuse become words in the reply."""
+    """A file of rules of trust: refused calls become text in the reply."""
     tools: tuple[str, ...] = ()
     """Tools that are run here, as ``FILE.py:NAME`` or ``module:NAME``: clients get the final text."""
     manifests: tuple[str, ...] = ()
     mcp: str = ""
     """A file of MCP servers whose tools are run here."""
     instructions: str = ""
-    """What an agent with tools is told first."""
+    """The instructions of an agent with tools."""
 
     @property
     def has_budget(self) -> bool:
-        """Whether only so much may be spent on it in a day."""
+        """Whether it has a daily limit of tokens or dollars."""
         return self.tokens_per_day is not None or self.dollars_per_day is not None
 
     @property
     def is_agent(self) -> bool:
-        """Whether calls are run here, so that clients see only what came of them."""
+        """Whether calls are run here, so that clients see only the outcome."""
         return bool(self.tools or self.manifests or self.mcp)
 
 
 class Bounds(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What one client, and all of them together, may use of the gateway."""
+    """The limits of one client, and of all of them together."""
 
     request_bytes: Count = 32 * 1024 * 1024
     header_bytes: Count = 64 * 1024
@@ -80,47 +80,47 @@ class Bounds(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     """From the headers to the end of the body."""
     exchange_seconds: Positive = 3600.0
     stalled_seconds: Positive = 120.0
-    """How long a client may read nothing of what is there for it."""
+    """Seconds after which a client that reads nothing is disconnected."""
     concurrency: Count = 2000
     """Exchanges at once."""
     waiting_bytes: Count = 256 * 1024 * 1024
     """Bytes of requests that are held at once."""
     quiet_seconds: Positive = 15.0
-    """How long a stream says nothing before it says that it is still there."""
+    """Seconds without output after which a stream sends a keep-alive."""
     shutdown_seconds: Positive = 60.0
-    """How long streams may go on after the gateway was told to end."""
+    """Seconds that streams may go on after the gateway was told to end."""
 
 
 class Trying(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How patiently upstreams are tried."""
+    """How upstreams are retried."""
 
     rounds: Count = 2
-    """How often all places are gone through."""
+    """How often all places are tried."""
     longest_wait: Annotated[float, Meta(ge=0)] = 5.0
-    """Seconds between two rounds at most. Who asks for more is told so, with ``retry-after``."""
+    """Seconds between two rounds at most. If a vendor asks for more, the client gets ``retry-after``."""
     first_byte_seconds: Positive = 600.0
     between_seconds: Positive = 300.0
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """All of it."""
+    """All settings of a gateway."""
 
     models: Mapping[str, Served] = field(default_factory=dict)
-    """By the name that clients ask for; one with ``*`` stands for all names that fit."""
+    """By the name that clients ask for; one with ``*`` stands for all names that match."""
     listen: str = DEFAULT_LISTEN
     keys: str = ""
     """The file of keys."""
     spend: str = ""
-    """Where spend is kept: a file of SQLite, or ``postgresql://...``."""
+    """Where spend is stored: an SQLite file, or ``postgresql://...``."""
     journal: str = ""
     """Where every exchange is recorded."""
     origins: tuple[str, ...] = ()
-    """Web pages that may call the gateway, such as ``https://chat.example.org``."""
+    """Origins of web pages that may call the gateway, such as ``https://chat.example.org``."""
     bounds: Bounds = Bounds()
     trying: Trying = Trying()
 
     def served(self, name: str) -> Served | None:
-        """The model behind a name: the one of that very name, or the first pattern that fits it."""
+        """The model behind a name: the one of exactly that name, or the first pattern that matches."""
         if (found := self.models.get(name)) is not None and "*" not in name:
             return found
         return next(

@@ -27,7 +27,7 @@ _AT = re.compile(r" - at `\$(.*)`")
 
 
 def read_settings(path: Path) -> Settings:
-    """The settings in a file. Raises a UsageError that names everything that is wrong with it."""
+    """The settings in a file. Raises UsageError with everything that is wrong with it."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -40,7 +40,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def parse_settings(text: str) -> tuple[Settings, tuple[Mistake, ...]]:
-    """The settings in a TOML text, and all its mistakes; without any, the settings count."""
+    """The settings in a TOML text, and all its mistakes; the settings are valid only without any."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -53,7 +53,7 @@ def parse_settings(text: str) -> tuple[Settings, tuple[Mistake, ...]]:
 
 
 def with_models(settings: Settings, given: Sequence[str]) -> Settings:
-    """The settings with the models of ``NAME=SPEC`` arguments, which come before those of the file."""
+    """The settings with the models of ``NAME=SPEC`` arguments, which take precedence over the file's."""
     models: dict[str, Served] = {}
     for each in given:
         name, sign, use = each.partition("=")
@@ -64,7 +64,7 @@ def with_models(settings: Settings, given: Sequence[str]) -> Settings:
 
 
 def _spelt_out(given: object) -> object:
-    """A model in its short forms, as one has them: a name, or one place beside the rest."""
+    """A model given in a short form, written out: a name, or one place beside the other members."""
     if isinstance(given, str):
         return {"places": [{"use": given}]}
     if isinstance(given, dict) and "use" in given and "places" not in given:
@@ -124,7 +124,7 @@ class _Reader:
                 )
 
     def _converted(self, path: tuple[str, ...], value: object, kind: Any) -> Any:
-        """The value as what it should be; None where it is not, and all that is wrong is noted."""
+        """The value as the type it should have; None if it does not fit, with all mistakes noted."""
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
@@ -136,7 +136,7 @@ class _Reader:
             at = ".".join((*path, *inner))
             self._wrong((*path, *named), f"{at}: {words}")
         if isinstance(value, dict) and named and named[0] in value:
-            # What is wrong besides: the checks end at the first mistake.
+            # Find further mistakes: the conversion stops at the first.
             rest = {name: each for name, each in value.items() if name != named[0]}
             self._converted(path, rest, kind)
         return None
@@ -145,7 +145,7 @@ class _Reader:
         self.mistakes.append(Mistake(self._line_of(path), words))
 
     def _line_of(self, path: tuple[str, ...]) -> int:
-        """The line where the last part of a path that can be found stands."""
+        """The line of the last part of a path that can be found."""
         line = 0
         for name in path:
             line = next(self._lines_with(name, line), line)

@@ -1,7 +1,7 @@
-"""What each key has spent on each model, by day: in a file of SQLite, in Postgres, or only in memory.
+"""What each key has spent on each model, by day: in an SQLite file, in Postgres, or only in memory.
 
-Exchanges are counted in memory and written together, in a thread, about once a second. Where several
-gateways share a database, each learns with its next writing what the others have counted.
+Exchanges are counted in memory and written together, in a thread, about once a second. If several
+gateways share a database, each learns with its next write what the others have counted.
 """
 
 import sqlite3
@@ -52,14 +52,14 @@ _NOTHING: Counted = (0, 0, 0, 0, 0.0, 0)
 
 
 class Spent(Struct, frozen=True, gc=False):
-    """What a key, or a model, has used of a day."""
+    """What a key, or a model, has used on a day."""
 
     tokens: int = 0
     dollars: float = 0.0
     requests: int = 0
 
     def plus(self, tokens: int, dollars: float, requests: int = 1) -> "Spent":
-        """As much, and more."""
+        """The sum of this and more."""
         return Spent(self.tokens + tokens, self.dollars + dollars, self.requests + requests)
 
 
@@ -78,18 +78,18 @@ class Row(Struct, frozen=True, gc=False):
     cached_tokens: int
     dollars: float
     estimated: int
-    """How many of the requests came back without a count, so that one had to be made up."""
+    """How many of the requests came back without usage, so that it was estimated."""
 
 
 class Store(Protocol):
-    """Where spend is kept."""
+    """A store of spend."""
 
     def add(self, rows: Iterable[tuple[Any, ...]], /) -> None:
-        """Add to what is there: day, key, model, then what was counted."""
+        """Add to the stored counts: day, key, model, then the counts."""
         ...
 
     def rows(self, statement: str, first: str, /) -> Sequence[tuple[Any, ...]]:
-        """What a statement with one value finds."""
+        """The rows of a statement with one parameter."""
         ...
 
 
@@ -100,7 +100,7 @@ class Spend:
         self._store = store_at(place)
         self._pending: dict[tuple[str, str, str], Counted] = defaultdict(lambda: _NOTHING)
         self._today = _Day("")
-        """What is known of today, with what is pending."""
+        """The known spend of today, including what is pending."""
 
     def count(self, day: str, key: str, model: str, usage: Usage, *, estimated: bool = False) -> None:
         """Count an exchange."""
@@ -124,7 +124,7 @@ class Spend:
         return self._today if self._today.name == day else _Day(day)
 
     def flush(self, day: str) -> None:
-        """Write what was counted, and learn what the day has come to. For a thread: it waits."""
+        """Write the pending counts, and read the day's totals. Call it in a thread: it blocks."""
         if self._store is None:
             self._pending.clear()
             return
@@ -134,24 +134,24 @@ class Spend:
                 self._store.add([(*row, *counted) for row, counted in pending.items()])
             keys, models = self._store.rows(_BY_KEY, day), self._store.rows(_BY_MODEL, day)
         except Exception:
-            # Nothing is lost: it is tried again with what comes.
+            # Nothing is lost: it is written with the next flush.
             for row, counted in pending.items():
                 self._pending[row] = _sum(self._pending[row], counted)
             raise
         known = _Day(day, _spent(keys), _spent(models))
         for (of_day, key, model), counted in list(self._pending.items()):
-            # What came while it was written.
+            # Counted during the write.
             if of_day == day:
                 known.add(key, model, counted)
         self._today = known
 
     def rows(self, since: str) -> tuple[Row, ...]:
-        """What was spent since a day, by day, key and model; written spend only."""
+        """What was spent since a day, by day, key and model; only what has been written."""
         return () if self._store is None else tuple(Row(*row) for row in self._store.rows(_ROWS, since))
 
 
 class _Day:
-    """What a day has come to, by key and by model."""
+    """The spend of a day, by key and by model."""
 
     def __init__(
         self, name: str, keys: dict[str, Spent] | None = None, models: dict[str, Spent] | None = None
@@ -185,7 +185,7 @@ def _sum(one: Counted, other: Counted) -> Counted:
 
 
 def store_at(place: str) -> Store | None:
-    """Where spend is kept, by its place; None for memory alone."""
+    """The store of spend at a place; None for memory alone."""
     if not place:
         return None
     if place.startswith(("postgres://", "postgresql://")):
@@ -199,7 +199,7 @@ class _Sqlite:
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Made here and not by SQLite, so that nobody else may read it.
+            # Created here and not by SQLite, so that nobody else may read it.
             path.touch(mode=0o600)
             with self._opened() as connection:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -222,7 +222,7 @@ class _Sqlite:
 
 
 def _make_table(cursor: Any) -> None:
-    # Of two that make the same table at once, Postgres refuses one, whatever IF NOT EXISTS says.
+    # If two create the same table at once, Postgres refuses one, in spite of IF NOT EXISTS.
     cursor.execute("SELECT pg_advisory_xact_lock(hashtext('gateway_spend'))")
     cursor.execute(_TABLE)
 
@@ -241,13 +241,13 @@ class _Postgres:
             raise UsageError(f"spend cannot be kept in {where}: {why}") from error
 
     def _run(self, work: Any) -> Any:
-        # One connection for each writing, once a second: none to be found dead.
+        # A new connection for each write, once a second: no pooled connection can be dead.
         connecting = self._connect(self._place, connect_timeout=int(_PATIENCE))
         with connecting as connection, connection.cursor() as cursor:
             return work(cursor)
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        # In one order everywhere: two gateways that wait for each other's rows would wait for good.
+        # In the same order everywhere: otherwise two gateways could deadlock on each other's rows.
         self._run(lambda cursor: cursor.executemany(_ADD.replace("?", "%s"), sorted(rows)))
 
     def rows(self, statement: str, first: str) -> Sequence[tuple[Any, ...]]:

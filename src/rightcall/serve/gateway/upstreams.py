@@ -1,4 +1,4 @@
-"""The models behind a gateway: connected when they are first asked, kept over a reload, and closed."""
+"""The models behind a gateway: connected at the first request, kept across reloads, and closed."""
 
 import os
 import re
@@ -20,18 +20,18 @@ from rightcall.serve.gateway.routing import Candidate
 from rightcall.serve.gateway.settings import Place, Served, Settings, Trying
 
 ONCE = Retry(attempts=1)
-"""The gateway itself tries again: it knows the other places, too."""
+"""No retries here: the gateway itself retries, as it knows the other places, too."""
 _MOST_NAMES = 64
-"""Names that a pattern stands for, which are kept: clients choose them."""
+"""Models of a pattern that are kept; limited, because clients choose their names."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.@:/+ -]{0,199}")
 
 Open: TypeAlias = Callable[[str, Place, Trying], Model]
-"""The name of a model, where it is and how patiently it is asked into the model."""
+"""Opens a model: from its name, its place, and how patiently it is asked."""
 
 
 def opened(use: str, place: Place, trying: Trying, key: ApiKey | None = None) -> Connected:
-    """The model at a place, by the name that stands there; ``key`` unless the place has one."""
+    """The model at a place, by the name given there; uses ``key`` unless the place has one."""
     return connect(
         use,
         base_url=place.base_url,
@@ -58,7 +58,7 @@ def _key(place: Place) -> str | None:
 
 
 class Upstream:
-    """One place: the model there, or the models, where its name leaves that to the client."""
+    """One place, with its model; or its models, if its name leaves that to the client."""
 
     def __init__(self, place: Place, trying: Trying, open_: Open) -> None:
         self.place = place
@@ -70,17 +70,17 @@ class Upstream:
         self._is_retired = False
 
     def enter(self) -> None:
-        """An exchange begins to use it."""
+        """Note that an exchange begins to use it."""
         self._users += 1
 
     async def leave(self) -> None:
-        """An exchange is over; the last one closes a place that is not served any more."""
+        """Note that an exchange is over; the last one closes a place that is no longer served."""
         self._users -= 1
         if self._is_retired and not self._users:
             await self.close()
 
     async def retire(self) -> None:
-        """Close it, as soon as nobody uses it."""
+        """Close it, as soon as no exchange uses it."""
         self._is_retired = True
         if not self._users:
             await self.close()
@@ -92,7 +92,7 @@ class Upstream:
         if model is None:
             model = self._models[use] = self._open(use, self.place, self._trying)
             if len(self._models) > _MOST_NAMES:
-                # It holds no connection of its own, only the right to use one: nothing to be closed.
+                # It owns no connection, it only shares one: nothing has to be closed.
                 self._models.popitem(last=False)
         elif len(self._models) > 1:
             self._models.move_to_end(use)
@@ -103,7 +103,7 @@ class Upstream:
         return self._models.get(self.place.use.replace("*", asked))
 
     async def close(self) -> None:
-        """Close what was opened."""
+        """Close the opened models."""
         for model in self._models.values():
             close = getattr(model, "close", None)
             if close is not None:
@@ -111,7 +111,7 @@ class Upstream:
 
 
 class Route:
-    """A served model: its places, and what is asked where none of them answers."""
+    """A served model: its places, and its fallbacks."""
 
     def __init__(self, name: str, served: Served, places: Sequence[Candidate[Upstream]]) -> None:
         self.name = name
@@ -119,29 +119,29 @@ class Route:
         self.places = places
 
     def known(self, asked: str) -> Model | None:
-        """A model of that name, if one was opened before: its price can be told."""
+        """A model of that name, if one was opened before: its price is known."""
         return next((found for each in self.places if (found := each.target.known(asked))), None)
 
     def places_for(self, asked: str) -> list[Candidate[Upstream]]:
-        """The places as the one who asks for a model finds them, each with the health of that model."""
+        """The places for a requested model, each with the health of that model."""
         return [each.named(asked) if "*" in each.target.place.use else each for each in self.places]
 
 
 class Upstreams:
-    """All served models, by the settings of now."""
+    """All served models, by the current settings."""
 
     def __init__(self, open_: Open = opened) -> None:
         self._open = open_
         self._routes: Mapping[str, Route] = {}
         self._opened: Mapping[bytes, Candidate[Upstream]] = {}
-        """By all that each was opened with."""
+        """By everything that each was opened with."""
         self._settings = Settings()
 
     def apply(self, settings: Settings) -> tuple[Upstream, ...]:
-        """Serve what these settings say; what is served no longer is given back, to be closed.
+        """Serve what these settings say; returns the places that are no longer served, to be closed.
 
-        A place that stays as it was keeps its connections, and what is known of its health. One that
-        cannot be asked, for want of a key, is a UsageError, and nothing is changed.
+        An unchanged place keeps its connections and its health. A place that cannot be opened, for want
+        of a key, raises UsageError, and nothing is changed.
         """
         before = dict(self._opened)
         routes: dict[str, Route] = {}
@@ -153,7 +153,7 @@ class Upstreams:
                 if kept is None:
                     upstream = Upstream(place, settings.trying, self._open)
                     if "*" not in place.use:
-                        # What cannot be asked is the operator's to know, and no client's.
+                        # Opened now: an error is for the operator, and not for a client.
                         upstream.model("")
                     salt = f"{place.use} {place.base_url or ''} {place.key_env}"
                     kept = Candidate(salt, upstream, place.weight)
@@ -166,12 +166,12 @@ class Upstreams:
         return tuple(each.target for each in before.values() if id(each.target) not in used)
 
     def route(self, name: str) -> Route | None:
-        """The model behind a name."""
+        """The route of a name."""
         served = self._settings.served(name)
         if served is None:
             return None
         route = next(route for route in self._routes.values() if route.served is served)
-        # A name that a client made up becomes a part of an address.
+        # A name that a client made up becomes part of a URL.
         is_plain = "*" not in route.name or (_PLAIN.fullmatch(name) and ".." not in name)
         return route if is_plain else None
 
@@ -187,16 +187,16 @@ class Upstreams:
                 waiting += [self._routes[name] for name in each.served.fallback if name in self._routes]
 
     async def close(self) -> None:
-        """Close all of them."""
+        """Close all places."""
         for upstream in self.apply(Settings()):
             await upstream.close()
 
 
 def _written(place: Place, trying: Trying) -> bytes:
-    """All that a place is opened with; a key in a file may be another one by now."""
+    """Everything that a place is opened with; includes a key from a file, which may have changed."""
     return msgspec.json.encode((place, trying, _key(place) if place.key_file else ""))
 
 
 def dialect_of(model: Model) -> str:
-    """What is spoken to a model over the wire; nothing where it is not asked so."""
+    """The dialect of a model over the network; empty for any other model."""
     return model.dialect.name if isinstance(model, WireModel) else ""

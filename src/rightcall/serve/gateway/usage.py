@@ -1,4 +1,4 @@
-"""What an exchange took: as the vendor counted, or as well as it can be told without."""
+"""The usage of an exchange: as the vendor counted it, or estimated."""
 
 from collections.abc import Mapping
 
@@ -15,21 +15,21 @@ from rightcall.serve.gateway.settings import Served
 
 _MILLION = 1_000_000
 _SAID = 500
-"""Tokens that a reply is taken to have before anything is known of it."""
+"""Tokens that a reply is assumed to have before anything is known of it."""
 
 
 def expected_of(body: bytes, served: Served, model: Model | None) -> Expected:
-    """What a request is about to take, as far as that can be told from its length."""
+    """What a request is expected to use, estimated from its length."""
     usage = Usage(input_tokens=len(body) // BYTES_PER_TOKEN, output_tokens=_SAID)
     return Expected(usage.tokens, _cost(usage, {}, served, model) or 0.0)
 
 
 def usage_of(exchange: Exchange, reply: Reply | None, served: Served) -> tuple[Usage, bool]:
-    """The usage of an exchange, with its cost where the price is known, and whether it was estimated."""
+    """The usage of an exchange, with its cost if the price is known, and whether it was estimated."""
     usage = Usage() if reply is None else reply.usage
     estimated = usage.tokens == 0
     if estimated:
-        # A stream of Chat's says nothing unless it is asked to, and one that the client left has no end.
+        # A Chat stream reports no usage unless asked to, nor does one that the client left.
         said = max(exchange.heard_tokens, 0 if reply is None else estimate_tokens(reply))
         usage = Usage(input_tokens=len(exchange.body) // BYTES_PER_TOKEN, output_tokens=said)
     if usage.cost is None:

@@ -1,7 +1,7 @@
-"""One request of a client, and the way back to it, over ASGI.
+"""One request of a client, and its answer, over ASGI.
 
-Nothing is held for a client that does not read: every write waits until the connection takes it, and
-whoever reads nothing for too long is let go. A client that leaves ends what was done for it.
+Nothing is buffered for a client that does not read: every write waits until the connection accepts it,
+and a client that reads nothing for too long is disconnected. A disconnect cancels the work for it.
 """
 
 import asyncio
@@ -20,27 +20,27 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
 CONNECTION = "rightcall.connection"
-"""Where a request has its connection, if the server is ours."""
+"""The key in the scope of a request's connection, if the server is ours."""
 
 
 class Connection(Protocol):
-    """What a client is connected by. Without one, a task of its own has to wait for the end."""
+    """A client's connection. Without one, a separate task has to wait for the disconnect."""
 
     def abort(self) -> None:
         """Close at once, whatever was not sent yet."""
         ...
 
     def watch(self, left: Callable[[], None], /) -> None:
-        """Have this called if the client leaves."""
+        """Have this called if the client disconnects."""
         ...
 
     def unwatch(self, left: Callable[[], None], /) -> None:
-        """Call it no more."""
+        """Stop calling it."""
         ...
 
 
 class ClientLeft(Exception):
-    """The client is gone: there is nobody to answer."""
+    """The client has disconnected: there is nobody to answer."""
 
 
 class Visit:
@@ -57,27 +57,27 @@ class Visit:
         self.begun = False
         self.over = False
         self.wrote = self.came
-        """When something was written last."""
+        """When something was last written."""
         self.waits_since: float | None = None
-        """Since when the client takes nothing."""
+        """Since when a write waits for the client."""
         self.first_byte: float | None = None
         self.status = 0
         self.held = 0
-        """Bytes of the body that were taken."""
+        """Bytes of the body that were read."""
         self._receive = receive
         self._connection: Connection | None = scope.get(CONNECTION)
         self._send = send
         self._task = asyncio.current_task()
         self._watch: asyncio.Task[None] | None = None
         self.left = False
-        """The client has gone."""
+        """Whether the client has disconnected."""
         self.always: Mapping[str, str] = {}
         """Headers that every answer has."""
 
     async def body(self, most: int, seconds: float, take: Callable[[int], None]) -> bytes:
-        """All of the request's body; a VendorError where it is too long or too slow.
+        """The whole body of the request. Raises VendorError if it is too long or too slow.
 
-        ``take`` is told of every piece before it is held, and may raise.
+        ``take`` is called with the size of every piece before it is kept, and may raise.
         """
         declared = self.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > most:
@@ -104,7 +104,7 @@ class Visit:
             raise VendorError(words, kind="timeout", status=408) from None
 
     def watch(self) -> None:
-        """From here on, end the task when the client leaves."""
+        """From here on, cancel the task when the client disconnects."""
         if self._connection is not None:
             self._connection.watch(self._gone)
         else:
@@ -121,19 +121,19 @@ class Visit:
             self.abort()
 
     def abort(self) -> None:
-        """End the task that answers."""
+        """Cancel the task that answers."""
         if self._task is not None:
             self._task.cancel()
 
     def drop(self) -> None:
-        """Let go of a client that takes nothing, with all that waits for it."""
+        """Disconnect a client that does not read, and drop what was to be sent."""
         self.left = True
         if self._connection is not None:
             self._connection.abort()
         self.abort()
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """Send the head of the answer."""
+        """Send the status and the headers."""
         if self.begun:
             return
         self.begun, self.status = True, status
@@ -144,7 +144,7 @@ class Visit:
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def write(self, data: bytes, *, more: bool = True) -> None:
-        """Send a piece of the answer, as soon as the client takes it."""
+        """Send a piece of the answer, as soon as the client accepts it."""
         self.waits_since = time.monotonic()
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
         self.waits_since = None
@@ -164,16 +164,16 @@ class Visit:
             await self.write(data)
             self.over = True
             self._connection.abort()
-            # The server is told of it before it asks where the rest of the answer is.
+            # Let the server notice the abort before it misses the rest of the answer.
             await asyncio.sleep(0)
 
     async def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        """Send all of an answer."""
+        """Send a whole answer."""
         await self.begin(status, {**headers, "content-length": str(len(body))})
         await self.end(b"" if self.method == "HEAD" else body)
 
     async def close(self) -> None:
-        """Let go of what watches."""
+        """Stop watching the connection."""
         self.over = True
         if self._connection is not None:
             self._connection.unwatch(self._gone)
@@ -184,7 +184,7 @@ class Visit:
 
 
 def _joined(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their lower-case names; what is given twice, in one."""
+    """Headers by their lower-case names; repeated ones are joined."""
     found: dict[str, str] = {}
     for name_, value_ in raw:
         name, value = name_.decode("latin-1"), value_.decode("latin-1")

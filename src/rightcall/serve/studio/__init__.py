@@ -1,4 +1,4 @@
-"""Runs in the browser: a list, one run, what waits for a person, two runs beside each other, tools."""
+"""Runs in the browser: a list, one run, calls that wait for a person, two runs compared, tools."""
 
 from typing import TYPE_CHECKING
 

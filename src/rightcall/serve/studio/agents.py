@@ -1,4 +1,4 @@
-"""The agents that a studio was given: what is known of each, and a run put into the hands of one."""
+"""The agents of a studio: their settings, and copies of them that continue runs."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -37,12 +37,12 @@ class AgentHere(Struct, frozen=True, eq=False):
 
     @property
     def policy(self) -> Policy | None:
-        """What decides about its calls."""
+        """The policy that decides about its calls."""
         return self.agent._setup.policy  # noqa: SLF001 - the studio shows what the agent would do
 
     @property
     def hooks(self) -> HookChain:
-        """What may change or veto its calls."""
+        """The hooks that may change or veto its calls."""
         return self.agent._setup.hooks  # noqa: SLF001
 
     @property
@@ -51,7 +51,7 @@ class AgentHere(Struct, frozen=True, eq=False):
         return self.agent._setup.window  # noqa: SLF001
 
     def told(self) -> Json:
-        """The agent for a page that tries it."""
+        """The agent as JSON, for the page that tries it."""
         basis = self.agent._basis  # noqa: SLF001
         said = basis.instructions
         return {
@@ -64,7 +64,7 @@ class AgentHere(Struct, frozen=True, eq=False):
         }
 
     def keep_in(self, journal: Journal | AsyncJournal) -> Agent[Any]:
-        """A copy of the agent that keeps its runs in that journal, and asks nobody but the studio."""
+        """A copy of the agent that records its runs in that journal, and asks nobody but the studio."""
         here = copy(self.agent)
         here._journal = journal  # noqa: SLF001 - this is where the runs are
         here._setup = replace(here._setup, approve=None)  # noqa: SLF001 - a run that needs a yes pauses
@@ -72,7 +72,7 @@ class AgentHere(Struct, frozen=True, eq=False):
 
 
 def tool_json(tool: Tool) -> Json:
-    """A tool for a form that calls it."""
+    """A tool as JSON, for a form that calls it."""
     return {
         "name": tool.name,
         "description": tool.description,
@@ -88,7 +88,7 @@ def tool_json(tool: Tool) -> Json:
 def agents_of(
     given: Mapping[str, Agent[Any]] | Sequence[Agent[Any]] | Agent[Any],
 ) -> tuple[AgentHere, ...]:
-    """The agents by their names; two of one name would be one too many."""
+    """The agents by their names. Raises UsageError if two have the same name."""
     if isinstance(given, Mapping):
         found = [AgentHere(_name(agent, place), agent, place) for place, agent in given.items()]
     else:
@@ -103,5 +103,5 @@ def agents_of(
 
 
 def _name(agent: Agent[Any], place: str) -> str:
-    """Its own name, or that of the variable it stands in."""
+    """Its own name, or that of the variable that holds it."""
     return place.rpartition(":")[2] if agent.name == "agent" and ":" in place else agent.name

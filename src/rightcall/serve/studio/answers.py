@@ -1,4 +1,4 @@
-"""Values into answers of the API: JSON whose every text is safe to look at, and errors in words."""
+"""Values into answers of the API: JSON whose every text is safe to display, and errors as text."""
 
 import json
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from rightcall.serve.studio.hosting import NoAgent, NotFitting
 from rightcall.serve.studio.shape import Json, decision_json
 
 _RAW = frozenset({"run", "parent", "call_id"})
-"""Members that are sent back as they are, and never shown; beside each stands what is."""
+"""Members that clients send back unchanged, and that are never displayed; each has a displayed twin."""
 _NO_AGENT = "This needs an agent: start the studio with --agent module:agent."
 
 
 class Refused(Exception):
-    """A request that is not done, and why."""
+    """A request that is refused, and why."""
 
     def __init__(self, status: int, code: str, words: str, **more: Any) -> None:
         super().__init__(words)
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 
 def shown(value: Any, *, raw: bool = False) -> Any:
-    """A value with nothing in it that a screen would obey: escapes and marks of direction are seen."""
+    """A value without anything that a screen would obey: escapes and bidi marks are made visible."""
     match value:
         case str():
             return encodable(value) if raw else spelled(value)
@@ -44,18 +44,18 @@ def shown(value: Any, *, raw: bool = False) -> Any:
 
 
 def answer(value: Json, status: int = 200) -> Response:
-    """JSON that nothing can read as anything else."""
+    """A JSON answer that a browser cannot take for anything else."""
     text = json.dumps(shown(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return Response(text.encode(), status, media_type="application/json")
 
 
 def refusal(error: Refused) -> Response:
-    """An error as the API tells it."""
+    """An error as the API sends it."""
     return answer({"error": {"code": error.code, "message": error.words, **error.more}}, error.status)
 
 
 def _stands(decisions: Mapping[str, FinalDecision]) -> str:
-    """What somebody else has said, in a sentence."""
+    """Somebody else's decisions, as a sentence."""
     said = {
         Allow: "allowed",
         Deny: "denied",
@@ -67,7 +67,7 @@ def _stands(decisions: Mapping[str, FinalDecision]) -> str:
 
 
 def refused(error: Exception) -> Refused | None:
-    """What to tell of an error; None for one that nobody foresaw."""
+    """The answer to an error; None for an unexpected one."""
     match error:
         case Refused():
             return error

@@ -1,4 +1,4 @@
-"""A studio as a web application: routes, files, errors, and who may come in."""
+"""A studio as a web application: routes, files, errors, and access checks."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -50,9 +50,9 @@ def studio_app(
 ) -> ASGIApp:
     """The studio of a journal, for an ASGI server of your own.
 
-    ``agents`` go on with runs and can be tried, where ``write`` allows that. Whoever can reach more than
-    this machine must be asked for a ``token``; ``hosts`` are the names that it is reached under besides
-    those of this machine. ``cache`` is the folder for the index; without one it is kept in memory.
+    ``agents`` continue runs and can be tried, if ``write`` allows that. A studio that other machines can
+    reach must require a ``token``; ``hosts`` are its names besides those of this machine. ``cache`` is
+    the folder for the index; without one it is kept in memory.
     """
     studio = Studio(journal, agents=agents, can_write=write, cache=cache)
 
@@ -88,7 +88,7 @@ async def _tell(_: Request, error: Exception) -> Response:
 
 
 class _LastResort:
-    """An error that nobody foresaw: the log has it, and whoever asked is told only that there is one."""
+    """Handles unexpected errors: they are logged, and the client learns only that there was one."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

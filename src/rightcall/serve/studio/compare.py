@@ -1,4 +1,4 @@
-"""Two runs beside each other, and where they first differ."""
+"""Two runs compared, and where they first differ."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -9,14 +9,14 @@ from rightcall.serve.studio.shape import Json
 
 
 def compare(a: Reading, b: Reading, items: tuple[list[Json], list[Json]]) -> Json:
-    """The items of two runs in pairs; ``first`` is the first that is not the same."""
+    """The items of two runs in pairs; ``first`` is the first that differs."""
     pairs = [_pair(one, other) for one, other in _paired(*items)]
     first = next((place for place, pair in enumerate(pairs) if not pair["same"]), None)
     return {"setup": list(_setup(a, b)), "pairs": pairs, "first": first}
 
 
 def _paired(one: list[Json], other: list[Json]) -> Iterator[tuple[Json | None, Json | None]]:
-    """Items of the same place: messages with messages, the first turn with the first, ends with ends."""
+    """Items of the same position: messages with messages, turn 1 with turn 1, events with events."""
     for kind in ("message", "turn"):
         mine = [item for item in one if _kind(item) == kind]
         yours = [item for item in other if _kind(item) == kind]
@@ -27,7 +27,7 @@ def _paired(one: list[Json], other: list[Json]) -> Iterator[tuple[Json | None, J
 
 
 def _kind(item: Json) -> str:
-    """Notes on a turn are told beside the turns, whose place they have."""
+    """The kind to pair an item by; notes on a turn are paired with the turns, where they appear."""
     if item["kind"] == "message":
         return "message" if item["id"].startswith("m") else "turn"
     return str(item["kind"])
@@ -59,7 +59,7 @@ def _differences(a: Json | None, b: Json | None) -> Iterator[str]:
 
 
 def _said(item: Json) -> list[str]:
-    """What was said; what was thought may well be put otherwise."""
+    """The text of an item, without reasoning, which may well be phrased differently."""
     told = [part for part in item["parts"] if part["type"] in ("text", "media")]
     return [item.get("author", ""), *(part.get("text") or part.get("about", "") for part in told)]
 
@@ -70,7 +70,7 @@ def _asked(call: Json) -> tuple[str, str]:
 
 
 def _ordered(value: object) -> object:
-    """The order of an object's members means nothing."""
+    """The value with members sorted: the order of an object's members means nothing."""
     if isinstance(value, dict):
         return {key: _ordered(value[key]) for key in sorted(value)}
     return [_ordered(each) for each in value] if isinstance(value, list) else value
@@ -84,7 +84,7 @@ def _given(call: Json) -> tuple[str, list[str]]:
 
 
 def _setup(a: Reading, b: Reading) -> Iterator[Json]:
-    """What differs before anything happened."""
+    """The differences in how the runs were started."""
     mine, yours = _begun(a), _begun(b)
     for what, one in mine.items():
         if one != yours[what]:

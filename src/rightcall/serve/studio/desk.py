@@ -1,6 +1,6 @@
-"""What a studio works with: a journal, the index of its runs, and the agents that may go on with them.
+"""The working state of a studio: a journal, the index of its runs, and the agents that continue them.
 
-Everything that pages and programs read is read through here. What is written is in ``hosting``.
+Everything that pages and programs read is read through here. Changes are in ``hosting``.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ from rightcall.serve.studio.trust_view import Judged, judge
 from rightcall.serve.studio.waiting import pending_json, waiting_ids
 
 _BATCH = 2000
-"""Entries that are taken in at once: a page that is asked for meanwhile waits no longer than that."""
+"""Entries that are indexed at once: a page that is requested meanwhile waits for no more than these."""
 _MOST_READ = 8
-"""Runs that are remembered after they were read."""
+"""Runs that are cached after they were read."""
 T = TypeVar("T")
 
 
@@ -55,7 +55,7 @@ def _look(reading: Reading, here: AgentHere | None) -> _Seen:
 
 
 class Desk:
-    """A journal, looked at."""
+    """A journal and its index, for reading."""
 
     def __init__(
         self,
@@ -72,14 +72,14 @@ class Desk:
         self.index = Index(where)
         self._catching_up = asyncio.Lock()
         self.stopped: set[str] = set()
-        """Runs that were given up here: nobody need wait to see whether anything still comes."""
+        """Runs that were stopped here: they need not be waited for as possibly still running."""
         self._tools: tuple[int, Json] | None = None
         self._read: OrderedDict[str, tuple[int, Reading, Entry]] = OrderedDict()
-        """With how many entries each had, and how it began then."""
+        """By run: how many entries it had, what was read, and its first entry."""
         self._shown: OrderedDict[str, _Seen] = OrderedDict()
 
     async def catch_up(self) -> bool:
-        """Take in what was written since the last look; whether something was."""
+        """Index what was written since the last call; returns whether there was anything."""
         async with self._catching_up:
             since = self.index.cursor
             if not since:
@@ -90,12 +90,12 @@ class Desk:
             return bool(batch.written)
 
     async def catch_up_fully(self) -> None:
-        """Take in everything that there is."""
+        """Index everything that there is."""
         while await self.catch_up():
             pass
 
     async def ask(self, question: Callable[..., T], *values: Any) -> T:
-        """Ask the index something, aside from the event loop."""
+        """Query the index, in a thread."""
         return await asyncio.to_thread(question, self.index, *values)
 
     async def standing(self) -> Standing:
@@ -103,11 +103,11 @@ class Desk:
         return await asyncio.to_thread(self.index.standing)
 
     def held(self) -> frozenset[str]:
-        """The locks of runs that somebody is at."""
+        """The locks of runs that a process holds."""
         return self.source.held()
 
     async def facts(self, run: str) -> RunFacts:
-        """What the index knows of a run, after a look at what is new."""
+        """The indexed facts of a run; new entries are indexed first if it is unknown."""
         facts = await asyncio.to_thread(self.index.facts, run)
         if facts is None:
             await self.catch_up()
@@ -117,7 +117,7 @@ class Desk:
         return facts
 
     async def read(self, run: str) -> Reading:
-        """A run, whole. One that has not grown since is not read again."""
+        """A whole run. One that has not grown is not read again."""
         facts = await self.facts(run)
         known = self._read.get(run)
         if known is not None and known[0] == facts.entries:
@@ -161,20 +161,20 @@ class Desk:
         return row | {"holder": self.source.holder(facts.hold) if facts.hold in held else ""}
 
     async def state(self, run: str) -> str:
-        """How a run stands."""
+        """The state of a run."""
         return str((await self.row(run))["state"])
 
     def here(self, name: str) -> AgentHere | None:
-        """The agent of that name; for a run of one without a name, the only one there is.
+        """The agent of that name; for a run without an agent's name, the only agent there is.
 
-        A run of another's would go on with tools and rules that are not its own.
+        Another agent would continue the run with tools and rules that are not its own.
         """
         if not name:
             return self.agents[0] if len(self.agents) == 1 else None
         return next((each for each in self.agents if each.name == name), None)
 
     def agent_of(self, reading: Reading) -> AgentHere | None:
-        """The agent whose run it is."""
+        """The agent of a run."""
         return self.here(reading.start.agent if reading.start else "")
 
     def tools(self) -> tuple[Tool, ...]:
@@ -182,30 +182,30 @@ class Desk:
         return tuple({tool.name: tool for here in self.agents for tool in here.tools}.values())
 
     async def tools_told(self) -> Json:
-        """What is worth knowing of every tool; counted again only when something was written."""
+        """The statistics of every tool; computed again only when something was written."""
         change = (await self.standing()).change
         if self._tools is None or self._tools[0] != change:
             self._tools = (change, await self.ask(all_tools, self.tools()))
         return self._tools[1]
 
     async def judged(self, reading: Reading) -> Judged:
-        """What the rules make of a run, and of the calls that wait in it."""
+        """The verdicts of the rules on a run, and on its waiting calls."""
         return (await self._seen(reading)).judged
 
     async def items(self, reading: Reading) -> list[Json]:
-        """A run as people read it."""
+        """A run as the page shows it."""
         return (await self._seen(reading)).items
 
     async def items_before(self, reading: Reading, version: int) -> list[Json]:
-        """A run as it was read when it had so many entries.
+        """A run as it was shown when it had so many entries.
 
-        What the runtime told the model in between is not in the entries, and counts as new.
+        Messages of the runtime to the model are not in the entries, and so count as new.
         """
         extra = Extra((await self.judged(reading)).labels, {}, reading.counts())
         return await asyncio.to_thread(items_of, reading.written[:version], reading.run, extra)
 
     async def _seen(self, reading: Reading) -> _Seen:
-        """What is shown of a run; kept for the last few, which are asked for again and again."""
+        """What is shown of a run; cached for the last few, which are requested again and again."""
         known = self._shown.get(reading.run)
         if known is not None and known.reading is reading:
             return known
@@ -233,17 +233,17 @@ class Desk:
         return found
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Close the index and the source."""
         self.index.close()
         await self.source.close()
 
 
 def _before(known: tuple[int, Reading, Entry] | None, recorded: Recorded) -> Reading | None:
-    """What was read of a run before, if that is how it still begins."""
+    """The earlier reading of a run, if the run still begins in the same way."""
     if known is None or not 0 < known[0] <= len(recorded.entries):
         return None
     last = known[1].written[-1][1]
     is_same = not recorded.times or recorded.times[known[0] - 1] == last
-    # Of a durable run more may be known of its beginning than there was.
+    # Of a durable run, more may be known of its start than before.
     is_same = is_same and recorded.entries[0] == known[2]
     return known[1] if is_same else None

@@ -1,6 +1,6 @@
-"""Durable runs as the studio reads them: a store that goes on with runs by itself.
+"""Durable runs as the studio reads them: a store whose workers execute the runs.
 
-The studio is a client of it, and never a worker: whatever it decides, others go on with.
+The studio is a client of it, and never a worker: its decisions are carried out by others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,17 +19,17 @@ from rightcall.serve.studio.fold import new_facts
 from rightcall.serve.studio.source import Batch, Recorded, Written
 
 _LATEST = 500
-"""Segments that are looked at again and again; of older runs only those that were not over."""
+"""Segments that are listed at each look; of older runs, only those that had not ended are checked."""
 _OVER = ("done", "failed", "cancelled")
 
 
 def store_at(place: str | App) -> App:
-    """A client of the store at an address, or of the one that an app has."""
+    """A client of the store at an address, or of an app's store."""
     app = App(place) if isinstance(place, str) else App(place.address, place.agents.values(), queues=())
     address = urlsplit(app.address)
     if address.scheme.startswith("sqlite"):
         path = Path(unquote(address.path.removeprefix("/")))
-        # A client makes what is missing, and a studio must not.
+        # A client creates what is missing, and a studio must not.
         if not path.is_file() or not is_store(path):
             raise UsageError(f"there is no store of durable runs at {app.address}")
     return app
@@ -48,11 +48,11 @@ class DurableSource:
         self._journal = _StoreJournal(self._app)
         self._runs: dict[str, RunInfo] = {}
         self._seen: dict[str, tuple[int, Entry]] = {}
-        """How much of each run was told, and the last of it."""
+        """By run: how many entries were returned, and the last of them."""
         self._todo: dict[str, None] = {}
 
     async def read(self, cursor: str, most: int) -> Batch:
-        """What runs have more than at the last look."""
+        """The new entries of runs since the last look."""
         is_anew = not cursor
         if is_anew:
             self._runs.clear()
@@ -65,7 +65,7 @@ class DurableSource:
             story = await self._story(run)
             count, last = self._seen.get(run, (0, None))
             if count and (len(story) < count or story[count - 1][1] != last):
-                # It was told otherwise before, as one that is over and then goes on after all.
+                # Its entries have changed, as if a run that had ended goes on after all: start over.
                 return Batch((), "")
             found += [Written(run, at, entry) for at, entry in story[count:]]
             if story:
@@ -75,7 +75,7 @@ class DurableSource:
         return Batch(found, "seen", is_anew=is_anew, share=share)
 
     async def _look(self) -> None:
-        """See which runs are new, stand otherwise than they did, or are under way."""
+        """Find runs that are new, have changed, or are under way."""
         listed = await self._app.list(limit=_LATEST if self._runs else None)
         there = {info.run for info in listed}
         older = [info.run for info in self._runs.values() if info.status not in _OVER]
@@ -89,7 +89,7 @@ class DurableSource:
         try:
             return (await self._app.show(run)).info
         except UsageError:
-            # Forgotten by whoever tidies the store.
+            # Deleted from the store.
             del self._runs[run]
             return None
 
@@ -109,17 +109,17 @@ class DurableSource:
         return Recorded(tuple([entry for _, entry in story]), tuple([at for at, _ in story]))
 
     def held(self) -> frozenset[str]:
-        """Runs that a worker has, or that one will take."""
+        """Runs that a worker executes, or will take."""
         under_way = [each.run for each in self._runs.values() if each.status in ("queued", "running")]
         return frozenset(new_facts(run).hold for run in under_way)
 
     def holder(self, lock: str) -> str:
-        """The worker."""
+        """The worker of a run."""
         found = (each for each in self._runs.values() if new_facts(each.run).hold == lock)
         return next((each.worker or "the queue" for each in found), "")
 
     def journal(self) -> AsyncJournal:
-        """The store, for who reads a run or decides."""
+        """The store as a journal, for reading a run or deciding."""
         return self._journal
 
     async def close(self) -> None:
@@ -128,7 +128,7 @@ class DurableSource:
 
 
 class _StoreJournal:
-    """A store in the place of a journal: read like one, and written by its workers alone."""
+    """A store in the place of a journal: read like one, and written only by its workers."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -138,14 +138,14 @@ class _StoreJournal:
         return [info.run for info in reversed(await self._app.list())]
 
     async def entries(self, run: str) -> Sequence[Entry]:
-        """What happened in a run."""
+        """The entries of a run."""
         try:
             return [entry for _, entry in await self._app.story(run)]
         except UsageError:
             return ()
 
     async def decide(self, run: str, decisions: Mapping[str, FinalDecision]) -> object:
-        """Answer what a run waits for."""
+        """Answer the calls that a run waits for."""
         return await self._app.decide(run, decisions)
 
     async def fork(self, run: str, before_turn: int, new: str) -> None:
@@ -155,7 +155,7 @@ class _StoreJournal:
     async def submit(
         self, agent: str, prompt: str, run: str, history: Transcript, *, dry_run: bool
     ) -> None:
-        """Begin a run; a worker that has the agent takes it."""
+        """Submit a run; a worker that has the agent takes it."""
         await self._app.submit(agent, prompt, run=run, history=history, dry_run=dry_run)
 
     async def append(self, run: str, _: Entry) -> None:

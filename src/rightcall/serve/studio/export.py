@@ -1,4 +1,4 @@
-"""A run into a file to take along: JSON, Markdown, the record itself, a test, or a case of an eval."""
+"""A run as a file: JSON, Markdown, the record itself, a test, or a case of an eval."""
 
 import json
 import re
@@ -91,7 +91,7 @@ def export(reading: Reading, row: Json, form: str) -> Exported:
 
 
 def transcript_of(reading: Reading) -> tuple[Message, ...]:
-    """What was said, in which every call has a result; also where the record breaks off."""
+    """The transcript, with a result for every call, even if the record breaks off."""
     if reading.retraced is None:
         return reading.start.messages if reading.start else ()
     return mend(reading.retraced.result.transcript).messages
@@ -123,7 +123,7 @@ def _test(reading: Reading) -> str:
         for e in _in_order(replies, ends)
         if e.attempts
     ]
-    # Names of runs are anybody's text, and this is a program: no quotation mark of theirs may end ours.
+    # A run's name may be anything, and this is a program: no quotation mark in it may end our string.
     return _TEST.format(
         run=re.sub(r"[^\w .:/-]", "?", reading.run)[:100],
         prompt=_literal(question),

@@ -1,4 +1,4 @@
-"""A call that would change a file into the lines that it would change, from its arguments alone."""
+"""A call that would change a file into the changed lines, from its arguments alone."""
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
@@ -19,7 +19,7 @@ _UNSEEN = (
 
 
 def diff_of(name: str, arguments: Mapping[str, Any]) -> Json | None:
-    """What a call would change of a file; None for one that changes none, as far as can be seen."""
+    """The changes that a call would make to a file; None if it changes none, as far as can be seen."""
     path = next((arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)), None)
     for old, new in _PAIRS:
         if isinstance(arguments.get(old), str):

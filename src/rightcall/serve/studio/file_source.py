@@ -1,4 +1,4 @@
-"""What both kinds of files that hold runs have in common: the locks beside them, and their errors."""
+"""The common part of both kinds of files with runs: the locks beside them, and their errors."""
 
 import os
 import re
@@ -25,7 +25,7 @@ class FileSource:
         self._locks = self.path.with_name(f"{path.name}.holds")
 
     def held(self) -> frozenset[str]:
-        """The locks whose holders are alive. None is tried: that would be in the way of a holder."""
+        """The locks whose holders are alive. No lock is taken to find out: that would block a holder."""
         try:
             names = [path.name for path in self._locks.iterdir()]
         except OSError:
@@ -33,7 +33,7 @@ class FileSource:
         return frozenset(name for name in names if self.holder(name))
 
     def holder(self, lock: str) -> str:
-        """Who wrote itself into the lock, if it is still there."""
+        """The holder that is named in the lock, if it is still alive."""
         try:
             told = (self._locks / lock).read_text(errors="replace")
         except OSError:
@@ -50,14 +50,14 @@ class FileSource:
         return told
 
     async def close(self) -> None:
-        """Close the journal, where it was opened here."""
+        """Close the journal, if it was opened here."""
         close = getattr(self._journal, "close", None)
         if self._is_own and close is not None:
             close()
 
 
 class disk_errors:  # noqa: N801 - reads as what it is at a with
-    """Whatever is wrong with a file, as a JournalError."""
+    """Raises any error of a file as a JournalError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

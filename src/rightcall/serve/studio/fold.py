@@ -1,7 +1,7 @@
-"""A run's entries, one after the other, into the facts that lists and searches go by.
+"""A run's entries, one after the other, into the facts for lists and searches.
 
-A run is never read whole for this: what is known of it up to now and its next entry give what is known
-then. Nothing here does I/O.
+A run is never read whole for this: the facts so far and the next entry give the new facts. Nothing here
+does I/O.
 """
 
 import json
@@ -32,9 +32,9 @@ from rightcall.core.tool import Spec
 from rightcall.record.redact import redact_text
 
 MOST_SHOWN = 300
-"""Characters of the question and of the answer that a list shows."""
+"""Characters of the prompt and of the answer that a list shows."""
 _MOST_TEXT = 16 * 1024
-"""Characters of one text that can be searched for."""
+"""Characters of one text that are searchable."""
 _GOOD = ("returned", "dry_run")
 
 
@@ -54,12 +54,12 @@ class MadeCall(Struct):
 
 
 class RunFacts(Struct):
-    """What a list knows of a run."""
+    """The facts of a run for lists."""
 
     run: str
     id: int = 0
     hold: str = ""
-    """What the run's lock is called."""
+    """The name of the run's lock."""
     at: float = 0.0
     last_at: float = 0.0
     agent: str = ""
@@ -67,11 +67,11 @@ class RunFacts(Struct):
     prompt: str = ""
     answer: str = ""
     state: str = "open"
-    """open, paused, decided, ended or failed; whether an open run is still under way, its lock says."""
+    """open, paused, decided, ended or failed; the lock tells whether an open run is still under way."""
     stop: str = ""
-    """The stop word of a run that is over."""
+    """The stop reason of a run that has ended."""
     words: str = ""
-    """All that was said of how it stopped."""
+    """The full text of how it stopped."""
     turns: int = 0
     calls: int = 0
     bad_calls: int = 0
@@ -87,13 +87,13 @@ class RunFacts(Struct):
     pending: int = 0
     tainted: bool = False
     last_place: int = 0
-    """The place of its last entry, where entries have one: what is up to there has been taken in."""
+    """The place of its last indexed entry, if entries have one: everything up to there is indexed."""
     is_noted: bool = False
-    """Somebody wrote down what the model is called, which counts more than what its vendor says."""
+    """Whether the model's name was noted in the record, which takes precedence over the vendor's."""
 
 
 class News(Struct):
-    """What entries have brought besides: to be searched for, counted, or shown elsewhere."""
+    """What entries contain besides: texts to search, calls to count, tools to show."""
 
     texts: list[str] = field(default_factory=list)
     calls: dict[str, MadeCall] = field(default_factory=dict)
@@ -107,7 +107,7 @@ def new_facts(run: str) -> RunFacts:
 
 
 def fold(facts: RunFacts, news: News, entry: Entry, at: float) -> None:
-    """Take in the next entry of a run."""
+    """Add the next entry of a run."""
     facts.at = facts.at or at
     facts.last_at = max(facts.last_at, at)
     facts.entries += 1
@@ -145,7 +145,7 @@ def _fold(facts: RunFacts, entry: Entry) -> None:
         case RunPaused(call_ids=call_ids):
             facts.state, facts.pending = "paused", len(call_ids)
         case RunResumed():
-            # An end is final: a journal may hold that somebody resumed a run after it.
+            # An end is final: a journal may record a resume after it.
             facts.state, facts.pending = "ended" if facts.state == "ended" else "decided", 0
         case RunEnded(stop=stop):
             facts.state, facts.stop, facts.words = "ended", stop.reason, str(stop)
@@ -176,7 +176,7 @@ def _spend(facts: RunFacts, usage: Usage) -> None:
 
 
 def _collect(news: News, entry: Entry, path: str, at: float) -> None:
-    """What an entry brings to be searched for and counted, those of agents inside too."""
+    """Collect the texts, calls and tools of an entry, including those of inner runs."""
     match entry:
         case RunStarted(messages=messages, specs=specs):
             news.texts += [_text(each.text) for each in messages if isinstance(each, User)]
@@ -210,11 +210,11 @@ def _text(text: str) -> str:
 
 
 def usage_of(facts: RunFacts) -> Mapping[str, int | float | None]:
-    """What a run used, as the API tells it."""
+    """The usage of a run, as the API sends it."""
     names = ("input_tokens", "output_tokens", "cached_tokens", "cache_written_tokens")
     return {name: getattr(facts, name) for name in (*names, "reasoning_tokens", "cost")}
 
 
 def spec_text(spec: Spec) -> str:
-    """A tool's description as JSON, for the index to keep."""
+    """A tool's spec as JSON, for the index."""
     return json.dumps(msgspec.to_builtins(spec))

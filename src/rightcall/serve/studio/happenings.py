@@ -1,4 +1,4 @@
-"""Entries that are no part of the conversation into what people read between its turns."""
+"""Entries that are not part of the conversation into events that are shown between its turns."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ from rightcall.serve.studio.shape import Json, decision_json
 
 
 def tools_event(number: int, at: float | None, before: Sequence[Spec], now: Sequence[Spec]) -> Json:
-    """The tools that are offered from now on differ from those before."""
+    """The event that other tools are offered from now on."""
     had, has = [spec.name for spec in before], [spec.name for spec in now]
     data = {
         "added": [name for name in has if name not in had],
@@ -27,7 +27,7 @@ def tools_event(number: int, at: float | None, before: Sequence[Spec], now: Sequ
 
 
 def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:
-    """What an entry tells people that is neither a message nor a turn."""
+    """The event of an entry that is neither a message nor a turn."""
     match entry:
         case RunPaused(call_ids=call_ids):
             text = f"{len(call_ids)} call{'s wait' if len(call_ids) > 1 else ' waits'} for a decision"

@@ -1,7 +1,7 @@
-"""What a studio does to runs when it may: decide, fork, replay, talk, stop.
+"""What a studio may do to runs: decide, fork, replay, chat, stop.
 
-A decision is written into the record first, under the hold of the run, so that of two people one is
-first and the other is told; the agent then goes on from the record, as after a crash.
+A decision is recorded first, under the run's lock, so that of two people one is first and the other is
+told; the agent then continues from the record, as after a crash.
 """
 
 import asyncio
@@ -50,23 +50,23 @@ _FROM_A_TURN = (
 )
 _OWN_MODEL = "a durable run is carried out by the store's workers, with the model that their agent has"
 _SOON = 0.25
-"""Seconds for which is waited for an agent that cannot begin at all."""
+"""Seconds to wait for the error of a run that cannot start at all."""
 _LOOKS, _BETWEEN_LOOKS = 20, 0.05
 """How often, and after how many seconds each, a run that another process holds is read again."""
 
 
 @runtime_checkable
 class Deciding(Protocol):
-    """A store of runs that goes on with them by itself, as a durable one does."""
+    """A store that continues runs by itself, as a durable one does."""
 
     async def decide(self, run: str, decisions: Mapping[str, FinalDecision], /) -> object:
-        """Take a person's decisions; AlreadyDecided where others stand."""
+        """Take a person's decisions. Raises AlreadyDecided if there are others."""
         ...
 
 
 @runtime_checkable
 class Beginning(Protocol):
-    """A store that begins runs by itself: forks of what it has, and what is said to its agents."""
+    """A store that starts runs by itself: forks of its runs, and prompts to its agents."""
 
     async def fork(self, run: str, before_turn: int, new: str, /) -> None:
         """Begin another run from before a turn of this one."""
@@ -75,7 +75,7 @@ class Beginning(Protocol):
     async def submit(
         self, agent: str, prompt: str, run: str, history: Transcript, /, *, dry_run: bool
     ) -> None:
-        """Begin a run of an agent that the store's workers have."""
+        """Submit a run of an agent that the store's workers have."""
         ...
 
 
@@ -84,7 +84,7 @@ class NoAgent(Exception):
 
 
 class NotFitting(Exception):
-    """Changed arguments that the tool does not take."""
+    """Changed arguments that the tool does not accept."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("the changed arguments do not fit the tool's schema")
@@ -92,18 +92,18 @@ class NotFitting(Exception):
 
 
 class Forking(Struct, frozen=True, kw_only=True):
-    """Where a new run leaves an old one, and what is different from there on."""
+    """Where a new run departs from an old one, and what it changes."""
 
     before_turn: int | None = None
     message: tuple[int, str] | None = None
-    """The place of a message, and the words to put there; nothing that followed it is kept."""
+    """The index of a message, and the text to put there; nothing that followed it is kept."""
     say: str = ""
-    """What the user says after all that was said before that turn."""
+    """A user message to add after everything before that turn."""
     name: str = ""
 
 
 class Hosting:
-    """The runs that go on in this process."""
+    """The runs that are executed in this process."""
 
     def __init__(self, desk: Desk, subscribers: Subscribers) -> None:
         self._desk = desk
@@ -111,7 +111,7 @@ class Hosting:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def decide(self, run: str, pause: str, given: Mapping[str, FinalDecision]) -> str:
-        """Write down what a person decided, and go on with the run where its agent is here."""
+        """Record a person's decisions, and continue the run if its agent is here."""
         journal = self._desk.source.journal()
         if isinstance(journal, Deciding):
             entries = tuple(await entries_of(journal, run))
@@ -157,7 +157,7 @@ class Hosting:
         decided: Mapping[str, FinalDecision],
         entries: Sequence[Entry],
     ) -> None:
-        """Refuse changed arguments that the tool will not take, while somebody is there to mend them."""
+        """Refuse changed arguments that the tool does not accept, while they can be corrected."""
         names = {each.call_id: each.name for each in result.pending}
         for call_id, decision in decided.items():
             if isinstance(decision, Rewrite):
@@ -182,7 +182,7 @@ class Hosting:
             raise NotFitting(tuple(problems))
 
     async def fork(self, run: str, forking: Forking, model: str, agent: str) -> tuple[str, str]:
-        """Begin a new run from part of another; its name, and whether it goes on here."""
+        """Begin a new run from part of another; returns its name, and whether it continues here."""
         journal = self._desk.source.journal()
         entries = tuple(await entries_of(journal, run))
         new = forking.name or f"{run[:60]}-fork-{urandom(3).hex()}"
@@ -205,7 +205,7 @@ class Hosting:
         return new, "running"
 
     async def replay(self, run: str, model: str, agent: str, *, live_tools: bool) -> Json:
-        """Go through a run again; without a model and live tools nothing outside is touched."""
+        """Replay a run; without a model and live tools nothing outside is called."""
         journal = self._desk.source.journal()
         entries = await entries_of(journal, run)
         recorded = (await retrace_aside(entries, run)).result.transcript
@@ -224,7 +224,7 @@ class Hosting:
     async def chat(
         self, here: AgentHere, prompt: str, after: str | None, model: str, *, dry_run: bool
     ) -> str:
-        """Begin a run with what somebody says; its name, at once."""
+        """Begin a run with a user's message; returns its name at once."""
         journal, run = self._desk.source.journal(), urandom(16).hex()
         history: Transcript = ()
         if after:
@@ -249,7 +249,7 @@ class Hosting:
         return run
 
     async def stop(self, run: str) -> bool:
-        """Give up a run of this process; False where it is none."""
+        """Cancel a run of this process; False if it is not one."""
         task = self._tasks.get(run)
         if task is None:
             return False
@@ -257,7 +257,7 @@ class Hosting:
         return True
 
     async def close(self) -> None:
-        """Give up what is under way: the record has it, and it can be gone on with."""
+        """Cancel what is under way: it is recorded, and can be resumed."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -277,7 +277,7 @@ class Hosting:
         await self._begin(run, recover())
 
     async def _begin(self, run: str, work: Coroutine[Any, Any, None]) -> None:
-        """Let a run go on by itself; what keeps it from beginning is raised here."""
+        """Run something in the background; an error that keeps it from starting is raised here."""
         if len(self._tasks) >= MOST_RUNS:
             work.close()
             raise UsageError(f"{MOST_RUNS} runs are under way here; wait for one to end")
@@ -299,7 +299,7 @@ class Hosting:
         self._subscribers.tell(run, None)
 
     def _tell(self, run: str, event: object) -> None:
-        """Show what streams to whoever watches."""
+        """Send streamed pieces to watchers."""
         match event:
             case TextDelta(text):
                 told = {"kind": "text", "index": 0, "text": text, "name": ""}
@@ -317,7 +317,7 @@ class Hosting:
 
 
 def _pause_of(entries: Sequence[Entry]) -> str:
-    """The pause that a run is in; nothing where it waits for nobody."""
+    """The key of the pause that a run is in; empty if it does not wait."""
     waits = ""
     for entry in entries:
         match entry:
@@ -394,7 +394,7 @@ def _replayed(run: str, result: RunResult[Any], recorded: Transcript) -> Json:
 
 
 def decisions_from(given: object) -> dict[str, FinalDecision]:
-    """What a page sent as decisions, by call id."""
+    """The decisions that a page sent, by call id."""
     if not isinstance(given, Mapping) or not given:
         raise UsageError('decisions are an object: {call_id: {"kind": "allow"}}')
     found = {}

@@ -1,7 +1,7 @@
-"""What lists and searches go by: a database of its own, brought up to date with a journal as it grows.
+"""The index for lists and searches: a separate database, updated as a journal grows.
 
-It holds nothing that the journal does not: it may be deleted at any time, and is made again. Every entry
-is read once. No run is ever in memory longer than the batch that brings something of it.
+It holds nothing that the journal does not: it may be deleted at any time, and is rebuilt. Every entry is
+read once. No run is in memory longer than the batch with its entries.
 """
 
 import os
@@ -25,11 +25,11 @@ from rightcall.serve.studio.fold import MadeCall, News, RunFacts, fold, new_fact
 from rightcall.serve.studio.source import Batch, Written
 
 _VERSION = "4"
-"""Another number, and every index is made anew."""
+"""Changing it rebuilds every index."""
 SHIFT = 20
-"""Bits of a text's number that tell the texts of one run from each other; above them is the run's."""
+"""Lower bits of a text's rowid, which number the texts of one run; the upper bits are the run's id."""
 DAMAGED = "damaged"
-"""How a run stopped of whose record a part cannot be read."""
+"""The stop reason of a run whose record is partly unreadable."""
 _FIELDS = RunFacts.__struct_fields__
 _COLUMNS = ", ".join(_FIELDS)
 _SCHEMA = """
@@ -79,19 +79,19 @@ class Standing(Struct, frozen=True):
     runs: int
     entries: int
     change: int
-    """A number that grows with every batch that brought something."""
+    """Grows with every batch that contained something."""
     share: float
     is_ready: bool
 
 
 class _Brought(Struct):
-    """What a batch brought of one run."""
+    """What a batch contained of one run."""
 
     facts: RunFacts
     news: News
     places: list[tuple[int, int]]
     begins: int
-    """The place of the first entry of it that came."""
+    """The place of its first entry in the batch."""
 
 
 class Index:
@@ -107,10 +107,10 @@ class Index:
         except sqlite3.DatabaseError as error:
             if path is None or isinstance(error, sqlite3.OperationalError):
                 raise
-            # What is there is no index, or the remains of one: it is made again.
+            # The file is not an index, or a broken one: it is rebuilt.
             path.unlink()
             self._open(path)
-        # An application that was made and is never served has nobody to close it.
+        # An application that is created and never served is never closed.
         finalize(self, self._database.close)
 
     def _open(self, path: Path | None) -> None:
@@ -130,7 +130,7 @@ class Index:
 
     def _prepare(self) -> None:
         self._database.execute("PRAGMA journal_mode = WAL")
-        # It can be made again: a power cut may cost the last of it.
+        # It can be rebuilt: losing the last writes in a power cut is acceptable.
         self._database.execute("PRAGMA synchronous = OFF")
         self._database.execute("PRAGMA cache_size = -65536")
         self._database.executescript(_SCHEMA)
@@ -142,7 +142,7 @@ class Index:
 
     @property
     def cursor(self) -> str:
-        """Where the next look at the journal begins."""
+        """Where the next read of the journal begins."""
         with self._lock:
             return self._meta("cursor")
 
@@ -154,18 +154,18 @@ class Index:
         )
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a question."""
+        """The rows of a query."""
         with self._lock:
             return self._database.execute(statement, values).fetchall()
 
     def forget(self, run: str) -> None:
-        """A run is not in the journal any more."""
+        """Remove a run that is no longer in the journal."""
         with self._changing():
             for (number,) in self.query("SELECT id FROM runs WHERE run = ?", (run,)):
                 self._forget(number)
 
     def take(self, batch: Batch, since: str) -> None:
-        """Take in what was written since a look; nothing, where another process has done so already."""
+        """Add a batch that was read from ``since``; nothing if another process has added it already."""
         with self._changing():
             if self._meta("cursor") != since:
                 return
@@ -184,7 +184,7 @@ class Index:
                 self._save(each, change)
 
     def preview(self, written: Sequence[Written]) -> None:
-        """Take in the newest runs before all others: those that began among these entries."""
+        """Add the newest runs before all others: those that began among these entries."""
         begun = {each.run for each in written if isinstance(each.entry, RunStarted)}
         with self._changing():
             if self._meta("cursor") or not begun:
@@ -194,14 +194,14 @@ class Index:
                 self._save(brought, change)
 
     def _clear(self) -> None:
-        """Forget everything: another journal is looked at."""
+        """Delete everything: it is another journal now."""
         for name in _TABLES[1:]:
             self._database.execute(f"DELETE FROM {name}")  # noqa: S608 - names of ours
         self._set_meta("entries", "0")
         self._specs.clear()
 
     def _trim(self, first: int) -> None:
-        """Forget the runs that are gone from the beginning of a table."""
+        """Remove the runs that were trimmed from the beginning of a table."""
         query = "SELECT id FROM runs WHERE last_place > 0 AND last_place < ?"
         for (number,) in self.query(query, (first,)) if first > 1 else ():
             self._forget(number)
@@ -235,21 +235,21 @@ class Index:
         return brought
 
     def facts(self, run: str) -> RunFacts | None:
-        """What is known of a run."""
+        """The facts of a run."""
         rows = self.query(f"SELECT {_COLUMNS} FROM runs WHERE run = ?", (run,))  # noqa: S608
         return facts_in(rows[0]) if rows else None
 
     def places(self, number: int) -> list[tuple[int, int]]:
-        """Where in a file of lines those of a run are."""
+        """Where the lines of a run are in a file of lines."""
         query = "SELECT start, stop FROM places WHERE run_id = ? ORDER BY start"
         return [(start, stop) for start, stop in self.query(query, (number,))]
 
     def specs(self) -> Iterator[Any]:
-        """What was last recorded of each tool."""
+        """The last recorded spec of each tool."""
         return (text for (text,) in self.query("SELECT spec FROM specs ORDER BY name"))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._database.close()
 
@@ -258,7 +258,7 @@ class Index:
         is_new = not facts.id
         if is_new:
             ((counted,),) = self.query("SELECT coalesce(max(id), 0) + 1 FROM runs")
-            # Of a damaged line two runs may have lost something, and both begin with it.
+            # Two runs may have lost part of a damaged line, and then both begin with it.
             is_taken = self.query("SELECT 1 FROM runs WHERE id = ?", (brought.begins,))
             facts.id = counted if is_taken or not brought.begins else brought.begins
         execute(_SAVE, _encodable([*(getattr(facts, name) for name in _FIELDS), change]))
@@ -313,11 +313,11 @@ def facts_in(row: Iterable[Any]) -> RunFacts:
 
 
 COLUMNS = ", ".join(f"runs.{name}" for name in _FIELDS)
-"""Those that ``facts_in`` reads, in its order."""
+"""The columns that ``facts_in`` reads, in its order."""
 
 
 def index_path(journal: Path, cache: Path) -> Path:
-    """Where the index of a journal's file is kept."""
+    """The path of the index of a journal's file."""
     name = sha256(os.fsencode(journal.absolute())).hexdigest()[:24]
     return cache / f"{name}.sqlite"
 
@@ -334,5 +334,5 @@ def _call_row(number: int, call: MadeCall) -> list[Any]:
 
 
 def _encodable(values: Iterable[Any]) -> list[Any]:
-    """Values that a database can hold: half of a surrogate pair it cannot, and a model may write one."""
+    """Values that a database can store: without half surrogate pairs, which a model may write."""
     return [encodable(value) if isinstance(value, str) else value for value in values]

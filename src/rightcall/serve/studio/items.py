@@ -1,6 +1,6 @@
-"""A run's record into what people read: messages, turns with their calls beside their results, events.
+"""A run's record into what people read: messages, turns with calls beside their results, events.
 
-Pure, and the same for a run that is over, that goes on, or that happened inside another's call.
+Pure, and the same for a run that has ended, that is under way, or that happened inside another's call.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,24 +58,24 @@ At = tuple[Entry, float | None]
 
 
 class Extra(Struct, frozen=True):
-    """What is not in the entries themselves: recomputed labels, and what the runtime told the model."""
+    """What is not in the entries: recomputed labels, and the runtime's messages to the model."""
 
     labels: Mapping[str, Json] = field(default_factory=dict)
     """By the id of a call, or of an item."""
     notes: Mapping[int, Sequence[User]] = field(default_factory=dict)
-    """By turn: what the model was told after it, besides results."""
+    """By turn: messages to the model after it, besides results."""
     counts: Mapping[int, int] = field(default_factory=dict)
     """By turn: how many messages there were to send."""
 
 
 def items_of(written: Sequence[At], run: str, extra: Extra | None = None) -> list[Json]:
-    """Everything that happened in a run, in order; each with its place."""
+    """Everything that happened in a run, in order, each with its position."""
     found = _Scene(written, run, extra or Extra()).items()
     return [item | {"place": place} for place, item in enumerate(found)]
 
 
 class _Scene:
-    """One run: the one that was asked for, or one inside a call."""
+    """One run: the requested one, or one inside a call."""
 
     def __init__(self, written: Sequence[At], run: str, extra: Extra) -> None:
         self._written = written
@@ -140,7 +140,7 @@ class _Scene:
                     yield from event_of(number, at, entry)
 
     def _messages(self, entry: RunStarted, at: float | None) -> Iterator[Json]:
-        """What was said before the model was asked; all but the last came before this run."""
+        """The messages before the model was asked; all but the last came before this run."""
         last = len(entry.messages) - 1
         for index, message in enumerate(entry.messages):
             yield from self._message(f"m{index}", message, at, index, is_history=index < last)
@@ -267,7 +267,7 @@ class _Scene:
         return "running"
 
     def _start_of(self, key: str, end: CallFinished | None, ended_at: float | None) -> float | None:
-        """When a call began: as it was written, or so long before its end."""
+        """When a call began: as recorded, or its end minus its duration."""
         if (written := self._started.get(key)) is not None:
             return written
         return None if end is None or ended_at is None else ended_at - end.seconds
@@ -293,7 +293,7 @@ def _is_before(started: float | None, replied: float | None) -> bool:
 
 
 def _no_reply(at: float | None, *, is_over: bool) -> Json:
-    """The model was asked, and nothing is recorded of its answer."""
+    """A turn whose reply is not recorded."""
     return {
         "at": at,
         "state": "broken" if is_over else "asking",
@@ -314,7 +314,7 @@ def _no_reply(at: float | None, *, is_over: bool) -> Json:
 
 
 def _why(end: CallFinished | None, decided: CallDecided | None) -> str:
-    """Why a call did not do what was asked, in words for people."""
+    """Why a call did not do what was asked, as text for people."""
     if end is None or not end.result.is_error:
         return ""
     if end.result.outcome == "denied":

@@ -24,7 +24,7 @@ class LinesSource(FileSource):
     kind = "jsonl"
 
     async def read(self, cursor: str, most: int) -> Batch:
-        """The lines after a place."""
+        """The lines after a cursor."""
         return await asyncio.to_thread(self._read, cursor, most)
 
     def _read(self, cursor: str, most: int) -> Batch:
@@ -60,7 +60,7 @@ class LinesSource(FileSource):
         return list(_in_range(whole, start))[-most:]
 
     async def run(self, name: str, places: Sequence[tuple[int, int]]) -> Recorded:
-        """The lines of a run, at the places that are known of it."""
+        """The lines of a run, at its known places."""
         return await asyncio.to_thread(self._run, name, places)
 
     def _run(self, name: str, places: Sequence[tuple[int, int]]) -> Recorded:
@@ -77,14 +77,14 @@ class LinesSource(FileSource):
         return Recorded(tuple(entries), tuple(times))
 
     def journal(self) -> Journal:
-        """The journal, opened when it is first needed: it then knows every line of the file."""
+        """The journal, opened when it is first needed, because it then reads every line of the file."""
         if self._journal is None:
             self._journal = JsonLinesJournal(self.path)
         return self._journal
 
 
 def _identity(file: BinaryIO) -> str:
-    """Tells the file from another that was put in its place, as a repaired one is."""
+    """Identifies the file, to detect one that replaced it, such as a repaired one."""
     first = file.readline()
     if not first.endswith(b"\n"):
         return "empty"
@@ -92,7 +92,7 @@ def _identity(file: BinaryIO) -> str:
 
 
 def _ends_a_line(file: BinaryIO, at: int, size: int) -> bool:
-    """Whether what was read up to a place can still be what stands before it."""
+    """Whether a place is still the end of a line, so that the file before it may be unchanged."""
     if not 0 < at <= size:
         return at == 0
     file.seek(at - 1)
@@ -115,7 +115,7 @@ def _in_range(data: bytes, start: int) -> Iterator[Written]:
 
 
 def _written(line: bytes, start: int) -> Iterator[Written]:
-    """What a line holds; of a damaged one, whose it says that it is."""
+    """The entry in a line; for a damaged one, only the runs that it may belong to."""
     if not line.strip() or line.endswith(CANCEL):
         return
     end = start + len(line)

@@ -1,4 +1,4 @@
-"""What changes, as server-sent events: of the list of runs, and of one run while it grows."""
+"""Changes as server-sent events: of the list of runs, and of one run while it grows."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from rightcall.serve.studio.shape import Json
 from rightcall.serve.studio.subscribers import Subscribers, Told
 
 _OFTEN = 0.3
-"""Seconds between two looks at the journal while somebody watches."""
+"""Seconds between two reads of the journal while somebody watches."""
 _SELDOM = 2.0
 _KEEP_OPEN = 15.0
 _MANY = 50
@@ -28,7 +28,7 @@ COMMENT = b": still here\n\n"
 
 
 class Watcher:
-    """Looks at the journal again and again, and wakes those who watch when something was written."""
+    """Polls the journal, and wakes watchers when something was written."""
 
     def __init__(self, desk: Desk, subscribers: Subscribers) -> None:
         self._desk = desk
@@ -40,11 +40,11 @@ class Watcher:
             try:
                 news = await self._desk.catch_up()
             except (JournalError, OSError, sqlite3.Error) as error:
-                # A full disk, or a file that is gone for a moment: the next look may well succeed.
+                # A full disk, or a file that is gone for a moment: the next read may well succeed.
                 logger.warning("the journal cannot be looked at: %s", error)
                 news = False
             except Exception:
-                # A store's own error, as a server that is away: nobody would see anything again.
+                # A store's own error, such as a server that is away: watching must not end for good.
                 logger.exception("the runs cannot be looked at")
                 news = False
             if news:
@@ -54,13 +54,13 @@ class Watcher:
 
 
 def message(event: str, data: object) -> bytes:
-    """One server-sent event. JSON has no line ends in it, so that nothing in it can end the event."""
+    """One server-sent event. JSON contains no line ends, so nothing in it can end the event."""
     text = json.dumps(shown(data), separators=(",", ":"))
     return f"event: {event}\ndata: {text}\n\n".encode()
 
 
 async def list_events(desk: Desk, subscribers: Subscribers) -> AsyncIterator[bytes]:
-    """What changes in the list."""
+    """The changes of the list."""
     with subscribers.watching("") as queue:
         standing = await desk.standing()
         yield message("index", standing_json(standing))
@@ -90,7 +90,7 @@ async def list_events(desk: Desk, subscribers: Subscribers) -> AsyncIterator[byt
 async def run_events(
     desk: Desk, subscribers: Subscribers, run: str, version: int, why_not: str
 ) -> AsyncIterator[bytes]:
-    """What changes in one run: items that are new or not what they were, and what streams."""
+    """The changes of one run: new or changed items, and streamed pieces."""
     sent, state = await _known(desk, run, version), ""
     with subscribers.watching(run) as queue:
         told: Told | bool = None
@@ -101,7 +101,7 @@ async def run_events(
                 yield COMMENT
             else:
                 try:
-                    # Asked before the run is read, so that nobody hears of an end before they see it.
+                    # The state first, so that an end is never reported before its items.
                     now = await desk.state(run)
                     parts = await _changes(desk, run, sent, version, why_not)
                 except NoRun:
@@ -118,7 +118,7 @@ async def run_events(
 
 
 async def _known(desk: Desk, run: str, version: int) -> dict[str, bytes]:
-    """What somebody has seen who read so many entries of a run."""
+    """The items that a client has seen that had read so many entries of a run."""
     sent: dict[str, bytes] = {}
     if version > 0:
         reading = await desk.read(run)
@@ -131,9 +131,9 @@ async def _known(desk: Desk, run: str, version: int) -> dict[str, bytes]:
 async def _changes(
     desk: Desk, run: str, sent: dict[str, bytes], version: int, why_not: str
 ) -> list[Json]:
-    """What is not as it was last told, in parts: one who does not read holds up no more than one.
+    """The changed items, in parts: a client that does not read holds up no more than one part.
 
-    All but the last say the version that was told before, for one who comes back in between.
+    All but the last carry the earlier version, for a client that reconnects in between.
     """
     reading = await desk.read(run)
     judged = await desk.judged(reading)
@@ -163,7 +163,7 @@ def _is_new(item: Json, sent: dict[str, bytes]) -> bool:
 
 
 async def _next(queue: asyncio.Queue[Told]) -> Told | bool:
-    """The next thing told; False after a while without any."""
+    """The next piece from a queue; False after a while without any."""
     try:
         async with asyncio.timeout(_KEEP_OPEN):
             return await queue.get()
@@ -178,7 +178,7 @@ async def _count_waiting(desk: Desk) -> int:
 
 
 def standing_json(standing: Standing) -> Json:
-    """How far the index is, as the API tells it."""
+    """How far the index is, as the API sends it."""
     return {
         "runs": standing.runs,
         "entries": standing.entries,

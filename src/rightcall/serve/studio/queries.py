@@ -1,4 +1,4 @@
-"""What a request asks for: its parameters and its body, read and checked."""
+"""The parameters and the body of a request, parsed and validated."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _LONGEST = 4000
 
 
 def text(request: Request, name: str, otherwise: str | None = None) -> str:
-    """A parameter that is text."""
+    """A text parameter."""
     value = request.query_params.get(name, otherwise)
     if value is None:
         raise Refused(400, "bad_request", f"The parameter {name} is missing.")
@@ -27,7 +27,7 @@ def text(request: Request, name: str, otherwise: str | None = None) -> str:
 
 
 def whole(request: Request, name: str, otherwise: int, most: int | None = None) -> int:
-    """A parameter that is a whole number, not below 0."""
+    """An integer parameter, not below 0."""
     value = request.query_params.get(name)
     if value is None or not value:
         return otherwise
@@ -37,7 +37,7 @@ def whole(request: Request, name: str, otherwise: int, most: int | None = None) 
 
 
 def number(request: Request, name: str) -> float | None:
-    """A parameter that is a number; None where it is left out."""
+    """A number parameter; None if it is missing."""
     value = request.query_params.get(name)
     if not value:
         return None
@@ -56,7 +56,7 @@ def several(request: Request, name: str) -> tuple[str, ...]:
 
 
 def wanted(request: Request) -> Wanted:
-    """What of the runs is asked for."""
+    """The filters of a request for runs."""
     before = request.query_params.get("before")
     return Wanted(
         q=text(request, "q", ""),
@@ -83,7 +83,7 @@ class Body:
         self._members = members
 
     def text(self, name: str, *, needed: bool = False, most: int = LARGEST) -> str:
-        """A member that is text; empty where it is null or left out."""
+        """A text member; empty if it is null or missing."""
         value = self._members.get(name)
         if value is None and not needed:
             return ""
@@ -94,21 +94,21 @@ class Body:
         return value
 
     def flag(self, name: str) -> bool:
-        """A member that is true or false; false where it is left out."""
+        """A boolean member; false if it is missing."""
         value = self._members.get(name, False)
         if not isinstance(value, bool):
             raise Refused(400, "bad_request", f'"{name}" is true or false.')
         return value
 
     def whole(self, name: str) -> int | None:
-        """A member that is a whole number; None where it is null or left out."""
+        """An integer member; None if it is null or missing."""
         value = self._members.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise Refused(400, "bad_request", f'"{name}" is a whole number.')
         return value
 
     def object(self, name: str) -> dict[str, Any] | None:
-        """A member that is an object; None where it is null or left out."""
+        """An object member; None if it is null or missing."""
         value = self._members.get(name)
         if value is not None and not isinstance(value, dict):
             raise Refused(400, "bad_request", f'"{name}" is an object.')
@@ -116,7 +116,7 @@ class Body:
 
 
 async def body(request: Request) -> Body:
-    """The body of a request, which is read no further than it may be long."""
+    """The body of a request, read only up to its limit."""
     data = b""
     async for chunk in request.stream():
         data += chunk

@@ -1,4 +1,4 @@
-"""One run, read from its journal for people: whole, without its secrets, and gone through again."""
+"""One run, read from its journal for people: whole, without its secrets, and retraced."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from rightcall.serve.studio.source import Recorded
 
 
 class Reading(Struct, frozen=True, eq=False):
-    """What there is to know of a run."""
+    """Everything that is known of a run."""
 
     run: str
     written: tuple[At, ...]
-    """Its entries, with when each was written, where that is known."""
+    """Its entries, with the time of each, if that is known."""
     start: RunStarted | None
     retraced: Retraced | None
-    """The run gone through again; None where its record does not go that far."""
+    """The run, computed again from its record; None if the record does not allow that."""
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -35,11 +35,11 @@ class Reading(Struct, frozen=True, eq=False):
 
     @property
     def version(self) -> int:
-        """How many there are."""
+        """The number of entries."""
         return len(self.written)
 
     def notes(self) -> dict[int, list[User]]:
-        """By turn: what the model was told after it, besides results."""
+        """By turn: messages to the model after it, besides results."""
         found: dict[int, list[User]] = {}
         if self.retraced is None or self.start is None:
             return found
@@ -51,7 +51,7 @@ class Reading(Struct, frozen=True, eq=False):
         return found
 
     def counts(self) -> dict[int, int]:
-        """By turn: how many messages had been said when the model was asked."""
+        """By turn: how many messages there were when the model was asked."""
         if self.retraced is None or self.start is None:
             return {}
         found, turn = {}, 0
@@ -64,7 +64,7 @@ class Reading(Struct, frozen=True, eq=False):
 
 
 async def read_run(run: str, recorded: Recorded, before: Reading | None = None) -> Reading:
-    """A run as people may see it; ``before`` is what was read of it when it was shorter."""
+    """A run as people may see it; ``before`` is an earlier reading, of when it was shorter."""
     return await asyncio.to_thread(_read_run, run, recorded, before)
 
 
@@ -76,21 +76,21 @@ def _read_run(run: str, recorded: Recorded, before: Reading | None) -> Reading:
     retraced = None
     if start is not None:
         try:
-            # In an event loop of its own: to go through a long run again takes a while, and never waits.
+            # In an event loop of its own: retracing a long run takes a while, and never awaits anything.
             retraced = asyncio.run(retrace(entries, run))
         except RightcallError:
-            # A record that no agent could have written, as one of an MCP server's call.
+            # A record that no agent could have written, such as that of an MCP server's call.
             retraced = None
     return Reading(run, tuple(zip(entries, times, strict=True)), start, retraced)
 
 
 async def retrace_aside(entries: Sequence[Entry], run: str, window: Window | None = None) -> Retraced:
-    """A run gone through again, in a thread: a long one takes a while, and waits for nothing."""
+    """A run computed again from its record, in a thread: a long one takes a while, and never awaits."""
     return await asyncio.to_thread(lambda: asyncio.run(retrace(entries, run, window=window)))
 
 
 def without_secrets(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """The entries as a journal with its secrets blotted out would hold them."""
+    """The entries with their secrets redacted, as a redacting journal would hold them."""
     return tuple([_blotted(entry) for entry in entries])
 
 
@@ -98,7 +98,7 @@ def _blotted(entry: Entry) -> Entry:
     try:
         return decode(encode(entry, redact_secrets, "studio"), "studio")
     except JournalError:
-        # With its secrets gone it would be no entry any more; nothing of it is shown then.
+        # After redaction it is no valid entry any more, so nothing of it is shown.
         raise JournalError("the record", "an entry cannot be shown without its secrets") from None
 
 
@@ -118,7 +118,7 @@ def media_in(entries: Sequence[Entry], wanted: str) -> Media | None:
 
 
 def entries_at(reading: Reading, path: str) -> tuple[Entry, ...]:
-    """The entries of the run inside a call, by the way to it: ``t1.0.writer/t2.0.checker``."""
+    """The entries of the run inside a call, by its path: ``t1.0.writer/t2.0.checker``."""
     found: Sequence[Entry] = reading.entries
     for key in path.split("/") if path else ():
         found = [each.entry for each in found if isinstance(each, Nested) and each.path == key]

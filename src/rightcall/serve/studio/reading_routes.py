@@ -1,4 +1,4 @@
-"""The routes that only read: runs, one run, tools, what waits."""
+"""The routes that only read: runs, one run, tools, waiting calls."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ _DOWNLOAD = "sandbox; default-src 'none'"
 
 
 class ReadingRoutes:
-    """Answers questions about what is recorded."""
+    """Handles requests that read the record."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
@@ -65,7 +65,7 @@ class ReadingRoutes:
         ]
 
     async def session(self, _: Request) -> Response:
-        """What this studio is, and what it may do."""
+        """The session: what this studio is, and what it may do."""
         source, standing = self._desk.source, await self._desk.standing()
         return answer(
             {
@@ -104,15 +104,15 @@ class ReadingRoutes:
         )
 
     async def facets(self, _: Request) -> Response:
-        """What there is to filter by."""
+        """The values to filter by."""
         return answer(await self._desk.ask(facets, self._desk.held()))
 
     async def list_events(self, _: Request) -> Response:
-        """What changes in the list."""
+        """The changes of the list, as events."""
         return self._stream(list_events(self._desk, self._studio.subscribers))
 
     async def run(self, request: Request) -> Response:
-        """A run as people read it."""
+        """A run as the page shows it."""
         reading = await self._reading(request)
         judged = await self._desk.judged(reading)
         items = await self._desk.items(reading)
@@ -143,7 +143,7 @@ class ReadingRoutes:
         )
 
     async def run_events(self, request: Request) -> Response:
-        """What changes in a run."""
+        """The changes of a run, as events."""
         run = text(request, "run")
         await self._desk.facts(run)
         seen, why_not = whole(request, "version", 0), self._studio.why_not
@@ -156,7 +156,7 @@ class ReadingRoutes:
         return StreamingResponse(events, media_type="text/event-stream", headers=_EVENTS)
 
     async def timeline(self, request: Request) -> Response:
-        """A run to scale."""
+        """The timeline of a run."""
         reading = await self._reading(request)
         is_live = await self._desk.state(reading.run) in ("running", "paused", "decided")
         moment = time.time() if is_live else None
@@ -200,7 +200,7 @@ class ReadingRoutes:
         return answer({"entries": told, "total": total, "next": last if last < total else None})
 
     async def media(self, request: Request) -> Response:
-        """The bytes of a picture or a sound. What could hold a script is only ever a download."""
+        """The bytes of a picture or a sound. A type that could hold a script is only ever a download."""
         reading = await self._reading(request)
         found = await asyncio.to_thread(media_in, reading.entries, text(request, "id"))
         if found is None:
@@ -219,7 +219,7 @@ class ReadingRoutes:
         return _file(made.text.encode(errors="replace"), kind, made.name)
 
     async def compare(self, request: Request) -> Response:
-        """Two runs beside each other."""
+        """Two runs compared."""
         one, other = [await self._desk.read(text(request, name)) for name in ("a", "b")]
         items = (await self._desk.items(one), await self._desk.items(other))
         told = await asyncio.to_thread(compare, one, other, items)
@@ -236,12 +236,12 @@ class ReadingRoutes:
         return answer({"pending": found[:_MOST_WAITING], "count": len(found)})
 
     async def tools(self, _: Request) -> Response:
-        """What is worth knowing of every tool."""
+        """The statistics of every tool."""
         await self._desk.catch_up()
         return answer(await self._desk.tools_told())
 
     async def tool(self, request: Request) -> Response:
-        """Everything about one."""
+        """Everything about one tool."""
         await self._desk.catch_up()
         found = await self._desk.ask(one_tool, text(request, "name"), self._desk.tools())
         if found is None:
@@ -283,7 +283,7 @@ def _entry_json(index: int, entry: Any, at: float | None) -> Json:
 
 
 def _file(data: bytes, media_type: str, name: str) -> Response:
-    """A download under a name that can be nothing but a name."""
+    """A download under a sanitized file name."""
     safe = "".join(each if each.isalnum() or each in "._-" else "_" for each in name)[:100]
     plain = safe.encode("ascii", "replace").decode().replace("?", "_").lstrip(".") or "file"
     named = f"filename=\"{plain}\"; filename*=UTF-8''{quote(safe, safe='')}"

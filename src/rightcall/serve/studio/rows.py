@@ -1,4 +1,4 @@
-"""Runs of the index into rows of lists: how each stands, and what there is to filter by."""
+"""Runs of the index into rows of lists: their states, and the values to filter by."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,17 @@ _FRESH = 60.0
 
 
 def is_held(held: frozenset[str]) -> str:
-    """A condition: somebody is at an open run, or was just now."""
+    """An SQL condition: a process holds an open run, or wrote to it just now."""
     return f"(runs.last_at > ? OR runs.hold IN ({marks(held)}))"
 
 
 def is_live(held: frozenset[str]) -> str:
-    """Whether a run is under way, or waits for somebody."""
+    """An SQL condition: a run is under way, or waits for somebody."""
     return f"(runs.state IN ('paused', 'decided') OR (runs.state = 'open' AND {is_held(held)}))"
 
 
 def live_values(held: frozenset[str]) -> tuple[Any, ...]:
-    """The values in either condition."""
+    """The parameters of either condition."""
     return (time.time() - _FRESH, *held)
 
 
@@ -57,14 +57,14 @@ def row_of(facts: RunFacts, held: frozenset[str], tools: Sequence[str]) -> dict[
 
 
 def state_of(facts: RunFacts, held: frozenset[str]) -> str:
-    """How a run stands."""
+    """The state of a run."""
     if facts.state != "open":
         return facts.state
     return "running" if facts.hold in held or facts.last_at > time.time() - _FRESH else "cut_off"
 
 
 def rows_of(index: Index, found: Sequence[RunFacts], held: frozenset[str]) -> list[dict[str, Any]]:
-    """Several, each with the tools that it called."""
+    """The rows of several runs, each with the tools that it called."""
     if not found:
         return []
     ids = [facts.id for facts in found]
@@ -76,13 +76,13 @@ def rows_of(index: Index, found: Sequence[RunFacts], held: frozenset[str]) -> li
 
 
 def changed_since(index: Index, change: int, most: int) -> tuple[RunFacts, ...]:
-    """The runs that something came of since a batch."""
+    """The runs that have changed since a batch."""
     query = f"SELECT {COLUMNS} FROM runs WHERE changed > ? ORDER BY runs.id DESC LIMIT ?"  # noqa: S608
     return tuple(facts_in(row) for row in index.query(query, (change, most)))
 
 
 def facets(index: Index, held: frozenset[str]) -> dict[str, list[dict[str, Any]]]:
-    """What there is to filter by, and how many runs each has."""
+    """The values to filter by, and how many runs each has."""
     found = {
         "agents": list(_counts(index, "SELECT agent, count(*) FROM runs WHERE agent != '' GROUP BY 1")),
         "models": list(_counts(index, "SELECT model, count(*) FROM runs WHERE model != '' GROUP BY 1")),

@@ -1,6 +1,6 @@
 """Recorded runs as tools and resources for agents: list, search, show.
 
-What is recorded may be anybody's words, so that the results are untrusted, and private as the runs are.
+Recorded text may be anybody's, so the results are untrusted, and private as the runs are.
 """
 
 import json
@@ -29,7 +29,7 @@ _MEMBERS = ("shown", "at", "agent", "model", "state", "stop", "turns", "calls", 
 
 
 class RunTools:
-    """The runs of a journal, for agents. Nothing is changed by any of it."""
+    """The runs of a journal, for agents. Nothing here changes them."""
 
     def __init__(self, journal: Place, *, cache: Path | None = None) -> None:
         self._desk = Desk(journal, cache=cache)
@@ -50,13 +50,13 @@ class RunTools:
         return f"{head}{part}{rest}"
 
     async def resources(self) -> Sequence[tuple[str, str]]:
-        """The newest runs: the address of each, and its name."""
+        """The newest runs: the URI and the name of each."""
         await self._desk.catch_up_fully()
         found = await self._desk.ask(find, Wanted(count=_MOST_LISTED), self._desk.held())
         return [(address_of(each.run), each.run) for each in (*found.live, *found.runs)]
 
     async def resource(self, address: str) -> str | None:
-        """The run at an address, as Markdown; None where there is none."""
+        """The run at a URI, as Markdown; None if there is none."""
         if not address.startswith(SCHEME):
             return None
         try:
@@ -65,7 +65,7 @@ class RunTools:
             return None
 
     async def close(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         await self._desk.close()
 
 
@@ -127,12 +127,12 @@ def _show_tool(runs: RunTools) -> Tool:
 
 
 def run_tools(journal: Place, *, cache: Path | None = None) -> tuple[Tool, ...]:
-    """Tools by which an agent reads a journal: ``list_runs``, ``search_runs``, ``show_run``."""
+    """Tools with which an agent reads a journal: ``list_runs``, ``search_runs``, ``show_run``."""
     return RunTools(journal, cache=cache).tools()
 
 
 def address_of(run: str) -> str:
-    """Where a run is found as a resource."""
+    """The URI of a run as a resource."""
     return f"{SCHEME}{quote(run, safe='')}"
 
 

@@ -1,4 +1,4 @@
-"""What somebody wants to see of the runs into rows of the index: filtered, searched, page by page."""
+"""The filters for runs into rows of the index: filtered, searched, page by page."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +17,9 @@ MOST = 200
 _MOST_LIVE = 100
 _MOST_COUNTED = 10_000
 _SOME = 500
-"""Runs that are looked at together, of those in which a text was found."""
+"""Runs that are checked together, of those in which a text was found."""
 _FEW = 2000
-"""Calls that are few enough to go by them."""
+"""Calls up to this number are few enough to start from them instead of from the runs."""
 _LAST = 1 << 40
 """Above the number of every run."""
 _TERM = re.compile(r'"([^"]*)"?|(\S+)')
@@ -27,7 +27,7 @@ _STATES = ("running", "paused", "decided", "ended", "failed", "cut_off")
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What is asked for. Everything that is said must be true of a run; of several values, one."""
+    """The filters. All must match a run; of several values of one filter, any."""
 
     q: str = ""
     agents: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     until: float | None = None
     parent: str | None = None
     before: int | None = None
-    """Only runs before the one of this number: where the page before ended."""
+    """Only runs before the one of this number: where the previous page ended."""
     count: int = 50
 
 
@@ -58,7 +58,7 @@ class Found(Struct, frozen=True):
 
 
 class _Where:
-    """Conditions, and the values in them."""
+    """SQL conditions, and their parameters."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -83,7 +83,7 @@ class _Where:
 
 
 def find(index: Index, wanted: Wanted, held: frozenset[str]) -> Found:
-    """A page of the runs that are wanted; ``held`` are the locks of those that somebody is at."""
+    """A page of the wanted runs; ``held`` are the locks of runs that a process holds."""
     where, match = _where(index, wanted, held), match_of(wanted.q)
     found = None if match is None else _Matches(index, match)
     count = min(max(wanted.count, 1), MOST)
@@ -105,8 +105,8 @@ def find(index: Index, wanted: Wanted, held: frozenset[str]) -> Found:
 class _Matches:
     """The numbers of the runs in which words are found, newest first.
 
-    The index of texts has them in this order: however many there are, no more than some thousands are
-    looked at, and those once.
+    The text index has them in this order: however many there are, no more than some thousands are read,
+    and those once.
     """
 
     def __init__(self, index: Index, match: str) -> None:
@@ -145,7 +145,7 @@ class _Matches:
 def _newest(
     index: Index, where: _Where, found: _Matches | None, before: int | None
 ) -> Iterator[RunFacts]:
-    """The runs that fit, newest first."""
+    """The runs that match, newest first."""
     if found is None:
         if before is not None:
             where = where.also("runs.id < ?", before)
@@ -178,7 +178,7 @@ def _where(index: Index, wanted: Wanted, held: frozenset[str]) -> _Where:
 
 
 def _add_calls(index: Index, where: _Where, wanted: Wanted) -> None:
-    """Runs that made such a call. Of few calls the runs are taken; of many, runs are looked through."""
+    """Add the filter for calls. Few calls are looked up first; with many, each run is checked."""
     calls = _Where()
     calls.among("tool", wanted.tools)
     calls.among("outcome", wanted.outcomes)
@@ -187,7 +187,7 @@ def _add_calls(index: Index, where: _Where, wanted: Wanted) -> None:
     if count <= _FEW:
         made = f"runs.id IN (SELECT run_id FROM calls WHERE {calls})"  # noqa: S608
     else:
-        # With a sign before it a name is no way to look calls up: they are those of one run.
+        # A plus before a column keeps SQLite from using its index: only the run's own calls are read.
         plain = str(calls).replace("tool IN", "+tool IN").replace("outcome IN", "+outcome IN")
         made = f"EXISTS (SELECT 1 FROM calls WHERE run_id = runs.id AND {plain})"  # noqa: S608
     where.add(made, *calls.values)
@@ -212,7 +212,7 @@ def _add_states(where: _Where, wanted: Wanted, held: frozenset[str]) -> None:
 def _live(
     index: Index, where: _Where, matches: _Matches | None, held: frozenset[str]
 ) -> tuple[RunFacts, ...]:
-    # Through the index of those that are not over: there are few, however many runs there are.
+    # Through the partial index of runs that have not ended: there are few, however many runs there are.
     query = (
         f"SELECT {COLUMNS} FROM runs WHERE runs.state IN ('open', 'paused', 'decided') "  # noqa: S608
         f"AND {is_live(held)} AND {where} ORDER BY runs.id DESC LIMIT {_MOST_LIVE}"
@@ -225,7 +225,7 @@ def _live(
 
 
 def _total(index: Index, where: _Where, found: _Matches | None) -> int:
-    """How many there are in all; one more than are counted, where there are more."""
+    """How many match in all; one more than the highest count, if there are more."""
     most = _MOST_COUNTED + 1
     if found is not None:
         return _total_found(index, where, found.newest) if found.is_all else most
@@ -247,9 +247,9 @@ def _total_found(index: Index, where: _Where, ids: Sequence[int]) -> int:
 
 
 def match_of(text: str) -> str | None:
-    """What somebody typed, as the index of texts understands it: words, phrases, a beginning at the end.
+    """A user's search text as a query of the text index: words, phrases, a prefix at the end.
 
-    Every word is quoted, so that none of them is an order to the index.
+    Every word is quoted, so that none of them is an operator of the query language.
     """
     terms = []
     for found in _TERM.finditer(text):

@@ -1,9 +1,9 @@
-"""Who may come in, and what a browser may do with what it gets.
+"""Who may reach the studio, and what a browser may do with its answers.
 
-A page of somebody else's in the user's browser can send requests here. It cannot read the answers, as
-long as no other origin is let in and every request names a host that is ours: a name that was turned to
-point here (DNS rebinding) is not. Changes need more: the page's own origin, and a token that only
-somebody who can read our answers knows.
+A foreign page in the user's browser can send requests here. It cannot read the answers, as long as no
+other origin is allowed and every request names a host that is ours: a name that was made to point here
+(DNS rebinding) is not. Changes need more: the page's own origin, and a token that only a page that can
+read our answers knows.
 """
 
 import hmac
@@ -40,7 +40,7 @@ _FROM_HERE = ("", "same-origin", "none")
 
 
 class Gatekeeper:
-    """Lets in who may come in, and sends what browsers must be told along with every answer."""
+    """Checks every request, and adds the security headers to every answer."""
 
     def __init__(
         self, app: ASGIApp, *, hosts: Iterable[str], token: str | None, csrf: str, port: int = 0
@@ -54,7 +54,7 @@ class Gatekeeper:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or refuse it."""
         if scope["type"] != "http":
-            # Nothing here speaks WebSocket; the lifespan is the application's.
+            # There is no WebSocket here; lifespan is handled by the application.
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
@@ -80,7 +80,7 @@ class Gatekeeper:
         return None
 
     def _check_host(self, headers: Headers) -> None:
-        """Refuse a name that is not ours, whatever it points to."""
+        """Refuse a host name that is not ours, whatever it points to."""
         given = headers.getlist("host")
         named = _HOST.fullmatch(given[0].lower()) if len(given) == 1 else None
         if named is None or named[1].strip("[]").rstrip(".") not in self._hosts:
@@ -91,7 +91,7 @@ class Gatekeeper:
         return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
-        """Look for the token: in the address of the first visit, then in a cookie, or in a header."""
+        """Look for the token: in the URL of the first visit, then in a cookie, or in a header."""
         assert self._token is not None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = next((value for name, value in query if name == "token"), None)
@@ -106,9 +106,9 @@ class Gatekeeper:
         raise Refused(401, "unauthorized", words)
 
     def _enter(self, scope: Scope, query: list[tuple[str, str]]) -> Response:
-        """Take the token out of the address, so that it is in no history and no screenshot."""
+        """Take the token out of the URL, so that it is in no history and no screenshot."""
         rest = urlencode([pair for pair in query if pair[0] != "token"])
-        # A path that began with two slashes would be another host.
+        # A path that begins with two slashes would name another host.
         path = "/" + scope["path"].lstrip("/\\")
         response = RedirectResponse(f"{path}?{rest}" if rest else path, status_code=303)
         assert self._token is not None

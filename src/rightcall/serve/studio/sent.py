@@ -1,4 +1,4 @@
-"""What a model was sent in a turn, made again from the record and written as a vendor wants it."""
+"""The request to a model in a turn, rebuilt from the record and encoded in a vendor's dialect."""
 
 import json
 
@@ -20,9 +20,9 @@ from rightcall.serve.studio.shape import Json
 from rightcall.wire.dialects import DIALECTS, load
 
 OWN = "rightcall"
-"""The form in which the request is this library's own, before any vendor's."""
+"""The name of the form that is this library's own, before any vendor's."""
 PROMPT = "prompt"
-"""The form that a local model's chat template makes of it."""
+"""The name of the form that a local model's chat template renders."""
 _NOTE = (
     "Made again from the record. Options, the limit of tokens and what is added for a host are not "
     "recorded, so they are missing here."
@@ -34,21 +34,21 @@ _FAMILIES = (
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """A turn of a run, and what was found of it."""
+    """A turn of a run, and what is known of it."""
 
     request: Request
     sent: RequestSent | None
     reply: ReplyReceived | None
     transcript: tuple[Message, ...]
-    """Everything that had been said."""
+    """All messages up to the request."""
     is_exact: bool
-    """The window is known, or nothing was left out."""
+    """Whether the window is known, or nothing was left out."""
     asked_for: str = ""
-    """What the user calls the model, where that was noted."""
+    """The user's name for the model, if it was noted."""
 
 
 async def turn_of(reading: Reading, key: str, window: Window | None) -> Turn | None:
-    """The turn with that key, also of a run inside a call; None where there is none."""
+    """The turn with that key, also in a run inside a call; None if there is none."""
     path, _, own = key.rpartition("/")
     entries = entries_at(reading, path)
     sent = next((e for e in entries if isinstance(e, RequestSent) and e.key == own), None)
@@ -87,7 +87,7 @@ def _cut_to(messages: tuple[Message, ...], wanted: int) -> tuple[Message, ...]:
 
 
 def sent_json(turn: Turn, key: str, form: str) -> Json:
-    """The turn as the API tells it."""
+    """The turn as the API sends it."""
     reply = turn.reply
     model = (reply.reply.model if reply else "") or "model"
     forms = [OWN, *([PROMPT] if _has_template(turn.asked_for) else []), *DIALECTS]
@@ -118,7 +118,7 @@ def sent_json(turn: Turn, key: str, form: str) -> Json:
 
 
 def dialect_of(entry: ReplyReceived | None) -> str:
-    """The dialect that a reply came in, as far as it can be told."""
+    """The dialect of a reply, as far as it can be told."""
     if entry is None:
         return OWN
     for bag in (entry.reply.vendor, *(getattr(part, "vendor", {}) for part in entry.reply.content)):
@@ -130,7 +130,7 @@ def dialect_of(entry: ReplyReceived | None) -> str:
 
 
 def _body(turn: Turn, form: str, model: str) -> tuple[str, str]:
-    """The request as text, and what is wrong with that, where something is."""
+    """The request as text, and why it could not be encoded in that form, if so."""
     request = turn.request
     try:
         if form == PROMPT:
@@ -169,7 +169,7 @@ def _cut(turn: Turn) -> Json | None:
     missing = [index for index, each in enumerate(turn.transcript) if id(each) not in sent]
     if not missing and left_out <= 0:
         return None
-    # What is in its place but not itself is a stub, or a summary.
+    # A message that is present but not identical is a stub, or a summary.
     stubbed = max(len(missing) - left_out, 0)
     words = f"{left_out} of {len(turn.transcript)} messages were left out"
     if stubbed:
@@ -191,5 +191,5 @@ def _number(key: str) -> int:
 
 
 def raw_of(turn: Turn) -> bytes | None:
-    """The vendor's own bytes, where they were kept."""
+    """The vendor's own bytes, if they were recorded."""
     return turn.reply.raw if turn.reply else None

@@ -1,4 +1,4 @@
-"""A studio that listens."""
+"""A listening studio."""
 
 import asyncio
 import contextlib
@@ -33,10 +33,10 @@ def serve(
     started: Callable[[str], None] | None = None,
     cache: Path | None = None,
 ) -> None:
-    """Show a journal in the browser until SIGINT or SIGTERM comes; ``started`` is told the address.
+    """Show a journal in the browser until SIGINT or SIGTERM; ``started`` is called with the address.
 
-    On another host than this machine's own, the address has a token in it, and nobody comes in without.
-    ``names`` are the names under which it is then reached.
+    On any host but this machine's own, the address contains a token, and requests without it are
+    refused. ``names`` are the host names under which it is then reached.
     """
     token = None if is_loopback(host) else token_urlsafe(24)
     if is_anywhere(host) and not names:
@@ -65,14 +65,14 @@ async def _run(app: Any, listener: socket.socket) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
-        # Streams of events end only when they are made to.
+        # Event streams do not end by themselves.
         timeout_graceful_shutdown=1,
     )
     server = Listener(config)
     loop = asyncio.get_running_loop()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Windows' event loop knows no signals, nor does a thread that is not the main one.
+        # Windows' event loop has no signal handlers, nor does a thread that is not the main one.
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(number, server.end)
     await server.serve(sockets=[listener])

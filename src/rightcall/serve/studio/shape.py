@@ -1,7 +1,7 @@
-"""Values of a run into the objects of JSON that a page or a program reads: parts, results, decisions.
+"""Values of a run into JSON objects for a page or a program: parts, results, decisions.
 
-Nothing here escapes or hides anything: secrets are gone before (``reading``), and what a screen must not
-obey is made visible after (``answers``).
+Nothing here escapes or hides anything: secrets are redacted before (``reading``), and what a screen
+would interpret is made visible after (``answers``).
 """
 
 from base64 import b32encode
@@ -24,7 +24,7 @@ INLINE = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "audio/mpeg", "audio/wav", "audio/ogg",
      "audio/flac", "audio/x-wav", "video/mp4", "video/webm"}
 )  # fmt: skip
-"""What a browser may show in a page: nothing that could hold a script, as SVG and PDF can."""
+"""Media types that a browser may show in a page: none that could hold a script, as SVG and PDF can."""
 
 _SEEN: Mapping[Origin, str] = {
     "user": "named by the user",
@@ -47,23 +47,23 @@ _WRITERS = {
 
 
 def usage_json(usage: Usage) -> Json:
-    """Tokens and money."""
+    """Tokens and cost."""
     names = ("input_tokens", "output_tokens", "cached_tokens", "cache_written_tokens")
     return {name: getattr(usage, name) for name in (*names, "reasoning_tokens", "cost")}
 
 
 def cached_share(usage: Usage) -> float:
-    """How much of what was sent the vendor had kept."""
+    """The share of the input that came from the vendor's cache."""
     return round(usage.cached_tokens / usage.input_tokens, 4) if usage.input_tokens else 0.0
 
 
 def media_id(media: Media) -> str:
-    """What bytes are asked for by."""
+    """The id under which media bytes are requested."""
     return b32encode(sha256(media.data).digest()[:20]).decode().lower()
 
 
 def media_json(media: Media, run: str) -> Json:
-    """Media, by what can be said of it and where its bytes are. What is elsewhere is never fetched."""
+    """Media: its description, and the URL of its bytes. Remote media is never fetched."""
     url = None
     if media.way == "bytes" and media.data:
         url = f"/api/run/media?run={quote(run, safe='')}&id={media_id(media)}"
@@ -108,7 +108,7 @@ def label_json(
     suspected: bool = False,
     how: str = "recorded",
 ) -> Json:
-    """Who could have written something."""
+    """The label that says who could have written something."""
     words = _WRITERS.get(writer, writer)
     words += f", read by {source}" if source and writer == "outsider" else ""
     words += f" {source}" if source and writer == "tool" else ""
@@ -125,12 +125,12 @@ def label_json(
 
 
 def reply_label(reply: Reply) -> Json:
-    """A model that has read what outsiders wrote may say what they want."""
+    """The label of a reply: a model that has read untrusted text may say what its authors want."""
     return label_json("outsider" if reply.tainted else "model")
 
 
 def result_label(result: Result) -> Json:
-    """Whose words a result is, as it was recorded. Where nothing ran, they are the runtime's."""
+    """The recorded label of a result. If nothing ran, the text is the runtime's."""
     if result.own or result.outcome not in ("returned", "failed"):
         return label_json("runtime", suspected=result.suspected)
     if result.source is not None:
@@ -139,7 +139,7 @@ def result_label(result: Result) -> Json:
 
 
 def result_json(result: Result, run: str, label: Json | None = None) -> Json:
-    """What the model read of a call."""
+    """A call's result as the model read it."""
     return {
         "outcome": result.outcome,
         "is_error": result.is_error,
@@ -172,7 +172,7 @@ def evidence_json(evidence: Iterable[Evidence]) -> list[Json]:
 def decision_json(
     decision: FinalDecision, by: str = "person", why: str = "", evidence: Iterable[Evidence] = ()
 ) -> Json:
-    """What was decided about a call, by whom and why."""
+    """A decision about a call, with its author and the reason."""
     told: Json = {"kind": "", "by": by, "scope": "once", "reason": "", "why": why, "then": ""}
     told |= {"arguments": None, "text": "", "evidence": evidence_json(evidence)}
     match decision:
@@ -193,7 +193,7 @@ def decided_json(entry: CallDecided) -> Json:
 
 
 def arguments_json(call: Call) -> Json | None:
-    """The arguments as an object; None where the model wrote none."""
+    """The arguments as an object; None if the model did not write one."""
     try:
         found = parse(call.as_json or "{}")
     except JsonError:
@@ -202,7 +202,7 @@ def arguments_json(call: Call) -> Json | None:
 
 
 def citation_json(citation: Citation, text: str) -> Json:
-    """Where something in a reply is from."""
+    """The source of a passage in a reply."""
     words = text[citation.start : citation.end] if citation.start is not None else ""
     source = citation.title or citation.url or citation.file
     return {"text": words or citation.quote, "source": source, "address": citation.url}

@@ -1,4 +1,4 @@
-"""Where in a run the words were found that somebody looks for, with a little of what is around them."""
+"""The passages of runs in which searched words were found, with some text around them."""
 
 import re
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ _MOST_TEXTS = 20
 
 
 def snippets_of(index: Index, q: str, shown: Sequence[RunFacts]) -> dict[int, list[list[object]]]:
-    """By run: pieces of text, each with whether it is what was looked for.
+    """By run: pieces of text, each with whether it is a match.
 
-    The texts are looked through here and not by the index, which would search for each run anew. A word
-    that was found in another spelling, as one with other accents, has no snippet.
+    The texts are searched here and not by the index, which would search again for each run. A word that
+    was found in another spelling, such as with other accents, has no snippet.
     """
     words = re.findall(r"\w+", q)
     if not words:

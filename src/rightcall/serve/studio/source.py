@@ -1,9 +1,9 @@
-"""Where the studio's runs are: what it asks of a journal, whichever kind that is.
+"""The source of the studio's runs: what it needs of a journal, of whichever kind.
 
-The files are read, and nothing in them is touched: neither a lock is taken nor a table made. A journal
-is opened as such only when something is to be written. Whatever else keeps runs, a durable store or a
-journal of somebody's own, needs ``runs`` and ``entries``, which may be async; ``written`` where it knows
-times; and ``decide`` where it goes on with a run by itself (``hosting.Deciding``).
+Files are only read: no lock is taken and no table created. A journal is opened as such only when
+something is to be written. Any other store of runs, a durable one or a custom journal, needs ``runs``
+and ``entries``, which may be async; ``written`` if it knows times; and ``decide`` if it continues a run
+by itself (``hosting.Deciding``).
 """
 
 from collections.abc import Sequence
@@ -20,33 +20,33 @@ class Written(Struct, frozen=True, gc=False):
 
     run: str
     at: float
-    """When it was written, in seconds since 1970; 0 where nobody knows."""
+    """When it was written, in seconds since 1970; 0 if unknown."""
     entry: Entry | None
     """None for a line that cannot be read."""
     start: int = 0
     end: int = 0
-    """Where it stands in a file of lines."""
+    """Its byte range in a file of lines."""
     row: int = 0
     """Its number in a table."""
 
     @property
     def place(self) -> int:
-        """A number that only grows from entry to entry; 0 where there is none."""
+        """A number that only grows from entry to entry; 0 if there is none."""
         return self.row or self.end
 
 
 class Batch(Struct, frozen=True):
-    """What was written since a look."""
+    """The entries that were written since a cursor."""
 
     written: Sequence[Written]
     cursor: str
-    """Where the next look begins."""
+    """Where the next read begins."""
     share: float = 1.0
-    """How much of the whole has been seen."""
+    """The share of the whole that has been read."""
     is_anew: bool = False
-    """Another journal stands where the one was that was looked at before."""
+    """Whether another journal has replaced the one that was read before."""
     first: int = 0
-    """The lowest number that is left in a table: what came before it was trimmed away."""
+    """The lowest number that is left in a table: earlier rows were trimmed."""
 
 
 class Recorded(Struct, frozen=True):
@@ -54,11 +54,11 @@ class Recorded(Struct, frozen=True):
 
     entries: tuple[Entry, ...] = ()
     times: tuple[float, ...] = ()
-    """When each was written; empty where nobody knows."""
+    """When each was written; empty if unknown."""
 
 
 class Source(Protocol):
-    """Where the studio's runs are."""
+    """The source of the studio's runs."""
 
     name: str
     kind: str
@@ -68,19 +68,19 @@ class Source(Protocol):
         ...
 
     async def newest(self, most: int, /) -> Sequence[Written]:
-        """Some of what was written last, to be shown before everything else has been read."""
+        """Some of the latest entries, to be shown before everything else has been read."""
         ...
 
     async def run(self, name: str, places: Sequence[tuple[int, int]], /) -> Recorded:
-        """The record of one run, which stands at these places of a file of lines."""
+        """The record of one run, which is at these places in a file of lines."""
         ...
 
     def held(self) -> frozenset[str]:
-        """The names of the locks of runs that somebody is at."""
+        """The names of the locks of runs that a process holds."""
         ...
 
     def holder(self, lock: str, /) -> str:
-        """Who is at the run with that lock; nothing where nobody is known to be."""
+        """Who holds the lock of a run; empty if nobody is known to."""
         ...
 
     def journal(self) -> Journal | AsyncJournal:
@@ -88,5 +88,5 @@ class Source(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
         ...

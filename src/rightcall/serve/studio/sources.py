@@ -1,4 +1,4 @@
-"""A journal of any kind into what the studio reads of it."""
+"""A journal of any kind into the studio's source of runs."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,7 +23,7 @@ Place: TypeAlias = str | Path | Journal | AsyncJournal | App
 
 
 def source_of(place: Place, *, may_make: bool = False) -> Source:
-    """The source for a journal, or for the file of one, which ``may_make`` makes where there is none."""
+    """The source of a journal, or of a journal's file, which is created if ``may_make`` and missing."""
     if isinstance(place, App) or (isinstance(place, str) and "://" in place):
         return DurableSource(place)
     if isinstance(place, JsonLinesJournal | SqliteJournal):
@@ -42,7 +42,7 @@ def source_of(place: Place, *, may_make: bool = False) -> Source:
 
 
 def kind_of_file(path: Path) -> type[JsonLinesJournal] | type[SqliteJournal]:
-    """The journal that a file of that name would be."""
+    """The kind of journal for a file of that name."""
     return JsonLinesJournal if path.suffix.lower() in (".jsonl", ".ndjson") else SqliteJournal
 
 
@@ -53,7 +53,7 @@ def _is_database(path: Path) -> bool:
 
 
 class ListedSource:
-    """A journal of any other kind, in memory or somebody's own: looked at run by run."""
+    """A journal of any other kind, in memory or custom: read run by run."""
 
     def __init__(self, journal: Journal | AsyncJournal) -> None:
         self._journal = journal
@@ -62,7 +62,7 @@ class ListedSource:
         self._seen: dict[str, int] = {}
 
     async def read(self, cursor: str, most: int) -> Batch:
-        """What runs have more than at the last look. What is known is known to this object alone."""
+        """The new entries of runs since the last read, which only this object keeps track of."""
         is_anew = not cursor
         if is_anew:
             self._seen.clear()
@@ -93,11 +93,11 @@ class ListedSource:
         return Recorded(entries, tuple(times) if len(times) == len(entries) else ())
 
     def held(self) -> frozenset[str]:
-        """Nobody can tell."""
+        """Empty: it is not known."""
         return frozenset()
 
     def holder(self, _: str) -> str:
-        """Nobody can tell."""
+        """Empty: it is not known."""
         return ""
 
     def journal(self) -> Journal | AsyncJournal:
@@ -105,4 +105,4 @@ class ListedSource:
         return self._journal
 
     async def close(self) -> None:
-        """It is whose it was."""
+        """Do nothing: the journal belongs to the caller."""

@@ -1,4 +1,4 @@
-"""A studio: what it works with, who watches, what it may do."""
+"""The state of a studio: its journal, its watchers, and what it may do."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _READ_ONLY = "This studio only shows: start it with --write to decide here."
 
 
 class Studio:
-    """Everything that the routes share. Of one event loop."""
+    """Everything that the routes share. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Studio:
     ) -> None:
         self.can_write = can_write
         self.csrf = token_urlsafe(24)
-        """What changes must carry: whoever can read our answers knows it, and no other page can."""
+        """The token that changes must carry: only a page that can read our answers knows it."""
         if isinstance(journal, App) and not agents:
             agents = journal.agents
         self.desk = Desk(journal, agents=agents_of(agents), cache=cache, may_make=can_write)
@@ -40,10 +40,10 @@ class Studio:
 
     @property
     def why_not(self) -> str:
-        """Why nobody can decide here; nothing where somebody can."""
+        """Why nobody can decide here; empty if somebody can."""
         return "" if self.can_write else _READ_ONLY
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Stop the runs, and close the journal."""
         await self.hosting.close()
         await self.desk.close()

@@ -1,4 +1,4 @@
-"""Those who watch: each has a queue, and is told that something happened, or what streams."""
+"""Watchers: each has a queue, in which it gets streamed pieces, or None for a change."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,17 +7,17 @@ from contextlib import contextmanager, suppress
 from rightcall.serve.studio.shape import Json
 
 _MOST_WAITING = 2000
-"""Pieces that may wait for one who reads slowly; more are left out, since the record has the whole."""
+"""Pieces that may wait for a slow reader; more are dropped, because the record has the whole."""
 
 MOST_WATCHING = 64
-"""Streams at once: each goes through its run by itself, and one that nobody reads costs as much."""
+"""Streams at once: each reads its run by itself, and one that nobody reads costs as much."""
 
 Told = Json | None
-"""A piece that streams, or None: look again."""
+"""A streamed piece, or None: look again."""
 
 
 class Subscribers:
-    """Who watches what. Of the event loop's thread alone."""
+    """The watchers of each run. For the event loop's thread only."""
 
     def __init__(self) -> None:
         self._queues: dict[str, set[asyncio.Queue[Told]]] = {}
@@ -25,7 +25,7 @@ class Subscribers:
 
     @contextmanager
     def watching(self, name: str) -> Iterator[asyncio.Queue[Told]]:
-        """Be told of something, for as long as this is entered: a run, or ``""`` for everything."""
+        """Watch a run, or ``""`` for everything, within this scope."""
         queue: asyncio.Queue[Told] = asyncio.Queue(_MOST_WAITING)
         self._queues.setdefault(name, set()).add(queue)
         self._came.set()
@@ -39,24 +39,24 @@ class Subscribers:
 
     @property
     def is_full(self) -> bool:
-        """Whether nobody else can watch now."""
+        """Whether the limit of watchers is reached."""
         return sum(map(len, self._queues.values())) >= MOST_WATCHING
 
     async def pause(self, often: float, seldom: float) -> None:
-        """Wait for a moment, or longer where nobody watches; until somebody does, at most."""
+        """Wait ``often`` seconds, or ``seldom`` without watchers; a new watcher ends the wait."""
         self._came.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(often if self._queues else seldom):
                 await self._came.wait()
 
     def tell(self, name: str, told: Told) -> None:
-        """Tell those who watch a run."""
+        """Send something to the watchers of a run."""
         for queue in self._queues.get(name, ()):
             if not queue.full():
                 queue.put_nowait(told)
 
     def wake_all(self) -> None:
-        """Have everybody look again."""
+        """Have all watchers look again."""
         for queues in self._queues.values():
             for queue in queues:
                 if not queue.full():

@@ -73,7 +73,7 @@ class TableSource(FileSource):
         return self._journal
 
     def _connect(self) -> sqlite3.Connection:
-        # Only to read: a question mark or a hash in the path would be part of the address.
+        # Read-only, by URI: as_uri quotes a question mark or a hash in the path.
         address = f"{self.path.as_uri()}?mode=ro"
         return sqlite3.connect(address, uri=True, timeout=5.0, isolation_level=None)
 

@@ -1,4 +1,4 @@
-"""A run's record into spans of time, to scale: the model, tools beside each other, waits for people."""
+"""A run's record into spans of time, to scale: the model, concurrent tools, waits for people."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,11 +19,11 @@ from rightcall.serve.studio.items import At
 from rightcall.serve.studio.shape import Json
 
 _SHORTEST = 0.001
-"""Seconds that something which took no time is long."""
+"""Seconds that a span has at least."""
 
 
 class Span(Struct, kw_only=True):
-    """Something that took its time, in seconds since 1970."""
+    """A span, in seconds since 1970."""
 
     id: str
     item: str
@@ -42,7 +42,7 @@ class Span(Struct, kw_only=True):
 
 
 def timeline_of(written: Sequence[At], now: float | None) -> Json:
-    """The spans of a run; ``now`` is the time, for one that is under way."""
+    """The spans of a run; ``now`` is the current time, for a run that is under way."""
     has_times = bool(written) and written[0][1] is not None
     timed = written if has_times else _made_up(written)
     begun = next((at for _, at in timed if at is not None), 0.0)
@@ -98,7 +98,7 @@ class _Walk:
             case RequestSent(key=key):
                 self._asked[key] = at
             case ReplyReceived(key=key, reply=reply, seconds=seconds):
-                # What was asked was written down before it was sent; the reply took its own seconds.
+                # The request was recorded before it was sent; the reply has its own duration.
                 asked = self._asked.pop(key, at - seconds)
                 self._replied = at
                 usage = reply.usage
@@ -133,7 +133,7 @@ class _Walk:
                 pass
 
     def rest(self, last: float | None) -> Iterator[Span]:
-        """What has begun and not ended; as long as the time, where the run is under way."""
+        """The spans that have not ended; in a run that is under way, they reach until now."""
         end = self._now if self._now is not None else last
         if end is None:
             return
@@ -167,7 +167,7 @@ class _Walk:
 
 
 def _lay_out(spans: list[Span]) -> int:
-    """Give each span a lane in which nothing else is at that time: the model's is the first."""
+    """Assign each span a lane in which no other span overlaps it; the first lane is the model's."""
     spans.sort(key=lambda each: (each.start, each.kind != "model"))
     ends: dict[int, float] = {}
     for each in spans:

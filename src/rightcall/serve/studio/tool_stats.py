@@ -1,4 +1,4 @@
-"""The calls of every recorded run into what is worth knowing of each tool."""
+"""The calls of every recorded run into statistics of each tool."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,11 +17,11 @@ _SUMS = """
 SELECT tool, outcome, count(*), sum(tokens_in), sum(tokens_out), max(at) FROM calls GROUP BY 1, 2
 """
 _UNCALLABLE = ("invalid", "unknown", "truncated")
-"""Calls that never ran: how long they took says nothing of the tool."""
+"""Outcomes of calls that never ran: their duration says nothing about the tool."""
 
 
 def all_tools(index: Index, own: Sequence[Tool] = ()) -> dict[str, Any]:
-    """Every tool that was called or described; ``own`` are those of the agents that are here."""
+    """Every tool that was called or described; ``own`` are the tools of the studio's agents."""
     specs = specs_of(index, own)
     findings = lint_findings(specs, own)
     sums: dict[str, dict[str, Any]] = {}
@@ -50,7 +50,7 @@ def all_tools(index: Index, own: Sequence[Tool] = ()) -> dict[str, Any]:
 
 
 def one_tool(index: Index, name: str, own: Sequence[Tool] = ()) -> dict[str, Any] | None:
-    """Everything about one tool; None where nobody has heard of it."""
+    """Everything about one tool; None if it is unknown."""
     told = all_tools(index, own)
     entry = next((each for each in told["tools"] if each["name"] == name), None)
     if entry is None:
@@ -82,13 +82,13 @@ def one_tool(index: Index, name: str, own: Sequence[Tool] = ()) -> dict[str, Any
 
 
 def specs_of(index: Index, own: Sequence[Tool] = ()) -> dict[str, Spec]:
-    """What is known of each tool: as an agent here has it, or as it was last recorded."""
+    """The spec of each tool: as an agent here has it, or as it was last recorded."""
     recorded = [msgspec.json.decode(text, type=Spec) for text in index.specs()]
     return {spec.name: spec for spec in (*recorded, *(tool.spec for tool in own))}
 
 
 def lint_findings(specs: Mapping[str, Spec], own: Sequence[Tool]) -> dict[str, list[Finding]]:
-    """What is wrong with the words that a model is told, by tool."""
+    """Problems with the tools' descriptions for models, by tool."""
     from rightcall.tools.linting import lint  # noqa: PLC0415 - it knows vendors, and takes long to load
 
     mine = {tool.name: tool for tool in own}
@@ -100,11 +100,11 @@ def lint_findings(specs: Mapping[str, Spec], own: Sequence[Tool]) -> dict[str, l
 
 
 def _tool(spec: Spec) -> Tool | None:
-    """A tool to be looked at, of what a record says of it."""
+    """A tool made from a recorded spec, to be linted."""
     try:
         return Tool(spec.name, spec.description, spec.parameters, origin=spec.origin, short=spec.short)
     except RightcallError:
-        # Declared under other rules than today's: its words cannot be looked at.
+        # Declared under other rules than today's: it cannot be linted.
         return None
 
 
@@ -135,7 +135,7 @@ def _finish(index: Index, entry: dict[str, Any], spec: Spec | None, findings: in
 
 
 def _percentiles(index: Index, tool: str, *shares: float) -> list[float | None]:
-    """The durations that such shares of the calls that ran stayed within."""
+    """The percentiles of the durations of calls that ran."""
     marks = ", ".join("?" * len(_UNCALLABLE))
     ran = f"FROM calls WHERE tool = ? AND outcome IS NOT NULL AND outcome NOT IN ({marks})"
     ((count,),) = index.query(f"SELECT count(*) {ran}", (tool, *_UNCALLABLE))

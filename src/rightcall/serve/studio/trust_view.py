@@ -1,8 +1,8 @@
-"""A recorded run into what the rules of trust make of it: labels, and why a call would be refused.
+"""A recorded run into what the rules of trust say of it: labels, and why a call would be refused.
 
-Labels and findings are not all recorded: they follow from the transcript, the tools' facts and the
-rules (``trust/guard.py``), and are worked out again here. Without the agent, its rules and its tools'
-facts are not known, and what is said is said of the default rules and of the worst that tools could be.
+Not all labels and findings are recorded: they follow from the transcript, the tools' facts and the rules
+(``trust/guard.py``), and are recomputed here. Without the agent, its rules and its tools' facts are
+unknown, and the default rules and the worst assumptions on tools are used.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -38,7 +38,7 @@ _WITH = "Worked out again with the agent's rules."
 
 
 class Judged(Struct, frozen=True, kw_only=True):
-    """What the rules make of a run."""
+    """The verdicts of the rules on a run."""
 
     how: str = "recorded"
     note: str = ""
@@ -47,13 +47,13 @@ class Judged(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, Json] = field(default_factory=dict)
     """By the id of an item, or of the call whose result it is."""
     findings: Mapping[str, Finding] = field(default_factory=dict)
-    """By call id: what the rules and the policy say to those that were asked about."""
+    """By call id: the verdict of the rules and the policy on each wanted call."""
     values: Mapping[str, tuple[Evidence, ...]] = field(default_factory=dict)
     """By call id: where every value in the arguments was seen."""
 
 
 def judge(reading: Reading, here: AgentHere | None, wanted: Collection[str] = ()) -> Judged:
-    """Go through a run with a guard; ``wanted`` are the ids of the calls to judge anew."""
+    """Go through a run with a guard; ``wanted`` are the ids of the calls to judge again."""
     start, retraced = reading.start, reading.retraced
     if start is None or retraced is None:
         return Judged(note="There is nothing to judge by.")
@@ -78,7 +78,7 @@ def judge(reading: Reading, here: AgentHere | None, wanted: Collection[str] = ()
 
 
 def _tools_of(start: RunStarted) -> Tools:
-    """Tools of which nothing but their descriptions is known."""
+    """Tools of which only the recorded specs are known."""
     return Toolbox(list(_known(start)))
 
 
@@ -87,7 +87,7 @@ def _known(start: RunStarted) -> Iterator[Tool]:
         try:
             yield Tool(spec.name, spec.description, spec.parameters, origin=spec.origin)
         except RightcallError:
-            # Declared under other rules than today's: it counts as a tool that is not there any more.
+            # Declared under other rules than today's: it is treated as a tool that no longer exists.
             continue
 
 
@@ -135,7 +135,7 @@ class _Walk:
                 self.findings[call.id] = self._found(call, checked)
 
     def _seen(self, checked: CheckedCall) -> Iterator[Evidence]:
-        """Where every value in the arguments was seen; the names of members are the schema's."""
+        """Where every value in the arguments was seen, without the names of members."""
         for place, leaf in leaves(checked.arguments):
             if place[-1:] != (leaf,):
                 origin, source = self.guard.provenance.of(leaf)
@@ -159,7 +159,7 @@ def _of_piece(piece: Piece) -> Json:
 
 
 def _of_result(pieces: tuple[Piece, ...], recorded: Json, name: str) -> Json:
-    """The worst that is known of any piece of a result; what was recorded where none is its own."""
+    """The worst label of any piece of a result; the recorded one if no piece is its own."""
     mine = [each for each in pieces if each.label.source.startswith(name)]
     if not mine:
         return recorded

@@ -1,4 +1,4 @@
-"""A call that a person makes by a form, through the agent's gate: as if its model had asked for it."""
+"""A call that a person makes with a form, through the agent's gate: as if its model had asked for it."""
 
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from rightcall.trust.asking import question_lines
 
 
 class _Asked:
-    """Stands where a person is asked: says what they have said, and keeps what they must be shown."""
+    """The approver: returns the person's answer, and keeps the proposal that they must be shown."""
 
     def __init__(self, *, is_approved: bool) -> None:
         self._is_approved = is_approved
@@ -37,7 +37,7 @@ class _Asked:
 async def try_call(
     here: AgentHere, tool: str, arguments: JsonObject, *, dry_run: bool, is_approved: bool
 ) -> Json:
-    """Put a call through the gate. Where a person must say yes to it first, nothing is run."""
+    """Send a call through the gate. If a person must approve it first, nothing is run."""
     asked = _Asked(is_approved=is_approved)
     call = Call(id="try", name=tool, arguments=dump(arguments))
     gate = Gate(
@@ -65,7 +65,7 @@ async def try_call(
 
 
 def _answer(outcome: str, result: Result | None, **more: Any) -> Json:
-    # What a tool draws is in no journal, so that there is no address for it.
+    # Media from a tool is in no journal, so there is no URL for it.
     shown = None if result is None else result_json(result, "")
     for part in shown["parts"] if shown else ():
         if part["type"] == "media":

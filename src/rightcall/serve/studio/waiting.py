@@ -1,4 +1,4 @@
-"""A run that waits for a person, into everything that a person needs to decide."""
+"""A run that waits for a person into everything that the person needs to decide."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SAYS = {Allow: "allow", Deny: "deny", Ask: "ask", Rewrite: "rewrite", Answer: "
 
 
 def pause_of(reading: Reading) -> tuple[str, float | None] | None:
-    """The key of the pause that a run is in, and since when; None where it waits for nobody."""
+    """The key of the pause that a run is in, and its time; None if it does not wait."""
     found: tuple[str, float | None] | None = None
     for entry, at in reading.written:
         if isinstance(entry, RunPaused):
@@ -32,17 +32,17 @@ def pause_of(reading: Reading) -> tuple[str, float | None] | None:
 
 
 def is_clients(pause: str) -> bool:
-    """Whether a pause is that of a call over MCP, which its client is asked about, and nobody here."""
+    """Whether a pause is that of a call over MCP, about which its client is asked, and nobody here."""
     return pause.endswith(".asked")
 
 
 def waiting_ids(reading: Reading) -> tuple[str, ...]:
-    """The calls that wait."""
+    """The ids of the calls that wait."""
     return tuple([each.call_id for each in proposals_of(reading)])
 
 
 def proposals_of(reading: Reading) -> Sequence[Proposal]:
-    """What is proposed, as a replay of the record gives it."""
+    """The proposals that wait, from a replay of the record."""
     if pause_of(reading) is None or reading.retraced is None:
         return ()
     return reading.retraced.result.pending
@@ -51,7 +51,7 @@ def proposals_of(reading: Reading) -> Sequence[Proposal]:
 def pending_json(
     reading: Reading, judged: Judged, here: AgentHere | None, why_not: str = ""
 ) -> list[Json]:
-    """Every call of a run that waits."""
+    """Every waiting call of a run, as JSON."""
     pause = pause_of(reading)
     if pause is None:
         return []
@@ -108,12 +108,12 @@ def _pending(
 
 
 def lines_json(text: str, *, from_outside: bool) -> Json:
-    """A line of a question."""
+    """A line of a question, as JSON."""
     return {"text": text, "from_outside": from_outside}
 
 
 def _prompt(reading: Reading) -> str:
-    """What the run is about: the first words that the user said last."""
+    """What the run is about: the start of the user's last message."""
     said = [m.text for m in reading.start.messages if isinstance(m, User)] if reading.start else []
     return said[-1][:MOST_SHOWN] if said else ""
 

@@ -1,4 +1,4 @@
-"""The routes that change something: decisions, forks, replays, tries, talk."""
+"""The routes that change something: decisions, forks, replays, tries, chats."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,7 +21,7 @@ _LONGEST_NAME = 200
 
 
 class WritingRoutes:
-    """Does what a person decided."""
+    """Handles requests that change something."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
@@ -40,7 +40,7 @@ class WritingRoutes:
         ]
 
     async def decide(self, request: Request) -> Response:
-        """A person's yes, no, or other arguments."""
+        """Take a person's decision: yes, no, or other arguments."""
         self._check_write()
         given = await body(request)
         run = await self._run(given)
@@ -50,7 +50,7 @@ class WritingRoutes:
         return answer({"state": state, "run": run, "words": _WORDS[state]})
 
     async def replay(self, request: Request) -> Response:
-        """The run again, from its record; with something live only where that is allowed."""
+        """Replay a run from its record; with a model or live tools only if that is allowed."""
         given = await body(request)
         run = await self._run(given)
         model, is_live = given.text("model"), given.text("tools") == "live"
@@ -60,7 +60,7 @@ class WritingRoutes:
         return answer(told)
 
     async def fork(self, request: Request) -> Response:
-        """A new run from part of another."""
+        """Fork a run."""
         self._check_write()
         given = await body(request)
         run = await self._run(given)
@@ -82,7 +82,7 @@ class WritingRoutes:
         return answer({"run": new, "shown": new, "state": state, "words": _WORDS[state]})
 
     async def stop(self, request: Request) -> Response:
-        """Give up a run of this process."""
+        """Cancel a run of this process."""
         self._check_write()
         given = await body(request)
         if not await self._hosting.stop(given.text("run", needed=True)):
@@ -90,7 +90,7 @@ class WritingRoutes:
         return answer({"state": "stopping"})
 
     async def try_tool(self, request: Request) -> Response:
-        """A tool, called by a form."""
+        """Call a tool, from a form."""
         self._check_write()
         given = await body(request)
         here, tool = self._agent(given), given.text("tool", needed=True)
@@ -101,7 +101,7 @@ class WritingRoutes:
         return answer(await try_call(here, tool, arguments, dry_run=dry_run, is_approved=approve))
 
     async def chat(self, request: Request) -> Response:
-        """Something said to an agent."""
+        """Send a message to an agent."""
         self._check_write()
         given = await body(request)
         here, prompt = self._agent(given), given.text("prompt", needed=True)
