@@ -216,6 +216,8 @@ def _ordered(role: str, blocks: list[_Block]) -> list[_Block]:
     if role == "user":
         # Results must come before everything else in their message.
         results = [block for block in blocks if block.get("type") == "tool_result"]
+        if len(results) in (0, len(blocks)):
+            return blocks[:]
         return [*results, *(block for block in blocks if block.get("type") != "tool_result")]
     # "The final block in an assistant message cannot be `thinking`":
     # https://github.com/tailcallhq/forgecode/issues/2107

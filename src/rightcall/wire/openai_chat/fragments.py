@@ -58,11 +58,6 @@ class CallSlot:
         self.scanned = 0
         self.size = 0
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing has arrived that makes it a call."""
-        return not (self.name or self.pieces)
-
     def is_complete(self) -> bool:
         """Whether the arguments are complete JSON text. Reads each character once."""
         for piece in self.pieces[self.scanned :]:
@@ -109,13 +104,15 @@ class Calls:
         self._slots: list[CallSlot] = []
         self._by_index: dict[object, CallSlot] = {}
         self._by_id: dict[str, CallSlot] = {}
-        self._positions: set[int] = set()
+        self._taken: set[int] = set()
+        self._next = 0
+        """The positions that calls have, and the first one after all of them."""
         self.touched: CallSlot | None = None
         """The call of the last fragment; None once something else has begun."""
         self._in_delta: list[CallSlot] = []
 
     def __bool__(self) -> bool:
-        return bool([slot for slot in self._slots if not slot.is_empty])
+        return bool(self._begun())
 
     def feed(self, deltas: Any, events: list[ModelEvent]) -> None:
         """The events of the ``tool_calls`` of one delta."""
@@ -137,9 +134,7 @@ class Calls:
         reason, so a call without arguments may be incomplete.
         """
         calls: list[Call] = []
-        for slot in sorted(self._slots, key=attrgetter("position")):
-            if slot.is_empty:
-                continue
+        for slot in sorted(self._begun(), key=attrgetter("position")):
             last = slot is self.touched or slot.is_late
             truncated = (cut_off and (last or not slot.pieces)) or (unsaid and not slot.pieces)
             call = slot.call(truncated=truncated)
@@ -166,6 +161,10 @@ class Calls:
             events.append(CallDelta(slot.position, fragment))
         self.touched = slot
         return True
+
+    def _begun(self) -> list[CallSlot]:
+        """Those of which something has come that makes them calls."""
+        return [slot for slot in self._slots if slot.name or slot.pieces]
 
     def _one(
         self, delta: Mapping[str, Any], events: list[ModelEvent], slot: CallSlot | None = None
@@ -208,18 +207,19 @@ class Calls:
         if until.started:
             return
         for slot in self._slots:
-            if not slot.started and not slot.is_empty:
+            if not slot.started and (slot.name or slot.pieces):
                 slot.started = True
                 events.append(CallStart(slot.position, slot.name, slot.id))
             if slot is until:
                 return
 
     def _open(self, index: object) -> CallSlot:
-        taken = self._positions
-        is_free = isinstance(index, int) and index not in taken
-        position = index if is_free else max(taken, default=-1) + 1
+        is_free = isinstance(index, int) and index not in self._taken
+        position = index if is_free else self._next
         assert isinstance(position, int)
-        taken.add(position)
+        self._taken.add(position)
+        if position >= self._next:
+            self._next = position + 1
         slot = CallSlot(position, index)
         self._slots.append(slot)
         if index is not None:
@@ -246,11 +246,11 @@ def _body(delta: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
 
     Hosts that know both forms may send the other one empty beside it.
     """
-    function, custom = delta.get("function"), delta.get("custom")
-    has_function = isinstance(function, dict) and any(function.values())
-    if isinstance(custom, dict) and any(custom.values()) and not has_function:
+    given, custom = delta.get("function"), delta.get("custom")
+    function = given if isinstance(given, dict) else {}
+    if custom and isinstance(custom, dict) and any(custom.values()) and not any(function.values()):
         return custom, True
-    return (function if isinstance(function, dict) else {}), False
+    return function, False
 
 
 def _opens(slot: CallSlot, identity: str, name: str, fragment: str) -> bool:

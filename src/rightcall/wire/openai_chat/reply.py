@@ -50,11 +50,11 @@ class ReplyBuilder:
         self.extra: dict[str, Any] = {}
         self.calls = Calls()
         self._runs: list[_Run | Media | Unknown] = []
-        self._last = _Run("")
+        self._last: _Run | None = None
         """The newest run."""
         self._think = ThinkFilter()
-        self._inline = _Run("inline")
-        """The newest thought between markers."""
+        self._inline: _Run
+        """The newest thought between markers, once one was opened."""
         self._details: list[dict[str, Any]] = []
         self._told: _Run | None = None
         """The thought whose ReasoningEnd was emitted last."""
@@ -81,12 +81,12 @@ class ReplyBuilder:
         elif think.is_open or think.is_sure:
             self._reason(field, text, events)
             return True
-        run = self._runs[-1] if self._runs else None
-        if run is not self._last or self._last.field != field:
+        run = self._last
+        if run is None or run is not self._runs[-1] or run.field != field:
             self._add(field, text, events)
             return True
         # Inlined ``_add``: nearly every chunk of a long reply comes here.
-        self._last.pieces.append(text)
+        run.pieces.append(text)
         self.calls.touched = None
         events.append(TextDelta(text) if field == "content" else ReasoningDelta(text))
         return True
@@ -144,7 +144,7 @@ class ReplyBuilder:
             model=self.model,
             vendor={NAME: bag} if bag else {},
             fault=FAULTS.get(self.word.lower(), ""),
-            citations=self._citations(parts),
+            citations=self._citations(parts) if self.extra else (),
             logprobs=tuple(self._likely),
         )
         events.append(ReplyEnd(reply))
@@ -161,8 +161,6 @@ class ReplyBuilder:
         return stop
 
     def _citations(self, parts: tuple[object, ...]) -> tuple[Citation, ...]:
-        if not self.extra:
-            return ()
         text = "".join([part.text for part in parts if isinstance(part, Text)])
         # Our text lacks the inline thoughts, so that positions in it are unknown.
         moved = any(isinstance(run, _Run) and run.field == "inline" for run in self._runs)

@@ -17,9 +17,9 @@ def usage_of(raw: Any) -> Usage:
     if reasoning and _count(raw, "total_tokens") == prompt + completion + reasoning:
         # xAI counts reasoning beside the completion; here it is part of the output.
         completion += reasoning
-    cost, ticks = charged(raw), raw.get("cost_in_usd_ticks")
-    if cost is None:
-        cost = ticks / XAI_TICKS if isinstance(ticks, int) else None
+    cost = charged(raw) if "cost" in raw else None
+    if cost is None and isinstance(ticks := raw.get("cost_in_usd_ticks"), int):
+        cost = ticks / XAI_TICKS
     return Usage(
         input_tokens=prompt,
         output_tokens=completion,

@@ -52,6 +52,7 @@ class _Ours(msgspec.Struct, frozen=True):
     tools: list[Item]
     sent: list[msgspec.Raw]
     """The tools as bytes."""
+    types: list[str]
     held: Held
 
 
@@ -112,8 +113,8 @@ def encode(
     if options or since:
         body.update(_continued(request, since))
     _merge(body, options.get("extra"))
-    tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
-    offered = [text_in(tool.get("type")) for tool in tools]
+    tools = body.get("tools")
+    offered = [*_types(items_in(tools)), *(ours.types if tools is sent else ())]
     items = input_items(request, offered, cache, 0 if since is None else since.first)
     if request.output == ANY_OBJECT:
         items = [_IN_JSON, *items]
@@ -159,7 +160,12 @@ def _functions(specs: Sequence[Spec], wish: Wish) -> _Ours:
     tools = [_tool(spec, strict.schemas.get(spec.name)) for spec in specs]
     # Tools found by a search are not listed: they are in the output of the search.
     sent = [tool for spec, tool in zip(specs, tools, strict=True) if not spec.found]
-    return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in sent], strict.held)
+    raw = [msgspec.Raw(as_bytes(tool, NAME)) for tool in sent]
+    return _Ours(tools, raw, _types(tools), strict.held)
+
+
+def _types(tools: Sequence[Item]) -> list[str]:
+    return [text_in(tool.get("type")) for tool in tools]
 
 
 def _is_function(spec: Spec) -> bool:

@@ -37,6 +37,7 @@ from rightcall.wire.openai_responses.tables import (
     OUTPUTS,
     TEXTS,
     TOLD,
+    WHOLE,
 )
 
 RAW_ARGUMENTS = "raw_arguments"
@@ -288,6 +289,8 @@ def _arguments(text: str) -> str:
 def _answered(result: Result, asked: _Asked) -> Item:
     """The members of the item for a result, in the form for the kind of the call."""
     whose: Item = {"call_id": asked.identity}
+    if asked.kind not in WHOLE:
+        return {**whose, "output": _output(result), **asked.extra}
     text = "".join([part.text if isinstance(part, Text) else note_of(part) for part in result.content])
     match asked.kind:
         case "mcp_approval_request":
@@ -307,14 +310,12 @@ def _answered(result: Result, asked: _Asked) -> Item:
             picture = next(iter(_pictures(result)), _NO_PICTURE)
             shown = {"type": "computer_screenshot", "image_url": url_raw(picture)}
             return {**whose, "output": shown, **({} if result.is_error else asked.extra)}
-        case "shell_call":
+        case _:  # a shell
             outcome: Item = {"type": "exit", "exit_code": int(result.is_error)}
             if result.outcome == "timed_out":
                 outcome = {"type": "timeout"}
             said = {"stdout": text, "stderr": "", "outcome": outcome}
             return {**whose, "output": [said], **asked.extra}
-        case _:
-            return {**whose, "output": _output(result), **asked.extra}
 
 
 def _beside(result: Result, asked: _Asked) -> str | None:

@@ -35,7 +35,7 @@ Item: TypeAlias = dict[str, Any]
 _KEPT = ("id", "incomplete_details", "service_tier")
 _read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
-_BARE_ITEM = {"type", "role", "content"}
+_BARE_ITEM = frozenset(("type", "role", "content"))
 _BARE_PART = {"type": "output_text", "annotations": []}
 
 
@@ -73,7 +73,8 @@ def read_reply(response: Item, output: list[Item]) -> Reply:
 def read_usage(usage: object) -> Usage:
     """The usage; OpenRouter and Perplexity add the price in dollars."""
     counts = {name: _first(usage, places) for name, places in USAGE.items()}
-    return Usage(**counts, cost=charged(usage) if isinstance(usage, dict) else None)
+    cost = charged(usage) if isinstance(usage, dict) and "cost" in usage else None
+    return Usage(**counts, cost=cost)
 
 
 def reasoning_texts(item: Item) -> list[str]:
@@ -205,19 +206,19 @@ class _PartsReader:
             kind = text_in(part.get("type"))
             self.refused |= kind == "refusal"
             if kind in TEXTS:
-                self.content.append(Text(text_in(part.get("text"))))
-                self._explain(part)
+                text = text_in(part.get("text"))
+                self.content.append(Text(text))
+                self._explain(part, text)
                 bare.append({key: value for key, value in part.items() if key != "text"})
             else:
                 self.content.append(Unknown({NAME: {"part": part}}))
                 bare.append({})
-        if item.keys() - _BARE_ITEM or bare != [_BARE_PART]:
+        if not _BARE_ITEM.issuperset(item) or bare != [_BARE_PART]:
             # A message with only text is sent back as text, as in the vendor's own examples.
             self.messages.append({"at": begin, "item": {**item, "content": bare}})
 
-    def _explain(self, part: Item) -> None:
+    def _explain(self, part: Item, text: str) -> None:
         """Read the citations and log probabilities of a text."""
-        text = text_in(part.get("text"))
         if annotations := part.get("annotations"):
             self.citations += annotated(annotations, text, self._said)
         if logprobs := part.get("logprobs"):
