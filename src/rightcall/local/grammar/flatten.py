@@ -28,7 +28,7 @@ _ASIDE = frozenset(
 _BY_MEMBER = ("dependentRequired", "dependentSchemas", "dependencies")
 _CONDITIONS = ("not", "if", *_BY_MEMBER)
 EVALUATED = "(evaluated)"
-"""Replaces a keyword: a condition applies to members or items."""
+"""A pseudo keyword: a condition applies to members or items."""
 _UNEVALUATED = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
 
 
@@ -102,7 +102,7 @@ class Condition(Struct, eq=False):
     keyword: str
     path: str
     name: str = ""
-    """The member that it applies to."""
+    """The member whose presence is the condition; empty for other keywords."""
 
 
 class Flat(Struct, eq=False):
@@ -211,7 +211,7 @@ def _follow(
 
 
 def _say(schema: Mapping[str, Any], path: str, into: Flat, *, is_part: bool) -> None:
-    """The schema's own keywords."""
+    """Merge the schema's own keywords."""
     said = {key: value for key, value in schema.items() if key not in _ASIDE}
     if any(keyword in said for keyword in _CONDITIONS):
         _take_conditions(said, schema, path, into)
@@ -279,7 +279,7 @@ def both(*schemas: SubSchema) -> SubSchema:
 
 
 def _clash(schemas: Sequence[SubSchema]) -> bool:
-    """Whether each value listed in one of them is listed in no other, or excluded by it."""
+    """Whether every listed value is missing from another list, or excluded by one of them."""
     listed = [each for each in map(_listed, schemas) if each is not None]
     if not listed:
         return False
