@@ -59,7 +59,7 @@ async def evaluate(  # noqa: PLR0913 - all by name
     """Ask every case of the model, run nothing, and judge what it calls.
 
     ``name`` is the model's, for the journal. Without a model everything must be in the journal. With
-    ``size`` the tools stand among so many, drawn from the ``catalogue``. With a ``choice`` of
+    ``size``, tools drawn from the ``catalogue`` are added up to that number. With a ``choice`` of
     ``required`` it must call some tool. ``seconds`` are for one reply.
     """
     if at_once < 1:

@@ -2,8 +2,8 @@
 
 The format is that of OpenAI's ``apply_patch``, without the envelope around it: a line that begins with
 ``@@`` begins a hunk and may name a line of the file to go to first; every other line of a hunk begins
-with a space (it stays), ``-`` (it goes) or ``+`` (it is new); ``*** End of File`` says that the hunk
-stands at the end. There are no line numbers. https://platform.openai.com/docs/guides/tools-apply-patch
+with a space (it stays), ``-`` (it goes) or ``+`` (it is new); ``*** End of File`` means that the hunk is
+at the end. There are no line numbers. https://platform.openai.com/docs/guides/tools-apply-patch
 
 A hunk's old lines are searched from the end of the hunk before it: exactly, else ignoring trailing white
 space, else also ignoring leading white space, and the first match counts. OpenAI's own reference, which

@@ -1,7 +1,7 @@
 """Parses a model's path into a place beneath the root, or raises with the reason why not.
 
-Pure text: nothing here accesses a disk. ``..`` is refused wherever it stands, because a policy reads the
-path as the model wrote it, and ``docs/../secrets`` would pass for something under ``docs``.
+Pure text: nothing here accesses a disk. ``..`` is refused anywhere, because a policy reads the path as
+the model wrote it, and ``docs/../secrets`` would pass for something under ``docs``.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Opens files of a granted directory, and none outside of it, whatever other processes do.
 
 A root is held open from the moment it is granted, and every path is resolved from there. Path resolution
-cannot detect two ways out of the root, which are closed here:
+cannot detect two dangers, which are handled here:
 
 - A hard link is a second name for a file that may also have one outside. A file with more than one
   name is refused, and so is one whose number of names could have changed between looking and opening:

@@ -38,7 +38,7 @@ class Driver(Protocol):
         ...
 
     async def scroll(self, right: int, down: int) -> None:
-        """Turn the wheel by so many pixels, where the pointer is."""
+        """Turn the wheel by that many pixels, where the pointer is."""
         ...
 
     async def type(self, text: str) -> None:

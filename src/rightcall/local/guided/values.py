@@ -97,7 +97,7 @@ _PROPER = re.compile(
 def values_in(question: str) -> tuple[Value, ...]:
     """The values of a question, in order.
 
-    What stands in another is none of its own: no number of a date is. Those of a sum are.
+    A value inside of another is not listed: no number of a date is. Those of a sum are.
     """
     found: list[Value] = []
     taken = bytearray(len(question))
