@@ -338,8 +338,7 @@ _Operand: TypeAlias = tuple[Number, bool]
 
 def _value(node: ast.expr, tokens: Mapping[int, _Token]) -> _Operand:
     """The value of a skeleton's syntax tree."""
-    # Sums and postfixes nest to the left as deep as they are long, so that side is iterated, not
-    # recursed.
+    # Sums and postfixes nest to the left as deep as they are long, so that side is iterated.
     above: list[ast.BinOp | ast.Subscript] = []
     while isinstance(node, ast.BinOp | ast.Subscript):
         above.append(node)
