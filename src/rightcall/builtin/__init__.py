@@ -1,6 +1,6 @@
-"""Tools that ship with rightcall. Each is made by a function, whose arguments are its gate.
+"""Tools that ship with rightcall. Each is made by a function, whose arguments set what it may reach.
 
-A tool's module never has the tool's own name: importing the module would put it in the tool's place.
+A tool's module never has the tool's own name: importing the module would overwrite the function.
 """
 
 from typing import TYPE_CHECKING

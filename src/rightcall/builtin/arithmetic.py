@@ -1,6 +1,7 @@
-"""Numbers that a calculation makes: exact where they can be, always bounded, and shown as they are.
+"""The numbers of a calculation: exact where possible, always bounded in size, and formatted as text.
 
-An exact number is a Fraction. What has no exact value, such as the root of 2, is a float from then on.
+An exact number is a Fraction. A value that has no exact form, such as the root of 2, is a float from
+then on.
 """
 
 import math
@@ -18,14 +19,14 @@ from rightcall.errors import ToolFailure
 Number: TypeAlias = Fraction | float
 
 MOST_DIGITS = 3900
-"""Digits of any number on the way. Python itself writes out no more than 4300."""
+"""The most digits that any intermediate number may have. Python itself prints at most 4300."""
 MOST_BITS = int(MOST_DIGITS * math.log2(10))
 MOST_PLACES = 30
 """Decimal places that ``round`` may keep or drop, and that an exact number is shown with."""
 _SIGNIFICANT = 15
-"""Digits that a float can be trusted with."""
+"""Significant digits for which a float is reliable."""
 _MOST_ROOT = 64
-"""Roots of a higher degree are not tried for an exact value."""
+"""The highest degree of root for which an exact value is tried."""
 _WAVES_UP_TO = 1e6
 _LONGEST_FRACTION = 12
 _ROUNDING = Context(prec=_SIGNIFICANT)
@@ -34,7 +35,7 @@ _PLAIN_DOWN_TO = Decimal(10) ** -7
 
 
 class Trouble(ToolFailure):
-    """What is wrong with an expression, and where."""
+    """An error in an expression: what is wrong, and where."""
 
     code = "calculation"
 
@@ -64,7 +65,7 @@ def _float(value: Number) -> float:
         raise _too_large() from None
 
 
-# Both operands are of one type by then, which mypy cannot see.
+# Both operands have one type here, which mypy cannot see.
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -76,7 +77,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def combine(sign: str, left: Number, right: Number) -> Number:
-    """What an operator makes of two numbers. Raises Trouble."""
+    """The result of a binary operator. Raises Trouble."""
     if sign == "**":
         return _power(left, right)
     if not (isinstance(left, Fraction) and isinstance(right, Fraction)):
@@ -96,7 +97,7 @@ def _power(base: Number, exponent: Number) -> Number:
     if isinstance(base, Fraction) and isinstance(exponent, Fraction):
         exact = _root(base, exponent.denominator)
         if exact is not None:
-            # Refused by the size that it would have at least, before it is worked out.
+            # Refused by a lower bound of the result's size, before the power is computed.
             if abs(exact) != 1 and (_bits(exact) - 1) * abs(exponent.numerator) > MOST_BITS:
                 raise _too_large()
             return _bounded(Fraction(exact**exponent.numerator))
@@ -110,7 +111,7 @@ def _power(base: Number, exponent: Number) -> Number:
 
 
 def _root(value: Fraction, degree: int) -> Fraction | None:
-    """The exact root; None if there is none that is real and exact."""
+    """The exact root; None if no real, exact root exists."""
     if degree == 1:
         return value
     if value < 0:
@@ -133,7 +134,7 @@ def _whole_root(value: int, degree: int) -> int | None:
 
 
 class Function(Struct, frozen=True, gc=False):
-    """What a name stands for, and how many arguments it takes."""
+    """The value or function of a name, and how many arguments it takes."""
 
     body: Callable[..., Number]
     fewest: int = 1
@@ -149,7 +150,7 @@ def _whole(value: Number, what: str, least: int | None = None) -> int:
 
 
 def _by_math(function: Callable[[float], float]) -> Function:
-    """A function of Python's ``math``, with its refusals put into words."""
+    """A function of Python's ``math`` whose errors become Trouble."""
     name = function.__name__
 
     def body(value: Number) -> Number:
@@ -162,7 +163,7 @@ def _by_math(function: Callable[[float], float]) -> Function:
             raise Trouble(f"{name} has no real value there.") from None
         if number == 0 and found in {0.0, 1.0}:
             return Fraction(found)
-        # sin(pi) is 0 but for what Python's pi is off by.
+        # sin(pi) is 0 except for the rounding error of Python's pi.
         is_wave = name in {"sin", "cos", "tan"} and abs(number) < _WAVES_UP_TO
         return 0.0 if is_wave and abs(found) < abs(number) * float_info.epsilon else found
 
@@ -177,7 +178,7 @@ def _logarithm(name: str, function: Callable[[float], float]) -> Function:
             return Fraction(0)
         if isinstance(value, float):
             return function(value)
-        # Python takes the logarithm of a whole number of any size, and of no such fraction.
+        # Python takes the logarithm of an integer of any size, but not of such a fraction.
         return function(value.numerator) - (function(value.denominator) if value.denominator > 1 else 0)
 
     return Function(body)
@@ -185,7 +186,7 @@ def _logarithm(name: str, function: Callable[[float], float]) -> Function:
 
 def _log(value: Number, base: Number | None = None) -> Number:
     if base is None:
-        # Half of the world means base 10 and the other half e; a guess would be wrong in silence.
+        # "log" means base 10 to some people and e to others; a guess would be silently wrong.
         raise Trouble("log needs its base: write ln(x), log10(x), log2(x) or log(x, base).")
     if value <= 0 or base <= 0 or base == 1:
         raise Trouble("log takes only numbers above 0, and a base that is not 1.")
@@ -211,13 +212,13 @@ def _round(value: Number, places: Number = Fraction(0)) -> Number:
     if abs(count) > MOST_PLACES:
         raise Trouble(f"round keeps at most {MOST_PLACES} places.")
     scale = Fraction(10) ** count
-    # Half away from zero, as taught at school and done with money.
+    # Rounds half away from zero, as taught at school and done with money.
     rounded = math.floor(abs(Fraction(value)) * scale + Fraction(1, 2)) / scale
     return rounded if value >= 0 else -rounded
 
 
 def factorial(value: Number) -> Number:
-    """The product of all whole numbers up to it."""
+    """The factorial."""
     number = _whole(value, "factorial", 0)
     _refuse_large(number, number)
     return _bounded(Fraction(math.factorial(number)))
@@ -228,7 +229,7 @@ def _choose(function: Callable[[int, int], int]) -> Function:
 
     def body(total: Number, chosen: Number) -> Number:
         many, few = _whole(total, name, 0), _whole(chosen, name, 0)
-        # Choosing all but three is as much work as choosing three.
+        # Choosing all but three takes no more work than choosing three.
         _refuse_large(many, min(few, many - few) if name == "comb" and few <= many else few)
         return _bounded(Fraction(function(many, few)))
 
@@ -236,7 +237,7 @@ def _choose(function: Callable[[int, int], int]) -> Function:
 
 
 def _refuse_large(factor: int, count: int) -> None:
-    """Refuse a product of so many factors before it is worked out."""
+    """Refuse a product of that many factors before it is computed."""
     if factor.bit_length() * count > MOST_BITS:
         raise _too_large()
 
@@ -301,7 +302,7 @@ FUNCTIONS: Mapping[str, Function] = {
 
 
 def show(value: Number) -> str:
-    """The number in digits, with a note where digits were left out."""
+    """The number in digits, with a note if digits were left out."""
     if isinstance(value, float):
         return f"{_digits(_ROUNDING.create_decimal_from_float(value))} (rounded)"
     places = _places(value.denominator)
@@ -316,7 +317,7 @@ def show(value: Number) -> str:
 
 
 def _places(denominator: int) -> int | None:
-    """How many decimal places a fraction takes; None if it never ends."""
+    """How many decimal places a fraction needs; None if they never end."""
     twos = (denominator & -denominator).bit_length() - 1
     rest, fives = denominator >> twos, 0
     while rest % 5 == 0:

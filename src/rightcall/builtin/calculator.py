@@ -1,13 +1,13 @@
-r"""The ``calculate`` tool: arithmetic as people and models write it, worked out within bounds.
+r"""The ``calculate`` tool: evaluates arithmetic as people and models write it, within bounds.
 
 An expression goes through three steps. It is cut into tokens. The tokens are checked and written as a
 skeleton in Python, in which every number, name and bracket of the expression is an ``n``::
 
     15% of (1,240 + x)   ->   n[n]*n(n+n)
 
-Python's own parser groups that, and the tree is worked out. Precedence is Python's: ``-2 ** 2`` is -4,
-powers group to the right, all else to the left. Nothing is compiled or executed, and no character of
-the expression reaches the parser, so neither code nor a literal of a million digits can.
+Python's own parser parses the skeleton, and the tree is evaluated. Precedence is Python's: ``-2 ** 2``
+is -4, powers group to the right, all else to the left. Nothing is compiled or executed, and no character
+of the expression reaches the parser, so neither code nor a literal of a million digits can.
 """
 
 import ast
@@ -38,7 +38,7 @@ from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Tool
 
 LONGEST = 1000
-"""Characters. What a person would want worked out in one go is far shorter."""
+"""Longest expression, in characters. What a person would want computed at once is far shorter."""
 DEEPEST = 50
 """How deep brackets, signs and powers may nest."""
 
@@ -62,7 +62,7 @@ _DESCRIPTION = (
 
 
 def calculate() -> Tool:
-    """A tool that works out arithmetic: exactly where that is possible, and always within bounds."""
+    """A tool that evaluates arithmetic: exactly where that is possible, and always within bounds."""
 
     async def handler(expression: str) -> str:
         return show(evaluate(expression))
@@ -90,7 +90,7 @@ def evaluate(expression: str) -> Number:
     """The value of an expression. Raises Trouble, whose message says what is wrong and where."""
     if len(expression) > LONGEST:
         raise Trouble(f"the expression has {len(expression):,} characters; {LONGEST:,} is the most.")
-    # A sum is often written with the = that a person would end it with.
+    # Models often end an expression with =, as a person would.
     written, columns = _skeleton(_tokens(re.sub(r"=\s*\??\s*$", "", encodable(expression))))
     try:
         return _value(ast.parse(written, mode="eval").body, columns)[0]
@@ -98,7 +98,7 @@ def evaluate(expression: str) -> Number:
         raise Trouble("there is too little room here to work it out.") from None  # the caller's stack
 
 
-# What keyboards, word processors and models write for the signs of arithmetic.
+# Characters that keyboards, word processors and models use for arithmetic operators.
 _SPELLINGS = {
     "^": "**",
     **dict.fromkeys("\u00d7\u00b7\u22c5\u2217\u2022\uff0a", "*"),
@@ -135,14 +135,14 @@ class _Token(Struct, frozen=True, gc=False):
     kind: Literal["number", "name", "sign", "end"]
     text: str
     at: int
-    """The character it begins with, counted from 1."""
+    """The position of its first character, counted from 1."""
     value: Fraction = Fraction(0)
     glued: bool = False
-    """Nothing stands between it and the token before."""
+    """No white space separates it from the token before."""
 
 
 def _tokens(text: str) -> list[_Token]:
-    """The tokens of an expression, the last one its end."""
+    """The tokens of an expression, ending with an end token."""
     tokens: list[_Token] = []
     brackets: list[bool] = []
     at = 0
@@ -150,7 +150,7 @@ def _tokens(text: str) -> list[_Token]:
         if text[at].isspace():
             at += 1
             continue
-        # Within a function's own brackets a comma stands between two arguments.
+        # Inside a function's brackets a comma separates two arguments.
         token, at = _token(text, at, tokens, in_call=bool(brackets) and brackets[-1])
         if token.text in {"(", "["}:
             brackets.append(token.text == "[" or bool(tokens and tokens[-1].kind == "name"))
@@ -199,18 +199,18 @@ def _read(digits: str, at: int) -> Fraction:
 
 
 class _Bracket(Struct):
-    """A bracket that is open, or the expression as a whole."""
+    """An open bracket, or the expression as a whole."""
 
     closing: str = ""
     takes_commas: bool = False
     """It holds a function's arguments."""
     nested: int = 1
-    """How deep the next operand nests in it: by the signs before it, and by powers."""
+    """The nesting depth of the next operand here: signs before it and powers count."""
     commas: set[str] = field(default_factory=set)
 
 
 def _skeleton(tokens: list[_Token]) -> tuple[str, Mapping[int, _Token]]:
-    """The tokens as Python, and the token behind each column of that. Refuses what is no expression."""
+    """The tokens as Python, and the token for each column of it. Refuses what is not an expression."""
     written, columns, levels = "", {}, [_Bracket()]
     before, wants_operand = tokens[-1], True
     for at, token in enumerate(tokens[:-1]):
@@ -221,7 +221,7 @@ def _skeleton(tokens: list[_Token]) -> tuple[str, Mapping[int, _Token]]:
         elif wants_operand and piece in {"n(", "(", "["}:
             levels.append(_Bracket("]" if piece == "[" else ")", takes_commas=piece != "n("))
         elif piece not in {"n", "[n]"}:
-            # Signs and powers nest to the right; all other operators begin again.
+            # Signs and powers nest to the right; all other operators start again at the bracket's depth.
             level.nested = level.nested + 1 if wants_operand or piece == "**" else 1
         if sum(each.nested for each in levels) > DEEPEST:
             raise Trouble(f"it nests more than {DEEPEST} deep.", token.at)
@@ -240,7 +240,7 @@ def _is_function(token: _Token) -> bool:
 
 
 def _begun(token: _Token, before: _Token, following: _Token, level: _Bracket) -> str:
-    """What is written for a token where an operand is to begin."""
+    """The Python text for a token where an operand should begin."""
     if token.kind == "number":
         return "n"
     if token.kind == "name":
@@ -269,7 +269,7 @@ def _named(token: _Token, following: _Token) -> str:
 
 
 def _continued(token: _Token, before: _Token, following: _Token, level: _Bracket) -> str:
-    """What is written for a token after an operand."""
+    """The Python text for a token after an operand."""
     if token.kind == "sign" and token.text == level.closing:
         return token.text
     if token.text == "," and level.takes_commas:
@@ -290,9 +290,9 @@ def _operator(token: _Token) -> str:
 
 
 def _is_percent(token: _Token, following: _Token) -> bool:
-    """Whether a % means hundredths, and not what is left over from a division."""
+    """Whether a % means a percentage and not the remainder of a division."""
     if following.text in {"+", "-"}:
-        # "15% - 3" and "10 % -3": whoever writes a percentage leaves no space before the sign.
+        # "15% - 3" and "10 % -3": people who write a percentage put no space before the sign.
         return token.glued
     if following.kind == "name":
         return _operator(following) != following.text
@@ -300,7 +300,7 @@ def _is_percent(token: _Token, following: _Token) -> bool:
 
 
 def _refuse_thousands(before: _Token, comma: _Token, after: _Token, level: _Bracket) -> None:
-    """Refuse commas of which some may stand within a number: in sum(1,234, 5) the first one may."""
+    """Refuse commas some of which may belong to a number: in sum(1,234, 5) the first one may."""
     is_digits = before.kind == after.kind == "number" and comma.glued and before.text.isdigit()
     if not after.glued:
         level.commas.add("spaced")
@@ -337,8 +337,8 @@ _Operand: TypeAlias = tuple[Number, bool]
 
 
 def _value(node: ast.expr, tokens: Mapping[int, _Token]) -> _Operand:
-    """The value of a skeleton's tree."""
-    # Sums and postfixes nest to the left as deep as they are long, so that side is not recursed into.
+    """The value of a skeleton's syntax tree."""
+    # Sums and postfixes nest to the left as deep as they are long, so that side is iterated.
     above: list[ast.BinOp | ast.Subscript] = []
     while isinstance(node, ast.BinOp | ast.Subscript):
         above.append(node)
@@ -392,7 +392,7 @@ def _combined(token: _Token, left: _Operand, right: _Operand) -> _Operand:
 
 
 def _placed(token: _Token, function: Callable[..., Number], *values: Any) -> Number:
-    """The value of a function, with the place told if there is none."""
+    """The value of a function call; an error names the place in the expression."""
     try:
         return function(*values)
     except Trouble as trouble:

@@ -1,4 +1,4 @@
-"""What a calendar and a clock can tell: the time now, and what lies between dates, as tools."""
+"""Tools for the calendar and the clock: the current time, and the difference between dates."""
 
 import calendar
 import re
@@ -18,7 +18,7 @@ from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure, UsageError
 
 Now: TypeAlias = Callable[[], Moment]
-"""Tells the time, with its time zone."""
+"""Returns the current time, with its time zone."""
 
 _LIMITS = Limits(timeout=10.0, max_arguments_bytes=4096)
 _FACTS = Facts(untrusted=False, private=False, reach="nothing", targets=())
@@ -132,7 +132,7 @@ def date_math(*, now: Now = local_time, timezone: str | None = None) -> Tool:
 
 
 def described(moment: Moment) -> JsonObject:
-    """A moment as people ask for it. Few members: a small model must find the right one."""
+    """The current time in the fields that people ask for. Few: a small model must find the right one."""
     zone = moment.tzinfo
     return {
         "date": moment.date().isoformat(),
@@ -143,7 +143,7 @@ def described(moment: Moment) -> JsonObject:
 
 
 def find_zone(name: str) -> tzinfo:
-    """The time zone of an IANA name, a city in one, or an offset. Raises ToolFailure."""
+    """The time zone for an IANA name, a city in one, or an offset. Raises ToolFailure."""
     name = name.strip().replace(" ", "_")
     if name.upper() in {"Z", "UTC", "GMT"}:
         return UTC
@@ -168,9 +168,9 @@ def find_zone(name: str) -> tzinfo:
 
 @cache
 def _zone_names() -> dict[str, str]:
-    """Every zone by its name in small letters, and by its city alone where that is clear."""
+    """Every zone by its lower-case name, and by its city alone where that is unambiguous."""
     known = sorted(available_timezones())
-    # A city's name also stands in old links such as posix/Europe/Paris; the shortest is the real one.
+    # A city's name also occurs in old links such as posix/Europe/Paris; the shortest is the real one.
     cities = {name.rpartition("/")[2].lower(): name for name in sorted(known, key=len, reverse=True)}
     return {**cities, **{name.lower(): name for name in known}}
 
@@ -185,7 +185,7 @@ def _zone_of_user(name: str | None) -> tzinfo | None:
 
 
 def _read(text: str, present: Moment) -> Moment:
-    """A date or a moment, in the zone of the present unless it names one."""
+    """A date or a moment; in the zone of ``present`` unless it names one."""
     text = text.strip()
     words = {"now": present, "today": present, "tomorrow": present + timedelta(days=1)}
     words["yesterday"] = present - timedelta(days=1)
@@ -210,7 +210,7 @@ def _added(moment: Moment, text: str) -> Moment:
                 f"{shorten(text)} is not a span of time. Write a number and days, weeks, months, years, "
                 "hours, minutes or seconds: '10 days', '-2 weeks'."
             )
-        # A minus stands for all that follows it: -1 year 6 months is a year and a half back.
+        # A minus applies to everything after it: -1 year 6 months is a year and a half back.
         sign = {"+": 1, "-": -1}.get(step[1], sign)
         try:
             moment = _moved(moment, sign * int(step[2]), step[3].lower())
@@ -229,7 +229,7 @@ def _skip(text: str, at: int) -> int:
 
 def _moved(moment: Moment, count: int, unit: str) -> Moment:
     if unit in {"hour", "minute", "second"}:
-        # Hours pass on the clock of the world; days, months and years on the calendar on the wall.
+        # Hours are added in UTC; days, months and years on the local calendar.
         passed = moment.astimezone(UTC) + timedelta(**{f"{unit}s": count})
         return passed.astimezone(moment.tzinfo)
     if unit in {"day", "week"}:
@@ -238,7 +238,7 @@ def _moved(moment: Moment, count: int, unit: str) -> Moment:
     year, month = divmod(moment.year * _MONTHS_IN_A_YEAR + moment.month - 1 + months, _MONTHS_IN_A_YEAR)
     if not MINYEAR <= year <= MAXYEAR:
         raise OverflowError
-    # A month after the 31st of January is the last of February.
+    # A month after 31 January is the last day of February.
     day = min(moment.day, calendar.monthrange(year, month + 1)[1])
     return moment.replace(year=year, month=month + 1, day=day)
 

@@ -1,4 +1,4 @@
-"""The tools that give the model more of its tools: a search, and a look into their manuals."""
+"""Tools that give the model more tools: a search, and a lookup of their manuals."""
 
 import asyncio
 from collections import Counter
@@ -18,7 +18,7 @@ from rightcall.declare.toolbox import Toolbox
 
 _OURS = Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=(), content=())
 _FUSED = 60
-"""How little the first places count over the next where two rankings are joined; the usual number."""
+"""The constant k of reciprocal rank fusion, which joins two rankings; the usual value."""
 _SEVERAL = 5
 
 
@@ -33,11 +33,11 @@ _QUERIES: JsonObject = {
 
 
 Loads: TypeAlias = Callable[[Sequence[Spec]], Mapping[str, JsonObject]]
-"""What a vendor is told, by dialect, to load tools that were found."""
+"""By dialect: what makes a vendor load the tools that were found."""
 
 
 def search_tool(box: Toolbox, settings: Defer, name: str = SEARCH, loads: Loads | None = None) -> Tool:
-    """The tool that finds others, and has them offered. By another name it is OpenAI's own."""
+    """The tool that searches for others and has them offered. Under another name it is OpenAI's own."""
     finder = _Finder([each.spec for each in box if each.deferred], settings)
 
     async def search_tools(queries: list[str]) -> Offer:
@@ -68,7 +68,7 @@ def search_tool(box: Toolbox, settings: Defer, name: str = SEARCH, loads: Loads 
 
 
 def lookup_tool(box: Toolbox, *, listed: bool) -> Tool:
-    """The tool that gives manuals; where they are not sent, it lists the others and has them offered."""
+    """The tool that returns manuals; where tools are not sent, it lists them and has them offered."""
     specs = {each.name: each.spec for each in box}
 
     def tool_lookup(name: str) -> Offer:
@@ -101,7 +101,7 @@ def lookup_tool(box: Toolbox, *, listed: bool) -> Tool:
 
 
 class _Finder:
-    """Ranks tools, by an index that is made when it is first needed."""
+    """Ranks tools, with an index that is built on first use."""
 
     def __init__(self, specs: Iterable[Spec], settings: Defer) -> None:
         self.specs = tuple(specs)
@@ -111,7 +111,7 @@ class _Finder:
 
     async def find(self, queries: Sequence[str]) -> list[Spec]:
         if self._index is None:
-            # Ten thousand tools take most of a second.
+            # Indexing ten thousand tools takes most of a second.
             self._index = await asyncio.to_thread(ToolIndex, self.specs)
         limit, embed = self._settings.limit, self._settings.embed
         ranked: Sequence[Spec] = self._index.search(queries, limit)
@@ -130,7 +130,7 @@ class _Finder:
 
 
 def _fused(rankings: Sequence[Sequence[Spec]]) -> list[Spec]:
-    """One ranking of several, by the places in each."""
+    """Merges several rankings into one, by rank."""
     worth: dict[str, float] = {}
     specs: dict[str, Spec] = {}
     for ranking in rankings:
@@ -141,7 +141,7 @@ def _fused(rankings: Sequence[Sequence[Spec]]) -> list[Spec]:
 
 
 def _within(ranked: Sequence[Spec], tokens: int) -> list[Spec]:
-    """As many as fit, and the first in any case."""
+    """As many tools as fit the limit, and always the first."""
     found: list[Spec] = []
     used = 0
     for spec in ranked:
@@ -159,13 +159,13 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _by_origin(specs: Sequence[Spec]) -> str:
-    """Whose tools they are, so that the model knows the words of those."""
+    """The tools' origins, so that the model knows whose descriptions they are."""
     counts = Counter(spec.origin for spec in specs if spec.origin)
     return f" ({', '.join(f'{origin}: {n}' for origin, n in counts.items())})" if counts else ""
 
 
 def _stranger(specs: Iterable[Spec]) -> str | None:
-    """Whose words a text about these tools is, where any of them is not the developer's."""
+    """The label of a text about these tools, if any of them is not the developer's own."""
     return ", ".join(dict.fromkeys(spec.origin for spec in specs if spec.origin)) or None
 
 

@@ -1,4 +1,4 @@
-"""A person as a tool: the model asks, somebody answers."""
+"""A tool with which the model asks a person."""
 
 from collections.abc import Awaitable, Callable
 
@@ -27,7 +27,7 @@ def human(
 ) -> Tool:
     """A tool that asks a person.
 
-    ``ask`` waits for the answer here; without it the run pauses, and is resumed with
+    ``ask`` gets the answer in this process; without it the run pauses, and is resumed with
     ``Answer("...")`` for the call.
     """
 
@@ -41,7 +41,7 @@ def human(
         description,
         _PARAMETERS,
         handler,
-        # It may be asked again, but not for nothing: nobody is asked while a reply still streams.
+        # Idempotent, but not speculative: no person is asked while a reply is still streaming.
         errors="neutral",
         effect="idempotent",
         approval=ask is None,

@@ -1,6 +1,6 @@
-"""A plan that a model keeps: each call writes the whole of it, and the transcript's last one stands.
+"""A plan that a model keeps: each call writes the whole plan, and the last in the transcript is current.
 
-The tool holds nothing. A run that is resumed, replayed or trimmed has the plan that its transcript has.
+The tool has no state. A run that is resumed, replayed or trimmed has the plan of its transcript.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ Status: TypeAlias = Literal["pending", "in_progress", "done"]
 
 MAX_STEPS = 50
 MAX_CHARACTERS = 500
-"""The longest step."""
+"""The most characters in one step."""
 
 _MARKS: dict[Status, str] = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 _DESCRIPTION = """\
@@ -81,7 +81,7 @@ def plan(*, name: str = "plan", description: str = _DESCRIPTION) -> Tool:
 
 @checked("rc.builtin.plan_in")
 def plan_in(messages: Iterable[Message], *, name: str = "plan") -> tuple[Step, ...]:
-    """The steps of the last plan that was taken; none where there is no plan."""
+    """The steps of the last accepted plan; empty if there is none."""
     steps: tuple[Step, ...] = ()
     calls = {}
     for message in messages:

@@ -1,10 +1,10 @@
-"""A shell as a tool. There is nothing safe about it.
+"""A shell tool. It is not safe.
 
-Whoever can give a shell a command can do whatever this process's user can: read keys, delete files,
-call anyone. No pattern of forbidden words changes that. What there is here: it is off until it is made,
-a person is asked about every command unless said otherwise, nothing of the environment is inherited but
-what a shell needs, and time, output and processes have bounds. For walls, give an ``isolation``, or run
-all of it in a container or a virtual machine.
+A shell command can do whatever this process's user can: read keys, delete files, call anyone. No pattern
+of forbidden words changes that. What it does have: it must be created explicitly, by default a person
+must approve every command, it inherits only the environment that a shell needs, and time, output and
+processes are limited. To isolate commands, pass ``isolation``, or run everything in a container or a
+virtual machine.
 """
 
 import os
@@ -28,15 +28,15 @@ from rightcall.errors import ToolFailure, UsageError
 from rightcall.process.command import Command, Completed, Exited, Isolation, Pids, decode, describe
 
 Signature: TypeAlias = Literal["plain", "anthropic", "openai", "openai_local"]
-"""Whose shell it looks like to a model: our own, or the one that a vendor has trained its models on."""
+"""The shell that it imitates: our own, or one that a vendor has trained its models on."""
 
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 _SLACK = 5.0
-"""Seconds that ending a command may take beyond its time."""
+"""Seconds allowed for ending a command after its timeout."""
 
-# The working directory and the exported variables of a command are kept for the next one. A command
-# that is killed, or replaces the shell, leaves them as they were.
+# A command's working directory and exported variables are kept for the next one. A command that is
+# killed, or replaces the shell, leaves them unchanged.
 _SESSION = """\
 __state=$1; __command=$2; shift 2
 [ -f "$__state" ] && . "$__state"
@@ -46,7 +46,7 @@ eval "$__command"
 
 
 _PROGRAM = 'cd -- "$1" && shift && exec env -- "$@"'
-"""A program with its variables, in a directory; nothing of it is read by the shell."""
+"""A program with its variables, in a directory; the shell interprets none of it."""
 
 
 async def _run(shell: Command, *arguments: str, seconds: float | None = None) -> Completed:
@@ -78,7 +78,7 @@ def shell(
     ``pids="host"`` commands see the machine's processes, also where they could have their own.
     """
     form = _form(signature)
-    # Still without what it is to run.
+    # The shell's command line, without the command to run.
     command = Command(
         argv=_program(signature),
         directory=_directory(cwd),
@@ -115,15 +115,15 @@ def _form(signature: Signature) -> "_ShellForm":
 
 
 def _limits(timeout: float, size: int) -> Limits:
-    # What a command had said before its time was up is its output, and not the words of a failure.
+    # What a command printed before its timeout is its output, not part of the failure's message.
     seconds = timeout + _SLACK
     return Limits(timeout=seconds, concurrency=1, max_output_bytes=size, max_failure_bytes=size)
 
 
 def show(done: Completed, longest: int | None = None) -> str:
-    """How a command ended, and below it what it said: the output comes last, so it cannot add to that.
+    """How a command ended, and below it its output, which comes last so that it cannot forge the header.
 
-    Raises ToolFailure if the command did not come to its own end.
+    Raises ToolFailure if the command did not end by itself.
     """
     said = decode(done.output).rstrip()
     if isinstance(done.exit, Exited):
@@ -201,9 +201,9 @@ def _openai_local(shell: Command) -> Callable[..., Awaitable[Any]]:
 
 
 def _show_all(done: Sequence[Completed], skipped: int, longest: int | None) -> str:
-    """How each command ended, and below all that what each said.
+    """How each command ended, and below all that the output of each.
 
-    Raises ToolFailure if one did not come to its own end, or was not begun.
+    Raises ToolFailure if one did not end by itself or was not started.
     """
     ends = [f"Command {number} {describe(each.exit)}." for number, each in enumerate(done, start=1)]
     ends += [f"Command {len(done) + number} was not run." for number in range(1, skipped + 1)]
@@ -239,7 +239,7 @@ def _environment(added: Mapping[str, str]) -> dict[str, str]:
 
 
 class _ShellForm(Struct, frozen=True, kw_only=True):
-    """What a shell looks like to a model."""
+    """The tool definition of one kind of shell."""
 
     name: str
     description: str

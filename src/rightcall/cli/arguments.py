@@ -1,7 +1,7 @@
-"""Every command: what it is for, and what it takes. Loads nothing heavy, so that help is quick.
+"""Every command with its arguments. Imports nothing heavy, so that help is quick.
 
-To add a command, write ``commands/NAME.py`` with a ``run(options)``, a function here that says what it
-takes, whose docstring heads its help, and its row in ``COMMANDS``.
+To add a command, write ``commands/NAME.py`` with a ``run(options)``, a function here that adds its
+arguments, whose docstring heads its help, and its row in ``COMMANDS``.
 """
 
 from argparse import ArgumentParser
@@ -260,10 +260,10 @@ def _add_call(parser: ArgumentParser, words: str = "the arguments, as a model wo
 
 
 class Command(NamedTuple):
-    """A command as the shell sees it."""
+    """A command of the shell."""
 
     line: str
-    """What it does, in one line."""
+    """Its one-line summary."""
     add_arguments: Callable[[ArgumentParser], None]
 
 
@@ -308,4 +308,4 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
         "keys": Command("keep the keys of vendors", keys),
     },
 }
-"""Every command by what it is for."""
+"""Every command, grouped by purpose."""

@@ -1,6 +1,6 @@
-"""What ``-a`` names into parts of a prompt: a file, standard input, or an address.
+"""Turns what ``-a`` names (a file, standard input or an address) into parts of a prompt.
 
-Text becomes text, under its name; whatever else is sent as it is, with its type.
+Text becomes text, under its name; anything else is sent unchanged, with its media type.
 """
 
 import mimetypes
@@ -15,12 +15,12 @@ from rightcall.errors import RightcallError, UsageError
 from rightcall.transport.aio import AiohttpTransport
 
 MOST_BYTES = 32 * 1024 * 1024
-"""More than this is taken by no vendor."""
+"""The largest attachment, in bytes. No vendor takes more."""
 _OK = 200
 
 
 async def attachment(place: str) -> Text | Media:
-    """The part for a place."""
+    """The part for an attachment."""
     if place.startswith(("http://", "https://")):
         return await _fetched(place)
     return _read(place)
@@ -39,7 +39,7 @@ def _read(place: str) -> Text | Media:
 
 
 def part_of(data: bytes, media_type: str, name: str | None) -> Text | Media:
-    """Bytes as what they are: by how they begin, by their type, and else as text if they are."""
+    """Detects the type of bytes: by signature, by declared type, else as text if they decode."""
     told = sniff(data)
     kind = told if told != ANY_BYTES else media_type
     if not kind or kind_of(kind) == "text":
@@ -71,7 +71,7 @@ async def _fetched(url: str) -> Text | Media:
 
 
 async def _body(incoming: Incoming) -> bytes:
-    """The body, or a little more than may be taken of it."""
+    """The body, up to slightly more than the limit."""
     pieces, size = [], 0
     async for chunk in incoming.chunks:
         pieces.append(chunk)

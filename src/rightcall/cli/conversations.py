@@ -1,7 +1,7 @@
-"""What was said, kept from one command to the next: an SQLite journal in the XDG state directory.
+"""Conversations, kept from one command to the next in an SQLite journal in the XDG state directory.
 
-It is written from the side, as an observer: a disk that will not have it is no reason not to talk. It is
-bounded, and nobody but its owner may read it. ``rightcall journal`` shows it like any other.
+An observer writes it, so that a failing disk does not stop a conversation. It is bounded, and only its
+owner may read it. ``rightcall journal`` shows it like any other.
 """
 
 import asyncio
@@ -25,28 +25,28 @@ from rightcall.record.sqlite import SqliteJournal
 
 MOST_RUNS = 1000
 MOST_BYTES = 128 * 1024 * 1024
-"""Of both, the oldest runs go first."""
+"""When either limit is reached, the oldest runs are deleted first."""
 ENTRIES: tuple[type, ...] = get_args(Entry)
-"""What observers are shown of the record, beside the events of the stream."""
+"""The entries that observers get, besides the events of the stream."""
 
 
 class Earlier(Struct, frozen=True, kw_only=True):
-    """A conversation to go on with."""
+    """A conversation to continue."""
 
     run: str
     messages: Transcript
     model: str = ""
-    """As it was named; empty where nobody noted it."""
+    """The model as the user named it; empty if not recorded."""
     system: str = ""
 
 
 def conversations_file() -> Path:
-    """Where they are kept."""
+    """The path of the journal."""
     return state_folder() / "conversations.sqlite"
 
 
 class Keeping:
-    """An observer that keeps every run of an agent. ``model`` is what the user calls the model."""
+    """An observer that records every run of an agent. ``model`` is the user's name for the model."""
 
     def __init__(self, model: str) -> None:
         self.model = model
@@ -54,7 +54,7 @@ class Keeping:
         self._is_off = False
 
     def __call__(self, run: str, happened: Entry | StreamEvent, /) -> None:
-        """Keep an entry of a run's record."""
+        """Record an entry of a run."""
         if self._is_off or not isinstance(happened, ENTRIES):
             return
         try:
@@ -69,7 +69,7 @@ class Keeping:
             print(f"rightcall: this conversation is not kept: {error}", file=sys.stderr)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
@@ -82,7 +82,7 @@ def _opened() -> SqliteJournal:
 
 
 def earlier(name: str | None) -> Earlier:
-    """The conversation with a name or the beginning of one; the last of all without."""
+    """The conversation whose name is or begins with this; without one, the latest."""
     file = conversations_file()
     if not file.exists():
         raise UsageError("there is no conversation to continue: none is stored yet")
@@ -95,16 +95,16 @@ def earlier(name: str | None) -> Earlier:
         entries = journal.entries(run)
     start = next(entry for entry in entries if isinstance(entry, RunStarted))
     noted = [e.value for e in entries if isinstance(e, StepDone) and e.key == MODEL_NOTE]
-    # A question that nothing came of need not be remembered.
+    # A question without any reply is not kept.
     while messages and isinstance(messages[-1], User):
         messages = messages[:-1]
-    # The form of an answer may be part of the instructions; it was asked for once.
+    # The instructions may describe an output format, which was requested only once.
     system = start.system if start.wanted is None else ""
     return Earlier(run=run, messages=messages, model=noted[-1] if noted else "", system=system)
 
 
 def find_run(runs: Sequence[str], name: str, file: str = "") -> str:
-    """The run of that name, or the only one whose name begins so."""
+    """The run with that name, or the only one whose name begins with it."""
     if name in runs:
         return name
     found = [run for run in runs if run.startswith(name)] if name else []
@@ -117,7 +117,7 @@ def find_run(runs: Sequence[str], name: str, file: str = "") -> str:
 
 
 async def transcript_of(journal: Journal, run: str) -> Transcript:
-    """What was said in a run, in which every call has a result; also where it was cut off."""
+    """The messages of a run, in which every call has a result; also of an interrupted run."""
     try:
         messages = (await replay(journal, run)).transcript
     except ReplayError:
@@ -126,7 +126,7 @@ async def transcript_of(journal: Journal, run: str) -> Transcript:
 
 
 def _as_far_as_it_came(entries: tuple[Entry, ...]) -> Transcript:
-    """The messages of a run that did not come to its end, without what the runtime itself put in."""
+    """The messages of an unfinished run, without those that the runtime added."""
     messages: list[Message] = []
     finished = {entry.key: entry.result for entry in entries if isinstance(entry, CallFinished)}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""What ``rightcall worker`` and ``rightcall runs`` take: where runs are, and what is done with them."""
+"""The arguments of ``rightcall worker`` and ``rightcall runs``."""
 
 from argparse import ArgumentParser
 
@@ -6,7 +6,7 @@ from rightcall.cli.options import count_of, repeated
 
 _WHERE = "ADDRESS|MODULE:APP"
 _STATUSES = ("queued", "running", "waiting", "done", "failed", "cancelled", "parked", "stranded")
-"""``RunStatus``, said here once more: help is to be shown without what runs need."""
+"""The values of ``RunStatus``, repeated so that help need not import what runs need."""
 
 
 def worker(parser: ArgumentParser) -> None:

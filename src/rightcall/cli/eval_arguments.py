@@ -1,4 +1,4 @@
-"""What ``rightcall eval`` takes."""
+"""The arguments of ``rightcall eval``."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 

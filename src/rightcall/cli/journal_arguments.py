@@ -1,4 +1,4 @@
-"""What ``rightcall journal`` takes: its actions, and what each of them is told."""
+"""The arguments of ``rightcall journal``, for each of its actions."""
 
 from argparse import ArgumentParser
 
@@ -59,5 +59,5 @@ def _add_resume(parser: ArgumentParser) -> None:
     for option, words in (("--allow", "run this call, by its id"), ("--deny", "do not run it")):
         repeated(parser.add_argument, option, option[2:], metavar="ID", words=words)
     add_agent_options(parser)
-    # What only matters where a run begins.
+    # Options that matter only when a run begins.
     parser.set_defaults(go_on=False, conversation=None, no_log=True, schema=None, journal=None)

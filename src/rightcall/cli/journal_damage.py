@@ -1,4 +1,4 @@
-"""Journals in .jsonl files: say what is damaged, and set it aside so that the rest is whole."""
+"""Journals in .jsonl files: report damage, and move it aside so that the rest can be read."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -11,7 +11,7 @@ from rightcall.record.repair import Report, check, repair
 
 
 def tell_damage(options: Namespace) -> int:
-    """Check or repair, and say what was found."""
+    """Check or repair, and print the findings."""
     is_repair = options.action == "repair"
     left = 0
     for file in options.files:

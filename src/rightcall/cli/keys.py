@@ -1,7 +1,7 @@
-"""Keys that the user keeps for the command line, in a file that nobody else may read.
+"""Keys that the user stores for the command line, in a file that only they may read.
 
-They stand behind the environment: a variable that is set comes first. Only the command line reads the
-file and hands the key on; a program that uses the library never finds one here.
+An environment variable takes precedence. Only the command line reads the file and passes the key on; a
+program that uses the library never reads it.
 """
 
 import difflib
@@ -19,17 +19,17 @@ MOST_CHARACTERS = 10_000
 
 
 def keys_file() -> Path:
-    """Where they are kept."""
+    """The path of the file."""
     return config_folder() / "keys.json"
 
 
 def kept_names() -> tuple[str, ...]:
-    """What there are keys for."""
+    """The providers and addresses that have a stored key."""
     return tuple(sorted(_read()))
 
 
 def keep_key(name: str, key: str) -> None:
-    """Keep a key for a provider, or for the address of a server."""
+    """Store a key for a provider, or for the address of a server."""
     key = key.strip()
     if not key or len(key) > MOST_CHARACTERS or not key.isascii() or not key.isprintable():
         raise UsageError("that is no key: one is a line of letters, digits and signs, without blanks")
@@ -37,7 +37,7 @@ def keep_key(name: str, key: str) -> None:
 
 
 def forget_key(name: str) -> None:
-    """Keep it no longer."""
+    """Delete a key."""
     kept = _read()
     if kept.pop(name, None) is None:
         others = f"; there is {', '.join(sorted(kept))}" if kept else ""
@@ -46,7 +46,7 @@ def forget_key(name: str) -> None:
 
 
 def key_for(model: str) -> str | None:
-    """The kept key for a model's name, where the environment has none. None for one that needs none."""
+    """The stored key for a model, if the environment has none. None if the model needs no key."""
     if model.startswith(("http://", "https://")):
         return _read().get(model.partition("|")[0].rstrip("/"))
     place = model.partition(":")[0]
@@ -54,13 +54,13 @@ def key_for(model: str) -> str | None:
     if provider is None or not provider.keys or any(os.environ.get(name) for name in provider.keys):
         return None
     kept = _read()
-    # Some providers are one vendor's, under two names.
+    # Some vendors have two provider names.
     alike = [name for name, each in PROVIDERS.items() if each.keys == provider.keys]
     for name in (place, *alike):
         if name in kept:
             return kept[name]
     if provider.signed_with:
-        return None  # there may be credentials of another kind
+        return None  # there may be other credentials
     variables = " or ".join(provider.keys)
     raise UsageError(f"{place}: no key; say: rightcall keys set {place}, or set {variables}")
 
@@ -91,7 +91,7 @@ def _read() -> dict[str, str]:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # What is in it is not quoted: it may be a key.
+        # The content is not quoted: it may be a key.
         raise UsageError(f"{file} is not a file of keys; fix it or delete it") from None
 
 

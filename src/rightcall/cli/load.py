@@ -1,6 +1,6 @@
-"""What a command line names into tools, models, journals and saved conversations.
+"""Loads the tools, models, journals and saved conversations that a command line names.
 
-In a Python file, ``path.py`` is all that it declares and ``path.py:name`` is one thing.
+``path.py`` is everything that a Python file declares, and ``path.py:name`` is one object in it.
 """
 
 import json
@@ -31,7 +31,7 @@ from rightcall.errors import RightcallError, UsageError
 from rightcall.wire.history import Said, from_messages
 
 MAX_FILE = 256 * 1024 * 1024
-"""A file of more bytes than this is not a conversation."""
+"""The largest conversation file, in bytes."""
 _JOURNALS = {
     **dict.fromkeys((".jsonl", ".ndjson"), "JsonLinesJournal"),
     **dict.fromkeys((".db", ".sqlite", ".sqlite3"), "SqliteJournal"),
@@ -40,7 +40,7 @@ _decode = msgspec.json.Decoder(Transcript).decode
 
 
 def load_toolbox(options: Namespace) -> Toolbox:
-    """Every tool that the options ask for. One of the user's own takes the place of a default's name."""
+    """Every tool that the options request. A user's tool replaces a default tool of the same name."""
     own = load_tools(*options.tools)
     behind = Toolbox(list(_builtins(options)))
     behind = add_manifests(behind, options, taken=own.names())
@@ -52,7 +52,7 @@ def load_toolbox(options: Namespace) -> Toolbox:
 
 
 def _builtins(options: Namespace) -> Iterator[Tool]:
-    """The tools behind the gates that were opened."""
+    """The built-in tools that the options enable."""
     if options.allow_fs:
         from rightcall.builtin.files.root import granted  # noqa: PLC0415 - light until used
 
@@ -71,7 +71,7 @@ def _builtins(options: Namespace) -> Iterator[Tool]:
 
 
 def add_manifests(box: Toolbox, options: Namespace, taken: tuple[str, ...] = ()) -> Toolbox:
-    """The box with the tools of the manifests. ``taken`` are names that they may not use, either."""
+    """The toolbox with the manifests' tools. ``taken`` are names that they may not use."""
     for file in options.manifests:
         names = (*taken, *box.names())
         box += list(manifest.load(file, sandbox=options.sandbox, taken=names))
@@ -79,7 +79,7 @@ def add_manifests(box: Toolbox, options: Namespace, taken: tuple[str, ...] = ())
 
 
 def load_tools(*places: str) -> Toolbox:
-    """The tools at places: what a file declared with ``@tool``, ``Tool`` or ``Toolbox``, or lists."""
+    """The tools at these paths: what a file declares by ``@tool``, ``Tool`` or ``Toolbox``, or lists."""
     return Toolbox([_tools_at(place) for place in places])
 
 
@@ -95,7 +95,7 @@ def _tools_at(place: str) -> Toolbox:
 
 
 def load_model(place: str) -> Model:
-    """The model at a place: an object with a ``profile`` and a ``stream``."""
+    """The model at a path: an object with a ``profile`` and a ``stream``."""
     path, name = split(place)
     if not name:
         raise UsageError(f"{place}: say which model in it, as {place}:NAME")
@@ -108,7 +108,7 @@ def load_model(place: str) -> Model:
 
 
 def load_agent(place: str) -> Agent[Any]:
-    """The agent at a place: ``FILE.py:NAME``, or ``module:NAME`` of what can be imported."""
+    """The agent at ``FILE.py:NAME``, or at ``module:NAME`` of an importable module."""
     found = found_at("--agent", place)
     if not isinstance(found, Agent):
         raise UsageError(f"{place} is not an agent")
@@ -116,13 +116,13 @@ def load_agent(place: str) -> Agent[Any]:
 
 
 def found_at(option: str, place: str) -> Any:
-    """What stands at ``FILE.py:NAME``, or at ``module:NAME`` of what can be imported."""
+    """The object at ``FILE.py:NAME``, or at ``module:NAME`` of an importable module."""
     path, name = split(place)
     if not name:
         raise UsageError(f"{option} {place}: say which in it, as {place}:NAME")
     if is_place(place):
         return _named(_import(Path(path)), path, name)
-    # Started as a script, Python would not look where the user stands.
+    # For an installed script, Python does not search the current directory.
     sys.path.insert(0, "")
     try:
         return _named(import_module(path), path, name)
@@ -133,7 +133,7 @@ def found_at(option: str, place: str) -> Any:
 
 
 def is_place(text: str) -> bool:
-    """Whether this is meant as a Python file, or as something in one."""
+    """Whether this is the path of a Python file, or of an object in one."""
     return split(text)[0].endswith(".py")
 
 
@@ -144,12 +144,12 @@ def split(place: str) -> tuple[str, str]:
 
 
 def is_journal(path: str) -> bool:
-    """Whether a file of that name could be a journal."""
+    """Whether the file's extension is that of a journal."""
     return Path(path).suffix.lower() in _JOURNALS
 
 
 def load_journal(path: str) -> Journal:
-    """The journal in a file, by the end of its name."""
+    """The journal in a file, by the file's extension."""
     kind = _JOURNALS.get(Path(path).suffix.lower())
     if kind is None:
         raise UsageError(f"--journal {path}: the name must end in {', '.join(_JOURNALS)}")
@@ -158,8 +158,8 @@ def load_journal(path: str) -> Journal:
 
 
 def save_transcript(messages: Transcript, path: Path) -> None:
-    """Write the messages as a JSON array: all of it, or the file stays as it was."""
-    # A model may write half a surrogate pair, which no file in UTF-8 can hold.
+    """Write the messages as a JSON array, atomically."""
+    # A model may write half a surrogate pair, which UTF-8 cannot encode.
     text = json.dumps(msgspec.to_builtins(messages), ensure_ascii=False, indent=1) + "\n"
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
@@ -178,7 +178,7 @@ def load_transcript(path: Path) -> Transcript:
 
 
 def load_conversation(path: Path) -> Said:
-    """What a file says, as /save writes it or in a vendor's shape, with every call answered."""
+    """The conversation in a file, by /save or in a vendor's format, with every call answered."""
     try:
         if path.stat().st_size > MAX_FILE:
             raise UsageError(f"{path} is larger than {MAX_FILE:,} bytes")
@@ -196,7 +196,7 @@ def _said(data: bytes) -> Said:
     try:
         return Said(_decode(data))
     except msgspec.ValidationError:
-        # Ours have a type of ours; what has none of it is a vendor's.
+        # Our messages have our own types; those without are a vendor's.
         given = msgspec.json.decode(data)
         is_ours = isinstance(given, list) and any(_is_ours(each) for each in given)
         if is_ours or not isinstance(given, list):
@@ -227,7 +227,7 @@ def _tools_in(value: object) -> list[Tool]:
 def _import(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
-    # A file called json.py must not become everybody's json; one that is named twice is loaded once.
+    # A file called json.py must not replace the module json; one that is named twice is loaded once.
     names = (path.stem, f"{path.stem} from {path.resolve()}")
     for module in map(sys.modules.get, names):
         if module is not None and getattr(module, "__file__", None) == str(path.resolve()):
@@ -240,7 +240,7 @@ def _import(path: Path) -> ModuleType:
     sys.modules[name] = module
     sys.path.insert(0, str(path.parent.resolve()))
     try:
-        # What a file prints while it loads is no part of a command's output.
+        # What a file prints while it loads is not part of a command's output.
         with redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except RightcallError:

@@ -1,4 +1,4 @@
-"""What rightcall logs into lines on standard error: warnings, and more with ``--verbose``."""
+"""Writes rightcall's log to standard error: warnings, and more with ``--verbose``."""
 
 import logging
 import sys
@@ -13,7 +13,7 @@ _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
 def add_verbose(parser: ArgumentParser) -> None:
-    """The option, the same for every command."""
+    """Add the option that every command has."""
     parser.add_argument(
         "-v",
         "--verbose",
@@ -25,7 +25,7 @@ def add_verbose(parser: ArgumentParser) -> None:
 
 @contextmanager
 def shown_log(verbose: int, *, quiet: bool = False) -> Iterator[None]:
-    """Show the log while this is entered. ``quiet`` leaves out warnings, unless more is asked for."""
+    """Show the log inside this context. ``quiet`` hides warnings, unless more is requested."""
     level = _LEVELS[min(verbose, len(_LEVELS) - 1)]
     if quiet and not verbose:
         level = logging.ERROR
@@ -34,7 +34,7 @@ def shown_log(verbose: int, *, quiet: bool = False) -> Iterator[None]:
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(level)
-    # Whoever waits at a terminal is told what for: a large model takes a while to load.
+    # A person at a terminal sees why they wait: a large model takes a while to load.
     waiting = _ToPeople(traces=False) if sys.stderr.isatty() and not (quiet or verbose) else None
     if waiting is not None:
         local_logger.addHandler(waiting)
@@ -50,9 +50,9 @@ def shown_log(verbose: int, *, quiet: bool = False) -> Iterator[None]:
 
 
 class _ToPeople(logging.Handler):
-    """Lines for whoever reads standard error, wherever it leads to at that moment.
+    """Writes lines to the current ``sys.stderr``.
 
-    A view that moves its cursor puts itself in its place, so that lines do not tear what it draws.
+    A view that moves the cursor replaces that stream, so that log lines do not break its drawing.
     """
 
     def __init__(self, *, traces: bool) -> None:

@@ -1,6 +1,6 @@
-"""``rightcall``: arguments into a command, and how it went into an exit code.
+"""``rightcall``: parses the arguments, runs the command, and returns an exit code.
 
-What a command takes is known without it. Its module, and all that it needs, loads when it is run.
+Arguments are declared apart from commands. A command's module is imported only when it is run.
 """
 
 import os
@@ -28,7 +28,7 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code says how it went."""
+    """Run the command line; returns the exit code."""
     _have_streams()
     try:
         try:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _let_go()
         return BROKEN_PIPE
     except OSError as error:
-        # A full disk, mostly. What a tool or a model does wrong never comes here.
+        # Usually a full disk. Failures of tools and models are handled earlier.
         _let_go()
         print(f"rightcall: {error}", file=sys.stderr)
         return NO_ANSWER
@@ -65,7 +65,7 @@ def _run(arguments: list[str]) -> int:
     add_arguments(parser)
     add_verbose(parser)
     options = _parsed(parser, arguments[1:])
-    # Those that run one call show what it raised themselves.
+    # The commands that run one call show what it raised themselves.
     quiet = getattr(options, "quiet", False) or name in ("call", "manifest")
     with shown_log(options.verbose, quiet=quiet):
         code: int = import_module(f"rightcall.cli.commands.{name.replace('-', '_')}").run(options)
@@ -73,16 +73,16 @@ def _run(arguments: list[str]) -> int:
 
 
 def _parsed(parser: ArgumentParser, words: list[str]) -> Namespace:
-    """The options, wherever among the arguments they stand."""
+    """Parse the options, which may be anywhere among the arguments."""
     try:
         return parser.parse_intermixed_args(words)
     except TypeError:
-        # Not where there are actions, each with arguments of its own.
+        # Commands with actions cannot be parsed so: each action has its own arguments.
         return parser.parse_args(words)
 
 
 def _explain(arguments: list[str], known: list[str]) -> NoReturn:
-    """Show the commands, or say why what was given is none."""
+    """Show the commands, or why the given name is not one."""
     parser = _overview()
     given, rest = parser.parse_known_args(arguments)
     unknown = given.command or next(iter(rest), "")
@@ -118,7 +118,7 @@ def _overview() -> ArgumentParser:
 
 
 def _have_streams() -> None:
-    """A stream that was closed is an empty one, and one that cannot take a character gets its number."""
+    """Replace closed streams by empty ones, and escape characters that a stream cannot encode."""
     for name, mode, errors in (
         ("stdin", "r", "replace"),
         ("stdout", "w", "backslashreplace"),
@@ -132,7 +132,7 @@ def _have_streams() -> None:
 
 
 def _let_go() -> None:
-    """Python flushes at its end; what is left must then go somewhere that takes it."""
+    """Redirect output to /dev/null: Python flushes at exit, which would fail on a closed pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -1,4 +1,4 @@
-"""What the commands about MCP take: those of a client, and those of a server."""
+"""The arguments of the commands for MCP: as a client, and as a server."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 

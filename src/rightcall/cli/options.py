@@ -1,15 +1,15 @@
-"""The options that several commands share. Loads nothing, so that help is quick."""
+"""The options that several commands share. Imports nothing, so that help is quick."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from math import inf, isfinite
 
 DEFAULT_MODEL = "embedded"
-"""The local model whose prompt is shown unless another is named."""
+"""The default local model for rendering prompts."""
 
 
 def add_run_options(parser: ArgumentParser) -> None:
-    """What a run is made with, and what is kept of it."""
+    """Options for a run and for its record."""
     add_agent_options(parser)
     add_dry_run(parser)
     _add_conversation_options(parser)
@@ -19,7 +19,7 @@ def add_run_options(parser: ArgumentParser) -> None:
 
 
 def add_agent_options(parser: ArgumentParser) -> None:
-    """What the model is told, what it may use, and who is asked."""
+    """Options for the model's instructions and tools, and for approvals."""
     parser.add_argument(
         "-m",
         "--model",
@@ -80,7 +80,7 @@ def _add_telling(parser: ArgumentParser) -> None:
 
 
 def add_dry_run(parser: ArgumentParser) -> None:
-    """The option that changes nothing."""
+    """The dry-run option."""
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -142,21 +142,21 @@ def _add_wire_options(parser: ArgumentParser) -> None:
 
 
 def add_approval_options(parser: ArgumentParser, asked: str) -> None:
-    """The options that answer for a person."""
+    """The options that answer approvals in place of a person."""
     who = parser.add_argument_group("approvals", asked).add_mutually_exclusive_group()
     who.add_argument("--yes", action="store_true", help="allow every call that wants approval")
     who.add_argument("--no", action="store_true", help="deny every call that wants approval")
 
 
 def repeated(add: Callable[..., object], *options: str, metavar: str, words: str) -> None:
-    """An option that may be given again; all that was given is a list, by the last of the names."""
+    """A repeatable option; its values form a list, under the last of the names."""
     *spellings, name = options
     words = f"{words}; may be given again"
     add(*spellings, dest=name, action="append", default=[], metavar=metavar, help=words)
 
 
 def add_tool_options(parser: ArgumentParser) -> None:
-    """The options that say which tools there are. Every gate is closed unless said."""
+    """The options that choose the tools. Every gate is closed by default."""
     group = parser.add_argument_group("tools")
     which = "the tools that a Python file declares, or one of them"
     repeated(group.add_argument, "-T", "--tool", "tools", metavar="FILE.py[:NAME]", words=which)

@@ -1,4 +1,4 @@
-"""Where the command line keeps what it keeps, and how it writes a file that is its user's alone."""
+"""The command line's directories, and how it writes files that only the user may read."""
 
 import os
 from pathlib import Path
@@ -8,31 +8,31 @@ from rightcall.errors import UsageError
 
 
 def config_folder() -> Path:
-    """What the user decided: under the XDG configuration directory."""
+    """The user's settings: under the XDG configuration directory."""
     return _home("XDG_CONFIG_HOME", ".config") / "rightcall"
 
 
 def state_folder() -> Path:
-    """What was said and done: under the XDG state directory."""
+    """Conversations and history: under the XDG state directory."""
     return _home("XDG_STATE_HOME", ".local/state") / "rightcall"
 
 
 def cache_folder() -> Path:
-    """What can be made again: under the XDG cache directory."""
+    """Data that can be recreated: under the XDG cache directory."""
     return _home("XDG_CACHE_HOME", ".cache") / "rightcall"
 
 
 def _home(variable: str, otherwise: str) -> Path:
     given = os.environ.get(variable, "")
-    # The XDG specification has a relative path ignored.
+    # The XDG specification says to ignore a relative path.
     return Path(given) if given.startswith("/") else Path.home() / otherwise
 
 
 def write_privately(file: Path, text: bytes) -> None:
-    """Put a file there that nobody else may read: all of it, or the old one stays."""
+    """Write a file atomically that only the user may read."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Such files are made with the mode 0600, whatever the umask is.
+        # Such files are created with mode 0600, whatever the umask is.
         with NamedTemporaryFile(dir=file.parent, prefix=file.name, delete=False) as fresh:
             try:
                 fresh.write(text)

@@ -1,4 +1,4 @@
-"""The argument, standard input and attachments into what the user says."""
+"""Builds the user's message from the argument, standard input and attachments."""
 
 import os
 import select
@@ -11,15 +11,15 @@ from rightcall.core.parts import Media, Text
 from rightcall.errors import UsageError
 
 MAX_PROMPT = 16 * 1024 * 1024
-"""More bytes than this on standard input are a mistake."""
+"""The most bytes on standard input; more is probably a mistake."""
 _PATIENCE = 3.0
 _WAITING = "rightcall: reading standard input, too; < /dev/null leaves it alone"
 
 
 def read_question(options: Namespace) -> str:
-    """What is asked, in words: standard input, then the argument, as both are mostly meant.
+    """The text of the question: standard input, then the argument, the order that is usually meant.
 
-    A terminal is not read unless ``-`` says so.
+    A terminal is read only for ``-``.
     """
     given: str | None = options.prompt
     is_attached = "-" in options.attachments
@@ -40,7 +40,7 @@ def read_question(options: Namespace) -> str:
 
 
 async def with_attachments(words: str, places: list[str]) -> User:
-    """The words, after what they are about."""
+    """The attachments, and then the text."""
     parts: list[Text | Media] = [await attachment(place) for place in places]
     if words:
         parts.append(Text(words))
@@ -48,7 +48,7 @@ async def with_attachments(words: str, places: list[str]) -> User:
 
 
 def _text(given: str | None) -> str:
-    # Bytes of the command line that are not text come as halves of surrogate pairs.
+    # Undecodable bytes of the command line arrive as lone surrogates.
     return (given or "").encode(errors="surrogateescape").decode(errors="replace")
 
 
@@ -64,12 +64,12 @@ def _piped(given: str | None) -> str:
 
 
 def _tell_if_nothing_comes() -> None:
-    """A pipe that its other end forgot would be waited for without a word."""
+    """Warn about a pipe that stays open without data: reading it would wait silently."""
     if os.name != "posix":
         return
     try:
         if not select.select([sys.stdin.fileno()], [], [], _PATIENCE)[0]:
             print(_WAITING, file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        # Not every stream has a descriptor, or one that can be waited for.
+        # Not every stream has a descriptor, or one that can be polled.
         return

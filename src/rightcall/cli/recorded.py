@@ -1,4 +1,4 @@
-"""What somebody typed into a journal's file and a run in it."""
+"""Finds the journal file and the run that a user named."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from rightcall.record.sqlite import SqliteJournal
 
 
 def journal_and_run(words: list[str]) -> tuple[str, str | None]:
-    """The file, which can be left out, and the run, which can be, too."""
+    """The file and the run, both of which are optional."""
     file = str(conversations_file())
     if words and is_journal(words[0]):
         file, *words = words
@@ -26,7 +26,7 @@ def journal_and_run(words: list[str]) -> tuple[str, str | None]:
 
 @contextmanager
 def opened_journal(file: str) -> Iterator[JsonLinesJournal | SqliteJournal]:
-    """The journal in a file, closed at the end."""
+    """The journal in a file, closed on exit."""
     if is_store(Path(file)):
         raise UsageError(
             f"{file} is a store of durable runs, and no journal: rightcall runs list sqlite:///{file}"
@@ -38,7 +38,7 @@ def opened_journal(file: str) -> Iterator[JsonLinesJournal | SqliteJournal]:
 
 
 def chosen_run(journal: JsonLinesJournal | SqliteJournal, name: str | None) -> str:
-    """The run of that name or beginning; the last one where none is named."""
+    """The run whose name is or begins with this; without one, the latest."""
     runs = journal.runs()
     if not runs:
         raise UsageError(f"{journal.path} holds no runs")

@@ -1,4 +1,4 @@
-"""A recorded run that waits for a person, or was cut off, gone on with from the command line."""
+"""Resumes a recorded run that waits for a person, or was interrupted, from the command line."""
 
 import time
 from argparse import Namespace
@@ -22,7 +22,7 @@ from rightcall.loop.result import RunEnd, RunResult
 
 
 async def resume_run(options: Namespace, journal: Journal, run: str) -> int:
-    """Go on with a run, by the agent that was named or by the one that the options make."""
+    """Resume a run with the named agent, or with one made from the options."""
     paused = await _paused(journal, run)
     if options.agent:
         agent = load_agent(options.agent)
@@ -42,7 +42,7 @@ async def resume_run(options: Namespace, journal: Journal, run: str) -> int:
 
 
 async def _paused(journal: Journal, run: str) -> RunResult[Any] | None:
-    """The result of a run that waits for a person; None for one that was cut off."""
+    """The result of a run that waits for a person; None for an interrupted one."""
     if any(isinstance(entry, RunEnded) for entry in journal.entries(run)):
         raise UsageError(f"run {run} has ended; there is nothing to continue")
     try:
@@ -53,7 +53,7 @@ async def _paused(journal: Journal, run: str) -> RunResult[Any] | None:
 
 
 def _as_it_was(options: Namespace, entries: Iterable[Entry]) -> None:
-    """The model and the instructions of the record, where the options say nothing else."""
+    """The model and the instructions of the record, unless the options override them."""
     for entry in entries:
         match entry:
             case RunStarted(system=system, wanted=None):
@@ -65,7 +65,7 @@ def _as_it_was(options: Namespace, entries: Iterable[Entry]) -> None:
 
 
 def _which_model(entries: Iterable[Entry], run: str) -> str:
-    """Words for a run whose record does not say how its model is connected: a program's own."""
+    """The error for a run whose record does not say how its model is connected: a program's own."""
     replies = [entry.reply for entry in entries if isinstance(entry, ReplyReceived)]
     name = next((reply.model for reply in reversed(replies) if reply.model), "")
     known = f" Its replies came from {name}." if name else ""
@@ -91,7 +91,7 @@ async def _resume(
 ) -> int:
     started, progress, error = time.monotonic(), Progress(), None
     try:
-        # One that was cut off may come to wait for somebody.
+        # An interrupted run may come to wait for a person once resumed.
         result = paused or await agent.recover(run)
         decisions = await _decisions(options, result.pending, view) if result.pending else {}
         while decisions:
@@ -110,7 +110,7 @@ async def _resume(
 async def _decisions(
     options: Namespace, pending: Sequence[Proposal], view: View
 ) -> dict[str, FinalDecision]:
-    """What was said on the command line, and for the rest what a person says now."""
+    """The decisions from the command line, and for the rest those that a person makes now."""
     ids = [proposal.call_id for proposal in pending]
     for given in (*options.allow, *options.deny):
         if given not in ids:
@@ -128,7 +128,7 @@ async def _decisions(
 async def _answers(
     options: Namespace, pending: Sequence[Proposal], view: View
 ) -> dict[str, FinalDecision]:
-    """What a person says now, or has said for all; nothing where nobody is there."""
+    """A person's decision, made now or for all calls; None if nobody is there."""
     ask, answers = approver(options, view), dict[str, FinalDecision]()
     show = getattr(ask, "show", None)
     if show is not None and len(pending) > 1:

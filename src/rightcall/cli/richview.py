@@ -1,7 +1,7 @@
-"""A run as it happens, on a terminal.
+"""A live view of a run on a terminal.
 
-Text goes to the screen as it comes and stays there; nothing that was said is drawn again, so a reply may
-be longer than the screen. Only while nothing comes does something move.
+Text is printed as it arrives and is never redrawn, so a reply may be longer than the screen. Only while
+nothing arrives is a spinner animated.
 """
 
 import time
@@ -36,7 +36,7 @@ _TEXT, _REASONING, _CALL, _GOOD, _BAD = "none", "dim", "cyan", "green", "red"
 
 
 class RichView(View):
-    """For people. One view may show several runs, one after the other."""
+    """A live view for people. One view may show several runs, one after the other."""
 
     def __init__(self, people: TextIO, *, loading: str, reasoning: bool = False) -> None:
         super().__init__(people, reasoning=reasoning)
@@ -50,18 +50,18 @@ class RichView(View):
         self._status: Status | None = None
         self._hushed = False
         self._style = ""
-        """How the line that the cursor stands in is written; empty at the start of a line."""
+        """The style of the line that the cursor is in; empty at the start of a line."""
         self._calls: dict[int, str] = {}
         """The calls of this reply, by index."""
         self._written: Counter[int] = Counter()
-        """Characters of their arguments."""
+        """Characters of their arguments that were printed."""
         self._at = -1
-        """The call that the cursor stands in."""
+        """The call whose line the cursor is in."""
         self._thinking_since: float | None = None
-        """When the thoughts began that are folded away."""
+        """When the hidden reasoning began."""
 
     def show(self, event: Event) -> None:
-        """Put it on the screen."""
+        """Show an event."""
         if isinstance(event, CallProgress):
             self._show_progress(event)
             return
@@ -89,7 +89,7 @@ class RichView(View):
                 self._doing = self._running_words()
             case ReplyEnd():
                 self._new_line()
-                # What has answered is loaded.
+                # A model that has answered is loaded.
                 self._loading = _WAITING
             case ResultEnd(result, seconds):
                 self._show_result(result, seconds)
@@ -97,7 +97,7 @@ class RichView(View):
                 pass
 
     def waiting(self) -> None:
-        """Let something move, unless the line is still being written."""
+        """Start the spinner, unless a line is unfinished."""
         if self._status is None and not self._style and not self._hushed:
             spinner = "line" if self._plainly else "dots"
             words = Text(printable(self._doing))
@@ -105,14 +105,14 @@ class RichView(View):
             self._status.start()
 
     def hush(self) -> None:
-        """Let nothing move until the next event."""
+        """Stop the spinner until the next event."""
         self._hushed = True
         if self._status is not None:
             self._status.stop()
             self._status = None
 
     def end(self, summary: Summary) -> None:
-        """What it took, and why there is no answer if there is none."""
+        """Show the cost, and if there is no answer, the reason."""
         self.hush()
         self._unfold()
         self._new_line()
@@ -125,7 +125,7 @@ class RichView(View):
         self._write(f"{cost_words(summary)}\n", _REASONING)
 
     def _fold(self) -> None:
-        """Thoughts that nobody asked to see: let it move while they come."""
+        """Hidden reasoning: animate the spinner while it arrives."""
         if self._thinking_since is None:
             self.hush()
             self._new_line()
@@ -169,7 +169,7 @@ class RichView(View):
         if index not in self._calls or self._written[index] > MOST_ARGUMENTS:
             return
         if index != self._at:
-            # Calls that are written at the same time take turns on the screen.
+            # Calls that are streamed at the same time take turns on the screen.
             self._new_line()
             self._at = index
             self._write(f"{self._arrow} {self._calls[index]} … ", _CALL)

@@ -1,4 +1,4 @@
-"""What a journal holds of a run, for people: a row of a list, and a page to read."""
+"""Shows a recorded run to people: a row of a list, and a page to read."""
 
 import re
 import time
@@ -36,21 +36,21 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A run in one line."""
+    """A summary of a run, for one row."""
 
     run: str
     at: float
-    """When it began, in seconds since 1970."""
+    """When it began, as a Unix time in seconds."""
     model: str = ""
     prompt: str = ""
-    """The last that was said to the model when it began."""
+    """The last user message when it began."""
     stop: str = ""
-    """Why it ended; ``paused``, ``failed`` or ``cut off`` where it did not."""
+    """Why it ended; ``paused``, ``failed`` or ``cut off`` if it did not."""
     usage: Usage = Usage()
     turns: int = 0
     calls: int = 0
     seconds: float = 0.0
-    """What models and tools took, one after the other."""
+    """The total time of models and tools, in seconds."""
 
 
 def row_of(run: str, entries: Sequence[Entry], written: Sequence[float]) -> Row:
@@ -77,7 +77,7 @@ def row_of(run: str, entries: Sequence[Entry], written: Sequence[float]) -> Row:
 
 
 def row_object(row: Row) -> JsonObject:
-    """A row for programs."""
+    """A row as JSON, for programs."""
     usage = {"input_tokens": row.usage.input_tokens, "output_tokens": row.usage.output_tokens}
     return {
         "run": row.run,
@@ -93,7 +93,7 @@ def row_object(row: Row) -> JsonObject:
 
 
 def row_cells(row: Row) -> tuple[str, ...]:
-    """A row for people: time, run, model, tokens, stop, the first words of the prompt."""
+    """A row for people: time, run, model, tokens, stop, the beginning of the prompt."""
     tokens = f"{row.usage.tokens:,}"
     return (
         time_words(row.at),
@@ -106,17 +106,17 @@ def row_cells(row: Row) -> tuple[str, ...]:
 
 
 def short_name(run: str) -> str:
-    """A made-up name by its beginning, which finds it; one that somebody gave as it is."""
+    """A generated name is shortened to a prefix, which finds it; a name that a user gave is not."""
     return run[:_SHORT] if len(run) == 32 and set(run) <= _HEX else one_line(run, 40)  # noqa: PLR2004
 
 
 def time_words(at: float) -> str:
-    """A moment, as clocks here show it."""
+    """A time in the local time zone."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) if at else ""
 
 
 def page_of(row: Row, entries: Sequence[Entry], *, reasoning: bool) -> Iterator[str]:
-    """A run to read: who said what, which calls were made, and what became of each."""
+    """A run to read: its messages, its calls, and their results."""
     begun = f"{time_words(row.at)}, " if row.at else ""
     model = f"{row.model}, " if row.model else ""
     turns = f"{row.turns} turn{'' if row.turns == 1 else 's'}"
@@ -125,7 +125,7 @@ def page_of(row: Row, entries: Sequence[Entry], *, reasoning: bool) -> Iterator[
     calls = _Calls(entries)
     for at, entry in unfolded(entries):
         for line in _lines(entry, calls, at, reasoning=reasoning):
-            # What happened in an agent that was handed a task stands behind its call's key.
+            # Lines of an agent that was handed a task are prefixed with its call's key.
             yield re.sub("^(?=.)", f"{at[:-1]} | ", line, flags=re.MULTILINE) if at else line
 
 
@@ -157,7 +157,7 @@ def _lines(entry: Entry, calls: "_Calls", at: str, *, reasoning: bool) -> Iterat
 
 
 class _Calls:
-    """Which calls have an end in the record, and which only began."""
+    """The calls that have ended in the record, and those that only began."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         told = list(unfolded(entries))
@@ -165,7 +165,7 @@ class _Calls:
         self._started = {f"{at}{entry.key}" for at, entry in told if isinstance(entry, CallStarted)}
 
     def made(self, key: str, call: Call) -> Iterator[str]:
-        """The call, and that it has no result where no entry that follows will tell one."""
+        """A call, with a note if no later entry has its result."""
         yield f"  -> {call.name} {one_line(call.arguments, _LONGEST_LINE)} [{call.id}]"
         if key in self._ended:
             return

@@ -1,4 +1,4 @@
-"""What the model made, into files."""
+"""Saves the media that the model made as files."""
 
 import mimetypes
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ from rightcall.core.parts import Media
 from rightcall.errors import UsageError
 
 _ENDINGS = {"audio/pcm": ".pcm", "audio/l16": ".pcm", "audio/wav": ".wav", "image/webp": ".webp"}
-"""What not every system's table knows."""
+"""File extensions that not every system's table has."""
 
 
 def made_in(messages: Transcript) -> list[Media]:
-    """The pictures, sounds and files in the model's replies."""
+    """The images, audio and files in the model's replies."""
     return [media for message in messages if isinstance(message, Reply) for media in message.media]
 
 
 def save(made: Iterable[Media], folder: Path) -> list[str]:
-    """Write them into a folder, over nothing that is there; what was done with each, in words."""
+    """Write them to a folder without overwriting anything; returns a message about each."""
     told = []
     for media in made:
         if media.way != "bytes":

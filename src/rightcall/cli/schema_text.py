@@ -1,7 +1,7 @@
-"""What ``--schema`` is given into a JSON Schema: a file, the schema itself, or a short list of names.
+"""Parses ``--schema`` to a JSON Schema: a file, the schema itself, or a short list of names.
 
-The short form is ``name, age int, bio: in one sentence``: a name, perhaps a type, perhaps after a colon
-what is meant by it; between commas or, where there are several lines, one on each.
+The short form is ``name, age int, bio: in one sentence``: a name, optionally a type, optionally a colon
+and a description; separated by commas or, if there are several lines, one on each.
 """
 
 import re
@@ -23,7 +23,7 @@ _FIELD = re.compile(
 
 
 def read_schema(given: str) -> JsonObject:
-    """The schema that is meant."""
+    """The JSON Schema of an option's value."""
     text = given.strip()
     if text.startswith("{"):
         return _parsed(text, "--schema")

@@ -1,4 +1,4 @@
-"""What ``rightcall serve`` takes."""
+"""The arguments of ``rightcall serve``."""
 
 from argparse import ArgumentParser
 

@@ -1,4 +1,4 @@
-"""What ``--mcp`` names into MCP servers: a file of them, an address, or a command."""
+"""Opens the MCP servers that ``--mcp`` names: a file of them, an address, or a command."""
 
 import shlex
 import sys
@@ -15,7 +15,7 @@ from rightcall.mcp.client.remote_tool import fit_all
 
 
 async def open_servers(places: Sequence[str]) -> Group:
-    """The servers, opened. One that fails is said, and takes nobody with it."""
+    """The servers, opened. A server that fails is reported, and does not affect the others."""
     group = await connect_all(targets_of(places)).__aenter__()
     for name, error in group.failed.items():
         print(printable(f"rightcall: the server {name} is left out: {error}"), file=sys.stderr)
@@ -23,7 +23,7 @@ async def open_servers(places: Sequence[str]) -> Group:
 
 
 async def list_tools(places: Sequence[str]) -> dict[str, dict[str, Tool]]:
-    """The tools of each server as they are now, by its own names for them: facts go by those."""
+    """Each server's current tools, by the server's own names, which facts use."""
     group = await open_servers(places)
     async with AsyncExitStack() as opened:
         opened.push_async_exit(group)
@@ -37,7 +37,7 @@ def _by_own_name(server: Server) -> dict[str, Tool]:
 
 
 def targets_of(places: Sequence[str]) -> dict[str, Given]:
-    """Where the servers are, by name."""
+    """The endpoints of the servers, by name."""
     targets: dict[str, Given] = {}
     for place in places:
         for name, target in _targets_at(place).items():

@@ -1,4 +1,4 @@
-"""A command's options into an agent: a model, its tools, a journal, and who is asked."""
+"""Builds an agent from a command's options: a model, tools, a journal, and approvals."""
 
 import sys
 from argparse import Namespace
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """What the options of ``ask`` and ``chat`` come to. Open it, and close it when done."""
+    """The agent and resources for ``ask`` and ``chat``. Open it, and close it when done."""
 
     def __init__(self, options: Namespace) -> None:
         self._options = options
@@ -55,16 +55,16 @@ class Session:
 
     @property
     def history(self) -> Transcript:
-        """What was said before, where a conversation is gone on with."""
+        """The earlier messages, if a conversation is continued."""
         return self._earlier.messages
 
     @property
     def tools(self) -> Toolbox:
-        """The tools of this moment: servers may change theirs."""
+        """The current tools: servers may change theirs."""
         return self._own if self._servers is None else self._own + list(self._servers)
 
     async def open(self) -> None:
-        """Start the servers whose tools are wanted."""
+        """Start the MCP servers."""
         if self._options.servers:
             from rightcall.cli.servers import open_servers  # noqa: PLC0415 - MCP is an extra
 
@@ -72,11 +72,11 @@ class Session:
             self._opened.push_async_exit(self._servers)
 
     def view(self) -> View:
-        """What shows its runs."""
+        """The view of its runs."""
         return view_for(self._options, self.model_name)
 
     async def switch(self, name: str) -> None:
-        """Go on with another model."""
+        """Switch to another model."""
         model = self._model_of(name)
         await _close(self._model)
         self._model, self.model_name = model, name
@@ -84,7 +84,7 @@ class Session:
             self._keeping.model = name
 
     def agent(self, view: View, *observers: Observer) -> Agent[Any]:
-        """An agent whose approvals are asked for in the view."""
+        """An agent whose approvals are requested in the view."""
         options = self._options
         return Agent(
             self._model,
@@ -108,7 +108,7 @@ class Session:
         )
 
     async def close(self) -> None:
-        """Let go of the model, the servers and the journal."""
+        """Close the model, the servers and the journal."""
         await _close(self._model)
         await self._opened.aclose()
         for each in (self._journal, self._keeping, self._raw):
@@ -117,12 +117,12 @@ class Session:
                 close()
 
     def said(self, history: Transcript) -> RunOptions[Any]:
-        """What a run is asked for, after what was said before."""
+        """The messages for a run: the earlier ones, and then the question."""
         return {"history": history, "choice": self.choice, "dry_run": self._options.dry_run}
 
     @property
     def choice(self) -> ToolChoice:
-        """Whether the model must call a tool; checked against those that there are."""
+        """Whether the model must call a tool; checked against the available tools."""
         choice: str = self._options.choice
         match choice:
             case "auto" | "required" | "none":
@@ -170,7 +170,7 @@ class Session:
 
 
 def view_for(options: Namespace, model_name: str) -> View:
-    """JSON for programs, a live view for a terminal that can move its cursor, lines for the rest."""
+    """JSON for programs, a live view for a capable terminal, lines otherwise."""
     loading = waiting_words(model_name)
     if getattr(options, "json", False):
         return JsonLinesView(sys.stdout, sys.stderr)
@@ -194,7 +194,7 @@ def _given(**options: Any) -> dict[str, Any]:
 
 
 def waiting_words(name: str) -> str:
-    """What is being waited for: a model of this machine is loaded before it answers."""
+    """What is being waited for: a local model is loaded before it answers."""
     return f"{'loading' if is_local(name) else 'waiting for'} {name} …"
 
 

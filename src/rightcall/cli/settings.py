@@ -1,7 +1,7 @@
-"""What the user has decided once and for all: the model to ask, and whether conversations are kept.
+"""The user's settings: the default model, and whether conversations are kept.
 
 Kept in ``config.json`` under the XDG configuration directory. Only the command line reads it; the
-library takes what it is given.
+library does not.
 """
 
 import os
@@ -15,7 +15,7 @@ from rightcall.cli.places import config_folder, write_privately
 from rightcall.errors import UsageError
 
 EMBEDDED = "embedded"
-"""The model that is asked when nobody has named another: it needs no key and no network."""
+"""The model that is used if no other was chosen: it needs no key and no network."""
 MODEL_VARIABLE = "RIGHTCALL_MODEL"
 NO_LOG_VARIABLE = "RIGHTCALL_NO_LOG"
 
@@ -24,18 +24,18 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The file's content."""
 
     model: str = ""
-    """Empty where none was chosen."""
+    """The chosen model; empty if none was chosen."""
     log: bool = True
     """Whether conversations are kept."""
 
 
 def config_file() -> Path:
-    """Where it is kept."""
+    """The path of the file."""
     return config_folder() / "config.json"
 
 
 def read_settings() -> Settings:
-    """What was decided; the defaults where nothing was."""
+    """The stored settings; defaults if there are none."""
     file = config_file()
     try:
         return msgspec.json.decode(file.read_bytes(), type=Settings)
@@ -48,16 +48,16 @@ def read_settings() -> Settings:
 
 
 def change_settings(**changes: object) -> None:
-    """Decide something, once and for all."""
+    """Change a setting."""
     changed = replace(read_settings(), **changes)
     write_privately(config_file(), msgspec.json.format(msgspec.json.encode(changed), indent=2) + b"\n")
 
 
 def default_model() -> str:
-    """The model to ask: of this shell, else of this user, else the embedded one."""
+    """The default model: of this shell, else of this user, else the embedded one."""
     return os.environ.get(MODEL_VARIABLE) or read_settings().model or EMBEDDED
 
 
 def keeps_conversations() -> bool:
-    """Whether what is said is kept, so that it can be gone on with."""
+    """Whether conversations are kept, so that they can be continued."""
     return not os.environ.get(NO_LOG_VARIABLE) and read_settings().log

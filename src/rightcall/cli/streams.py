@@ -1,7 +1,7 @@
-"""A recorded event stream into what became of each of its events.
+"""Decodes a recorded event stream, and shows what each event became.
 
-The bytes go line by line through the framing and through a dialect's decoder, so what comes out of
-either belongs to the event that the line completes.
+The bytes go line by line through the framing and a dialect's decoder, so the output of either belongs to
+the event that the line completes.
 """
 
 import re
@@ -19,29 +19,29 @@ from rightcall.wire.dialects import DIALECTS, load
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _MOST_LOOKED_AT = 64
-"""Events after which a dialect that has not shown itself is not looked for any more."""
+"""How many events are examined to detect the dialect."""
 
 _SIGNS = [(name, re.compile(row.sign)) for name, row in DIALECTS.items()]
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """An event of the stream, and what it became."""
+    """An event of the stream, and what it was decoded to."""
 
     offset: int
-    """Where in the bytes it begins."""
+    """Its byte offset."""
     event: ServerEvent | None = None
-    """The event as it was framed; None for bytes outside of events that the decoder made sense of."""
+    """The framed event; None for bytes outside of events that the decoder understood."""
     became: tuple[ModelEvent, ...] = ()
     is_end: bool = False
-    """This is what only the end of the bytes completed."""
+    """Whether only the end of the bytes completed it."""
     error: str = ""
-    """Why the decoder could not go on, in words."""
+    """The decoder's error message."""
 
 
 def guess(data: bytes) -> str | None:
-    """The dialect that the first events are in; None when they show no sign of any."""
+    """The dialect of the first events; None if they show no sign of any."""
     framed = SseDecoder()
-    # A body in place of a stream, or Bedrock's messages, whose lengths begin with a zero.
+    # A plain body instead of a stream, or Bedrock's messages, whose length prefix begins with a zero.
     found: list[bytes] = [data] if data.lstrip()[:1] in (b"{", b"[", b"\0") else []
     for line in _lines(data):
         found += [event.data for event in _framed(framed, line)]
@@ -57,7 +57,7 @@ def guess(data: bytes) -> str | None:
 
 
 def walk(data: bytes, dialect: str | None) -> Iterator[Step]:
-    """Every event with what it became. Without a dialect, events become nothing."""
+    """Every event with what it was decoded to. Without a dialect, events are not decoded."""
     framed, decoder = SseDecoder(), _Decoding(dialect)
     start, at = 0, 0
     for line in _lines(data):
@@ -65,7 +65,7 @@ def walk(data: bytes, dialect: str | None) -> Iterator[Step]:
         at += len(line)
         yield from _steps(start, events, became, decoder.take_news())
         if events or became or not line.strip(b"\r\n"):
-            # Blank lines and comments before an event are no part of it.
+            # Blank lines and comments before an event do not belong to it.
             start = at
     events, became = framed.finish(), decoder.finish()
     for step in _steps(start, events, became, decoder.take_news()):
@@ -79,12 +79,12 @@ def reply_in(steps: Iterable[Step]) -> Reply | None:
 
 
 class _Decoding:
-    """A dialect's decoder up to its first error; nothing that comes later can be relied on."""
+    """A dialect's decoder until its first error; later output would be unreliable."""
 
     def __init__(self, dialect: str | None) -> None:
         self._decoder: Decoder | None = None
         self.news = ""
-        """The error, until it was told."""
+        """The error, until it was reported."""
         if dialect is not None:
             self._decoder = load(dialect).decoder()
 
@@ -109,7 +109,7 @@ class _Decoding:
 def _steps(
     start: int, events: tuple[ServerEvent, ...], became: tuple[ModelEvent, ...], error: str
 ) -> Iterator[Step]:
-    """A line completes one event at most."""
+    """A line completes at most one event."""
     if events or became or error:
         yield Step(offset=start, event=events[0] if events else None, became=became, error=error)
 
@@ -118,7 +118,7 @@ def _framed(framed: SseDecoder, line: bytes) -> tuple[ServerEvent, ...]:
     try:
         return framed.feed(line)
     except ProtocolError:
-        # The dialect's decoder says so, too.
+        # The dialect's decoder reports this, too.
         return ()
 
 

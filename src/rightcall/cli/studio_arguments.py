@@ -1,4 +1,4 @@
-"""What ``rightcall studio`` and ``rightcall watch`` take. Loads nothing, so that help is quick."""
+"""The arguments of ``rightcall studio`` and ``rightcall watch``. Light imports, so help is quick."""
 
 from argparse import ArgumentParser
 

@@ -1,4 +1,4 @@
-"""Watch a run, and sum up what it has come to, whether or not it comes to its end."""
+"""Follow a run, and summarise it, whether or not it completes."""
 
 import asyncio
 import time
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 INTERRUPTION = "interrupted"
 PATIENCE = 0.5
-"""Seconds without an event after which somebody who watches is told that it goes on."""
+"""Seconds without an event after which the view is told that the run goes on."""
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """What a run came to: its end, or how far it got."""
+    """The summary of a run: its end, or how far it got."""
 
     text: str
-    """The answer, or as much of it as there is."""
+    """The answer, or the part of it that arrived."""
     is_unsaid: bool = False
-    """The answer was given as a call, so that no text of a reply shows it."""
+    """Whether the answer was given as a call, so that no text of a reply shows it."""
     reason: str
     """Why it ended: a Stop's reason, or ``interrupted``."""
     limit: str | None = None
@@ -44,18 +44,18 @@ class Summary(Struct, frozen=True, kw_only=True):
     turns: int = 0
     seconds: float = 0.0
     transcript: Transcript = ()
-    """What a next run can go on from; every call in it has its result."""
+    """Messages from which a next run can continue; every call in them has its result."""
     run: str = ""
-    """The run's name in the journal, where the run lived to say it."""
+    """The run's name in the journal, if the run got far enough to report it."""
 
     @property
     def is_answer(self) -> bool:
-        """Whether the model said what it had to say."""
+        """Whether the model completed its answer."""
         return not self.trouble
 
     @property
     def trouble(self) -> str:
-        """Why this is no answer, in words; empty when it is one."""
+        """Why there is no answer; empty if there is one."""
         match self.reason:
             case "end" | "stop_sequence":
                 return ""
@@ -76,14 +76,14 @@ class Summary(Struct, frozen=True, kw_only=True):
 
     @property
     def code(self) -> int:
-        """The exit code that says the same."""
+        """The exit code for this summary."""
         if self.reason == INTERRUPTION:
             return INTERRUPTED
         return OK if self.is_answer else NO_ANSWER
 
 
 class Progress:
-    """Follows a run by its events, from what was said before it."""
+    """Follows a run by its events, starting from the earlier messages."""
 
     def __init__(self, prompt: str | User = "", history: Transcript = ()) -> None:
         asked = said(prompt) if isinstance(prompt, str) else prompt
@@ -97,7 +97,7 @@ class Progress:
         self._result: RunResult | None = None
 
     def see(self, event: Event) -> None:
-        """Take in the next event."""
+        """Process the next event."""
         match event:
             case TurnStart(turn):
                 self._settle()
@@ -142,7 +142,7 @@ class Progress:
         return self._so_far("error", detail, seconds)
 
     def interrupted(self, seconds: float) -> Summary:
-        """What there is of a run that somebody stopped."""
+        """The summary of an interrupted run."""
         return self._so_far(INTERRUPTION, "", seconds)
 
     def _so_far(self, reason: str, detail: str, seconds: float) -> Summary:
@@ -160,9 +160,9 @@ class Progress:
         )
 
     def _settle(self) -> None:
-        """Put what came since the last message into messages.
+        """Turn the events since the last message into messages.
 
-        Of a reply that never came to its end there are only words: its calls were not run.
+        Of an unfinished reply only the text is kept: its calls were not run.
         """
         if self._results:
             self._messages.append(Results(tuple(self._results)))
@@ -173,9 +173,10 @@ class Progress:
 
 
 class View:
-    """Shows runs, one after the other. ``people`` is where a person would read a question.
+    """A view of runs, one after the other.
 
-    ``reasoning``: whether what the model thinks is shown, and not folded away.
+    ``people`` is the stream where a person would read a question. ``reasoning``: whether the model's
+    reasoning is shown, and not hidden.
     """
 
     def __init__(self, people: TextIO, *, reasoning: bool = False) -> None:
@@ -183,16 +184,16 @@ class View:
         self.reasoning = reasoning
 
     def show(self, event: Event) -> None:
-        """Show what just happened."""
+        """Show an event."""
 
     def waiting(self) -> None:
-        """Nothing has happened for a while."""
+        """Called when nothing has happened for a while."""
 
     def hush(self) -> None:
-        """Leave the screen alone until the next event: somebody is being asked something."""
+        """Leave the screen alone until the next event: a person is being asked something."""
 
     def end(self, summary: Summary) -> None:
-        """Show what the run came to."""
+        """Show the run's summary."""
 
 
 class Watch:
@@ -207,7 +208,7 @@ class Watch:
         """Show the run until it ends. An error that ends it is in the summary."""
         error = None
         try:
-            # What a tool prints is for whoever watches; the answer's stream is the answer's.
+            # What a tool prints goes to the people's stream; stdout is for the answer.
             with redirect_stdout(self._view.people):
                 await self._follow(cast("AsyncGenerator[Event, None]", events))
         except RightcallError as problem:
@@ -215,7 +216,7 @@ class Watch:
         return self._end(self._progress.ended(self._seconds(), error))
 
     def interrupted(self) -> Summary:
-        """The run was cancelled; show how far it came."""
+        """The run was cancelled; show how far it got."""
         return self._end(self._progress.interrupted(self._seconds()))
 
     async def _follow(self, events: AsyncGenerator[Event, None]) -> None:

@@ -1,4 +1,4 @@
-"""OpenTelemetry for a command that serves: the SDK set up by the standard ``OTEL_`` variables."""
+"""OpenTelemetry for commands that serve: sets up the SDK from the standard ``OTEL_`` variables."""
 
 import os
 from importlib import import_module
@@ -16,10 +16,10 @@ _MISSING = (
 
 
 def telemetry() -> Any:
-    """An observer that traces, with an SDK behind it: the process's own, or one that is set up here.
+    """An observer that traces with an SDK: the process's own, or one that is set up here.
 
-    Where it sends to, and under which name, is said by ``OTEL_EXPORTER_OTLP_ENDPOINT``,
-    ``OTEL_SERVICE_NAME`` and the SDK's other variables.
+    ``OTEL_EXPORTER_OTLP_ENDPOINT``, ``OTEL_SERVICE_NAME`` and the SDK's other variables set the endpoint
+    and the service name.
     """
     load("opentelemetry")
     observer = load("rightcall.observe.tracing").OpenTelemetry()
@@ -35,7 +35,7 @@ def _set_up_traces() -> None:
     trace, sdk = import_module("opentelemetry.trace"), import_module("opentelemetry.sdk.trace")
     exporter = _exporter("traces", "trace", "ConsoleSpanExporter", "OTLPSpanExporter")
     if exporter is None or isinstance(trace.get_tracer_provider(), sdk.TracerProvider):
-        # opentelemetry-instrument was here before.
+        # opentelemetry-instrument has already set up an SDK.
         return
     provider = sdk.TracerProvider()
     provider.add_span_processor(sdk.export.BatchSpanProcessor(exporter))
@@ -52,7 +52,7 @@ def _set_up_metrics() -> None:
 
 
 def _exporter(signal: str, module: str, console: str, otlp: str) -> Any:
-    """What ``OTEL_TRACES_EXPORTER`` or its like names; None for nothing."""
+    """The exporter that ``OTEL_TRACES_EXPORTER`` or a similar variable names; None for none."""
     variable = f"OTEL_{signal.upper()}_EXPORTER"
     named = os.environ.get(variable) or "otlp"
     if named not in _EXPORTERS:

@@ -1,4 +1,4 @@
-"""What a person types, or what a pipe holds: lines, and decisions about calls."""
+"""Reads lines and decisions about calls, from a person or a pipe."""
 
 import asyncio
 import sys
@@ -17,30 +17,30 @@ from rightcall.gate.gate import Approve
 from rightcall.trust.asking import question, summary
 
 MAX_LINE = 16 * 1024 * 1024
-"""Bytes after which a line from a pipe is cut in two."""
+"""The most bytes of a line from a pipe; a longer line is split."""
 MAX_HISTORY = 1000
 NOBODY = Deny("nobody is there to approve it")
-"""The answer where there is neither a person nor an option that speaks for one."""
+"""The decision if there is neither a person nor an option that answers."""
 _CATCH_UP = 0.05
 _BINDINGS = (
-    # What is pasted is one text, also where it has several lines; Enter sends it.
+    # Pasted text is one message, even with several lines; Enter sends it.
     "set enable-bracketed-paste on",
-    # Ctrl-T for thoughts; what stands in the line is kept for Ctrl-Y.
+    # Ctrl-T toggles reasoning; the current line is kept for Ctrl-Y.
     r'"\C-t": "\C-a\C-k/reasoning\C-m"',
 )
 _NO = frozenset({"", "n", "no"})
 _YES: dict[str, Scope] = {"y": "once", "yes": "once", "r": "run", "t": "target"}
-"""What counts as a yes, and how far it goes."""
+"""The answers that mean yes, and their scope."""
 _HOW_FAR = "(y: this call; r: every one in this run; t: every one with these targets)"
 
 
 def is_typed() -> bool:
-    """Whether a person types the lines, and sees what they type."""
+    """Whether a person types the lines and sees them."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def next_line(prompt: str, people: TextIO) -> str | None:
-    """The next line, without its end; None when there is no more."""
+    """The next line, without its line end; None at the end of input."""
     if is_typed():
         try:
             return input(prompt)
@@ -56,7 +56,7 @@ def next_line(prompt: str, people: TextIO) -> str | None:
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Keys to edit a line with, and the lines of earlier conversations, where Python has readline."""
+    """Line editing, and the history of earlier conversations, if Python has readline."""
     if sys.platform == "win32":
         yield
         return
@@ -70,7 +70,7 @@ def remembered() -> Iterator[None]:
     if "libedit" not in (readline.__doc__ or ""):
         for binding in _BINDINGS:
             readline.parse_and_bind(binding)
-    # History is a comfort: a disk that will not have it is no reason not to talk.
+    # History is optional: a failing disk does not stop a conversation.
     with suppress(OSError):
         readline.read_history_file(path)
     try:
@@ -84,12 +84,12 @@ def remembered() -> Iterator[None]:
 
 
 def history_file() -> Path:
-    """Where typed lines are remembered: under the XDG state directory."""
+    """The path of the history file: under the XDG state directory."""
     return state_folder() / "history"
 
 
 def approver(options: Namespace, view: View) -> Approve:
-    """Who is asked: nobody where ``--yes`` or ``--no`` was said, the person where one is there."""
+    """The approver: automatic with ``--yes`` or ``--no``, otherwise the person if one is there."""
     if options.yes or options.no:
         return _always(Allow() if options.yes else Deny())
     if sys.stdin.isatty() and view.people.isatty():
@@ -113,14 +113,14 @@ class _Person:
         self._told = ""
 
     def show(self, proposals: Sequence[Proposal]) -> None:
-        """Have them told together before the first question."""
+        """Have all calls shown together before the first question."""
         self._told = f"{summary(proposals, _columns())}\n"
 
     async def __call__(self, proposal: Proposal) -> FinalDecision:
-        """Only a clear yes is one; other words are a no, and given to the model as the reason."""
+        """Only a clear yes approves; any other text refuses, and is given to the model as the reason."""
         people = self._view.people
         async with self._alone:
-            # The run is a little ahead of whoever shows it; the call must be seen before the question.
+            # The run is slightly ahead of the view; the call must be shown before the question.
             await asyncio.sleep(_CATCH_UP)
             self._view.hush()
             told, self._told = self._told, ""
@@ -138,11 +138,11 @@ def _columns() -> int:
 
 
 async def _line() -> str:
-    """A line that a person types. A terminal gives whole lines, so one that can be read is there."""
+    """A line that a person types. A terminal delivers whole lines, so a readable one is complete."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     try:
         loop.add_reader(sys.stdin.fileno(), ready.set)
-    except NotImplementedError:  # Windows' event loop cannot wait for a terminal.
+    except NotImplementedError:  # Windows' event loop cannot poll a terminal.
         return sys.stdin.readline()
     try:
         await ready.wait()

@@ -1,4 +1,4 @@
-"""What ``rightcall tools`` takes. Loads nothing, so that help is quick."""
+"""The arguments of ``rightcall tools``. Imports nothing, so that help is quick."""
 
 from argparse import ArgumentParser
 
@@ -52,7 +52,7 @@ exit codes:
 
 
 def add_sources(parser: ArgumentParser) -> None:
-    """Where tools come from: files, servers and manifests."""
+    """Options for the sources of tools: files, servers and manifests."""
     parser.add_argument(
         "tools", nargs="*", metavar="FILE.py[:NAME]", help="the tools that a Python file declares"
     )

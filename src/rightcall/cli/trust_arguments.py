@@ -1,4 +1,4 @@
-"""What ``rightcall audit`` and ``rightcall trust`` take. Loads nothing, so that help is quick."""
+"""The arguments of ``rightcall audit`` and ``rightcall trust``. Light imports, so help is quick."""
 
 from argparse import ArgumentParser
 

@@ -1,7 +1,7 @@
-"""A run as lines: of text for people, pipes and logs, or of JSON for programs.
+"""Shows a run as lines: text for people, pipes and logs, or JSON for programs.
 
-``docs/cli.md`` says what the objects of JSON hold, and programs may rely on it. Members may be added;
-none changes its meaning or goes away.
+``docs/cli.md`` documents the JSON objects, and programs may rely on it. Fields may be added; none is
+changed or removed.
 """
 
 from typing import TextIO, assert_never
@@ -39,8 +39,8 @@ _WIDTH = 200
 class PlainView(View):
     """For pipes, files, logs and terminals that only print.
 
-    The answer is known as such when the run ends, so that is when it is written: what a model says on
-    its way to a call is no part of it.
+    The answer is written when the run ends, because only then is it known: text before a call is not
+    part of it.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class PlainView(View):
         self._quiet = quiet
         self._begun = False
         self._said: list[str] = []
-        """What the model has said since the last line about it."""
+        """The model's text since the last line about it."""
         self._thought: list[str] = []
 
     def show(self, event: Event) -> None:
-        """Say what was called and what came back."""
+        """Show calls and their results."""
         self._begun = self._begun or not isinstance(event, TurnStart)
         match event:
             case TurnStart():
@@ -96,15 +96,15 @@ class PlainView(View):
                 pass
 
     def waiting(self) -> None:
-        """Say once that the model is slow to begin, to somebody who is there."""
+        """Tell a person, once, that the model is slow to begin."""
         if not self._begun and self.people.isatty():
             self._begun = True
             self._say(self._loading)
 
     def end(self, summary: Summary) -> None:
-        """The answer, and what it took; or why there is none."""
+        """The answer and its cost; or why there is none."""
         if summary.text:
-            # What has not the form that was asked for is no answer for whoever reads the output.
+            # Output that does not have the requested form is not an answer for the reader of stdout.
             write(summary.text, self.people if summary.reason == "no_output" else self._out)
         self._out.flush()
         if summary.reason == INTERRUPTION:
@@ -114,14 +114,14 @@ class PlainView(View):
         self._say(cost_words(summary))
 
     def _tell_said(self) -> None:
-        """What was said on the way to a call, before the call."""
+        """The model's text before a call."""
         if text := "".join(self._said).strip():
             self._say(f"said: {one_line(text, _WIDTH)}")
         self._said = []
 
     def _tell_thoughts(self) -> None:
         if text := "".join(self._thought).strip():
-            # Asked for, so all of it, even where nothing else is said.
+            # The reasoning was requested, so all of it is shown, even if nothing else is.
             print(f"thought: {printable(text)}", file=self.people, flush=True)
         self._thought = []
 
@@ -134,14 +134,14 @@ class PlainView(View):
 
 
 class JsonLinesView(View):
-    """For programs."""
+    """JSON lines for programs."""
 
     def __init__(self, out: TextIO, people: TextIO) -> None:
         super().__init__(people)
         self._out = out
 
     def show(self, event: Event) -> None:
-        """Write the event's object, at once."""
+        """Write the event's object, and flush."""
         if (described := event_object(event)) is not None:
             self._out.write(json_line(described))
             self._out.flush()
@@ -153,7 +153,7 @@ class JsonLinesView(View):
 
 
 def event_object(event: Event) -> JsonObject | None:
-    """An event as an object; None for a run's end, whose object is that of its summary."""
+    """An event as an object; None for a run's end, which the summary's object represents."""
     match event:
         case TurnStart(turn):
             return {"event": "turn_start", "turn": turn}
@@ -196,7 +196,7 @@ def _seldom_object(event: RetryStart | ModelChange | SubagentEvent | ReasoningEn
 
 
 def summary_object(summary: Summary) -> JsonObject:
-    """A run's end as an object: always the last of a run."""
+    """The object for a run's end: always the last of a run."""
     return {
         "event": "run_end",
         "run": summary.run,
@@ -221,7 +221,7 @@ def summary_object(summary: Summary) -> JsonObject:
 
 
 def reply_object(reply: Reply) -> JsonObject:
-    """A whole reply, without what only its vendor understands."""
+    """A whole reply, without fields that only its vendor understands."""
     return {
         "text": reply.text,
         "calls": [{**_call_object(call), "truncated": call.truncated} for call in reply.calls],

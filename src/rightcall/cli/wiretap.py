@@ -1,4 +1,4 @@
-"""What goes to a model and what comes from it, as it is on the wire, shown or kept in a file."""
+"""Shows, or writes to a file, the raw requests to a model and the raw replies."""
 
 import json
 import sys
@@ -18,13 +18,13 @@ from rightcall.core.transport import Incoming, Timeouts, Transport
 from rightcall.errors import UsageError
 
 BETWEEN = b": rightcall: the next reply\n\n"
-"""Between two replies of a file: a comment, which every reader of such streams passes over."""
+"""The separator between replies in a file: a comment, which every parser of event streams skips."""
 _LONGEST = 2000
-"""Characters of one string that are shown of a prompt; an image has millions."""
+"""Characters that are shown of one string in a prompt; an image has millions."""
 
 
 class RawFile:
-    """The vendor's bytes of every reply, one after the other."""
+    """Writes the vendor's raw bytes of every reply, one after the other."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -34,24 +34,24 @@ class RawFile:
         self._last = b""
 
     def begin(self) -> None:
-        """Another reply follows."""
+        """Begin another reply."""
         if self._last:
-            # A reply that broke off may have no end of its own.
+            # An interrupted reply may lack its final line end.
             self._file.write((b"" if self._last == b"\n" else b"\n\n") + BETWEEN)
 
     def write(self, chunk: bytes) -> None:
-        """Write, at once: what breaks is looked at."""
+        """Write, and flush, so that the bytes before a crash are there."""
         self._file.write(chunk)
         self._file.flush()
         self._last = chunk[-1:] or self._last
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 class Tapped:
-    """A transport that shows what it carries: bodies to ``sent``, and what comes back to ``raw``."""
+    """A transport that shows its traffic: request bodies to ``sent``, replies to ``raw``."""
 
     def __init__(
         self, transport: Transport, raw: RawFile | None, sent: Callable[[bytes], None] | None
@@ -71,11 +71,11 @@ class Tapped:
     def get(
         self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
-        """Ask for what is there; that is no reply of a model's."""
+        """A GET request, which is not shown: it is no model's reply."""
         return self._transport.get(url, headers=headers, timeouts=timeouts)
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         await self._transport.close()
 
     @asynccontextmanager
@@ -95,7 +95,7 @@ async def _copied(chunks: AsyncIterator[bytes], raw: RawFile) -> AsyncIterator[b
 
 
 def show_body(body: bytes) -> None:
-    """Show a request's body, as JSON if it is."""
+    """Show a request's body, as JSON if it is JSON."""
     try:
         shown = json.dumps(_shortened(json.loads(body)), ensure_ascii=False, indent=2)
     except ValueError:
@@ -104,7 +104,7 @@ def show_body(body: bytes) -> None:
 
 
 def show_prompt(text: str) -> None:
-    """Show what a model is sent, to people."""
+    """Show a model's prompt to people."""
     print(printable(f"--- prompt\n{text}\n---"), file=sys.stderr, flush=True)
 
 
@@ -121,7 +121,7 @@ def _shortened(value: object) -> object:
 
 
 class ShownModel:
-    """A model that is not asked over HTTP, its requests shown by ``words``."""
+    """A model without HTTP, whose requests are shown by ``words``."""
 
     def __init__(self, model: Model, words: Callable[[Request], str] | None = None) -> None:
         self._model = model
@@ -129,16 +129,16 @@ class ShownModel:
 
     @property
     def profile(self) -> Profile:
-        """What is known about it."""
+        """The model's profile."""
         return self._model.profile
 
     def stream(self, request: Request, /) -> AsyncIterator[ModelEvent]:
-        """The events of one reply, after what was asked."""
+        """The events of one reply, after the request was shown."""
         show_prompt(self._words(request))
         return self._model.stream(request)
 
     async def close(self) -> None:
-        """Let go of what the model holds."""
+        """Close the model."""
         close = getattr(self._model, "close", None)
         if close is not None:
             await close()

@@ -1,1 +1,1 @@
-"""Functions, models and raw schemas into tools, and tools into toolboxes."""
+"""Makes tools from functions, models and raw schemas, and toolboxes from tools."""

@@ -1,4 +1,4 @@
-"""Files, bytes, addresses and the ids of uploaded files into media; and what is said into a message."""
+"""Makes media from files, bytes, addresses and ids of uploaded files; and messages from prompts."""
 
 import mimetypes
 from base64 import b64decode
@@ -23,12 +23,13 @@ Piece: TypeAlias = str | Text | Media | Path | bytes
 Prompt: TypeAlias = Piece | User | Sequence[Piece]
 
 MAX_BYTES = 32 * 1024 * 1024
-"""No vendor takes more in one request; what is larger is uploaded there, and named by its id."""
+"""The largest file, in bytes. No vendor takes more in one request; upload a larger one and use its
+id."""
 
 _MUCH = 1024 * 1024
 _ADDRESSES = ("http://", "https://", "gs://", "s3://")
 _TYPES = {".md": "text/markdown", ".toml": "application/toml", ".yaml": "application/yaml"}
-"""What not every system's table of types knows."""
+"""Media types that not every system's table has."""
 _TYPES |= {".yml": "application/yaml", ".webp": "image/webp", ".jsonl": PLAIN_TEXT, ".log": PLAIN_TEXT}
 
 
@@ -106,7 +107,7 @@ def _made(
 
 
 def message_of(prompt: Prompt) -> User:
-    """What is said to a model, as its message. Reads the files that are named in it."""
+    """The user message for a prompt. Reads the files that are named in it."""
     if isinstance(prompt, User):
         return prompt
     if isinstance(prompt, str):
@@ -119,7 +120,7 @@ def message_of(prompt: Prompt) -> User:
 
 
 def reads_files(prompt: Prompt) -> bool:
-    """Whether making the message takes a look at the disk, or at many bytes."""
+    """Whether making the message reads the disk or processes many bytes."""
     pieces = prompt if isinstance(prompt, list | tuple) else (prompt,)
     return any(
         isinstance(piece, Path) or (isinstance(piece, bytes) and len(piece) > _MUCH) for piece in pieces
@@ -167,7 +168,7 @@ def _check_size(size: int, what: str) -> None:
 
 
 def _held(url: str) -> tuple[bytes, str]:
-    """The bytes and the type in an address of data."""
+    """The bytes and the media type in a ``data:`` URL."""
     head, comma, data = url.removeprefix("data:").partition(",")
     kind, *parameters = head.split(";")
     if not comma:
@@ -182,11 +183,11 @@ def _held(url: str) -> tuple[bytes, str]:
 
 
 def _told(data: bytes, name: str | None) -> str:
-    """The type that the bytes tell, or the name, or that it is text."""
+    """The media type by the bytes, else by the name, else text if it decodes."""
     found = sniff(data)
     named = _named(name)
     if found != ANY_BYTES:
-        # The signature of a container does not say what is in it; the name may.
+        # A container's signature does not say what is in it; the file's name may.
         return named if kind_of(named) in ("audio", "video") and kind_of(found) == "video" else found
     if named and kind_of(named) not in ("image", "pdf"):
         return named

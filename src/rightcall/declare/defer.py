@@ -11,10 +11,10 @@ from rightcall.errors import UsageError
 
 SEARCH, LOOKUP = "search_tools", "tool_lookup"
 VENDOR_SEARCH = {"anthropic": SEARCH, "openai_responses": "tool_search"}
-"""The dialects whose vendors load what a search finds, and what the search is called there."""
+"""The dialects whose vendors load the tools that a search finds, with the search tool's name there."""
 
 Embedder: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
-"""Gives each text a vector, such that the vectors of texts that mean the same are near each other."""
+"""Embeds texts: returns a vector for each, close to each other if the texts mean the same."""
 
 Descriptions: TypeAlias = Literal["full", "short", "lines"]
 """How much of each tool is sent: everything; a short line and the schema; or only a short line. The

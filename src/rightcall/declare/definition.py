@@ -1,8 +1,9 @@
-"""The tool definitions that people have, in any vendor's shape, into tools.
+"""Makes tools from tool definitions in any vendor's format.
 
-Known are Chat's ``{"type": "function", "function": {…}}``, the flat one of Responses, Anthropic's with
-``input_schema``, Gemini's ``functionDeclarations``, Bedrock's ``toolSpec``, MCP's with ``inputSchema``,
-and a bare function with ``parameters``; as dictionaries, or as the objects of the vendors' SDKs.
+The formats are Chat's ``{"type": "function", "function": {…}}``, the flat one of Responses, Anthropic's
+with ``input_schema``, Gemini's ``functionDeclarations``, Bedrock's ``toolSpec``, MCP's with
+``inputSchema``, and a bare function with ``parameters``; as dictionaries, or as the objects of the
+vendors' SDKs.
 
 A definition has no code. With a handler it is a tool like any other. Without one somebody else runs it:
 every call waits, as for a person, until ``resume`` or ``approve`` gives its result as an ``Answer``.
@@ -26,7 +27,7 @@ _SCHEMAS = (
     "parameters_json_schema",
     "parameters",
 )
-"""The members that may hold the schema, by vendor: Anthropic's, MCP's, Gemini's two, everybody's."""
+"""The fields that may hold the schema, by vendor: Anthropic's, MCP's, Gemini's two, everybody's."""
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
 _FUNCTION_TYPES = (None, "function", "custom")
 _NUMBERS = frozenset(
@@ -47,7 +48,7 @@ _GOOGLE_ONLY = frozenset(("nullable", "propertyOrdering", "property_ordering"))
 
 
 def is_definition(source: object) -> bool:
-    """Whether this is a definition and no tool, function or list of them."""
+    """Whether this is a definition, and not a tool, a function or a list of them."""
     return isinstance(source, Mapping) or (isinstance(source, BaseModel) and not callable(source))
 
 
@@ -92,7 +93,7 @@ def _plain(source: object) -> JsonObject:
 
 
 def _each(source: JsonObject) -> Iterator[JsonObject]:
-    """The functions that are defined, each as the object with its name."""
+    """The functions in a definition, each as the object with its name."""
     for member in _DECLARATIONS:
         if isinstance(declared := source.get(member), list):
             yield from (_plain(each) for each in declared)
@@ -101,7 +102,7 @@ def _each(source: JsonObject) -> Iterator[JsonObject]:
     definition = inner if isinstance(inner, Mapping) else source
     kind = source.get("type")
     is_known = any(member in definition for member in _SCHEMAS)
-    # A function may take nothing; what is custom and has no schema takes text, and is no function.
+    # A function may have no parameters; a custom tool without a schema takes text, and is no function.
     is_known = is_known or ("name" in definition and kind != "custom")
     if kind not in _FUNCTION_TYPES or not is_known:
         raise DeclarationError(
@@ -114,7 +115,7 @@ def _each(source: JsonObject) -> Iterator[JsonObject]:
 
 
 def _facts(definition: JsonObject) -> dict[str, Any]:
-    """What a definition says besides, in our words."""
+    """The options in a definition, under our names."""
     facts: dict[str, Any] = {}
     if isinstance(definition.get("strict"), bool):
         facts["strict"] = definition["strict"]
@@ -135,7 +136,7 @@ def _schema(name: str, definition: JsonObject) -> JsonObject:
         return {"type": "object", "properties": {}}
     given = definition[member]
     if isinstance(given, Mapping) and set(given) == {"json"}:
-        # Bedrock's: what form the schema has, and the schema.
+        # Bedrock nests the schema under its format.
         given = given["json"]
     if not isinstance(given, Mapping):
         raise DeclarationError(name, "a schema is an object.", where=member)
@@ -143,12 +144,12 @@ def _schema(name: str, definition: JsonObject) -> JsonObject:
 
 
 def _is_googles(schema: JsonObject) -> bool:
-    """Whether the schema is in Gemini's own words, which are almost JSON Schema's."""
+    """Whether the schema is in Gemini's own dialect, which is almost JSON Schema."""
     return schema.get("type") in _GOOGLE_TYPES
 
 
 def _json_schema(schema: JsonObject) -> JsonObject:
-    """Gemini's schema as JSON Schema: types in small letters, null as a type, numbers as numbers."""
+    """Gemini's schema as JSON Schema: lower-case types, null as a type, numbers as numbers."""
     found: dict[str, JsonValue] = {}
     for word, value in schema.items():
         key = _SNAKE.get(word, word)

@@ -1,4 +1,4 @@
-"""What a docstring says of a tool and of its parameters.
+"""Parses docstrings: the description of a tool and of its parameters.
 
 Docstrings are read in the styles of Google, NumPy and reST, mixed if need be. Sections about parameters,
 results and exceptions are taken out of the description; everything else (notes, examples) stays in it.
@@ -28,14 +28,14 @@ _NUMPY_ITEM = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)
 
 
 class Docstring(Struct, frozen=True):
-    """What a docstring says."""
+    """A parsed docstring."""
 
     description: str
     parameters: dict[str, str]
 
 
 def parse_docstring(text: str | None) -> Docstring:
-    """Read a docstring; none at all is an empty one."""
+    """Parse a docstring; None is an empty one."""
     lines = inspect.cleandoc(text or "").splitlines()
     kept: list[str] = []
     parameters: dict[str, str] = {}
@@ -85,7 +85,7 @@ def _ruled(lines: list[str], start: int) -> tuple[list[str], int]:
 
 
 def _items(block: list[str], item: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    """The items of a section: each begins at the section's own indent, what is deeper continues it."""
+    """The items of a section: each begins at the section's own indent, deeper lines continue it."""
     block = inspect.cleandoc("\n" + "\n".join(block)).splitlines()
     names: list[str] = []
     text: list[str] = []

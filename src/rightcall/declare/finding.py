@@ -5,8 +5,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 Weight: TypeAlias = Literal["advice", "danger", "doubt"]
-"""Words that make a tool hard to choose or to call; words of a stranger that clearly speak to the model,
-or that may."""
+"""A definition that is hard to choose or call; untrusted text that clearly speaks to the model, or
+may."""
 
 
 class Finding(Struct, frozen=True):
@@ -18,7 +18,7 @@ class Finding(Struct, frozen=True):
     what: str
     excerpt: str = ""
     rule: str = "orders"
-    """What it is suppressed by."""
+    """The rule's name, for suppressing it."""
     why: str = ""
     """Why it matters."""
     instead: str = ""

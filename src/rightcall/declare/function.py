@@ -1,4 +1,4 @@
-"""Functions, methods, callables and pydantic models into tools."""
+"""Makes tools from functions, methods, callables and pydantic models."""
 
 import inspect
 import sys
@@ -67,10 +67,10 @@ class FunctionTool(
     """A tool made from a function, which can still be called as one."""
 
     unbound: bool = False
-    """It was declared on a class and waits for an instance: ``instance.method`` is the tool to use."""
+    """Whether it was declared on a class and is not bound yet: use ``instance.method`` as the tool."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function itself, past the gate."""
+        """Call the function directly, bypassing the gate."""
         assert self.handler is not None
         result: R = self.handler(*args, **kwargs)
         return result
@@ -84,7 +84,7 @@ class FunctionTool(
         return self._with_handler(self.handler.__get__(instance, owner))
 
     def bound_to(self, first: object) -> "FunctionTool[..., R, Needs_contra]":
-        """The tool with its first parameter filled in."""
+        """The tool bound to its first parameter."""
         assert self.handler is not None
         return self._with_handler(MethodType(self.handler, first))
 
@@ -101,11 +101,11 @@ class FunctionTool(
         return self.name
 
 
-# A checker finds the dependencies of a context that is among a function's first four parameters; nothing
-# can be said in Python's types of one that comes later or by keyword. Then the other parameters of the
-# tool, called as a function, are not checked: they cannot be told from the context's place.
+# A type checker finds the dependencies of a context among a function's first four parameters; Python's
+# types cannot express one that comes later or by keyword. Then the other parameters of the tool, called
+# as a function, are not checked: they cannot be told from the context's place.
 class Declare(Protocol):
-    """Declares a function as a tool, with the options that ``@tool`` was given."""
+    """The decorator that ``@tool`` with options returns."""
 
     @overload
     def __call__(
@@ -189,7 +189,7 @@ show_options(tool)
 
 
 def _names_around(frame: FrameType | None) -> dict[str, Any]:
-    """The local names that annotations may use; around a class body, those of its function, too."""
+    """The local names that annotations may use; for a class body, also those of its function."""
     names: dict[str, Any] = {}
     while frame is not None:
         names = {**frame.f_locals, **names}
@@ -199,7 +199,7 @@ def _names_around(frame: FrameType | None) -> dict[str, Any]:
 
 def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions) -> Tool:
     if isinstance(target, MethodType) and isinstance(target.__func__, FunctionTool):
-        # @classmethod over @tool: from Python 3.13 on, what is taken from the class is such a method.
+        # @classmethod over @tool: from Python 3.13 on, taking it from the class gives a bound method.
         target = target.__func__.bound_to(target.__self__)
     name = options.get("name") or getattr(target, "name", "") or _name_of(target)
     check_options(name, _KNOWN, options)
@@ -235,7 +235,7 @@ def _from_model(model: type[BaseModel], options: ToolOptions) -> Tool:
 def _from_partial(
     base: FunctionTool[..., Any], bound: partial[Any], namespace: Mapping[str, Any], options: ToolOptions
 ) -> FunctionTool[..., Any]:
-    """A tool with some of its parameters filled in. Examples name those, too, so they are not kept."""
+    """A tool with some parameters bound. Examples name those parameters, too, so they are dropped."""
     assert base.handler is not None
     filled = inspect.signature(base.handler).bind_partial(*bound.args, **bound.keywords).arguments
     facts = base.facts

@@ -1,4 +1,4 @@
-"""What the model is told of a tool: its whole manual, or in short, or in one line."""
+"""The descriptions of a tool for the model: its whole manual, a short form, or one line."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,20 +19,20 @@ _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a text, in at most 120 characters."""
+    """The first sentence of a text, cut at 120 characters."""
     words = " ".join(_SENTENCE.split(text.strip(), maxsplit=1)[0].split())
     return words if len(words) <= _LONGEST_LINE else words[: _LONGEST_LINE - 1].rstrip() + "…"
 
 
 def line(spec: Spec) -> str:
-    """What a tool does, in one line."""
+    """A tool's description in one line."""
     return spec.short or first_sentence(spec.description)
 
 
 def shortened(spec: Spec) -> Spec:
-    """What the model is told of a tool whose manual it can look up.
+    """The short spec of a tool whose manual the model can look up.
 
-    A vendor's own definition is short as it is, and stays.
+    A vendor's own definition is short already, and is kept.
     """
     if spec.native:
         return spec
@@ -41,7 +41,7 @@ def shortened(spec: Spec) -> Spec:
 
 
 def manual(spec: Spec) -> str:
-    """Everything there is to say of a tool."""
+    """The whole manual of a tool."""
     parts = [f"# {spec.name}", spec.description, f"Arguments, as a JSON Schema: {dump(spec.parameters)}"]
     if spec.examples:
         examples = [
@@ -58,10 +58,10 @@ def _pairs(examples: Sequence[JsonObject], questions: Sequence[str]) -> list[tup
 
 
 def _without_words(schema: Any, known: Sequence[str]) -> Any:
-    """A schema without titles and examples, and without descriptions that say what the names say.
+    """A schema without titles and examples, and without descriptions that only repeat the names.
 
-    Of other descriptions the first sentence is left. Members may be called "title", so where names are
-    names of members they are left alone.
+    Other descriptions are cut to the first sentence. A property may be called "title", so the names of
+    properties are kept.
     """
     if not isinstance(schema, Mapping):
         return schema
@@ -87,7 +87,7 @@ def _without_words(schema: Any, known: Sequence[str]) -> Any:
 
 @cache
 def _says_nothing() -> frozenset[str]:
-    """Words that a description of any parameter may have, and that tell no more than its name does."""
+    """Words that fit the description of any parameter, and say no more than its name does."""
     words = (
         "name value number string text list array id identifier optional required parameter argument "
         "given specified new full whole valid single unique current desired"
@@ -96,5 +96,5 @@ def _says_nothing() -> frozenset[str]:
 
 
 def _is_obvious(text: str, known: Sequence[str]) -> bool:
-    """Whether a description has no word that is not in the names around it."""
+    """Whether every word of a description is already in the names around it."""
     return _says_nothing().issuperset(set(terms(text)) - set(known)) and not any(map(str.isdigit, text))

@@ -1,4 +1,4 @@
-"""A type, or a JSON Schema, into the tool that stands for an answer of that type."""
+"""Makes the tool for a structured answer, from a type or a JSON Schema."""
 
 import inspect
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _PURPOSE = "Give the final answer. Call this once, when you have everything you 
 
 
 def asked_in_words(system: str, schema: JsonObject) -> str:
-    """The system text with a request for an answer of that form, for a model that only can be asked."""
+    """The system text with a request for an answer of that form, for a model without other means."""
     words = _AS_OBJECT if schema == ANY_OBJECT else _AS_JSON.format(schema=dump(schema))
     return f"{system}\n\n{words}".strip()
 
@@ -46,25 +46,25 @@ class Output(_Typed, frozen=True, kw_only=True, eq=False):
 
 
 class Form(Struct, frozen=True, eq=False):
-    """An output as a tool, and how its arguments become the value."""
+    """An output type as a tool, and how its arguments become the value."""
 
     output: Output
     tool: Tool
     wrapped: bool
-    """The value is the member ``answer`` of the arguments, not their whole."""
+    """Whether the value is the field ``answer`` of the arguments, and not the whole object."""
 
     def value(self, bound: Any) -> Any:
-        """The answer in a call's checked arguments."""
+        """The answer in a call's validated arguments."""
         return bound["answer"] if self.wrapped else bound
 
     def wanted(self, mode: OutputMode) -> Wanted:
-        """What a run must end with, where the model is held to it in this way."""
+        """The requirement for a run's end, with this way of enforcing it."""
         schema, retries = self.tool.parameters, self.output.retries
         return Wanted(tool=self.tool.name, mode=mode, schema=schema, retries=retries)
 
 
 def form_of(output: Any) -> Form:
-    """The form for a type, or for an Output that says more."""
+    """The form for a type, or for an Output."""
     output = output if isinstance(output, Output) else Output(type=output)
     wanted = output.type
     if output.retries < 0:
@@ -88,7 +88,7 @@ def form_of(output: Any) -> Form:
 
 
 def _form_of_schema(output: Output, schema: JsonObject) -> Form:
-    """The form for a JSON Schema. Arguments are an object, so anything else stands inside of one."""
+    """The form for a JSON Schema. Arguments are an object, so any other type is wrapped in one."""
     if output.reasoning:
         raise DeclarationError(ANSWER, "a schema says itself what is to be written.", where="reasoning")
     is_object = schema.get("type") == "object"
@@ -108,4 +108,4 @@ def _form_of_schema(output: Output, schema: JsonObject) -> Form:
 
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
 _AT_THE_ROOT = ("$schema", "$defs", "definitions")
-"""What references count from the root to, and so must stay there."""
+"""Keywords that references from the root point into, and that must stay at the root."""

@@ -1,4 +1,4 @@
-"""A tool's return type into the schema of what it gives, and its values into JSON that fits it."""
+"""Makes the output schema of a tool from its return type, and encodes values to fit it."""
 
 import inspect
 from collections.abc import Iterable
@@ -20,37 +20,37 @@ from rightcall.core.tool import Tool
 from rightcall.declare.signature import NO_SCHEMA
 
 WRAPPER = "result"
-"""The member that holds a value which is no object itself."""
+"""The field that holds a value that is not an object."""
 _AROUND = f'{{"{WRAPPER}":}}'
 
-# Text is given as text, and says all there is to say; of the rest nothing is known.
+# Text is returned as text and needs no schema; of the other types nothing is known.
 _PLAIN = (str, None, NoneType, Any, object, inspect.Parameter.empty)
 _FILES = (bytes, bytearray, memoryview, PurePath)
 
 
 class Misfit(ValueError):
-    """A value is not what its tool's return type promises; the message says why, for the developer."""
+    """A value does not fit its tool's return type; the message says why, for the developer."""
 
 
 class TooLong(Misfit):
-    """A value fits what is promised, as far as was looked, and is longer than it may be."""
+    """A value fits as far as it was checked, but is longer than allowed."""
 
 
 class Returns(Struct, frozen=True, eq=False):
-    """What a tool gives: the schema of an object, and how a value becomes one."""
+    """A tool's output: the schema of an object, and how a value becomes one."""
 
     schema: JsonObject
     wrapped: bool
-    """The value is the member ``result`` of the object, not its whole."""
+    """Whether the value is the field ``result`` of the object, and not the whole object."""
     adapter: TypeAdapter[Any]
     compiled: Schema
     is_plain: bool
-    """No code of anybody's is run to write a plain value."""
+    """Whether encoding a value runs no user code."""
 
     def encode(self, value: object, most: int | None = None) -> JsonObject:
-        """The object for a value. Raises Misfit when it would not fit the schema.
+        """The object for a value. Raises Misfit if it does not fit the schema.
 
-        TooLong when it has more than ``most`` bytes; that is found before it is looked at any further.
+        Raises TooLong if it has more than ``most`` bytes, which is checked before the schema.
         """
         try:
             text = self.adapter.dump_json(value, by_alias=True, warnings="error")
@@ -67,11 +67,11 @@ class Returns(Struct, frozen=True, eq=False):
 
 
 _WORKED_OUT: WeakKeyDictionary[Tool, Returns | None] = WeakKeyDictionary()
-"""By tool: its schema takes longer to compile than many a run takes as a whole."""
+"""Cached by tool: compiling its schema takes longer than many a run."""
 
 
 def returns_of(tool: Tool) -> Returns | None:
-    """What a tool says it returns; None when it says nothing, or what is no JSON: text, media, files."""
+    """A tool's declared output; None if it declares none, or none that is JSON: text, media, files."""
     if tool not in _WORKED_OUT:
         _WORKED_OUT[tool] = _returned(return_hint(tool))
     return _WORKED_OUT[tool]
@@ -94,7 +94,7 @@ def _returned(hint: Any) -> Returns | None:
 
 
 def _runs_code(schema: Any) -> bool:
-    """Whether a core schema has functions of somebody's own for how its values are written."""
+    """Whether a core schema has user-defined serialisers."""
     if isinstance(schema, list | tuple):
         return any(map(_runs_code, schema))
     if not isinstance(schema, dict):
@@ -111,7 +111,7 @@ def _wrap(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def return_hint(tool: Tool) -> Any:
-    """The annotation of what the handler returns, as far as its module knows the names in it."""
+    """The handler's return annotation, as far as its module can resolve the names in it."""
     if tool.handler is None:
         return None
     function = inspect.unwrap(unwrap(getattr(tool.handler, "__func__", tool.handler)))
@@ -125,7 +125,7 @@ def return_hint(tool: Tool) -> Any:
 
 
 def _holds_file(hints: Iterable[Any]) -> bool:
-    """Whether bytes or paths are anywhere in a type: those are shown as what they hold."""
+    """Whether bytes or paths occur anywhere in a type: those are shown by their content."""
     return any(
         (inspect.isclass(hint) and issubclass(hint, _FILES)) or _holds_file(get_args(hint))
         for hint in hints

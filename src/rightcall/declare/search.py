@@ -1,8 +1,8 @@
-"""Which of many tools fit some words: a ranking by the words of names, descriptions and schemas.
+"""Ranks tools for a query by the words of names, descriptions and schemas.
 
-BM25 over the fields of a definition, with what matters most for tools on top: how much of a tool's name
-was said, and whether a question holds values such as the tool needs. A word counts by the field that
-it stands in, and no oftener than a few times there, so repeating it buys no better place.
+BM25 over the fields of a definition, plus what matters most for tools: how much of a tool's name is in
+the query, and whether a question has the kinds of values that the tool needs. A word is weighted by its
+field, and counts only a few times in each, so repeating it does not improve the rank.
 """
 
 import re
@@ -18,31 +18,32 @@ from rightcall.declare.stranger import in_own_words
 from rightcall.declare.words import terms
 
 Shares: TypeAlias = tuple[list[int], list[float]]
-"""The places of the tools that a word belongs to, and what it is worth there."""
+"""The indexes of the tools that have a word, with the word's weight for each."""
 _NOWHERE: Shares = ([], [])
 _Fields: TypeAlias = tuple[list[str], list[str], list[str]]
-"""What a definition says: descriptions and the names of parameters, what these are for, and values."""
+"""The fields of a definition: descriptions and parameter names, parameter descriptions, and values."""
 
-# Chosen on half of the Berkeley function-calling questions; the other half was only read.
+# Tuned on half of the Berkeley function-calling questions; the other half was only measured.
 _NAME, _TEXT, _HINT, _VALUE = 5.0, 1.5, 1.0, 2.0
 _REPEATS = 3
-"""How often a word counts in one field."""
+"""How often a word counts in one field, at most."""
 _SATURATION, _LENGTH = 1.2, 0.4
 """BM25's k1 and b."""
 _COVER = 0.3
-"""How much more a tool counts whose whole name was said."""
+"""The share by which a tool's score grows if its whole name is in the query."""
 _MISSING = 0.8
-"""What is left of a tool's score for each kind of value that it needs and a question does not hold."""
+"""The factor for each kind of value that a tool needs and a question lacks."""
 _QUESTION = 6
-"""From so many words on, a text is taken for a question that holds its values."""
+"""The number of words from which a text counts as a question that has its values."""
 _MANY = 20
-"""From so many words on, a text may want several tools, and they should not all serve the same words."""
+"""The number of words from which a text may want several tools, which should not all match the same
+words."""
 _SERVED = 0.7
-"""What a word counts for that a better tool serves already."""
+"""The factor for a word that a better tool already matches."""
 _SPREAD, _POOL = 8, 30
-"""How many places are given so, among how many of the best."""
+"""How many ranks are assigned this way, and among how many of the best."""
 _DEPTH = 6
-"""How deep a schema is looked into."""
+"""How many levels of a schema are read."""
 
 _DIGIT = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|hundred)\b", re.IGNORECASE)
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
@@ -60,12 +61,12 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
 }
 _BITS = {kind: 1 << at for at, kind in enumerate(_KINDS)}
 _DEEPER = frozenset(("properties", "enum", "const", "items", "anyOf", "oneOf", "allOf", "$ref"))
-"""What of a schema has more words in it."""
+"""The keywords of a schema that have subschemas."""
 _NUMERIC = ("integer", "number")
 
 
 class ToolIndex:
-    """Tools, to be found by words. Ties go to the tool that came first."""
+    """An index of tools, searched by words. Ties go to the tool that came first."""
 
     def __init__(self, specs: Iterable[Spec]) -> None:
         self.specs = tuple(specs)
@@ -79,7 +80,7 @@ class ToolIndex:
         self._cover = _cover([each.name for each in counted], rarity)
 
     def search(self, queries: Sequence[str], limit: int = 10) -> tuple[Spec, ...]:
-        """The tools that fit best, each by the phrasing that fits it best. An exact name comes first."""
+        """The best tools, each by the phrasing that fits it best. An exact name comes first."""
         best: dict[int, float] = {}
         for query in queries:
             for place, score in self._ranked(query, max(limit, _POOL)):
@@ -92,11 +93,11 @@ class ToolIndex:
         return tuple([self.specs[place] for place in places[:limit]])
 
     def scored(self, query: str, limit: int = 10) -> tuple[tuple[Spec, float], ...]:
-        """The tools that fit best, each with its score, which can be compared with no other query's."""
+        """The best tools with their scores, which are comparable only within one query."""
         return tuple([(self.specs[place], score) for place, score in self._ranked(query, limit)])
 
     def _ranked(self, query: str, most: int) -> list[tuple[int, float]]:
-        """The tools that have the words, the best first, with their scores."""
+        """The tools that have the words, best first, with their scores."""
         words = dict.fromkeys(terms(query)) or dict.fromkeys(terms(query, empty=True))
         scores: dict[int, float] = {}
         score = scores.get
@@ -110,13 +111,13 @@ class ToolIndex:
         top = [scores[place] for place in order]
         if len(words) >= _MANY:
             order = self._spread(order, words, factors)
-        # Scores fall with the places, also where those were not given by scores alone.
+        # Scores decrease with rank, even where ranks were not given by scores alone.
         return list(zip(order, top, strict=True))
 
     def _factors(
         self, query: str, words: Collection[str], scores: Mapping[int, float]
     ) -> dict[int, float]:
-        """By what scores change: how much of the name was said, and which values are missing."""
+        """The score factors: how much of the name is in the query, and which values are missing."""
         factors: dict[int, float] = {}
         for word in words:
             for place, share in zip(*self._cover.get(word, _NOWHERE), strict=True):
@@ -132,7 +133,7 @@ class ToolIndex:
     def _spread(
         self, order: list[int], words: Collection[str], factors: Mapping[int, float]
     ) -> list[int]:
-        """The order with the first places given one by one, words that are served counting less."""
+        """Reranks the first places one by one, counting words that are already matched for less."""
         among = order[:_POOL]
         worth: dict[int, dict[str, float]] = {place: {} for place in among}
         for word in words:
@@ -154,18 +155,18 @@ class ToolIndex:
 
 
 class _Counted(NamedTuple):
-    """The words of a definition."""
+    """The indexed words of a definition."""
 
     counts: dict[str, float]
-    """What each of them counts for."""
+    """The weight of each word."""
     length: int
-    """How many there are."""
+    """The number of words."""
     name: Collection[str]
-    """Those of the name."""
+    """The words of the name."""
 
 
 def _worth(counted: Sequence[_Counted], rarity: Mapping[str, float]) -> dict[str, Shares]:
-    """What each word is worth for the tools that have it: BM25."""
+    """The BM25 weight of each word for the tools that have it."""
     average = sum([each.length for each in counted]) / max(1, len(counted)) or 1.0
     worth: dict[str, Shares] = {word: ([], []) for word in rarity}
     most = {word: each * (_SATURATION + 1) for word, each in rarity.items()}
@@ -179,7 +180,7 @@ def _worth(counted: Sequence[_Counted], rarity: Mapping[str, float]) -> dict[str
 
 
 def _cover(names: Sequence[Collection[str]], rarity: Mapping[str, float]) -> dict[str, Shares]:
-    """What share of the names that have it each word is, the rare ones being more of them."""
+    """The share of a name that each of its words is; rare words have a larger share."""
     cover: dict[str, Shares] = {word: ([], []) for word in chain.from_iterable(names)}
     for place, name in enumerate(names):
         whole = sum([rarity[word] for word in name])
@@ -219,7 +220,7 @@ def _counted(spec: Spec) -> _Counted:
 
 
 def _count(counts: dict[str, float], words: Sequence[str], weight: float) -> None:
-    """Add what words count for in a field: each by the weight, and by that again when it is repeated."""
+    """Add the weights of words in a field; repeated words are added again, up to a limit."""
     once = set(words)
     number = len(once)
     known = once & counts.keys()
@@ -234,7 +235,7 @@ def _count(counts: dict[str, float], words: Sequence[str], weight: float) -> Non
 
 
 def _read(schema: Any, root: Mapping[str, Any], depth: int, into: _Fields) -> None:
-    """What a schema says: names, descriptions and values, through lists, unions and references."""
+    """The texts of a schema: names, descriptions and values, through lists, unions and references."""
     if not isinstance(schema, dict) or depth < 0:
         return
     texts, hints, values = into
@@ -257,7 +258,7 @@ def _read(schema: Any, root: Mapping[str, Any], depth: int, into: _Fields) -> No
 
 
 def _inner(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
-    """The schemas in another's place: of items, alternatives, and what a local reference names."""
+    """The subschemas of a schema: items, alternatives, and the target of a local reference."""
     found: list[Any] = [schema["items"]] if "items" in schema else []
     for key in ("anyOf", "oneOf", "allOf"):
         if isinstance(schemas := schema.get(key), list):
@@ -272,7 +273,7 @@ def _inner(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
 
 
 def _needs(parameters: Mapping[str, Any]) -> int:
-    """The kinds of values without which a call cannot be, as bits."""
+    """The kinds of the required values, as bits."""
     properties = parameters.get("properties")
     required = parameters.get("required")
     needs = 0

@@ -1,4 +1,4 @@
-"""A signature or a model into a JSON Schema for the model and a validator for what it sends."""
+"""Makes a JSON Schema and a validator from a signature or a pydantic model."""
 
 import inspect
 from collections.abc import Mapping
@@ -21,20 +21,20 @@ NO_SCHEMA = (
     PydanticUndefinedAnnotation,
     PydanticUserError,
 )
-"""What pydantic raises for a type that no JSON Schema describes."""
+"""What pydantic raises for a type that JSON Schema cannot describe."""
 _NO_VALIDATOR = (*NO_SCHEMA, SchemaError, RecursionError)
-"""The same, and what it raises for a type that it cannot check: a pattern that does not compile, say."""
+"""That, and what it raises for a type that it cannot validate: a pattern that does not compile, say."""
 
 
 class Description(Struct, frozen=True, eq=False):
-    """What the model is told of the arguments, and what judges them."""
+    """The JSON Schema of the arguments, and their validator."""
 
     parameters: JsonObject
     validator: Typed
 
 
 def describe_parameters(tool: str, parameters: Parameters, meanings: Mapping[str, str]) -> Description:
-    """The description of a function's parameters; ``meanings`` come from its docstring."""
+    """The schema of a function's parameters; ``meanings`` are descriptions from its docstring."""
     for parameter in parameters.values():
         _refuse_undescribable(tool, parameter)
     try:
@@ -50,7 +50,7 @@ def describe_parameters(tool: str, parameters: Parameters, meanings: Mapping[str
 
 
 def describe_model(tool: str, model: type[BaseModel]) -> Description:
-    """The description of a pydantic model's fields."""
+    """The schema of a pydantic model's fields."""
     try:
         adapter = TypeAdapter(model)
         schema = _schema_of(adapter)
@@ -89,7 +89,7 @@ def _refuse_undescribable(tool: str, parameter: inspect.Parameter) -> None:
 
 
 def _blame(tool: str, parameters: Parameters, error: Exception) -> DeclarationError:
-    """Which parameter it is that pydantic cannot describe."""
+    """The parameter that pydantic cannot describe."""
     for name, parameter in parameters.items():
         try:
             _schema_of(_adapter({name: parameter}))
@@ -115,7 +115,7 @@ def _blame(tool: str, parameters: Parameters, error: Exception) -> DeclarationEr
 
 
 def _adapter(parameters: Parameters) -> TypeAdapter[Any]:
-    """Validates the parameters as pydantic validates a call, and gives them back by name."""
+    """Validates the parameters as pydantic validates a call, and returns them by name."""
 
     def take(**arguments: Any) -> dict[str, Any]:
         return arguments
@@ -129,7 +129,7 @@ def _adapter(parameters: Parameters) -> TypeAdapter[Any]:
 
 
 def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """The JSON Schema of an adapter's type, without the noise of generated titles."""
+    """The JSON Schema of an adapter's type, without generated titles."""
     schema = adapter.json_schema(schema_generator=_ToolSchema)
     for name, definition in schema.get("$defs", {}).items():
         if definition.get("title") == name:
@@ -139,7 +139,7 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, SchemaError):
-        # What was wrong stands last, below what was being built when it was found.
+        # The cause is the last line, below what was being built when it was found.
         lines = [line.strip() for line in str(error).split("\n")]
         at = next((at for at, line in enumerate(lines) if "parse error" in line), len(lines) - 2)
         pattern = f"the pattern {lines[at + 1]!r}: " if "parse error" in lines[at] else ""
@@ -148,7 +148,7 @@ def _reason(error: Exception) -> str:
 
 
 class _ToolSchema(GenerateJsonSchema):
-    """pydantic's generator, held to what a model can be told and the gate can enforce."""
+    """pydantic's generator, restricted to what a model can be told and the gate can enforce."""
 
     ignored_warning_kinds = {"non-serializable-default"}  # noqa: RUF012 - as its parent has it
 

@@ -1,4 +1,4 @@
-"""A stranger's words about a tool, marked as such for the model, and taken out of the marks again."""
+"""Marks untrusted tool descriptions for the model, and removes the marks again."""
 
 from msgspec.structs import replace
 
@@ -7,12 +7,12 @@ from rightcall.core.tool import Spec
 
 
 def quoted(server: str, words: str) -> str:
-    """What an MCP server says of a tool, and whose words these are."""
+    """An MCP server's description of a tool, marked with its source."""
     return f"{_mark(server)}{dump(words)}"
 
 
 def in_own_words(spec: Spec) -> Spec:
-    """The definition as whoever wrote it did: without our marks, and without a line made of it."""
+    """The definition as its author wrote it: without our marks, and without our one-line summary."""
     mark = _mark(spec.origin)
     if not spec.origin or not spec.description.startswith(mark):
         return spec

@@ -1,8 +1,8 @@
-"""What a stranger says of a tool into what in it speaks to the model instead of about the tool.
+"""Finds text in an untrusted tool definition that speaks to the model instead of about the tool.
 
-A description is read by the model before anything is called, so whoever writes one can try to give it
-orders: to read other files, to keep quiet about it, to distrust other tools. What clearly does so is a
-danger, and the tool is refused unless the operator says otherwise; what may be meant well is a doubt.
+The model reads a description before anything is called, so its author can try to give the model orders:
+to read other files, to keep quiet about it, to distrust other tools. A clear case is a danger, and the
+tool is refused unless the operator allows it; a case that may be meant well is a doubt.
 """
 
 import re
@@ -78,7 +78,7 @@ _RULES = (
     _rule(
         "doubt",
         "gives the model an order",
-        # "Use it when you need to …" says when, and orders nothing.
+        # "Use it when you need to …" describes a condition, and is no order.
         r"(?<!when )(?<!if )\byou (must|should|have to|need to|are required)\b|"
         r"\b(always|never) (call|use|run|invoke)\b",
     ),
@@ -88,7 +88,7 @@ _RULES = (
 def suspicions(
     tool: str, words: Mapping[str, str], parameters: Mapping[str, JsonValue]
 ) -> tuple[Finding, ...]:
-    """Everything in a definition that speaks to the model, worst first; ``words`` by where they are."""
+    """Everything in a definition that speaks to the model, worst first; ``words`` are texts by place."""
     texts = [((where,), text) for where, text in words.items()]
     found = [
         Finding(tool, _place(steps), rule.weight, rule.what, _excerpt(text, match))
@@ -107,9 +107,9 @@ def _place(steps: tuple[str | int, ...]) -> str:
 def _strings(
     node: JsonValue, steps: tuple[str | int, ...]
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Every text in a schema, the names of its members included."""
+    """Every text in a schema, including property names."""
     if isinstance(node, str):
-        # A pattern is no prose, and is full of marks.
+        # A regex pattern is not prose, and is full of special characters.
         if steps[-1:] != ("pattern",):
             yield steps, node
     elif isinstance(node, Mapping):

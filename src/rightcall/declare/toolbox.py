@@ -1,4 +1,4 @@
-"""An ordered set of tools with unique names, and the small algebra over it."""
+"""An ordered set of tools with unique names, and operations on it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -17,13 +17,13 @@ D = TypeVar("D", default=Any)
 
 
 class Function(Protocol):
-    """A function or a method, and nothing else that can be called: a tool says what it depends on."""
+    """A function or method, and no other callable: a tool declares its own dependencies."""
 
     @property
     def __kwdefaults__(self) -> dict[str, Any] | None: ...
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Whatever it does."""
+        """Call the function."""
 
 
 ToolSource: TypeAlias = Union[

@@ -47,15 +47,15 @@ _TYPES = {
 _MISSING = {"missing", "missing_argument", "missing_keyword_only_argument"}
 _UNEXPECTED = {"unexpected_keyword_argument", "extra_forbidden"}
 _SUBJECT = re.compile(r"\w+ (?=should )|Input ")
-"""How pydantic's sentences begin; ours begin with the path."""
+"""The beginnings of pydantic's messages, which are removed because ours begin with the path."""
 _SLOW = 10_000
-"""How many of pydantic's errors take too long to be written out."""
+"""The number of pydantic errors from which formatting them takes too long."""
 _MAX_ERRORS = 20 * MAX_PROBLEMS
-"""How many of pydantic's errors are looked at; several can make one problem."""
+"""How many of pydantic's errors are read; several can make one problem."""
 
 
 class Typed:
-    """Judges arguments with pydantic and reports every problem. ``known`` are the parameters."""
+    """Validates arguments with pydantic and reports every problem. ``known`` are the parameters."""
 
     def __init__(self, adapter: TypeAdapter[Any], known: Iterable[str]) -> None:
         schema = _arguments_of(adapter.core_schema)
@@ -64,7 +64,7 @@ class Typed:
         self._known = list(known)
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
-        """The arguments as Python values, or what is wrong with them."""
+        """The arguments as Python values, or the problems with them."""
         try:
             bound = self._validate_json(text, strict=True)
             return Valid(bound[1] if self._is_call else bound)
@@ -79,7 +79,7 @@ class Typed:
         return tuple(islice(_problems(found, 0, self._known), MAX_PROBLEMS))
 
     def _some_problems(self, value: JsonObject) -> tuple[Problem, ...]:
-        """What is wrong with the first items and members of a large value, if that says it."""
+        """The problems in the first items and members of a large value, if there are any."""
         cuts: list[tuple[str | int, ...]] = []
         part = cut_down(value, MAX_PROBLEMS, (), cuts)
         assert isinstance(part, dict)
@@ -93,7 +93,7 @@ class Typed:
         if _with_integers(part, errors) is not None:
             return ()
         found = [_Found(_locate(error, part), error) for error in errors]
-        # What was left out is not missing.
+        # Members that were cut off are not missing.
         found = [
             each
             for each in found
@@ -106,7 +106,7 @@ class Typed:
 def _arguments_of(schema: Any) -> CoreSchema | None:
     """The part of a function's core schema that validates arguments without calling the function.
 
-    It gives the positional arguments and those by name; ours are all by name.
+    It returns the positional and the keyword arguments; ours are all by keyword.
     """
     if schema["type"] == "definitions":
         inner = _arguments_of(schema["schema"])
@@ -116,13 +116,13 @@ def _arguments_of(schema: Any) -> CoreSchema | None:
 
 
 class _Place(Struct, frozen=True):
-    """Where a pydantic error points."""
+    """The place that a pydantic error refers to."""
 
     steps: Steps = ()
     unions: tuple[tuple[Steps, str | int], ...] = ()
-    """The unions on the way: the steps to each, and which of its branches was taken."""
+    """The unions on the way: the steps to each, and the branch that was taken."""
     is_key: bool = False
-    """It is about a key of the object at ``steps``."""
+    """Whether it is about a key of the object at ``steps``."""
 
 
 class _Found(Struct, frozen=True):
@@ -133,7 +133,7 @@ class _Found(Struct, frozen=True):
 def _locate(error: ErrorDetails, value: JsonValue) -> _Place:
     """Pydantic's location mixes keys with the names of union branches; the document tells them apart.
 
-    Where a branch is named like a key, the place whose value pydantic complains of is the right one.
+    If a branch has the name of a key, the right place is the one with the value in pydantic's error.
     """
     location, got = error["loc"], error["input"]
     if location[-2:] == (got, "[key]"):
@@ -149,7 +149,7 @@ def _best(candidates: list[tuple[_Place, Any]], got: object) -> _Place:
 
 
 def _candidates(location: Steps, value: JsonValue) -> list[tuple[_Place, Any]]:
-    """The places that a location can mean, and what is there; each step is a key or a branch."""
+    """The places that a location can mean, with their values; each step is a key or a branch."""
     places: dict[Steps, tuple[_Place, Any]] = {(): (_Place(), value)}
     for step in location:
         onward: dict[Steps, tuple[_Place, Any]] = {}
@@ -171,7 +171,7 @@ def _has(node: object, step: str | int) -> bool:
 
 
 def _problems(found: list[_Found], depth: int, known: list[str]) -> Iterator[Problem]:
-    """One problem per place; the failures of a union's branches, from ``depth`` on, become one."""
+    """One problem per place; the failures of a union's branches, from ``depth`` on, are merged."""
     unions: dict[Steps, dict[str | int, list[_Found]]] = {}
     for each in found:
         if len(each.place.unions) <= depth:
@@ -186,7 +186,7 @@ def _problems(found: list[_Found], depth: int, known: list[str]) -> Iterator[Pro
 def _union_problems(
     branch: Steps, choices: dict[str | int, list[_Found]], depth: int, known: list[str]
 ) -> Iterator[Problem]:
-    """What is wrong with a value as to each branch that takes values of its type."""
+    """The problems of a value by branch, for the branches that accept its type."""
     closer = [found for found in choices.values() if not _types_wanted(branch, found)]
     if not closer:
         types = [kind for found in choices.values() for kind in _types_wanted(branch, found)]
@@ -201,7 +201,7 @@ def _union_problems(
 
 
 def _types_wanted(branch: Steps, found: list[_Found]) -> list[str]:
-    """The types that a branch asks for, when the value itself has another."""
+    """The types that a branch accepts, if the value has another type."""
     return [
         _TYPES[each.error["type"]]
         for each in found
@@ -231,7 +231,7 @@ def _sentence(error: ErrorDetails, steps: Steps, known: list[str]) -> str:
 
 
 def _with_integers(value: JsonObject, errors: list[ErrorDetails]) -> JsonObject | None:
-    """The document with integers for the whole numbers that must be; None when there are none."""
+    """The document with whole floats as integers where required; None if there are none."""
     places = {
         _locate(error, value).steps
         for error in errors
@@ -243,7 +243,7 @@ def _with_integers(value: JsonObject, errors: list[ErrorDetails]) -> JsonObject 
         parent = document
         for step in way:
             parent = parent[step]
-        if _is_whole(parent[last]):  # a validator can make one that the document does not hold
+        if _is_whole(parent[last]):  # A validator can report a place that the document does not have.
             parent[last] = int(parent[last])
             changed = True
     return document if changed else None

@@ -11,7 +11,7 @@ Level: TypeAlias = Literal["fine", "note", "warning", "over"]
 LEVELS: tuple[Level, ...] = ("fine", "note", "warning", "over")
 """From the best to the worst."""
 Then: TypeAlias = Literal["warn", "refuse", "off"]
-"""What an agent does whose tools are over: a line in the log, an error, or nothing."""
+"""What an agent does if its tools exceed the thresholds: log a warning, raise an error, or nothing."""
 
 
 class Thresholds(TypedDict, total=False):
@@ -44,7 +44,7 @@ _OF_SHARE = {
 
 
 class Verdict(Struct, frozen=True):
-    """What is to be said of a number of tools, or of their tokens."""
+    """The verdict on a number of tools, or on their tokens."""
 
     level: Level
     what: str
@@ -55,7 +55,7 @@ class Verdict(Struct, frozen=True):
 
 
 def checked_thresholds(given: Thresholds | Then) -> Thresholds:
-    """The thresholds, or an error that says what is wrong with them."""
+    """The thresholds, validated. Raises an error that says what is wrong with them."""
     thresholds: Thresholds = {"then": given} if isinstance(given, str) else given
     _KNOWN.check(thresholds)
     for name, values, known in (
@@ -74,7 +74,7 @@ def _is_number(value: object) -> bool:
 
 
 def verdicts(tools: int, tokens: int, context: int, thresholds: Thresholds) -> tuple[Verdict, Verdict]:
-    """What is to be said of so many tools, and of so many tokens in a context."""
+    """The verdicts on that many tools, and on that many tokens of a context."""
     few, many, most = thresholds.get("tools", _TOOLS)
     much, too_much = thresholds.get("share", _SHARE)
     count = LEVELS[(tools > few) + (tools > many) + (tools > most)]
@@ -88,7 +88,7 @@ def verdicts(tools: int, tokens: int, context: int, thresholds: Thresholds) -> t
 
 
 def too_many(tools: int, tokens: int, context: int, thresholds: Thresholds) -> str:
-    """Words for an agent's tools that are over; none where they are not."""
+    """A message about an agent's tools that exceed the thresholds; empty if they do not."""
     few = thresholds.get("tools", _TOOLS)[2]
     if tools <= few and tokens <= context * thresholds.get("share", _SHARE)[1]:
         return ""

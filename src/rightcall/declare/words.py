@@ -1,4 +1,4 @@
-"""The words of a text as a search compares them: folded, stemmed, and without those that say nothing."""
+"""Splits text into words as a search compares them: folded, stemmed, and without stop words."""
 
 import re
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from functools import cache, lru_cache
 from itertools import chain
 from unicodedata import normalize
 
-# Chinese, Japanese and Korean are written without spaces, so every two neighbours make a word.
+# Chinese, Japanese and Korean are written without spaces, so every two adjacent characters are a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 # sendEmail, HTTPServer: a word begins at a capital after a small letter, or before one.
 _ASCII_WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SIGNS = re.compile("[\u00a0-\u00a9\u00ab-\u00b1\u00b6-\u00b8\u00bb\u2010-\u2027\u2190-\u2bff]+")
 _SPACED = bytes(at if chr(at).isascii() and chr(at).isalpha() else 32 for at in range(256))
-"""Of each byte, itself if it is a letter, and else a space."""
+"""A byte table: letters map to themselves, everything else to a space."""
 _VOWEL = re.compile("[aeiouy]")
 
 _EMPTY = frozenset(
@@ -26,7 +26,7 @@ _EMPTY = frozenset(
     for word in line.split()
 )
 
-# The ends that make one word of another, and what they leave; enough must be left to tell words apart.
+# Suffixes and their replacements; enough must be left to tell words apart.
 _ENDINGS = (
     ("ation", "at"),
     ("ator", "at"),
@@ -42,17 +42,17 @@ _ENDINGS = (
 )
 _LEFT = 4
 _REMEMBERED = 1 << 15
-"""How many runs of letters are remembered, before all are forgotten."""
+"""How many runs of letters are cached before the cache is cleared."""
 
 
 def terms(text: str, *, empty: bool = False) -> list[str]:
-    """The words of a text, in order; those that say nothing only if ``empty`` is so."""
+    """The words of a text, in order; stop words only if ``empty`` is true."""
     if not text.isascii():
-        # Dashes, quotes and arrows are all that keeps most texts from being plain, and are no words.
+        # Dashes, quotes and arrows are the only non-ASCII characters of most texts, and are no words.
         text = _SIGNS.sub(" ", text)
     if text.isascii():
-        # Runs of letters are found by copying bytes, many times as fast as by a pattern; what words are
-        # in a run is looked up.
+        # Runs of letters are found by bytes.translate, many times as fast as by a pattern; the words of
+        # a run are looked up.
         runs = text.encode().translate(_SPACED).decode().split()
         known = _ALL_TERMS if empty else _TERMS
         return list(chain.from_iterable(map(known.__getitem__, runs)))
@@ -62,7 +62,7 @@ def terms(text: str, *, empty: bool = False) -> list[str]:
 
 @cache
 def _letters() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Runs of letters, and what tells those without spaces. Slow to compile, and seldom needed."""
+    """Patterns for runs of letters, and for unspaced scripts. Slow to compile, and seldom needed."""
     return re.compile(rf"[^\W\d_{_UNSPACED}]+|[{_UNSPACED}]+"), re.compile(f"[{_UNSPACED}]")
 
 
@@ -77,20 +77,20 @@ def _pieces(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _any_term(word: str) -> str:
-    """The word's stem, whether it says something or not."""
+    """The word's stem, even of a stop word."""
     return stem(word.lower())
 
 
 @lru_cache(maxsize=1 << 15)
 def _term(word: str) -> str:
-    """The word's stem; nothing for one that says nothing."""
+    """The word's stem; empty for a stop word."""
     lower = word.lower()
     is_empty = lower in _EMPTY or (len(lower) == 1 and lower.isascii())
     return "" if is_empty else stem(lower)
 
 
 class _Runs(dict[str, tuple[str, ...]]):
-    """The stems of the words in runs of letters, remembered: a look-up costs less than any cache's."""
+    """A cache of the stems in runs of letters: a dict lookup costs less than any lru_cache."""
 
     def __init__(self, *, empty: bool) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ _TERMS, _ALL_TERMS = _Runs(empty=False), _Runs(empty=True)
 
 
 def stem(word: str) -> str:
-    """What a word shares with its other forms: "searches", "searching" and "search" are one."""
+    """The stem of a word: "searches", "searching" and "search" have the same."""
     if len(word) > 4 and word.endswith("ies"):  # noqa: PLR2004 - ties, dies
         word = word[:-3] + "y"
     elif len(word) > 4 and word.endswith("ie"):  # noqa: PLR2004 - movie and movies, but tie
@@ -125,7 +125,7 @@ def stem(word: str) -> str:
 
 
 def _without_ending(word: str) -> str:
-    """Without -ing or -ed, where what is left can be a word."""
+    """The word without -ing or -ed, if the rest can be a word."""
     for ending in ("ing", "ed"):
         rest = word.removesuffix(ending)
         if rest != word and len(rest) > 2 and _VOWEL.search(rest):  # noqa: PLR2004 - king, red

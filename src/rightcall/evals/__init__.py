@@ -1,7 +1,7 @@
-"""Evals: questions with the calls that are right, put to a model without running anything.
+"""Evals: ask a model questions with known correct calls, without running anything.
 
-``load_cases`` reads them, ``evaluate`` asks, ``compare`` says whether one way is worse than another, and
-``trajectory`` judges whole runs that a journal holds.
+``load_cases`` reads them, ``evaluate`` asks, ``compare`` tests whether one configuration is worse than
+another, and ``trajectory`` judges whole runs that a journal holds.
 """
 
 from typing import TYPE_CHECKING

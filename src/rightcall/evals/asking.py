@@ -1,8 +1,8 @@
-"""Cases and a model into verdicts: each question is asked once, and nothing that is called runs.
+"""Asks a model the cases and judges its replies: each question is asked once, and no call is run.
 
-Replies are recorded in a journal under a name that is made of all that was asked, the model's name
-included. What is recorded is not asked again: an eval that was cut off goes on where it was, and without
-a model the journal alone gives the same verdicts. Whatever changes a request makes it another one.
+Replies are recorded in a journal under a hash of the request and the model's name. A recorded request is
+not sent again: an interrupted eval resumes where it was, and without a model the journal alone gives the
+same verdicts. Any change of a request makes it a new one.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from rightcall.record.steps import append, entries_of
 from rightcall.request.batches import close_stream
 
 KEY = "t1.model"
-"""The reply, as any run calls its first."""
+"""The key of the reply, the same as for the first of any run."""
 
 
 @checked("evaluate")
@@ -59,7 +59,7 @@ async def evaluate(  # noqa: PLR0913 - all by name
     """Ask every case of the model, run nothing, and judge what it calls.
 
     ``name`` is the model's, for the journal. Without a model everything must be in the journal. With
-    ``size`` the tools stand among so many, drawn from the ``catalogue``. With a ``choice`` of
+    ``size``, tools drawn from the ``catalogue`` are added up to that number. With a ``choice`` of
     ``required`` it must call some tool. ``seconds`` are for one reply.
     """
     if at_once < 1:
@@ -102,7 +102,7 @@ def _verdict(case: Case, request: Request, reply: Reply | RightcallError) -> Ver
 
 
 def specs_of(tools: ToolSource | Sequence[Spec]) -> tuple[Spec, ...]:
-    """What a model is told of tools, or of what was only read from a file."""
+    """The specs of tools, or of definitions that were read from a file."""
     given = tools if isinstance(tools, list | tuple) else ()
     specs = tuple(each for each in given if isinstance(each, Spec))
     if specs and len(specs) == len(given):
@@ -111,7 +111,7 @@ def specs_of(tools: ToolSource | Sequence[Spec]) -> tuple[Spec, ...]:
 
 
 def run_name(model: str, request: Request) -> str:
-    """What a journal calls the asking of this request: the same for the same, and for nothing else."""
+    """The journal name of a request: the same for the same request, and only for that."""
     said = (
         model,
         request.messages,
@@ -125,7 +125,7 @@ def run_name(model: str, request: Request) -> str:
 
 
 def _check(case: Case, offered: Sequence[Spec]) -> None:
-    """Refuse a case that nothing can answer; of several that are as good, one is enough."""
+    """Refuse a case that no offered tool can answer; of several equally good tools, one is enough."""
     names = [spec.name for spec in offered]
     for each in case.calls:
         if not {ANY, *names} & set(each.names):
@@ -169,7 +169,7 @@ async def _replies(
             group.create_task(fill(run))
     errors = [reply for reply in replies.values() if isinstance(reply, RightcallError)]
     if errors and len(errors) == len(replies):
-        # Nothing was measured: a wrong key, mostly.
+        # Nothing was measured; usually a wrong key.
         raise errors[0]
     return replies
 
@@ -184,7 +184,7 @@ async def _ask(
     except TimeoutError:
         raise TransportTimeout(f"no reply within {seconds:g} seconds") from None
     took = time.monotonic() - start
-    # Written when there is a reply: one that broke off is asked for again.
+    # Written once the reply is complete: an interrupted one is requested again.
     begun = RunStarted(
         messages=request.messages,
         budget=Budget(turns=1),

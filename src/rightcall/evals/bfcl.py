@@ -1,9 +1,8 @@
-"""The Berkeley Function Calling Leaderboard's questions, as its files have them, into cases.
+"""Reads the Berkeley Function Calling Leaderboard's files into cases.
 
-Each question brings its own functions. What is right stands in ``possible_answer/``, in a file of the
-same name; the files of irrelevance have none, since nothing is to be called, nor has that of relevance,
-where any call is right. Questions that go on over several turns need the functions to run: they are
-refused.
+Each question has its own functions. The right answers are in ``possible_answer/``, in a file of the same
+name; the files of irrelevance have none, since nothing is to be called, nor has that of relevance, where
+any call is right. Questions that go on over several turns need the functions to run: they are refused.
 """
 
 import re
@@ -40,7 +39,7 @@ _TYPES: Mapping[str, str | None] = {
     "Boolean": "boolean",
     "any": None,
 }
-"""Its words for types, which are Python's, Java's and JavaScript's, as JSON Schema's; None for any."""
+"""Its type names, which are Python's, Java's and JavaScript's, as JSON Schema's; None for any."""
 _SCHEMA_TYPES = frozenset(("object", "number", "integer", "array", "string", "boolean", "null"))
 _KEPT = ("description", "enum", "default", "required", "format", "minimum", "maximum", "pattern")
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
@@ -54,7 +53,7 @@ def is_one(row: JsonObject) -> bool:
 def cases_of(
     file: Path, rows: Sequence[JsonObject], answers: Mapping[str, JsonObject]
 ) -> tuple[Case, ...]:
-    """The cases of a file, given what is right for each, by id."""
+    """The cases of a file, given the right answers by id."""
     wants_none, wants_any = "irrelevance" in file.name, "relevance" in file.name
     cases = []
     for row in rows:
@@ -124,7 +123,7 @@ def _expected(call: JsonValue) -> Expected:
 
 
 def fitting(name: str) -> str:
-    """A name that every vendor takes: its own harness, too, writes ``_`` for the dots of such models."""
+    """A name that every vendor accepts: the set's own harness also writes ``_`` for the dots."""
     fit = _UNFIT.sub("_", name)[:64]
     return fit if fit[:1].isalpha() or fit[:1] == "_" else f"_{fit}"[:64]
 
@@ -141,12 +140,12 @@ def _spec(function: JsonValue) -> Spec:
 
 
 def schema(given: JsonValue) -> JsonObject:
-    """Its schema as JSON Schema: the types by their names there, and what is no keyword left out."""
+    """Its schema as JSON Schema: type names are translated, and unknown keywords dropped."""
     if not isinstance(given, Mapping):
         raise UsageError("a schema is an object")
     found: dict[str, JsonValue] = {name: given[name] for name in _KEPT if name in given}
     if found.get("required") is not None and not isinstance(found["required"], list):
-        # Some say of the parameter itself that it is required, where the list above it says so, too.
+        # Some mark the parameter itself as required, in addition to the list above it.
         del found["required"]
     kind = given.get("type")
     if isinstance(kind, str) and (known := _TYPES.get(kind, kind)) in _SCHEMA_TYPES:

@@ -1,4 +1,4 @@
-"""What an eval asks and what is right: cases, as values."""
+"""Cases: what an eval asks, and which calls are right."""
 
 from collections.abc import Mapping
 
@@ -9,30 +9,30 @@ from rightcall.core.message import Transcript, said
 from rightcall.core.tool import Spec
 
 ANY = "*"
-"""Stands for whatever tool is offered."""
+"""Matches any offered tool."""
 NONE = "none"
-"""What a case is called by that wants no call, in tables and reports."""
+"""The name, in tables and reports, of a case that expects no call."""
 
 
 class Expected(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call that is right."""
+    """An expected call."""
 
     names: tuple[str, ...]
-    """The tools that are right for it: one, or several that are as good; ``*`` for any."""
+    """The tools that are right for it: one, or several equally good ones; ``*`` for any."""
     arguments: Mapping[str, JsonValue] | None = None
-    """The arguments, to the letter."""
+    """The exact arguments."""
     possible: Mapping[str, tuple[JsonValue, ...]] | None = None
-    """The values that are right for each argument, as the Berkeley set writes them: an empty string
-    among them says that it may be left out. Blanks, case and punctuation of words do not count."""
+    """The right values of each argument, as the Berkeley set writes them: an empty string among them
+    means that it may be omitted. White space, case and punctuation of words are ignored."""
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return "|".join(self.names)
 
     @property
     def judges_arguments(self) -> bool:
-        """Whether anything is said of the arguments."""
+        """Whether it constrains the arguments."""
         return self.arguments is not None or self.possible is not None
 
 
@@ -42,24 +42,24 @@ class Case(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     question: str
     calls: tuple[Expected, ...] = ()
-    """All of these, in any order, and no other; none when there is nothing to call."""
+    """All of these, in any order, and no others; empty if nothing should be called."""
     history: Transcript = ()
-    """What was said before the question."""
+    """The messages before the question."""
     system: str = ""
     tools: tuple[Spec, ...] = field(default_factory=tuple)
-    """The tools of this question alone, where the cases bring their own."""
+    """The tools of this question alone, if the cases have their own."""
 
     @property
     def label(self) -> str:
-        """The expected tools, in one word: what tables are ordered by."""
+        """The expected tools as one word, by which tables are sorted."""
         return "+".join(sorted(each.label for each in self.calls)) or NONE
 
     @property
     def messages(self) -> Transcript:
-        """What the model is sent."""
+        """The messages for the model."""
         return (*self.history, said(self.question))
 
     @property
     def judges_arguments(self) -> bool:
-        """Whether anything is said of any arguments."""
+        """Whether any expected call constrains its arguments."""
         return any(each.judges_arguments for each in self.calls)

@@ -1,6 +1,6 @@
-"""A file of cases into values: JSON Lines, a JSON array, YAML, or the Berkeley set as it is.
+"""Reads a file of cases: JSON Lines, a JSON array, YAML, or the Berkeley set's own format.
 
-What is wrong with a case is said with its file and its number.
+Errors name the file and the number of the case.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ def parameters(path: str | PathLike[str]) -> list[Any]:
 
 
 def _answers(file: Path) -> Mapping[str, JsonObject]:
-    """What is right for the questions of a file of the Berkeley set, by id: the file beside it."""
+    """The right answers to the questions of a Berkeley file, by id: from the file beside it."""
     beside = file.parent / "possible_answer" / file.name
     if not beside.exists():
         return {}
@@ -59,7 +59,7 @@ def _answers(file: Path) -> Mapping[str, JsonObject]:
 
 
 def _rows(file: Path) -> list[tuple[str, JsonObject]]:
-    """Every case, with its place."""
+    """Every case, with its location."""
     text = _text(file)
     if file.suffix.lower() in _YAML:
         return _listed(file, _yaml(file, text))
@@ -102,13 +102,13 @@ def _yaml(file: Path, text: str) -> JsonValue:
 
 
 def _refuse_unsayable(file: Path, found: Any) -> None:
-    """Refuse what YAML takes for something that JSON has not, as a date: no model can ever say it."""
+    """Refuse YAML values that JSON lacks, such as a date: no model can produce them."""
     seen: set[int] = set()
     left = [found]
     while left:
         value = left.pop()
         if id(value) in seen:
-            # An anchor, which may stand for much, and for itself.
+            # An anchor may expand to very much, and refer to itself.
             continue
         if isinstance(value, dict | list):
             seen.add(id(value))

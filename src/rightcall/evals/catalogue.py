@@ -1,7 +1,7 @@
-"""A file of tool definitions into what a model is told, and tools that are there to distract.
+"""Reads a file of tool definitions, and draws distractor tools from it.
 
-Definitions come as any vendor writes them, as the answer of an MCP server's ``tools/list``, or as a list
-of servers that each have ``tools``.
+Definitions may have any vendor's format, be the result of an MCP server's ``tools/list``, or a list of
+servers that each have ``tools``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _DECLARATIONS = ("functionDeclarations", "function_declarations")
 
 
 def load_catalogue(path: str | PathLike[str]) -> tuple[Spec, ...]:
-    """Every definition of a file; of several with one name the first."""
+    """Every definition of a file; of several with the same name, the first."""
     file = Path(path)
     try:
         value = parse(file.read_text(encoding="utf-8-sig"))
@@ -42,9 +42,9 @@ def load_catalogue(path: str | PathLike[str]) -> tuple[Spec, ...]:
 def with_distractors(
     tools: Sequence[Spec], size: int, catalogue: Sequence[Spec], *, seed: int = 0
 ) -> tuple[Spec, ...]:
-    """These tools among so many, the others drawn from a catalogue, in an order drawn, too.
+    """These tools and distractors drawn from a catalogue, ``size`` in all, in random order.
 
-    The same seed draws the same, and of a larger number the smaller one's are a part.
+    The same seed draws the same, and a larger draw contains the smaller one.
     """
     if size < len(tools):
         raise UsageError(f"{size} tools cannot hold the {len(tools)} that the questions are about")
@@ -84,5 +84,5 @@ def _spec(definition: JsonObject) -> Spec:
     name = named.get("name")
     if not isinstance(name, str):
         return tool_defined(definition).spec
-    # Other protocols allow names that no model's vendor does.
+    # Other protocols allow names that no model vendor accepts.
     return tool_defined(definition, name=fitting(name)).spec

@@ -1,4 +1,4 @@
-"""Checks of recorded runs that are often wanted. Each gives a function of a ``Trajectory``."""
+"""Common checks of recorded runs. Each function returns a check, a function of a ``Trajectory``."""
 
 from rightcall.errors import UsageError
 from rightcall.evals.recorded_runs import Check, Trajectory
@@ -17,7 +17,7 @@ def ended(reason: str = "end") -> Check:
 
 
 def says(*words: str) -> Check:
-    """The answer holds all of these words, in small letters or large."""
+    """The answer contains all of these words, ignoring case."""
     return _named(
         f"says {', '.join(words)}",
         lambda run: all(word.casefold() in run.text.casefold() for word in words),
@@ -25,7 +25,7 @@ def says(*words: str) -> Check:
 
 
 def calls(*names: str) -> Check:
-    """All of these tools were called and returned, in whatever order, among others or not."""
+    """All of these tools were called and returned, in any order, possibly among others."""
 
     def check(run: Trajectory) -> bool:
         returned = {call.name for call in run.calls if call.outcome == "returned"}
@@ -40,7 +40,7 @@ def calls_only(*names: str) -> Check:
 
 
 def calls_in_order(*names: str) -> Check:
-    """These were called one after the other; others may stand between."""
+    """These were called in this order; others may come between."""
 
     def check(run: Trajectory) -> bool:
         left = iter(run.names)
@@ -50,7 +50,7 @@ def calls_in_order(*names: str) -> Check:
 
 
 def at_most(**limits: float) -> Check:
-    """No more than so many calls, turns, tokens, seconds, or dollars as cost; one unknown is a no."""
+    """At most that many calls, turns, tokens, seconds, or dollars as cost; an unknown one fails."""
     if unknown := [name for name in limits if name not in _MEASURES]:
         raise UsageError(f"at_most knows {', '.join(_MEASURES)}; not {', '.join(unknown)}")
 

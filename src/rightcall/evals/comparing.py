@@ -1,9 +1,9 @@
-"""Two ways of asking the same questions into one answer: whether the second is worse.
+"""Tests whether the second of two configurations answers the same questions worse.
 
-The same questions were asked both times, so only those count on which the two differ. McNemar's test,
-exact, says how likely their split would be by chance. It is asked of all questions, and of each tool's
-own: where one tool is called less, others are called more, and the whole would hide it. So many tests
-find something by chance, which Holm's correction takes into account.
+The same questions were asked both times, so only those count on which the two differ. McNemar's exact
+test gives the probability of their split by chance. It is applied to all questions, and to each tool's
+own: if one tool is called less, others are called more, and the total would hide it. That many tests
+find something by chance, which Holm's correction accounts for.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ from rightcall.evals.scores import Scores
 from rightcall.evals.verdict import Verdict
 
 ALPHA = 0.05
-"""A split that chance would give less often than this is taken for a difference."""
+"""The significance level: a split with a smaller p counts as a difference."""
 
 
 class Paired(Struct, frozen=True, kw_only=True):
-    """One thing that was judged both times."""
+    """One measure, judged in both configurations."""
 
     what: str
     before: Share
@@ -30,34 +30,34 @@ class Paired(Struct, frozen=True, kw_only=True):
     """The cases that were right before and are wrong now."""
     better: tuple[str, ...]
     p: float
-    """How likely so uneven a split would be if there were no difference; both sides counted."""
+    """The two-sided p-value: the probability of a split this uneven if there were no difference."""
 
     def is_worse(self, alpha: float = ALPHA) -> bool:
-        """Whether it became worse, and not by chance."""
+        """Whether it became significantly worse."""
         return len(self.worse) > len(self.better) and self.p <= alpha
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """What a change did to the choice, and to the whole call."""
+    """The effect of a change on the choice, and on the whole call."""
 
     before: Scores
     after: Scores
     choice: Paired
     whole: Paired | None = None
-    """The choice and the arguments together; None where no arguments were judged."""
+    """The choice and the arguments together; None if no arguments were judged."""
     by_tool: tuple[Paired, ...] = ()
-    """The choice by expected tool, where there are several; p is corrected for their number."""
+    """The choice by expected tool, if there are several; p is corrected for their number."""
     alpha: float = ALPHA
 
     @property
     def regression(self) -> bool:
-        """Whether the second way is worse: in the choice, in the whole call, or for one tool."""
+        """Whether the second is worse: in the choice, in the whole call, or for one tool."""
         whole = () if self.whole is None else (self.whole,)
         return any(each.is_worse(self.alpha) for each in (self.choice, *whole, *self.by_tool))
 
 
 def compare(before: Scores, after: Scores, *, alpha: float = ALPHA) -> Comparison:
-    """Hold the second against the first; both must be of the same cases."""
+    """Compare the second with the first; both must be of the same cases."""
     if [each.id for each in before.verdicts] != [each.id for each in after.verdicts]:
         raise UsageError("a comparison needs the same cases both times, in the same order")
     if not 0 < alpha < 1:
@@ -76,7 +76,7 @@ def compare(before: Scores, after: Scores, *, alpha: float = ALPHA) -> Compariso
 
 
 def _by_tool(before: Sequence[Verdict], after: Sequence[Verdict]) -> tuple[Paired, ...]:
-    """Each tool's own questions, the likeliest difference first, with Holm's correction."""
+    """Each tool's own questions, the smallest p first, with Holm's correction."""
     groups: dict[str, list[tuple[Verdict, Verdict]]] = {}
     for old, new in zip(before, after, strict=True):
         groups.setdefault(old.expected, []).append((old, new))

@@ -1,32 +1,32 @@
-"""How sure a share is, and whether two shares of the same questions differ. Exact, and no library."""
+"""Confidence intervals, and a test of two shares of the same questions. Exact, without a library."""
 
 from math import comb, sqrt
 from typing import NamedTuple
 
 _Z = 1.959963984540054
-"""The normal distribution's 97.5%: what lies outside on both sides is 5%."""
+"""The normal distribution's 97.5% quantile, for a two-sided 5%."""
 
 
 class Share(NamedTuple):
-    """So many of so many."""
+    """A share: so many of so many."""
 
     right: int
     of: int
 
     @property
     def value(self) -> float:
-        """Between 0 and 1; 0 of nothing."""
+        """Between 0 and 1; 0 if there are none."""
         return self.right / self.of if self.of else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95% interval. It stays between 0 and 1, also for few questions or none wrong."""
+        """Wilson's 95% interval. It stays between 0 and 1, even for few questions or none wrong."""
         if not self.of:
             return 0.0, 1.0
         spread = _Z * _Z / self.of
         middle = (self.value + spread / 2) / (1 + spread)
         half = _Z / (1 + spread) * sqrt((self.value * (1 - self.value) + spread / 4) / self.of)
-        # What is all right or all wrong has its end there, which rounding would miss.
+        # At 0% and 100% the interval ends exactly there, which rounding would miss.
         low = 0.0 if self.right == 0 else max(0.0, middle - half)
         return low, 1.0 if self.right == self.of else min(1.0, middle + half)
 
@@ -38,11 +38,11 @@ class Share(NamedTuple):
 
 
 def mcnemar(worse: int, better: int) -> float:
-    """How likely so uneven a split would be if there were no difference: exact, on both sides.
+    """The exact two-sided p-value: the probability of a split this uneven if there were no difference.
 
-    ``worse`` and ``better`` are the questions on which the two differ; the others say nothing.
+    ``worse`` and ``better`` are the questions on which the two differ; the others do not count.
     """
     of = worse + better
     tail = sum(comb(of, at) for at in range(min(worse, better) + 1))
-    # As whole numbers: two to the power of many questions is more than a float holds.
+    # In integers: two to the power of many questions overflows a float.
     return min(1.0, 2 * tail / (1 << of))

@@ -1,4 +1,4 @@
-"""Scores and comparisons into lines for a terminal."""
+"""Formats scores and comparisons as lines for a terminal."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ _MOST_TOOLS = 30
 
 
 def lines_of(scores: Scores, *, wrong: bool = False) -> Iterator[str]:
-    """The figures of one way of asking; with ``wrong``, every case that went wrong, too."""
+    """The figures of one configuration; with ``wrong``, also every case that went wrong."""
     offered = f", {scores.tools} tools offered" if scores.tools else ""
     yield printable(f"{scores.title}: {len(scores.verdicts)} questions{offered}")
     shown, arguments_of = scores.worst(_MOST_TOOLS), scores.arguments_by_tool
@@ -45,7 +45,7 @@ def lines_of(scores: Scores, *, wrong: bool = False) -> Iterator[str]:
 
 
 def comparison_lines(found: Comparison) -> Iterator[str]:
-    """Both shares, what changed, and the verdict."""
+    """Both shares, the changes, and the verdict."""
     yield printable(f"{found.before.title} -> {found.after.title}")
     for each in (found.choice, found.whole):
         if each is not None:

@@ -1,7 +1,7 @@
-"""Scores and a comparison into one HTML file: a picture, tables, and every case that went wrong.
+"""Renders scores and a comparison as one HTML file: a chart, tables, and every case that went wrong.
 
-It has no script and loads nothing. All that came from a model, a case or a tool is escaped, and what a
-browser would not show is shown as its number.
+It has no script and loads nothing. Text from a model, a case or a tool is escaped, and invisible
+characters are shown as their code points.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +48,7 @@ def html_report(
 
 def _groups(scores: Sequence[Scores]) -> list[tuple[str, dict[str, Share]]]:
     whole = {each.title: each.choice for each in scores}
-    # Of one way of asking the tools say more than the whole alone.
+    # With one configuration, the tools show more than the total alone.
     together = [("all questions", whole)] if len(scores) > 1 else []
     return [
         (title, {printable(name): share for name, share in shares.items()})

@@ -1,4 +1,4 @@
-"""Shares into one picture: a bar for each, and a line for what it could as well have been. Plain SVG."""
+"""Draws shares as a plain SVG chart: a bar for each, and a line for its confidence interval."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -15,7 +15,7 @@ _MOST_LETTERS = 30
 
 
 def bars(groups: Sequence[tuple[str, Mapping[str, Share]]]) -> str:
-    """An SVG: one colour for each group, and its bars beneath its title."""
+    """An SVG: one colour for each group, and its bars below its title."""
     height = sum(_TITLE + _BAR * len(shares) for _, shares in groups) + 30
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" '

@@ -1,6 +1,6 @@
-"""Runs that a journal holds, judged by checks in Python: the goal, the calls, their order, the cost.
+"""Judges recorded runs by checks in Python: the goal, the calls, their order, the cost.
 
-A check is any function of a ``Trajectory``. Nothing is asked and nothing is run again.
+A check is any function of a ``Trajectory``. No model is called and nothing is run again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,32 +26,32 @@ class MadeCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     arguments: JsonObject
-    """Empty where the model wrote no object."""
+    """Empty if the model did not write an object."""
     outcome: str = "unfinished"
-    """What became of it, in one word."""
+    """The kind of its outcome."""
     result: str = ""
-    """What the model read."""
+    """The result as the model read it."""
     inside: str = ""
-    """Where it was made by an agent that was handed a task: the key of that call."""
+    """For a call of an agent that was handed a task: the key of that agent's call."""
     seconds: float = 0.0
 
 
 class Trajectory(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The way that a run took."""
+    """The trajectory of a run."""
 
     run: str
     question: str
-    """The last that was said to the model when it began."""
+    """The last user message when it began."""
     text: str
     """The answer: the text of the last reply."""
     stop: str
-    """Why it ended, as ``end``; ``paused``, ``failed (…)`` or ``cut off`` where it did not."""
+    """Why it ended, as ``end``; ``paused``, ``failed (…)`` or ``cut off`` if it did not."""
     calls: tuple[MadeCall, ...] = ()
-    """In the order of the replies; those of agents inside, too."""
+    """In the order of the replies; including those of inner agents."""
     turns: int = 0
     usage: Usage = Usage()
     seconds: float = 0.0
-    """What models and tools took, one after the other."""
+    """The total time of models and tools, in seconds."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,22 +60,22 @@ class Trajectory(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Check: TypeAlias = Callable[[Trajectory], bool]
-"""Says whether a run is as it should be. Its name, or its docstring's first line, stands in reports."""
+"""Returns whether a run is as it should be. Reports show its docstring's first line, or its name."""
 
 
 class Failing(Struct, frozen=True, kw_only=True):
-    """A run that a check said no to."""
+    """A run that failed a check."""
 
     run: str
     question: str
     calls: tuple[str, ...]
     stop: str
     error: str = ""
-    """What the check raised, if it did: that is a no, too."""
+    """What the check raised, if it did: that also counts as a failure."""
 
 
 class Checked(Struct, frozen=True, kw_only=True):
-    """What one check said of all runs."""
+    """The result of one check on all runs."""
 
     name: str
     passed: Share
@@ -83,7 +83,7 @@ class Checked(Struct, frozen=True, kw_only=True):
 
 
 async def trajectory(journal: Journal | AsyncJournal, run: str) -> Trajectory:
-    """The way of one recorded run."""
+    """The trajectory of one recorded run."""
     entries = await entries_of(journal, run)
     start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
     if start is None:
@@ -108,7 +108,7 @@ async def trajectory(journal: Journal | AsyncJournal, run: str) -> Trajectory:
 async def trajectories(
     journal: Journal | AsyncJournal, runs: Iterable[str] | None = None
 ) -> tuple[Trajectory, ...]:
-    """The ways of these runs; of all that the journal holds, unless said."""
+    """The trajectories of these runs; by default of all in the journal."""
     if runs is None:
         listed = journal.runs()
         runs = await listed if isawaitable(listed) else listed
@@ -116,12 +116,12 @@ async def trajectories(
 
 
 def check_runs(found: Sequence[Trajectory], checks: Iterable[Check]) -> tuple[Checked, ...]:
-    """What each check says of each run. One that raises says no, and why is kept."""
+    """The result of each check on each run. A check that raises fails, and the error is kept."""
     return tuple(_checked(check, found) for check in checks)
 
 
 def check_lines(checked: Iterable[Checked]) -> Iterator[str]:
-    """What the checks said, for a terminal."""
+    """The results of the checks, for a terminal."""
     for each in checked:
         yield printable(f"{each.name}: {each.passed}")
         for run in each.failing:
@@ -153,7 +153,7 @@ def _checked(check: Check, found: Sequence[Trajectory]) -> Checked:
 
 
 def name_of(check: Check) -> str:
-    """What a check is called in reports."""
+    """The name of a check in reports."""
     words = (check.__doc__ or "").strip().partition("\n")[0]
     return words or getattr(check, "__name__", repr(check))
 

@@ -1,7 +1,7 @@
-"""Recorded runs under other rules and other facts: what would have become of each call, and why.
+"""Judges the calls of recorded runs under other rules and facts: each verdict, and why.
 
-Nothing is asked and nothing is run: each call is judged where it was made, after what the run had read
-by then. What a call returned is taken as it is recorded, also where the call would not have run.
+No model is called and nothing is run: each call is judged in its place, after what the run had read by
+then. A call's recorded result is used even if the call would not have run.
 """
 
 from collections import Counter
@@ -51,30 +51,30 @@ _SPOKE = ("returned", "failed")
 
 
 class TriedCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A recorded call, and what would become of it."""
+    """A recorded call, and the verdict on it."""
 
     run: str
     tool: str
     arguments: str
     now: Fate
     before: str
-    """What became of it then: its outcome, and whether a person was asked."""
+    """What happened then: its outcome, and whether a person was asked."""
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """What would become of the calls of some runs."""
+    """The verdicts on the calls of some runs."""
 
     calls: tuple[TriedCall, ...]
     inside: int = 0
-    """Calls of agents inside calls, which were not looked at."""
+    """Calls of agents inside calls, which were not judged."""
     notes: tuple[str, ...] = ()
-    """What could not be told from the journal."""
+    """What the journal does not tell."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many calls meet which fate."""
+        """The number of calls by verdict."""
         found = Counter(each.now for each in self.calls)
         return {fate: found[fate] for fate in _FATES if found[fate]}
 
@@ -105,9 +105,9 @@ async def try_rules(
     facts: StatedFacts | None = None,
     runs: Iterable[str] | None = None,
 ) -> Trial:
-    """What these rules would have said to the calls of recorded runs; of all, unless told which.
+    """The verdicts of these rules on the calls of recorded runs; by default of all runs.
 
-    Of tools that are not given only the recorded schema is known, and of their dangers what ``facts``
+    For tools that are not given, only the recorded schema is known, and the dangers that ``facts``
     state.
     """
     if runs is None:
@@ -205,7 +205,7 @@ class _Replayed:
         )
 
     def _again(self, call: Call) -> Result:
-        """A recorded result, labelled by the facts that hold now."""
+        """A recorded result, labelled by the current facts."""
         result = self._finished[call.id]
         tool = self._tools.get(result.name)
         if tool is None or result.outcome not in _SPOKE:
@@ -220,9 +220,9 @@ class _Replayed:
 
 
 def _structured(text: str, tool: Tool) -> Any:
-    """The value that a tool returned, where it was an object or a list; None for a text.
+    """The value that a tool returned, if it was an object or a list; None for text.
 
-    A text that happens to be JSON is hardly ever written as compactly as the gate writes it.
+    Text that happens to be JSON is hardly ever as compact as the gate's own encoding.
     """
     if text[:1] not in ("{", "[") or return_hint(tool) is str:
         return None
@@ -234,7 +234,7 @@ def _structured(text: str, tool: Tool) -> Any:
 
 
 def _tool(spec: Spec) -> Tool:
-    """A tool of which only what the model was told is known."""
+    """A tool of which only the recorded spec is known."""
     try:
         return Tool(spec.name, spec.description, spec.parameters, origin=spec.origin)
     except DeclarationError as error:

@@ -1,4 +1,4 @@
-"""Verdicts into figures: what was right by tool, what was taken for what, what was made up, the cost."""
+"""Computes figures from verdicts: right by tool, confusions, invented names, the cost."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,21 +11,21 @@ from rightcall.evals.verdict import Verdict
 
 
 class Scores(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a model made of cases."""
+    """The verdicts on a model's replies to cases."""
 
     title: str
     verdicts: tuple[Verdict, ...]
     tools: int = 0
-    """How many tools were offered with a question; the most, where that differs."""
+    """How many tools were offered with a question; the maximum, if that differs."""
 
     @property
     def choice(self) -> Share:
-        """The questions for which the right tools were called, and no other."""
+        """The questions for which exactly the right tools were called."""
         return Share(sum(each.choice for each in self.verdicts), len(self.verdicts))
 
     @property
     def arguments(self) -> Share:
-        """Of those with the right choice whose arguments were judged: the ones with the right ones."""
+        """Of those with the right choice and judged arguments: the ones with the right arguments."""
         judged = [each.arguments for each in self.verdicts if each.arguments is not None]
         return Share(sum(judged), len(judged))
 
@@ -37,7 +37,7 @@ class Scores(Struct, frozen=True, kw_only=True, omit_defaults=True):
         }
 
     def worst(self, most: int) -> Mapping[str, Share]:
-        """``by_tool`` where there are few; of more, those with the most wrong, these first."""
+        """``by_tool`` if there are few; otherwise the ``most`` tools with most wrong, worst first."""
         shares = self.by_tool
         if len(shares) <= most:
             return shares
@@ -54,23 +54,23 @@ class Scores(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def confusions(self) -> Sequence[tuple[str, str, int]]:
-        """What was expected, what was called in its place, and how often; the most frequent first."""
+        """Confusions: the expected tool, the called one, and how often; the most frequent first."""
         wrong = [(each.expected, each.called) for each in self.verdicts if not each.choice]
         return [(expected, called, n) for (expected, called), n in Counter(wrong).most_common()]
 
     @property
     def invented(self) -> Mapping[str, int]:
-        """The names that were called and are no tool's, each with how often."""
+        """The called names that are no tool's, each with its count."""
         return Counter(name for each in self.verdicts for name in each.invented)
 
     @property
     def usage(self) -> Usage:
-        """What all of it cost."""
+        """The total cost."""
         return sum((each.usage for each in self.verdicts), Usage())
 
     @property
     def errors(self) -> Sequence[Verdict]:
-        """The questions that got no reply."""
+        """The questions without a reply."""
         return [each for each in self.verdicts if each.error]
 
     @property

@@ -1,7 +1,7 @@
-"""A reply and a case into a verdict: which tools were called, and with what. Nothing is run.
+"""Judges a reply to a case: which tools were called, and with what arguments. Nothing is run.
 
-The choice and the arguments are judged apart. Possible answers are taken as the Berkeley set's own
-checker takes them: words without blanks, case and punctuation, numbers as numbers.
+The choice and the arguments are judged separately. Possible answers are compared as by the Berkeley
+set's own checker: words without white space, case and punctuation, numbers as numbers.
 """
 
 import re
@@ -19,34 +19,34 @@ _PUNCTUATION = re.compile(r"[ ,./\-_*^]")
 
 
 class Verdict(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a model made of a case."""
+    """The verdict on a model's reply to a case."""
 
     id: str
     question: str
     expected: str
-    """The tools that were right, in one word."""
+    """The expected tools, as one word."""
     called: str
-    """The tools that were called, in one word."""
+    """The called tools, as one word."""
     choice: bool
-    """Whether they are the right ones: all of them, and no other."""
+    """Whether exactly the right tools were called."""
     arguments: bool | None = None
-    """Whether the arguments are right, too; None where that was not judged."""
+    """Whether the arguments are right, too; None if not judged."""
     given: tuple[str, ...] = ()
     """The arguments as the model wrote them."""
     invented: tuple[str, ...] = ()
-    """Names that were called and are no tool that was offered."""
+    """Called names that are no offered tool's."""
     usage: Usage = Usage()
     error: str = ""
     """Why there is no reply."""
 
     @property
     def right(self) -> bool:
-        """Everything that was judged."""
+        """Whether everything that was judged is right."""
         return self.choice and self.arguments is not False
 
 
 def judge(case: Case, reply: Reply, offered: Collection[str]) -> Verdict:
-    """What the reply is worth."""
+    """The verdict on a reply."""
     calls = reply.calls
     chosen = _match(case.calls, calls, arguments=False)
     judges = chosen and case.judges_arguments
@@ -56,7 +56,7 @@ def judge(case: Case, reply: Reply, offered: Collection[str]) -> Verdict:
         expected=case.label,
         called="+".join(sorted(call.name for call in calls)) or NONE,
         choice=chosen,
-        # Matched anew: of two calls of one tool either may be the one that is meant.
+        # Matched again: of two calls of one tool either may be the one that is expected.
         arguments=_match(case.calls, calls, arguments=True) if judges else None,
         given=tuple(call.arguments for call in calls),
         invented=tuple(dict.fromkeys(call.name for call in calls if call.name not in offered)),
@@ -65,7 +65,7 @@ def judge(case: Case, reply: Reply, offered: Collection[str]) -> Verdict:
 
 
 def unanswered(case: Case, error: str) -> Verdict:
-    """The verdict on no reply at all: it is wrong, also where no call was expected."""
+    """The verdict on a missing reply: wrong, even if no call was expected."""
     return Verdict(
         id=case.id,
         question=case.question,
@@ -77,14 +77,14 @@ def unanswered(case: Case, error: str) -> Verdict:
 
 
 def _match(expected: Sequence[Expected], calls: Sequence[Call], *, arguments: bool) -> bool:
-    """Whether each expected call can have a call of its own that fits it, and none is left over."""
+    """Whether each expected call can be matched with a call of its own, and none is left over."""
     if len(expected) != len(calls):
         return False
     fits = [[_fits(each, call, arguments=arguments) for call in calls] for each in expected]
     taken: dict[int, int] = {}
 
     def place(one: int, tried: set[int]) -> bool:
-        """Find a call for one, moving those that can do with another."""
+        """Find a call for one expected call, moving other matches if needed."""
         for at, fit in enumerate(fits[one]):
             if fit and at not in tried:
                 tried.add(at)
@@ -115,7 +115,7 @@ def _says(expected: Expected, call: Call) -> bool:
 
 
 def same(given: JsonValue, wanted: JsonValue) -> bool:
-    """Equal as JSON: 2 and 2.0 are one number, and true is no number."""
+    """Equality as JSON: 2 and 2.0 are equal, and true is no number."""
     match wanted:
         case bool() | None:
             return given is wanted
@@ -138,7 +138,7 @@ def same(given: JsonValue, wanted: JsonValue) -> bool:
 
 
 def is_possible(given: Mapping[str, JsonValue], possible: Mapping[str, Sequence[JsonValue]]) -> bool:
-    """Whether every argument has one of its possible values, and only those are left out that may be."""
+    """Whether every argument has one of its possible values, and only optional ones are omitted."""
     if not given.keys() <= possible.keys():
         return False
     left_out = possible.keys() - given.keys()
@@ -148,7 +148,7 @@ def is_possible(given: Mapping[str, JsonValue], possible: Mapping[str, Sequence[
 
 
 def _alike(given: JsonValue, wanted: JsonValue) -> bool:
-    """One possible value. Inside an object each member has a list of them, as arguments have."""
+    """Matches one possible value. Inside an object each member has a list of them, as arguments have."""
     match wanted:
         case str():
             return isinstance(given, str) and _plain(given) == _plain(wanted)
@@ -157,7 +157,7 @@ def _alike(given: JsonValue, wanted: JsonValue) -> bool:
                 name: value if isinstance(value, list | tuple) else (value,)
                 for name, value in wanted.items()
             }
-            # Deeper down the set writes objects as they are.
+            # At deeper levels the set writes objects literally.
             return isinstance(given, Mapping) and (same(given, wanted) or is_possible(given, lists))
         case list() | tuple():
             return (

@@ -1,7 +1,7 @@
-"""Raw models, in this process or beside it: chat templates, families, grammars and engines.
+"""Raw models, in this process or another: chat templates, families, grammars and engines.
 
-A raw model goes on with text. ``ChatTemplate`` renders the prompt, ``grammar_for`` holds what comes to
-legal calls, an engine generates it, and ``Reader`` reads it; ``LocalModel`` is all of them together.
+A raw model continues text. ``ChatTemplate`` renders the prompt, ``grammar_for`` restricts the reply to
+valid calls, an engine generates it, and ``Reader`` parses it; ``LocalModel`` combines them.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What an engine is: something that turns a rendered prompt, under a grammar, into text."""
+"""The interface of an engine: it generates text from a rendered prompt, under a grammar."""
 
 from collections.abc import AsyncGenerator
 from typing import Literal, Protocol, TypeAlias
@@ -10,10 +10,10 @@ from rightcall.core.options import Spelt
 from rightcall.core.parts import Usage
 
 Syntax: TypeAlias = Literal["gbnf", "lark"]
-"""llama.cpp's grammars, or llguidance's."""
+"""The grammar language: llama.cpp's, or llguidance's."""
 
 MOST_TOKENS = 2048
-"""How much is generated where nobody says and the window is not known: small models go on for ever."""
+"""The default token limit if the context window is unknown: small models never stop by themselves."""
 
 
 class Grammar(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
@@ -22,8 +22,8 @@ class Grammar(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     syntax: Syntax
     text: str
     triggers: tuple[str, ...] = ()
-    """Lazy: anything goes until one of these has been written; from its first character on, the grammar
-    governs. Without any, it governs from the start."""
+    """Triggers of a lazy grammar: text is unrestricted until one of them was written; from its first
+    character on, the grammar applies. Without any, it applies from the start."""
     special: tuple[str, ...] = ()
     """Markers in the grammar that may be single special tokens of the model's vocabulary."""
 
@@ -35,15 +35,15 @@ class Sampling(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     top_p: float | None = None
     seed: int | None = None
     samplers: tuple[str, ...] = ()
-    """The steps by which llama.cpp chooses, by their names and in their order. What each of them takes,
-    as ``min_p``, is given in ``extra``."""
+    """llama.cpp's sampling steps, by name and in order. Their parameters, such as ``min_p``, are given
+    in ``extra``."""
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
-    """Text that ends generation; it is not part of what is given out."""
+    """Texts that end generation; they are not part of the output."""
     special: tuple[str, ...] = ()
     """Markers that must come out as text even if they are single special tokens."""
     extra: JsonObject = field(default_factory=dict)
-    """Whatever else this engine takes, as it names it."""
+    """Any other option of this engine, under the engine's own name."""
 
 
 class Piece(Struct, frozen=True, gc=False):
@@ -58,28 +58,28 @@ class Finish(Struct, frozen=True, gc=False):
     stop: Literal["end", "length", "stop_sequence"]
     usage: Usage
     stop_word: str = ""
-    """The stop sequence that was met."""
+    """The stop sequence that was found."""
 
 
 class Card(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
-    """Facts about a model, known before it is asked."""
+    """Facts about a model, known before the first request."""
 
     name: str
     template: str = ""
-    """The chat template's own text; empty when the model carries none."""
+    """The text of the chat template; empty if the model has none."""
     folder: str = ""
-    """A folder of the model's files, where its template is to be found instead."""
+    """A folder of the model's files, where its template is found instead."""
     advice: str = ""
-    """What to do where there is no template."""
+    """A hint for the user if there is no template."""
     bos: str = ""
     eos: str = ""
     context_window: int | None = None
 
 
 def room(window: int | None, used: int) -> int:
-    """How many tokens may be generated where nobody says: what a prompt leaves of the window.
+    """The default token limit: what a prompt leaves of the window.
 
-    At least one: a prompt that fills the window is for the engine to refuse, which knows how to say it.
+    At least one: the engine refuses a prompt that fills the window, with a better message.
     """
     return MOST_TOKENS if window is None else max(1, window - used)
 
@@ -89,15 +89,15 @@ class Engine(Protocol):
 
     @property
     def syntax(self) -> Syntax:
-        """How grammars must be written for it."""
+        """The language in which its grammars must be written."""
 
     async def ready(self) -> Card:
-        """Load what must be loaded; what is known of the model."""
+        """Load the model if needed; returns the facts about it."""
 
     def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = ...
     ) -> AsyncGenerator[Piece | Finish, None]:
-        """The text that follows a prompt, whose special tokens are read as such; none is added."""
+        """Generates the text after a prompt, whose special tokens are parsed as such; none is added."""
 
     async def close(self) -> None:
-        """Stop what is being generated, and let go of the model."""
+        """Stop all generation, and release the model."""

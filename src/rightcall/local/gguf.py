@@ -1,7 +1,7 @@
-"""The head of a GGUF file into what is known of its model: chat templates, special tokens, window.
+"""Reads the header of a GGUF file: chat templates, special tokens, context window.
 
-Reads key-value pairs and no tensors. The file is not trusted: every count and length is held against the
-size of the file and against a ceiling before it is believed. The layout:
+Reads key-value pairs and no tensors. The file is not trusted: every count and length is checked against
+the size of the file and against a limit before it is used. The layout:
 https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
@@ -20,19 +20,20 @@ Scalar: TypeAlias = bool | int | float | str
 
 MOST_PAIRS = 65_536
 MOST_ITEMS = 8_000_000
-"""Members of all arrays together. Large vocabularies have 300,000 tokens, and twice as many merges."""
+"""The most members of all arrays together. Large vocabularies have 300,000 tokens, and twice as many
+merges."""
 LONGEST_TEXT = 16 * 1024 * 1024
 LONGEST_KEY = 65_535
 DEEPEST = 4
-"""Arrays in arrays; real files have none."""
+"""The deepest nesting of arrays; real files have none."""
 MOST_INNER = 65_536
-"""Arrays in arrays, all together. Each is read by itself, which takes microseconds."""
+"""The most nested arrays in all. Each is read separately, which takes microseconds."""
 
 _STRING, _ARRAY, _BOOL = 8, 9, 7
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
 _SIZES = {kind: struct.calcsize(f"<{form}") for kind, form in _NUMBERS.items()}
 _LEAST = {**_SIZES, _STRING: 8, _ARRAY: 12}
-"""Bytes that a value of a kind takes at least."""
+"""The fewest bytes that a value of each type takes."""
 _CHUNK = 1024 * 1024
 
 _TEMPLATE = "tokenizer.chat_template"
@@ -43,7 +44,7 @@ _MOST_SPECIAL = 4096
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """What a GGUF file says of its model."""
+    """The metadata of a GGUF file."""
 
     name: str
     architecture: str = ""
@@ -52,17 +53,17 @@ class Header(Struct, frozen=True, kw_only=True):
     bos: str = ""
     eos: str = ""
     add_bos: bool | None = None
-    """Whether a prompt must begin with the beginning token; None when the file does not say."""
+    """Whether a prompt must begin with the beginning token; None if the file does not say."""
     context_window: int | None = None
     special: tuple[str, ...] = ()
     """The control tokens. Markers that are ordinary added tokens are not among them: some makers add
     all of HTML."""
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
-    """Everything that is not an array."""
+    """All values that are not arrays."""
 
     @property
     def card(self) -> Card:
-        """The same, as engines give it."""
+        """The same, as an engine's facts."""
         return Card(
             name=self.name,
             template=self.templates.get("default", ""),
@@ -73,7 +74,7 @@ class Header(Struct, frozen=True, kw_only=True):
 
 
 def read_header(path: str | os.PathLike[str]) -> Header:
-    """What the file says of its model, or a UsageError."""
+    """The metadata of the file. Raises UsageError."""
     place = Path(path)
     try:
         with place.open("rb") as file:
@@ -84,12 +85,12 @@ def read_header(path: str | os.PathLike[str]) -> Header:
 
 
 def read_card(path: str | os.PathLike[str]) -> Card:
-    """What an engine knows of the model in the file before it is asked anything."""
+    """An engine's facts about the model in the file, known before it is loaded."""
     return read_header(path).card
 
 
 class _Array(Struct, frozen=True):
-    """Where an array is in the file."""
+    """The location of an array in the file."""
 
     kind: int
     count: int
@@ -97,7 +98,7 @@ class _Array(Struct, frozen=True):
 
 
 class _Reader:
-    """A file read from front to back, a piece at a time; nothing beyond its end, nothing too large."""
+    """Reads a file from front to back, in pieces; nothing beyond its end, nothing too large."""
 
     def __init__(self, file: BinaryIO, size: int, name: str) -> None:
         self._file = file
@@ -108,16 +109,16 @@ class _Reader:
         self._order = "<"
         self._buffer = b""
         self._base = 0
-        """Where in the file the buffer begins."""
+        """The file offset at which the buffer begins."""
         self._at = 0
 
     @property
     def place(self) -> int:
-        """Where in the file the next value is."""
+        """The file offset of the next value."""
         return self._base + self._at
 
     def go(self, place: int) -> None:
-        """Go on reading elsewhere."""
+        """Continue reading at another offset."""
         inside = place - self._base
         if 0 <= inside <= len(self._buffer):
             self._at = inside
@@ -125,11 +126,11 @@ class _Reader:
             self._buffer, self._base, self._at = b"", place, 0
 
     def refuse(self, reason: str) -> UsageError:
-        """What to raise when the file is not what it should be."""
+        """The exception for a malformed file."""
         return UsageError(f"{self._name} is not a GGUF file that can be read: {reason}")
 
     def begin(self) -> int:
-        """Read what every file begins with; how many pairs follow."""
+        """Read the file's header; returns how many pairs follow."""
         if self._size < len(b"GGUF") or self._take(4) != b"GGUF":
             raise self.refuse("it does not begin with GGUF")
         raw = self._take(4)
@@ -145,13 +146,13 @@ class _Reader:
         return int(pairs)
 
     def number(self, form: str) -> int | float:
-        """A number of the given form."""
+        """A number of the given format."""
         packed = struct.Struct(self._order + form)
         found: int | float = packed.unpack(self._take(packed.size))[0]
         return found
 
     def text(self, longest: int = LONGEST_TEXT) -> str:
-        """A string, with what is not UTF-8 replaced."""
+        """A string; invalid UTF-8 is replaced."""
         length = int(self.number("Q"))
         self._expect(length)
         if length > longest:
@@ -159,7 +160,7 @@ class _Reader:
         return self._take(length).decode(errors="replace")
 
     def value(self, kind: int) -> Scalar | _Array:
-        """A value; of an array only where it is."""
+        """A value; of an array only its location."""
         if kind == _STRING:
             return self.text()
         if kind == _ARRAY:
@@ -178,7 +179,7 @@ class _Reader:
         return struct.unpack(form, self._take(struct.calcsize(form)))
 
     def texts(self, array: _Array, wanted: list[int]) -> Iterator[tuple[int, str]]:
-        """Members of an array of strings, by their sorted positions."""
+        """Members of an array of strings, by their sorted indexes."""
         self.go(array.start)
         at = 0
         for index in wanted:
@@ -212,7 +213,7 @@ class _Reader:
         return _Array(kind, count, start)
 
     def _skip_texts(self, count: int) -> None:
-        # The one loop that runs often; it looks at the buffer itself.
+        # The hot loop; it accesses the buffer directly.
         size = struct.Struct(self._order + "Q")
         unpack, width = size.unpack_from, size.size
         buffer, at, end = self._buffer, self._at, len(self._buffer)
@@ -234,7 +235,7 @@ class _Reader:
         return self._buffer[self._at - count : self._at]
 
     def _need(self, count: int) -> None:
-        """Have so many bytes in the buffer."""
+        """Ensure that many bytes in the buffer."""
         if self._at + count <= len(self._buffer):
             return
         self._expect(count)
@@ -288,7 +289,7 @@ def _templates(metadata: Mapping[str, Scalar]) -> dict[str, str]:
 
 
 def _tokens(reader: _Reader, pairs: Mapping[str, Scalar | _Array]) -> tuple[str, str, tuple[str, ...]]:
-    """The texts of the beginning and the end token, and of all special ones."""
+    """The texts of the beginning and the end token, and of all special tokens."""
     tokens, types = pairs.get(_TOKENS), pairs.get(_TYPES)
     if not isinstance(tokens, _Array):
         return "", "", ()

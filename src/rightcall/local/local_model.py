@@ -1,4 +1,4 @@
-"""A model on an engine that calls tools: the prompt rendered, the reply held to a grammar and read."""
+"""A tool-calling model on an engine: renders the prompt, constrains the reply, and parses it."""
 
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from rightcall.local.prompt import Prompt, render_prompt
 from rightcall.local.raw_model import RawModel, sampling_of
 from rightcall.local.template.chat_template import ChatTemplate
 
-# What stands in a marker beside line breaks or another marker may be a token by itself.
+# A part of a marker, beside line breaks or another marker, may be a token by itself.
 _TOKENS = re.compile(r"<[^<>\s]+>|\[[A-Z_/]+\]")
 
 
@@ -70,7 +70,7 @@ class LocalModel(RawModel):
         yield ReplyEnd(_reply(asked.reader, finish, card))
 
     async def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
-        """What the chat template makes of each tool, by its name."""
+        """The chat template's rendering of each tool, by name."""
         template = self._template_of(await self._engine.ready())
         family = self._family or detect(template.choose(tools=True))
 
@@ -78,7 +78,7 @@ class LocalModel(RawModel):
             request = Request(messages=(said("x", "user"),), specs=shown)
             return render_prompt(request, template, fallback=PromptedTools(family)).text
 
-        # What stands around the tools stands there once: what two have beyond one is the other.
+        # The text around the tools occurs once: what two tools render beyond one is the other tool.
         frame = Spec(name="frame", description="", parameters={"type": "object", "properties": {}})
         without = rendered(frame)
         return {spec.name: _added(without, rendered(frame, spec)) for spec in specs}
@@ -107,26 +107,26 @@ class LocalModel(RawModel):
 
 
 def _added(less: str, more: str) -> str:
-    """What was put somewhere into a text."""
+    """The text that was inserted into another."""
     start = _shared(less, more)
     end = _shared(less[start:][::-1], more[start:][::-1])
     return more[start : len(more) - end]
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+    """The length of the common prefix of two texts."""
     return sum(1 for _ in takewhile(bool, map(eq, one, other)))
 
 
 def _special(family: Family) -> tuple[str, ...]:
-    """Everything that must come out of an engine as text, although it may be a token that means more."""
+    """All strings that an engine must output as text, although they may be special tokens."""
     marks = [*markers_of(family), *family.wrappers]
     tokens = [token for mark in marks for token in _TOKENS.findall(mark)]
     return tuple(dict.fromkeys(mark.strip() for mark in (*tokens, *marks) if mark.strip()))
 
 
 class _Asked(Struct, frozen=True):
-    """One question to the engine, and who reads the answer."""
+    """One request to the engine, and the reader of its reply."""
 
     prompt: Prompt
     grammar: Grammar | None

@@ -1,12 +1,12 @@
-"""Render a request as the prompt that a raw model goes on from, by the model's own chat template.
+"""Renders a request as the prompt for a raw model, with the model's own chat template.
 
-What the template cannot take is put where it can (``template/writer.py``). What comes from outside, and
-what the model wrote itself, cannot forge the template's special tokens: ``neutralise`` puts a space into
-each that is found in it. System text is the developer's, and stays as it is.
+What the template does not support is moved to where it does (``template/writer.py``). Untrusted text,
+and what the model wrote itself, cannot forge the template's special tokens: ``neutralise`` inserts a
+space into each one found there. System text is the developer's, and stays unchanged.
 
 Templates that write schemas in a language of their own know only some of JSON Schema, and fail at the
-rest: a list of types, a number among the values, a property that is just ``true``. What one cannot write
-is said in words.
+rest: a list of types, a number among the values, a property that is just ``true``. What a template
+cannot write is put into the description.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ from rightcall.local.template.writer import Fallback, Turn, Writer
 __all__ = ["Fallback", "Prompt", "neutralise", "render_prompt", "segments", "visible"]
 
 _MOST_TRIED = 200
-"""Messages of a transcript in which the one that a template refuses is looked for."""
+"""How many messages of a transcript are searched for the one that a template refuses."""
 _WORDED = "the template fails at the schema of {}: it is described in words"
 _DESCRIBING = {"description", "title"}
 _DEFINITIONS = ("$defs", "definitions")
@@ -49,18 +49,18 @@ _PLAIN_TYPES: Mapping[str, JsonObject] = {
     "array": {"items": {"type": "string"}},
     "object": {"properties": {}, "additionalProperties": {"type": "string"}},
 }
-"""Types that every template can write, with the members without which some fail."""
+"""Types that every template can write, with the keywords without which some fail."""
 _USER = {"role": "user", "content": "Hello"}
 
 
 class Prompt(Struct, frozen=True):
-    """What a model is given to go on from."""
+    """A rendered prompt."""
 
     text: str
     tail: str
     """Its end, which opens the model's turn. A thought opened here is not opened by the reply."""
     notes: tuple[str, ...] = ()
-    """What the template could not take of this request, and what was done instead."""
+    """What the template does not support in this request, and what was done instead."""
 
 
 @checked("rc.local.render_prompt")
@@ -74,9 +74,9 @@ def render_prompt(
 ) -> Prompt:
     """The prompt for a request.
 
-    ``fallback`` speaks of tools where the template does not; ``neutral=False`` leaves special tokens in
-    the messages as they are. ``opened=False`` ends the prompt where the messages do, without what opens
-    the model's turn. What no prompt can be made of is an EncodeError.
+    ``fallback`` describes tools if the template does not; ``neutral=False`` leaves special tokens in the
+    messages unchanged. ``opened=False`` ends the prompt where the messages do, without what opens the
+    model's turn. Raises EncodeError if no prompt can be made.
     """
     quirks = probe(template)
     if not quirks.shows_user:
@@ -96,7 +96,7 @@ def render_prompt(
 
 
 def visible(prompt: Prompt, template: ChatTemplate) -> list[Segment]:
-    """The prompt in pieces, special strings apart from text. Joined again they are the prompt."""
+    """The prompt in pieces, with special strings separate from text. Joined they are the prompt."""
     return segments(prompt.text, probe(template).markers)
 
 
@@ -104,7 +104,7 @@ def _specs(request: Request) -> tuple[Spec, ...]:
     refuse_what_vendors_have(request.options)
     if not request.specs and (request.choice == "required" or isinstance(request.choice, Named)):
         raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
-    # A template has no way to say that its tools are not to be called, but not to show them.
+    # The only way for a template to keep tools from being called is not to show them.
     return () if request.choice == "none" else request.specs
 
 
@@ -121,18 +121,18 @@ def _system(request: Request, specs: tuple[Spec, ...], quirks: Quirks, fallback:
 
 
 def _variables(request: Request, quirks: Quirks) -> dict[str, Any]:
-    """What else the template reads: how much to think, and what the caller set."""
+    """The template's other variables: how much to think, and what the caller set."""
     wanted, extra = request.options.get("reasoning"), request.options.get("extra")
     given: dict[str, Any] = {}
     if isinstance(wanted, str | int):
         given |= set_reasoning(quirks.switches, wanted)
-    # The name under which servers of raw models take them.
+    # The name that servers of raw models use for them.
     own = extra.get("chat_template_kwargs") if isinstance(extra, Mapping) else None
     return given | dict(own) if isinstance(own, Mapping) else given
 
 
 class _Job(Struct, frozen=True):
-    """What is to be rendered."""
+    """The input of a rendering."""
 
     template: ChatTemplate
     quirks: Quirks
@@ -145,7 +145,7 @@ class _Job(Struct, frozen=True):
 def _rendered(
     job: _Job, specs: tuple[Spec, ...], worded: tuple[str, ...] = ()
 ) -> tuple[str, str, tuple[str, ...]]:
-    """The prompt, its tail, and the tools whose schemas had to be put into words."""
+    """The prompt, its tail, and the tools whose schemas had to be described in words."""
     given = dict(job.given)
     if specs or job.quirks.needs_tools:
         given["tools"] = [_tool_fields(spec, job.quirks) for spec in specs]
@@ -182,7 +182,7 @@ def _render(job: _Job, given: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _culprit(job: _Job, given: Mapping[str, Any], error: EncodeError) -> str:
-    """The message without which the template would not have said the same."""
+    """The message that makes the template fail."""
     for count in range(1, min(len(job.messages), _MOST_TRIED) + 1):
         try:
             job.template.render(job.messages[:count], **given)
@@ -202,13 +202,13 @@ def _notes(request: Request, quirks: Quirks, specs: tuple[Spec, ...], writer: Wr
 
 
 def _neutral_spec(spec: Spec, markers: Sequence[str]) -> Spec:
-    """The spec, its words neutralised: a server that offers tools may have written them."""
+    """The spec with its texts neutralised: an MCP server may have written them."""
     described = _described(spec.parameters, markers)
     return replace(spec, description=neutralise(spec.description, markers), parameters=described)
 
 
 def _tool_fields(spec: Spec, quirks: Quirks) -> dict[str, Any]:
-    """The tool as templates know it."""
+    """The tool in the form for templates."""
     description = spec.description
     if spec.examples:
         examples = "\n".join(dump(example) for example in spec.examples)
@@ -223,7 +223,7 @@ def _unshowable(template: ChatTemplate, quirks: Quirks, specs: Sequence[Spec]) -
 
 
 def _in_words(spec: Spec) -> Spec:
-    """The spec with properties of nothing but a type and a description, which holds the rest."""
+    """The spec with properties of only a type and a description, which contains the rest."""
     properties = spec.parameters.get("properties")
     simple = {
         name: _simple(schema)
@@ -261,7 +261,7 @@ def _simple(schema: Any) -> JsonObject:
 
 
 def _described(schema: Any, markers: Sequence[str]) -> Any:
-    """The same for a schema. Names and values stay: a model must write them as they are."""
+    """The same for a schema. Names and values stay: a model must write them exactly."""
     match schema:
         case Mapping():
             return {

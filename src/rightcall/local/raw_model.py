@@ -1,4 +1,4 @@
-"""What models on an engine share: engine, template, profile, and a request's options as sampling."""
+"""Shared by models on an engine: engine, template, profile, and a request's sampling options."""
 
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -12,7 +12,7 @@ from rightcall.local.template.template_file import read_template
 
 
 class RawModel:
-    """A model that goes on with text, and the chat template that makes a conversation of that."""
+    """A model that continues text, with the chat template that makes a conversation of it."""
 
     def __init__(
         self, engine: Engine, *, template: ChatTemplate | None = None, profile: Profile | None = None
@@ -23,16 +23,16 @@ class RawModel:
 
     @property
     def profile(self) -> Profile:
-        """What is known about the model."""
+        """The model's profile."""
         return self._profile
 
     async def count_tokens(self, text: str) -> int | None:
-        """How many tokens a text has, by the model's own tokenizer; None where it is out of reach."""
+        """The number of tokens in a text, by the model's own tokenizer; None if it is not available."""
         count = getattr(self._engine, "count_tokens", None)
         return None if count is None else int(await count(text))
 
     async def close(self) -> None:
-        """Let go of the model."""
+        """Close the model."""
         await self._engine.close()
 
     async def __aenter__(self) -> Self:
@@ -51,7 +51,7 @@ class RawModel:
 
 
 def sampling_of(request: Request) -> Sampling:
-    """How the request wants its tokens chosen; what it does not say is left to the engine."""
+    """The request's sampling options; unset ones are left to the engine."""
     options = request.options
     refuse_what_vendors_have(options)
     extra = options.get("extra")
@@ -66,7 +66,7 @@ def sampling_of(request: Request) -> Sampling:
 
 
 def refuse_what_vendors_have(options: Mapping[str, JsonValue]) -> None:
-    """Refuse what is asked of vendors alone: nothing would come of it here."""
+    """Refuse options that only vendors support: they would have no effect here."""
     if options.get("vendor_tools"):
         raise EncodeError("local", "a raw model has no tools of its own.", where="vendor_tools")
     asked = options.get("logprobs")

@@ -1,6 +1,6 @@
 """Tools from an operator's file of commands: what a model may run on this machine, and how.
 
-``load`` gives the tools of a manifest, or all that is wrong with it.
+``load`` returns the tools of a manifest, or raises with everything that is wrong with it.
 """
 
 from typing import TYPE_CHECKING

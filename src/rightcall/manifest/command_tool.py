@@ -1,7 +1,7 @@
-"""A program as a tool: what a manifest declares of it, the arguments that a call gives it, and its run.
+"""Runs a program as a tool: its manifest entry, the arguments of a call, and the run.
 
-No text is ever joined to another, split, quoted or unquoted: a value becomes one argument, or none. What
-could be taken for an option is refused where no ``--`` stands before it.
+No text is ever joined to another, split, quoted or unquoted: a value becomes one argument, or none. A
+value that could be taken for an option is refused unless ``--`` comes before it.
 """
 
 import os
@@ -24,27 +24,27 @@ from rightcall.process.command import Command, Exited, Isolation, Pids, decode, 
 from rightcall.process.runner import run
 
 _MARGIN = 5.0
-"""Seconds that the runner has for the end of a program before the executor gives it up."""
+"""Seconds that the runner has to end a program before the executor abandons it."""
 _ROOM = 1024
-"""Bytes for what is said around an output: its envelope, and how the program ended."""
+"""Bytes for the text around an output: its envelope, and how the program ended."""
 
 
 class Literally(Struct, frozen=True):
-    """An argument that is always the same."""
+    """A constant argument."""
 
     text: str
 
 
 class Placeholder(Struct, frozen=True):
-    """An argument that the model fills in, or several for an array; none when it is left out."""
+    """An argument that the model fills in, or several for an array; omitted if the parameter is."""
 
     name: str
     guarded: bool = False
-    """Whether ``--`` stands before it, after which a program takes nothing for an option."""
+    """Whether ``--`` comes before it, after which a program takes nothing for an option."""
 
 
 class Group(Struct, frozen=True):
-    """Arguments that come and go together: a flag and its value. Once for every item of an array."""
+    """Arguments that come and go together: a flag and its value. Repeated for each item of an array."""
 
     before: tuple[str, ...]
     placeholder: Placeholder
@@ -55,7 +55,7 @@ Element: TypeAlias = Literally | Placeholder | Group
 
 
 def parts(element: Element) -> tuple[tuple[str, ...], Placeholder | None, tuple[str, ...]]:
-    """The texts before what the model fills in, the placeholder, and the texts after it."""
+    """The texts before the placeholder, the placeholder, and the texts after it."""
     match element:
         case Literally(text):
             return (text,), None, ()
@@ -67,18 +67,18 @@ def parts(element: Element) -> tuple[tuple[str, ...], Placeholder | None, tuple[
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """What a manifest needs to know of a parameter beside its schema."""
+    """Facts about a parameter besides its schema."""
 
     types: frozenset[str]
     """The JSON types of its values; of its items, when it is an array."""
     is_array: bool = False
     required: bool = False
     listed: frozenset[str] | None = None
-    """All values it can have, as arguments, when the operator has listed them."""
+    """All possible values, as arguments, if the operator has listed them."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One tool: a program, what the model may say to it, and its bounds."""
+    """One tool: a program, its parameters, and its limits."""
 
     name: str
     description: str
@@ -96,7 +96,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     effect: Effect = "write"
     approval: bool = False
     allow_interpreter: bool = False
-    """Whether the model may write, or choose, what an interpreter among its arguments runs."""
+    """Whether the model may write, or choose, the code that an interpreter among its arguments runs."""
     facts: Facts = Facts(untrusted=True)
     isolation: Isolation | None = None
     pids: Pids = "auto"
@@ -119,26 +119,26 @@ def make_tool(entry: Entry) -> Tool:
         limits=Limits(
             timeout=entry.timeout_ms / 1000 + _MARGIN,
             max_output_bytes=entry.max_output_bytes + _ROOM,
-            # What a program printed before it failed is its output, not the words of a failure.
+            # What a program printed before it failed is its output, not the failure's message.
             max_failure_bytes=entry.max_output_bytes + _ROOM,
         ),
     )
 
 
 class Program:
-    """A program as a tool: judges the arguments, and runs it with them."""
+    """A program as a tool: validates the arguments, and runs the program with them."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self._schema = Schema(entry.parameters)
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
-        """Judge arguments by the schema, and by what may become an argument of the program."""
+        """Validate arguments by the schema, and by what can be an argument of the program."""
         verdict = self._schema.validate(text, value)
         return verdict if not isinstance(verdict, Valid) else problems(self.entry, value) or verdict
 
     def command(self, arguments: JsonObject) -> Command:
-        """The command for arguments that were judged good."""
+        """The command for validated arguments."""
         entry = self.entry
         return Command(
             argv=assemble(entry, arguments),
@@ -153,7 +153,7 @@ class Program:
         )
 
     async def run(self, **arguments: Any) -> str:
-        """Run the program: what it printed, or a ToolFailure that says how it ended."""
+        """Run the program: returns its output, or raises a ToolFailure that says how it ended."""
         if doubt := _doubt(self.entry.command):
             raise ToolFailure(f"{self.entry.name} was not run: {doubt}.")
         done = await run(self.command(arguments))
@@ -169,7 +169,7 @@ class Program:
 
 
 def _doubt(command: str) -> str:
-    """What has become of a program since its manifest was loaded that makes it unfit to be run."""
+    """Why a program has become unfit to run since its manifest was loaded."""
     try:
         doubt = distrust(Path(command))
     except OSError as error:
@@ -178,14 +178,14 @@ def _doubt(command: str) -> str:
 
 
 def problems(entry: Entry, arguments: JsonObject) -> tuple[Problem, ...]:
-    """Why arguments that fit the schema cannot be given to the program all the same."""
+    """Why arguments that fit the schema still cannot be passed to the program."""
     return tuple(
         dict.fromkeys(found for element in entry.argv for found in _refusals(entry, element, arguments))
     )
 
 
 def assemble(entry: Entry, arguments: JsonObject) -> tuple[str, ...]:
-    """The program and its arguments, as it gets them."""
+    """The argv of the program."""
     return (entry.command, *(text for element in entry.argv for text in _expand(element, arguments)))
 
 
@@ -199,14 +199,14 @@ def _expand(element: Element, arguments: JsonObject) -> Iterator[str]:
 
 
 def _values(value: JsonValue) -> Sequence[JsonValue]:
-    """The items of an array, or the one value; none when it is null or was left out."""
+    """The items of an array, or the single value; none if it is null or omitted."""
     if value is None:
         return ()
     return value if isinstance(value, list | tuple) else (value,)
 
 
 def written(value: JsonValue) -> str:
-    """A value as an argument: text as it is, everything else as JSON writes it."""
+    """A value as an argument: text unchanged, everything else as JSON."""
     return value if isinstance(value, str) else dump(value)
 
 
@@ -218,7 +218,7 @@ def _refusals(entry: Entry, element: Element, arguments: JsonObject) -> Iterator
     parameter = entry.known[placeholder.name]
     for index, value in enumerate(_values(given)):
         steps = (placeholder.name, index) if isinstance(given, list) else (placeholder.name,)
-        # After a flag, a negative number is a value.
+        # After a flag, a negative number is a value, not an option.
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         may_be_option = not placeholder.guarded and not (is_number and isinstance(element, Group))
         if reason := _refusal(value, parameter, may_be_option=may_be_option):

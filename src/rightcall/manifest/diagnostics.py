@@ -1,8 +1,8 @@
-"""What is wrong with a manifest: where in the file, with which value, and what to write instead.
+"""Diagnostics of a manifest: the place in the file, the value, and what to write instead.
 
-A ``Spot`` is a value and its place. A reader takes a spot and gives the value that is meant, or notes
-what is wrong with it and raises ``Refused``; whoever reads several goes on with the next, so that one
-look shows all that is wrong.
+A ``Spot`` is a value and its place. A reader takes a spot and returns the parsed value, or records a
+problem and raises ``Refused``; a reader of several spots continues with the next, so that one pass
+reports every problem.
 """
 
 import difflib
@@ -15,31 +15,31 @@ from rightcall.core.jsontext import JsonValue, kind_of, shorten
 from rightcall.errors import UsageError
 
 MOST = 200
-"""How many findings are listed; a file with more needs no longer list."""
+"""How many findings are reported at most."""
 Scalar: TypeAlias = str | int | float | bool | None
 Read = TypeVar("Read")
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """A problem, or a warning, at one place of a file."""
+    """A problem or a warning at one place of a file."""
 
     file: str
     line: int
     column: int
     path: str = ""
-    """Which value: ``tools[1].argv[2]``; empty for the file itself."""
+    """The path of the value: ``tools[1].argv[2]``; empty for the file itself."""
     message: str
     fix: str = ""
     """What to write instead."""
 
     @property
     def place(self) -> str:
-        """Where it stands, as compilers write it and editors read it."""
+        """The location, as compilers write it and editors read it."""
         return f"{self.file}:{self.line}:{self.column}"
 
     @property
     def words(self) -> str:
-        """What is wrong, with which value, and what to write instead."""
+        """The problem, the value, and what to write instead."""
         path = f"{self.path}: " if self.path else ""
         return f"{path}{self.message}" + (f"; {self.fix}" if self.fix else "")
 
@@ -58,15 +58,15 @@ class ManifestError(UsageError):
 
 
 class Refused(Exception):
-    """A value cannot be used; what is wrong with it was noted."""
+    """A value cannot be used; the problem was recorded."""
 
 
 class TooMany(Exception):
-    """There is no end of what is wrong with a file."""
+    """The file has too many problems to go on."""
 
 
 class Diagnostics:
-    """What was found while a file was read."""
+    """The findings so far."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -74,13 +74,13 @@ class Diagnostics:
         self.warnings: list[Finding] = []
 
     def wrong(self, place: tuple[int, int], path: str, message: str, fix: str = "") -> None:
-        """Note a problem: the file cannot be used."""
+        """Record a problem: the file cannot be used."""
         self.problems.append(self._finding(place, path, message, fix))
         if len(self.problems) >= MOST:
             raise TooMany
 
     def warn(self, place: tuple[int, int], path: str, message: str, fix: str = "") -> None:
-        """Note something that may not be meant."""
+        """Record a warning: something that may be a mistake."""
         if len(self.warnings) < MOST:
             self.warnings.append(self._finding(place, path, message, fix))
 
@@ -90,18 +90,18 @@ class Diagnostics:
 
 
 class Spot(Struct, frozen=True, eq=False):
-    """A value of the file that is being read: what it is called, and where it begins, counted from 1."""
+    """A value of the file, with its path and its position, counted from 1."""
 
     notes: Diagnostics
     place: tuple[int, int]
     path: str
     content: "Scalar | tuple[Spot, ...] | Mapping[str, Spot]" = None
     keys: Mapping[str, tuple[int, int]] = {}
-    """Where the keys of an object stand."""
+    """The positions of an object's keys."""
 
     @property
     def value(self) -> JsonValue:
-        """The value alone."""
+        """The plain value."""
         if isinstance(self.content, tuple):
             return [item.value for item in self.content]
         if isinstance(self.content, Mapping):
@@ -109,16 +109,16 @@ class Spot(Struct, frozen=True, eq=False):
         return self.content
 
     def wrong(self, message: str, fix: str = "") -> None:
-        """Note a problem with this value."""
+        """Record a problem with this value."""
         self.notes.wrong(self.place, self.path, message, fix)
 
     def refuse(self, message: str, fix: str = "") -> NoReturn:
-        """Note a problem with this value, and read no more of it."""
+        """Record a problem with this value, and raise Refused."""
         self.wrong(message, fix)
         raise Refused
 
     def warn(self, message: str, fix: str = "") -> None:
-        """Note that this value may not be what is meant."""
+        """Record a warning about this value."""
         self.notes.warn(self.place, self.path, message, fix)
 
     def members(self) -> "Mapping[str, Spot]":
@@ -134,7 +134,7 @@ class Spot(Struct, frozen=True, eq=False):
         return self.content
 
     def below(self, steps: Sequence[str | int]) -> "Spot":
-        """The value at a path below this one, or as far as there is one."""
+        """The value at a path below this one, or the deepest that exists."""
         spot = self
         for step in steps:
             inside: Any = spot.content
@@ -146,7 +146,7 @@ class Spot(Struct, frozen=True, eq=False):
         return spot
 
     def refuse_unknown(self, known: Sequence[str]) -> None:
-        """Note the members that nobody knows, each where its key stands."""
+        """Record unknown members, each at the position of its key."""
         for key, place in self.keys.items():
             if key in known:
                 continue
@@ -157,7 +157,7 @@ class Spot(Struct, frozen=True, eq=False):
 
 
 def each_of(spots: Iterable[Spot], read: Callable[[Spot], Read]) -> tuple[Read, ...]:
-    """What is read from each; all are read before one that is wrong refuses the whole."""
+    """The results of reading each; all are read before a problem in one refuses the whole."""
     found, is_refused = [], False
     for spot in spots:
         try:

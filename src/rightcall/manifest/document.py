@@ -1,4 +1,4 @@
-"""A manifest file into tools, or into everything that is wrong with it."""
+"""Loads a manifest file into tools, or reports every problem with it."""
 
 import os
 import stat
@@ -28,17 +28,17 @@ _place = attrgetter("line", "column")
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """What was found in a file: its tools, and what is to be said of it."""
+    """The tools and the findings of a file."""
 
     file: str
     entries: tuple[Entry, ...] = ()
-    """Those with which nothing is wrong."""
+    """The tools without problems."""
     problems: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()
 
 
 class Manifest(Struct, frozen=True, kw_only=True, eq=False):
-    """The tools of a file. Goes wherever tools go."""
+    """The tools of a file. Accepted wherever tools are."""
 
     file: str
     entries: tuple[Entry, ...]
@@ -84,7 +84,7 @@ def inspect(
     sandbox: str | os.PathLike[str] | None = None,
     taken: Collection[str] = (),
 ) -> Reading:
-    """What a manifest declares, with all problems and warnings; raises nothing for its content."""
+    """The tools of a manifest, with all problems and warnings; raises nothing for its content."""
     notes = Diagnostics(os.fspath(path))
     entries: tuple[Entry, ...] = ()
     place = None if sandbox is None else _sandbox(Path(sandbox))
@@ -106,7 +106,7 @@ def _sandbox(place: Path) -> str:
 
 
 def _read_text(path: Path, notes: Diagnostics) -> str:
-    """The text of the file, if it can be read and trusted."""
+    """The text of the file, if it can be read and is trusted."""
     data = _read_bytes(path, notes)
     try:
         return data.decode()
@@ -122,7 +122,7 @@ def _read_bytes(path: Path, notes: Diagnostics) -> bytes:
         raise posix_only("a manifest")
     start = Spot(notes, (1, 1), "")
     try:
-        # Not to wait for whoever would write to a pipe of that name.
+        # Do not block if the path is a pipe without a writer.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         start.refuse(f"cannot be read: {error.strerror}")

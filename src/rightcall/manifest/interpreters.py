@@ -1,8 +1,8 @@
-"""Programs whose arguments are programs, and whether a tool would run what the model writes.
+"""Detects programs whose arguments are code, and tools that would run what the model writes.
 
-A manifest names its programs so that a model cannot choose them. Shells, interpreters, editors and many
-plain tools take a program as an argument all the same, and others start whatever they are given. The
-tables below say which, and where; a wrapper is looked through, to the program that it starts.
+A manifest names its programs so that a model cannot choose them. But shells, interpreters, editors and
+many plain tools take code as an argument, and others start any program that they are given. The tables
+below list them and the argument; for a wrapper, the program that it starts is examined.
 """
 
 import re
@@ -25,18 +25,18 @@ _VALUE_FLAGS = frozenset(
     | {"--rcfile", "--init-file", "--require", "--import", "--loader", "--check-hash-based-pycs"}
 )
 _ENDS = {("-",), ("--",)}
-"""What is no option, and no program either."""
+"""Arguments that are neither an option nor a program."""
 _FIX = 'write it out, list its values in an enum, or write "allow_interpreter": true if it is meant'
 
 
 class Word(Struct, frozen=True):
-    """One argument: the texts it can have, or none when the model is free to write it."""
+    """One argument: its possible texts; empty if the model may write anything."""
 
     texts: tuple[str, ...] = ()
     shifts: bool = False
-    """Whether it can be left out, or be several, so that what follows moves into another place."""
+    """Whether it can be omitted or repeated, so that the position of what follows changes."""
     guarded: bool = False
-    """Whether ``--`` stands before it, so that it may begin with ``-``."""
+    """Whether ``--`` comes before it, so that it may begin with ``-``."""
 
     @property
     def is_free(self) -> bool:
@@ -45,28 +45,28 @@ class Word(Struct, frozen=True):
 
 
 class _Wrapper(Struct, frozen=True):
-    """Starts the program that stands after its own options and ``skip`` arguments."""
+    """A wrapper: starts the program after its own options and ``skip`` arguments."""
 
     flags: str = ""
-    """Its options that have a value."""
+    """Its options that take a value."""
     skip: int = 0
 
 
 class _Scripted(Struct, frozen=True):
-    """Takes a program in some of its arguments."""
+    """A program that takes code in some of its arguments."""
 
     flags: str = ""
-    """The options whose value is a program, or names a file of them."""
+    """The options whose value is code, or names a file of code."""
     first: bool = False
-    """Whether the first argument that is no option is a program, unless an option was."""
+    """Whether the first non-option argument is code, unless an option was."""
     values: str = ""
-    """Other options that have a value."""
+    """Other options that take a value."""
     guarded: bool = False
-    """Whether ``--`` does not keep it from taking what follows for an option."""
+    """Whether it parses options even after ``--``."""
     every: bool = False
-    """Whether any argument can be, or hold, a program."""
+    """Whether any argument can be, or contain, code."""
     unless: str = ""
-    """The option that takes that away."""
+    """The option that disables that."""
 
 
 _WRAPPERS = {
@@ -166,14 +166,14 @@ def is_wrapper(command: str) -> bool:
 
 
 def refusal(command: str, words: Sequence[Word]) -> tuple[str, str] | None:
-    """Why a program with these arguments would run what the model writes, and what to do about it."""
+    """Why a program with these arguments would run what the model writes, and how to fix it."""
     if not any(word.is_free for word in words):
         return None
     if found := _judge(command, words):
         return found
     if not is_wrapper(command):
         return None
-    # An option of a wrapper that no table knows could hide where its program begins.
+    # An unknown option of a wrapper could hide where its program begins.
     for place, word in enumerate(words):
         for text in word.texts:
             if found := _judge(text, words[place + 1 :]):
@@ -182,7 +182,7 @@ def refusal(command: str, words: Sequence[Word]) -> tuple[str, str] | None:
 
 
 def _names(command: str) -> Iterator[str]:
-    """What a program may be called in the tables: its name and that of what it links to, no versions."""
+    """The names of a program in the tables: its own and that of its link's target, without versions."""
     path = Path(command)
     places = (path, path.resolve()) if path.is_absolute() else (path,)
     for name in dict.fromkeys(place.name.lower() for place in places):
@@ -207,7 +207,7 @@ def _judge(command: str, words: Sequence[Word]) -> tuple[str, str] | None:
 
 
 def _look_through(name: str, wrapper: _Wrapper, words: Sequence[Word]) -> tuple[str, str] | None:
-    """Judge the program that a wrapper starts; the model must not choose which."""
+    """Check the program that a wrapper starts; the model must not choose it."""
     flags, skip = wrapper.flags.split(), wrapper.skip
     is_value = False
     for place, word in enumerate(words):
@@ -233,7 +233,7 @@ def _look_through(name: str, wrapper: _Wrapper, words: Sequence[Word]) -> tuple[
 
 
 def _judge_interpreter(words: Sequence[Word]) -> tuple[str, str] | None:
-    """Judge what stands before an interpreter's script; what comes after are the script's arguments."""
+    """Check what comes before an interpreter's script; everything after it is the script's arguments."""
     before = None
     for word in words:
         option = _option(word)
@@ -284,14 +284,14 @@ def _judge_scripted(name: str, rule: _Scripted, words: Sequence[Word]) -> tuple[
 
 
 def _option(word: Word) -> str | None:
-    """The option that a word is, or can be."""
+    """The option that an argument is, or can be."""
     return next(
         (text for text in word.texts if text[:1] in {"-", "+"} and text not in {"-", "--"}), None
     )
 
 
 def _takes(flags: Sequence[str], given: str) -> bool:
-    """Whether an option is one of these: also shortened, or the last of several letters together."""
+    """Whether an option is one of these: also abbreviated, or the last of several combined letters."""
     if given.startswith("--"):
         return any(flag.startswith(given) for flag in flags)
     return given in flags or (len(given) > 2 and f"-{given[-1]}" in flags)  # noqa: PLR2004

@@ -1,8 +1,8 @@
-"""The text of a JSON file into spots: values that know where they stand.
+"""Parses JSON into spots: values with their positions.
 
-Strict JSON and nothing else. What can be read past is noted and read past, so that one look shows as
-much as possible of what is wrong: comments, commas too many or too few, keys that come twice, words
-that other languages have. What cannot ends the reading.
+Strict JSON and nothing else. The parser records recoverable errors and continues, so that one pass
+reports as much as possible: comments, extra or missing commas, duplicate keys, literals of other
+languages. Any other error ends it.
 """
 
 import re
@@ -28,7 +28,7 @@ _MOST_NOTES = 100
 
 
 def read_json(text: str, notes: Diagnostics) -> Spot:
-    """The value that a text holds. Whatever in it is not JSON is noted; Refused where it has no end."""
+    """The value of a text. Records whatever is not JSON; raises Refused if it cannot go on."""
     return _JsonReader(text, notes).document()
 
 
@@ -39,7 +39,7 @@ class _JsonReader:
         self._at = 0
         self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
         self._open: list[int] = []
-        """Where the objects and arrays begin that are not closed yet."""
+        """The positions of the objects and arrays that are still open."""
 
     def document(self) -> Spot:
         if self._text.startswith("\ufeff"):
@@ -99,7 +99,7 @@ class _JsonReader:
         return Spot(self._notes, place, path, found, keys)
 
     def _items(self, end: str) -> Iterator[None]:
-        """Stop at every item of an object or array; whoever iterates reads it."""
+        """Yield at every item of an object or array; the caller reads it."""
         self._open.append(self._at)
         if len(self._open) > MAX_DEPTH:
             self._stop(f"nested more than {MAX_DEPTH} levels deep")
@@ -108,7 +108,7 @@ class _JsonReader:
         comma: int | None = None
         is_first = True
         while self._next != end:
-            # The empty text, at the end of the file, is in every other.
+            # The empty string, at the end of the file, is in every other string.
             if comma is None and not is_first and self._next not in "]}:":
                 self._note("a comma is missing before this", fix="write , between the two")
             if not self._next:
@@ -181,7 +181,7 @@ class _JsonReader:
         return value
 
     def _quoted(self) -> str:
-        """What to do about something that is not quoted as JSON wants it."""
+        """A hint about something that is not quoted as JSON requires."""
         if self._next == "'":
             return "write \" instead of '"
         word = _WORD.match(self._text, self._at)

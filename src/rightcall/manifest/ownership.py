@@ -1,4 +1,4 @@
-"""A file into the reason not to trust it: who else could have written it, or could put another there."""
+"""Checks who can write a file, or replace it, and so whether to trust it."""
 
 import os
 import stat
@@ -11,16 +11,16 @@ from rightcall.platforms import posix_only, user_name
 
 
 class Distrust(Struct, frozen=True):
-    """Why a file is not to be trusted, and what to do about it."""
+    """Why a file is not trusted, and what to do about it."""
 
     reason: str
     fix: str
 
 
 def distrust(path: Path) -> Distrust | None:
-    """Why a file must not decide what is run: somebody else can write it, or what it is found by.
+    """Why a file must not decide what is run: another user can write it, or a directory above it.
 
-    A symbolic link is judged by its own place and by what it leads to.
+    For a symbolic link, both the link and its target are checked.
     """
     target = path.resolve()
     for place in dict.fromkeys([target, *target.parents, *path.absolute().parents]):
@@ -30,7 +30,7 @@ def distrust(path: Path) -> Distrust | None:
 
 
 def distrust_open(path: Path, file: int) -> Distrust | None:
-    """The same for a file that is open already, so that what is judged is what is read."""
+    """The same for an open file, so that the checked file is the one that is read."""
     return _judge(path, os.fstat(file)) or distrust(path)
 
 
@@ -43,7 +43,7 @@ def _judge(place: Path, status: os.stat_result) -> Distrust | None:
             f"the {kind or 'file '}{place} belongs to {user_name(status.st_uid)}, neither you nor root",
             f"run chown {user_name(os.geteuid())} {place}, if you trust what is in it",
         )
-    # In a sticky directory, such as /tmp, nobody can replace what is another's.
+    # In a sticky directory, such as /tmp, nobody can replace another user's files.
     sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
     if status.st_mode & stat.S_IWOTH and not sticky:
         mode = stat.S_IMODE(status.st_mode)

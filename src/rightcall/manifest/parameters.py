@@ -1,4 +1,4 @@
-"""What a model may say to a program: ``parameters`` into a schema, ``argv`` into elements."""
+"""Parses what a model may pass to a program: ``parameters`` to a schema, ``argv`` to elements."""
 
 import difflib
 import re
@@ -27,7 +27,7 @@ _WHOLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def read_parameters(spot: Spot) -> tuple[JsonObject, dict[str, Parameter]]:
-    """The schema that the model is shown, and what must be known of each parameter."""
+    """The schema for the model, and the facts about each parameter."""
     document = spot.value
     if not isinstance(document, dict) or document.get("type") != "object":
         spot.below(["type"]).refuse(
@@ -51,7 +51,7 @@ def read_parameters(spot: Spot) -> tuple[JsonObject, dict[str, Parameter]]:
         try:
             known[name] = _read_parameter(place, name, required=is_required)
         except Refused:
-            # One that is wrong is there all the same, and argv may speak of it.
+            # A wrong parameter still exists, and argv may refer to it.
             known[name] = Parameter(types=frozenset(), required=is_required)
     return {**document, "additionalProperties": False}, known
 
@@ -93,7 +93,7 @@ def _read_array(spot: Spot, schema: dict[str, JsonValue], *, required: bool) -> 
 
 
 def _types(schema: Mapping[str, JsonValue]) -> set[str]:
-    """The JSON types a schema allows, as far as it says so itself. Null counts as left out."""
+    """The JSON types that a schema allows, as far as it states them. Null counts as omitted."""
     given = schema.get("type")
     if isinstance(given, str):
         types = {given}
@@ -117,7 +117,7 @@ def _listed(schema: Mapping[str, JsonValue]) -> frozenset[str] | None:
 
 
 def _steps(path: str) -> list[str | int]:
-    """A JSON path back into its steps."""
+    """Splits a JSON path into its steps."""
     return [
         name or (int(index) if index else re.sub(r"\\(.)", r"\1", quoted))
         for name, index, quoted in _STEP.findall(path)
@@ -125,7 +125,7 @@ def _steps(path: str) -> list[str | int]:
 
 
 def read_argv(spot: Spot, known: Mapping[str, Parameter]) -> tuple[Element, ...]:
-    """The program's arguments, literal or to be filled in; those that are wrong are left out."""
+    """The program's arguments, literal or to be filled in; wrong ones are left out."""
     found: list[Element] = []
     guarded = False
     for item in spot.items():
@@ -209,10 +209,10 @@ def _warn_of_dangling_flag(
 def check_use(
     argv: tuple[Element, ...], known: Mapping[str, Parameter], parameters: Spot | None
 ) -> None:
-    """Note the parameters that a model would fill in for nothing."""
+    """Record the parameters that no argument uses."""
     used = {placeholder.name for _, placeholder, _ in map(parts, argv) if placeholder}
     for name, parameter in known.items():
-        # One that is wrong has been spoken of.
+        # A wrong parameter was already reported.
         if parameters is not None and parameter.types and name not in used:
             parameters.below(["properties", name]).wrong(
                 "the parameter is not used in argv", f'write "{{{name}}}" there, or remove it here'
@@ -227,7 +227,7 @@ def check_interpreter(
     *,
     allowed: bool,
 ) -> None:
-    """Note a program that would run what the model writes; a warning where the operator allows it."""
+    """Record a program that would run what the model writes; a warning if the operator allows it."""
     words = [word for element in argv for word in _words(element, known)]
     found = interpreters.refusal(command, words)
     if found and not allowed:
@@ -239,7 +239,7 @@ def check_interpreter(
 
 
 def _words(element: Element, known: Mapping[str, Parameter]) -> Iterator[Word]:
-    """An element's arguments, as far as the file says what they are."""
+    """An element's arguments, as far as the file determines them."""
     before, placeholder, after = parts(element)
     yield from (Word((text,)) for text in before)
     if placeholder is not None:

@@ -1,4 +1,4 @@
-"""The tools of a manifest's text into entries, every wrong field noted."""
+"""Reads the tools of a manifest into entries, and records every wrong field."""
 
 import os
 import re
@@ -25,7 +25,7 @@ BUILT_IN = frozenset(
         *("plan", "shell", "str_replace_based_edit_tool", "web", "web_fetch", "web_search"),
     )
 )
-"""The names of the tools that ship. Who reads a policy or a record must know what they stand for."""
+"""The names of the built-in tools. Readers of a policy or a record rely on what they mean."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
@@ -41,12 +41,12 @@ Field: TypeAlias = Callable[[Spot], Any]
 
 
 class ToolReader:
-    """Reads tools one after the other, under the names that are still free."""
+    """Reads tools one after the other, under names that are still free."""
 
     def __init__(self, sandbox: str | None, taken: Mapping[str, str]) -> None:
         self._sandbox = sandbox
         self._taken = dict(taken)
-        """The names that are not free, and who has them."""
+        """The names that are taken, and by whom."""
         self._fields: dict[str, Field] = {
             "name": self._name,
             "description": _description,
@@ -67,7 +67,7 @@ class ToolReader:
         }
 
     def read(self, spot: Spot) -> Entry:
-        """One tool. Refused when anything is wrong with it."""
+        """One tool. Raises Refused if anything is wrong with it."""
         before = len(spot.notes.problems)
         members = spot.members()
         spot.refuse_unknown((*self._fields, "argv", "parameters"))
@@ -75,10 +75,10 @@ class ToolReader:
             if name not in members:
                 spot.wrong(f'"{name}" is missing', f"write {example}")
         values = _read_known(members, self._fields)
-        # Where whoever loads the file would look for what it names: never the whole disk.
+        # Where the process that loads the file would look up relative names: never the whole disk.
         values.setdefault("cwd", self._sandbox or str(Path.cwd()))
         with suppress(Refused):
-            # Where the parameters are wrong, what argv says of them cannot be judged.
+            # If the parameters are wrong, argv's use of them cannot be checked.
             _read_arguments(members, values)
         _check_targets(members, values)
         if len(spot.notes.problems) > before:
@@ -130,7 +130,7 @@ class ToolReader:
 
 
 def _read_known(members: Mapping[str, Spot], fields: Mapping[str, Field]) -> dict[str, Any]:
-    """The members that are there and right."""
+    """The members that are present and correct."""
     values = {}
     for name, read in fields.items():
         if name in members:
@@ -140,7 +140,7 @@ def _read_known(members: Mapping[str, Spot], fields: Mapping[str, Field]) -> dic
 
 
 def _read_object(spot: Spot, fields: Mapping[str, Field]) -> dict[str, Any]:
-    """An object of known fields. Refused when anything is wrong with one."""
+    """An object of known fields. Raises Refused if any is wrong."""
     before = len(spot.notes.problems)
     members = spot.members()
     spot.refuse_unknown(tuple(fields))

@@ -1,4 +1,4 @@
-"""Child processes: started without a shell, bounded, drained, and surely ended."""
+"""Child processes: started without a shell, limited, drained, and reliably ended."""
 
 from typing import TYPE_CHECKING
 

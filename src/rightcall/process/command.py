@@ -1,4 +1,4 @@
-"""A command to run as a child process, what became of it, and what it said: values, and their words."""
+"""A command to run as a child process, how it ended, and its output: values, and their texts."""
 
 import re
 import signal
@@ -11,13 +11,13 @@ from rightcall.core.options import Spelt
 from rightcall.errors import UsageError
 
 _TAIL_PART = 3
-"""A third of what is kept is the end: where programs say what went wrong."""
+"""The tail is a third of the kept output: programs report errors at the end."""
 _SLACK = 64 * 1024
 _LOOKED_AT = 8192
 
 
 Pids: TypeAlias = Literal["auto", "own", "host"]
-"""Whose processes a command sees."""
+"""Which processes a command sees."""
 
 
 class Isolation(Struct, frozen=True, kw_only=True, metaclass=Spelt):
@@ -43,9 +43,10 @@ class Command(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     grace: float = 1.0
     """Seconds between SIGTERM and SIGKILL."""
     max_output_bytes: int = 64 * 1024
-    """What is kept of its output: the beginning and the end. The rest is read and thrown away."""
+    """The most bytes of output that are kept: the beginning and the end. The rest is read and
+    discarded."""
     max_processes: int = 128
-    """It and what it starts; beyond that all of it is killed (Linux)."""
+    """The most processes, with itself and all descendants; beyond that all are killed (Linux)."""
     stderr: Literal["merge", "discard"] = "merge"
     isolation: Isolation | None = None
     pids: Pids = "auto"
@@ -72,7 +73,7 @@ class Exited(Struct, frozen=True, tag="exited"):
 
 
 class Signalled(Struct, frozen=True, tag="signalled"):
-    """A signal that was not ours ended it."""
+    """A signal that we did not send ended it."""
 
     number: int
 
@@ -96,7 +97,7 @@ class NotStarted(Struct, frozen=True, tag="not_started"):
 
 
 class Lost(Struct, frozen=True, tag="lost"):
-    """The process that watched it was killed, and it too; how far it came is unknown."""
+    """The process that watched it was killed, and so was the command; how far it got is unknown."""
 
 
 Exit: TypeAlias = Exited | Signalled | TimedOut | Crowded | NotStarted | Lost
@@ -112,7 +113,7 @@ class Captured(Struct, frozen=True):
 
     @property
     def left_out(self) -> int:
-        """How many bytes between the head and the tail were thrown away."""
+        """How many bytes between the head and the tail were discarded."""
         return self.size - len(self.head) - len(self.tail)
 
 
@@ -153,7 +154,7 @@ def _signal_name(number: int) -> str:
 
 
 class Capture:
-    """Takes chunks, and keeps as many bytes as it may."""
+    """Collects chunks, and keeps at most that many bytes."""
 
     def __init__(self, most: int) -> None:
         self._tail_room = most // _TAIL_PART
@@ -163,18 +164,18 @@ class Capture:
         self._size = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes."""
         self._size += len(chunk)
         if room := self._head_room - len(self._head):
             self._head += chunk[:room]
             chunk = chunk[room:]
         self._tail += chunk
-        # Not with every chunk: moving the tail by a byte costs as much as moving it by a page.
+        # Not for every chunk: moving the tail by a byte costs as much as moving it by a page.
         if len(self._tail) > self._tail_room + _SLACK + len(chunk):
             self._trim()
 
     def finish(self) -> Captured:
-        """What was kept."""
+        """The kept output."""
         self._trim()
         return Captured(bytes(self._head), bytes(self._tail), self._size)
 
@@ -183,24 +184,24 @@ class Capture:
 
 
 _MOST_BROKEN = 0.1
-"""The part of a text that may be bytes that are not UTF-8: an odd name in a listing is still text."""
+"""The share of bytes in a text that may be invalid UTF-8: a listing with an odd name is still text."""
 
 # ECMA-48: an escape begins a control sequence, a string that ends with ST or BEL, or a short escape.
 _TERMINAL = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\|$)|[ -/]*[0-~])?"
 )
-# What is left of the controls says nothing to a reader, and can move a terminal's cursor.
+# The remaining control characters mean nothing to a reader, and can move a terminal's cursor.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
 
 
 def decode(output: Captured) -> str:
-    """The output as text: UTF-8 with replacements, no terminal controls, what was left out marked."""
+    """The output as text: UTF-8 with replacements, no terminal controls, and omissions marked."""
     if is_binary(output.head):
         return f"[binary output: {output.size:,} bytes]"
     if not output.left_out:
         return _plain(output.head + output.tail)
     marker = f"\n[… {output.left_out:,} of {output.size:,} bytes left out here …]\n"
-    # What was cut in two at the seam is not the command's fault, and is dropped instead of replaced.
+    # A character cut in two at the seam is not the command's fault: it is dropped, not replaced.
     head = output.head.decode(errors="ignore") if _is_utf8(output.head) else _plain(output.head)
     tail = output.tail
     while tail and tail[0] & 0xC0 == 0x80:  # noqa: PLR2004 - a byte within a UTF-8 character
@@ -209,7 +210,7 @@ def decode(output: Captured) -> str:
 
 
 def is_binary(head: bytes) -> bool:
-    """Whether bytes are no text: a NUL among the first, or too many that are not UTF-8."""
+    """Whether bytes are binary: a NUL among the first, or too many that are not UTF-8."""
     head = head[:_LOOKED_AT]
     if b"\x00" in head:
         return True
@@ -217,7 +218,7 @@ def is_binary(head: bytes) -> bool:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Whether bytes are UTF-8 but for a character that is cut off at their end."""
+    """Whether bytes are UTF-8, except for an incomplete character at their end."""
     try:
         data.decode()
     except UnicodeDecodeError as error:

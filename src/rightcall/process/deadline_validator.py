@@ -1,6 +1,6 @@
-"""Arguments judged by a schema whose cost has no bound: in a child process, which a deadline ends.
+"""Validates arguments by a schema of unbounded cost: in a child process, which a deadline kills.
 
-A few children are kept and asked one thing after the other. A fork begins with none.
+A few children are kept and reused. A forked process starts with none.
 """
 
 import atexit
@@ -24,12 +24,12 @@ from rightcall.platforms import after_fork
 from rightcall.process.validating import INVALID, VALID, Question, receive, send
 
 SECONDS = 2.0
-"""How long judging one call's arguments may take, unless said otherwise."""
+"""The default time limit for validating one call's arguments, in seconds."""
 _MOST_CHILDREN = 4
 _MOST_IDLE = 2
 _START_SECONDS = 60.0
 _PATIENCE = 5.0
-"""Seconds beyond the deadline in which the system must have ended a child."""
+"""Seconds after the deadline within which the system must have ended a child."""
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]);"
     "from rightcall.process.validating import main; main()"
@@ -38,19 +38,19 @@ _LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 HAS_DEADLINES = sys.platform != "win32" and not getattr(sys, "frozen", False)
-"""Whether there can be processes that judge."""
+"""Whether this system supports the validating child processes."""
 
 
 class DeadlineValidator:
-    """Judges arguments by a JSON Schema of any cost: ``validator=DeadlineValidator(schema)``.
+    """Validates arguments by a JSON Schema of any cost: ``validator=DeadlineValidator(schema)``.
 
-    It is done in a child process. What is not judged within ``seconds`` is refused, and says so. The
-    handler is called with the arguments as they are, so a schema for a handler with few parameters says
-    ``"additionalProperties": false``. Raises SchemaError for what is no schema.
+    A child process validates. Arguments that take longer than ``seconds`` are refused, and the error
+    says so. The handler is called with the arguments unchanged, so a schema for a handler with few
+    parameters needs ``"additionalProperties": false``. Raises SchemaError for an invalid schema.
     """
 
     waits = True
-    """Validating waits for another process: a gate does it beside its event loop."""
+    """Validating waits for another process, so a gate does it off its event loop."""
 
     @checked("rc.process.DeadlineValidator")
     def __init__(
@@ -70,11 +70,11 @@ class DeadlineValidator:
         self._seconds = seconds
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
-        """Judge the arguments; blocks for as long as that takes, at most until the deadline."""
+        """Validate the arguments; blocks until done, at most until the deadline."""
         return self._problems(text) or Valid(value)
 
     def problems(self, value: JsonValue) -> tuple[Problem, ...]:
-        """What is wrong with a value; empty when it is valid."""
+        """The problems of a value; empty if it is valid."""
         return self._problems(dump(value))
 
     def _problems(self, text: str) -> tuple[Problem, ...]:
@@ -93,7 +93,7 @@ class DeadlineValidator:
         return () if kind == VALID else json.decode(body, type=tuple[Problem, ...])
 
     def _late(self, code: int, *, was_judged: bool) -> tuple[Problem, ...]:
-        """What is said of arguments whose judge has ended before it had said all."""
+        """The problem to report if the child ended before it had reported everything."""
         if was_judged:
             return (Problem("$", "does not fit the schema, and what is wrong takes too long to find"),)
         if sys.platform != "win32" and code not in (-signal.SIGALRM, -signal.SIGKILL):
@@ -103,7 +103,7 @@ class DeadlineValidator:
 
 
 class _Child:
-    """One process that judges, and the line to it."""
+    """One validating child process, and the connection to it."""
 
     def __init__(self) -> None:
         if not HAS_DEADLINES:
@@ -129,7 +129,7 @@ class _Child:
             raise RuntimeError(f"the process that validates could not start: {self.end()}")
 
     def ask(self, question: bytes, seconds: float) -> list[tuple[int, bytes]]:
-        """What it says, up to its end: nothing, where the deadline came first."""
+        """The child's answer, until its end; empty if the deadline came first."""
         self._line.settimeout(seconds + _PATIENCE)
         said: list[tuple[int, bytes]] = []
         with suppress(ConnectionError, TimeoutError):
@@ -141,16 +141,16 @@ class _Child:
         return said
 
     def is_there(self) -> bool:
-        """Whether it still listens."""
+        """Whether it still reads requests."""
         return self._process.poll() is None
 
     def leave(self) -> None:
-        """Close the line only, in a forked child: the process is the parent's."""
+        """Close only the connection, in a forked child: the process is the parent's."""
         self._line.close()
         self._process.returncode = 0
 
     def end(self) -> int:
-        """End it; how it ended, where it had done so by itself."""
+        """End it; returns how it ended, if it had already ended by itself."""
         self._line.close()
         with suppress(subprocess.TimeoutExpired):
             return self._process.wait(0.5)
@@ -159,7 +159,7 @@ class _Child:
 
 
 class _Children:
-    """The processes that judge for this one."""
+    """The validating child processes of this process."""
 
     def __init__(self) -> None:
         self.slots = threading.BoundedSemaphore(_MOST_CHILDREN)
@@ -184,14 +184,14 @@ class _Children:
         child.end()
 
     def close(self) -> None:
-        """End those that wait for something to do."""
+        """End the idle children."""
         with self._lock:
             idle, self._idle = self._idle, []
         for child in idle:
             child.end()
 
     def abandon(self) -> None:
-        """In a forked child: let go of what is the parent's."""
+        """In a forked child: close what is the parent's."""
         for child in self._idle:
             child.leave()
 
@@ -200,7 +200,7 @@ _children = _Children()
 
 
 def close_children() -> None:
-    """End the idle processes that judge; the next call starts others."""
+    """End the idle validating processes; the next call starts others."""
     _children.close()
 
 

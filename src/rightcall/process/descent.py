@@ -1,7 +1,7 @@
-"""A process into all that descend from it, and signals to all of them.
+"""Finds all descendants of a process, and sends signals to them.
 
-Where the kernel lists no processes (only Linux does), nothing is found, and a command's own group is
-all that can be reached.
+If the kernel does not list processes (only Linux does), none are found, and only a command's own process
+group can be signalled.
 """
 
 # ruff: noqa: PTH110, PTH123, PTH208 - loading pathlib would take as long as all the rest of the start
@@ -34,7 +34,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def scan() -> dict[int, list[int]]:
-    """The children of every process, for kernels that do not list them."""
+    """The children of every process, for kernels that do not list them by process."""
     found: dict[int, list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
@@ -44,7 +44,7 @@ def scan() -> dict[int, list[int]]:
 
 
 def descendants(most: int, pid: int | None = None) -> list[int]:
-    """The processes below one, or below this one, nearest first; no more than ``most`` and a few."""
+    """The descendants of a process, or of this one, nearest first; few more than ``most`` at most."""
     if not LINUX:
         return []
     known = None if _LISTS_CHILDREN else scan()
@@ -61,10 +61,10 @@ def descendants(most: int, pid: int | None = None) -> list[int]:
 
 
 def signal_all(numbers: tuple[int, ...], leader: int | None) -> None:
-    """Send signals to everything below, group by group: a group cannot fork away from a signal.
+    """Signal all descendants, group by group: a fork cannot escape a signal to its group.
 
-    The leader began a session, and nobody enters another's session; so every group that something
-    below is in holds nothing else.
+    The leader started a session, and no process can join another's session; so the descendants' groups
+    contain no other processes.
     """
     if sys.platform == "win32":
         return

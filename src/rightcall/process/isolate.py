@@ -1,7 +1,7 @@
-"""A command and the wall it asks for into the command that runs it behind that wall.
+"""Wraps a command in the program that isolates it as requested.
 
-Both tools keep the rules of the runner: the environment is what the command was given, and everything
-dies with whoever started it.
+Both isolation programs follow the runner's rules: the environment is the command's own, and everything
+dies with the process that started it.
 """
 
 import os
@@ -17,23 +17,23 @@ from rightcall.process.command import Command, Isolation
 _BUBBLEWRAP = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap")
 _SYSTEMD_RUN = ("/usr/bin/systemd-run", "/bin/systemd-run")
 _SYSTEMD_IS_RUNNING = Path("/run/systemd/system")
-"""There when systemd is the init system: sd_booted(3)."""
+"""Exists if systemd is the init system: sd_booted(3)."""
 
 
 class NoIsolation(Exception):
-    """The isolation that was asked for cannot be had here; the message says why."""
+    """The requested isolation is not available here; the message says why."""
 
 
 class Wall(Struct, frozen=True):
-    """A command that runs another behind a wall."""
+    """A command that runs another in isolation."""
 
     command: Command
     cleanup: Command | None = None
-    """What takes away the rest when the command had to be killed."""
+    """The command that cleans up after the command had to be killed."""
 
 
 def offered(isolation: Isolation) -> str:
-    """The program that this system would isolate with. Raises NoIsolation when there is none."""
+    """The program that this system would isolate with. Raises NoIsolation if there is none."""
     reasons = []
     if isolation.by in {"any", "bubblewrap"}:
         if found := _first(_BUBBLEWRAP):
@@ -48,12 +48,12 @@ def offered(isolation: Isolation) -> str:
 
 
 def isolate(command: Command) -> Wall:
-    """The command behind the wall it asks for, or as it is. Raises NoIsolation."""
+    """The isolated command, or the command itself if it wants no isolation. Raises NoIsolation."""
     if command.isolation is None:
         return Wall(command)
     program = offered(command.isolation)
     if program.endswith("bwrap"):
-        # It has a pid namespace of its own, behind the wall.
+        # The isolation has a pid namespace of its own.
         argv = (*_bubblewrap(program, command), "--", *command.argv)
         return Wall(replace(command, argv=argv, pids="host"))
     return _in_service(program, f"rightcall-{secrets.token_hex(8)}.service", command)
@@ -64,7 +64,8 @@ def _in_service(program: str, unit: str, command: Command) -> Wall:
     argv = (*_systemd_run(program, unit, command), "--", *command.argv)
     stop = (*_SYSTEMCTL, *_scope(), "stop", unit)
     return Wall(
-        # The service has the command's environment; what asks for it needs only to find systemd.
+        # The service gets the command's environment; the client that starts it only needs to find
+        # systemd.
         replace(command, argv=argv, environment=_bus(), pids="host"),
         Command(argv=stop, environment=_bus(), timeout=10.0, pids="host"),
     )
@@ -110,7 +111,7 @@ def _scope() -> list[str]:
 
 
 def _bus() -> dict[str, str]:
-    """How the user's own systemd is found."""
+    """The variables by which the user's own systemd is found."""
     return {name: os.environ[name] for name in ("XDG_RUNTIME_DIR",) if name in os.environ}
 
 

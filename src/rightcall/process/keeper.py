@@ -1,4 +1,4 @@
-"""Start commands, watch them, and surely end them. Runs in a process of its own.
+"""Starts commands, watches them, and reliably ends them. Runs in a process of its own.
 
 The processes, and who reaps whom::
 
@@ -20,12 +20,13 @@ the warden kills every child that is not a keeper (``warden.py``). If the warden
 are told. Where there are pid namespaces, a keeper is the first process of its own, and what it keeps can
 do neither.
 
-How a keeper learns that nobody waits. When your process ends, however it ends, its end of the line
-closes and its pidfd becomes readable. Both are watched: a child that it forked may hold the line open.
+How a keeper learns that the caller is gone. When your process ends, however it ends, its end of the
+socket closes and its pidfd becomes readable. Both are watched: a child that it forked may hold the
+socket open.
 
-What the runner and a keeper say to each other: a request is a header and a command (``marshal``: both
-ends are one Python), with the descriptor that the command writes to. Then, perhaps, the word to end it.
-A report is the answer. Nothing here may import what is slow to import: a command waits for it.
+The protocol between the runner and a keeper: a request is a header and a command (``marshal``: both ends
+run the same Python), with the descriptor that the command writes to. A message to end it may follow. A
+report is the reply. Nothing here may import what is slow to import: a command waits for it.
 """
 
 import array
@@ -62,11 +63,11 @@ _WATCH_SECONDS = 0.1
 
 
 class Gone(Exception):
-    """Nobody listens any more."""
+    """The caller is gone."""
 
 
 class Job:
-    """A command as it was asked for."""
+    """A requested command."""
 
     argv: list[bytes]
     environment: dict[bytes, bytes]
@@ -77,7 +78,7 @@ class Job:
     most: int
 
     def __init__(self, text: bytes, output: int) -> None:
-        # In the order in which the runner's _encode has put them.
+        # In the order of the runner's _encode.
         (
             self.argv,
             self.environment,
@@ -90,7 +91,7 @@ class Job:
         self.output = output
 
     def spawn(self) -> int:
-        """Start it: its own session, an empty stdin, and nothing else that is open here."""
+        """Start it: in its own session, with an empty stdin, and no other descriptor of this process."""
         # posix_spawn, and not fork and exec: a fork of Python itself, to run code of ours before the
         # exec, costs as much again as the whole command. What such code would have done is done by
         # others: the directory is changed here in the keeper before (posix_spawn has no action for
@@ -98,7 +99,7 @@ class Job:
         try:
             return self._spawn(setsid=True)
         except NotImplementedError:
-            # Systems that cannot do so in one go still give it a group of its own.
+            # Systems without support for that still give it a process group of its own.
             return self._spawn(setpgroup=0)
 
     def _spawn(self, **own: int) -> int:
@@ -109,8 +110,9 @@ class Job:
         stdout = (os.POSIX_SPAWN_DUP2, self.output, 1)
         nowhere = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
         stderr = (os.POSIX_SPAWN_DUP2, self.output, 2) if self.merge else nowhere
-        # Python ignores these two, and what is ignored stays ignored over an exec: a command in a pipe
-        # would go on writing to nobody. No signal is blocked either, whatever the keeper blocks.
+        # Python ignores these two signals, and ignored signals stay ignored after an exec: a command in
+        # a pipe would go on writing to a closed one. No signal is blocked either, whatever the keeper
+        # blocks.
         defaults = (signal.SIGPIPE, signal.SIGXFSZ)
         return os.posix_spawn(
             self.argv[0],
@@ -124,7 +126,7 @@ class Job:
 
 
 class Keeper:
-    """Serves one command after the other, until nobody asks any more."""
+    """Serves one command after the other, until the requests end."""
 
     def __init__(
         self, line: socket.socket, parent: int | None, *, first: bool = False, refusal: int = 0
@@ -134,19 +136,19 @@ class Keeper:
         self.first = first
         """Whether this is the first process of a pid namespace."""
         self.refusal = refusal
-        """The errno of why it is not, when it had to be: nothing is started then."""
+        """The errno of why it is not, though required: then nothing is started."""
         self.leader: int | None = None
-        """The command's own process, until it is reaped: only so long is its number its own."""
+        """The pid of the command, until it is reaped: afterwards the number may be reused."""
         self.group: int | None = None
         self.status = 0
         self.alone = True
-        """Whether nothing is left below this process."""
+        """Whether this process has no descendants left."""
         self.dismissed = False
-        # Before anything can be started: a child that ends before the bell is there would never ring it.
+        # Set up before anything is started: a child that ends earlier would never be noticed.
         self.woken = ring_on_signals()
         if not first:
-            # The first of a namespace hears only signals that it has handlers for, and this one would
-            # come from what it keeps.
+            # The first process of a namespace gets only signals that it has handlers for, and this one
+            # would come from the processes that it keeps.
             signal.signal(signal.SIGTERM, self._dismiss)
         self.poller = select.poll()
         for each in (line.fileno(), self.woken, parent):
@@ -154,29 +156,30 @@ class Keeper:
                 self.poller.register(each, select.POLLIN)
 
     def serve(self) -> None:
-        """Commands until the line closes; one that is under way then is killed."""
+        """Serve commands until the socket closes; a command that still runs then is killed."""
         with suppress(Gone, ConnectionError):
             while True:
                 request = self._receive()
                 kind = self._start(request)
-                # The command has its own duplicates. Held here, the pipe would never come to its end.
+                # The command has its own duplicates. If this one stayed open, the pipe would never reach
+                # its end.
                 os.close(request.output)
                 if self.leader is not None:
                     kind = self._attend(request)
-                # Reported only now: whoever hears of the end may count on nothing being left of it.
+                # Reported only now: once the end is reported, nothing of the command may be left.
                 left = self._sweep()
                 self.line.sendall(REPORT.pack(kind, self.status, left, self.first))
-                # Not to hold on to a directory that is nobody's any more.
+                # Do not keep a directory in use.
                 os.chdir("/")
                 if left:
-                    # Not fit for another command: what is left of this one would be taken for its.
+                    # Unfit for another command: leftovers of this one would be taken for the next one's.
                     break
-        # Not in the way of whoever asked, and not in a hurry: until the last of them is gone.
+        # After the report, so the caller does not wait: until the last process is gone.
         while self._sweep():
             time.sleep(PATIENT_PAUSE)
 
     def _dismiss(self, *_: object) -> None:
-        # Not raised from here: between a start and the note of it, something would be forgotten.
+        # Not raised here: between a start and its bookkeeping, a process would be forgotten.
         self.dismissed = True
 
     def _receive(self) -> Job:
@@ -185,9 +188,9 @@ class Keeper:
         text, passed, _, _ = self.line.recvmsg(1 << 16, socket.CMSG_SPACE(4), CLOSE_ON_EXEC)
         if not text or not passed:
             raise Gone
-        # The descriptor comes with the first byte of a request, the rest of it may take several reads.
+        # The descriptor comes with the first byte of a request; the rest may take several reads.
         (output,) = array.array("i", passed[0][2])
-        # Where MSG_CMSG_CLOEXEC is missing, this is the next best moment; nothing else is spawned here.
+        # Without MSG_CMSG_CLOEXEC this is the earliest possible moment; nothing else is spawned here.
         os.set_inheritable(output, False)  # noqa: FBT003
         (size,) = HEADER.unpack_from(text)
         whole = bytearray(text)
@@ -214,10 +217,11 @@ class Keeper:
         return EXITED
 
     def _attend(self, request: Job) -> int:
-        """Wait for the command, for its time to be up, or for a word to end it; say which it was."""
+        """Wait for the command's end, its timeout, or a message to end it; returns which it was."""
         kind, deadline = EXITED, time.monotonic() + request.timeout
         look = time.monotonic() + _WATCH_SECONDS if LINUX else deadline
-        # When it is asked to end, what it started has its grace, too; when it ends by itself, not.
+        # If the command is asked to end, its descendants get the grace period, too; if it ends by
+        # itself, not.
         while self.leader is not None if kind == EXITED else not self.alone:
             now = time.monotonic()
             if now >= deadline:
@@ -231,20 +235,21 @@ class Keeper:
             heard = self._wait(min(deadline, look) - now)
             if heard and not self.line.recv(1):
                 raise Gone
-            # Before the word is acted on: a command that has just ended by itself was not ended.
+            # Checked before the message is acted on: a command that has just ended by itself was not
+            # ended by it.
             self._reap()
             if heard and kind == EXITED and self.leader is not None:
                 kind, deadline = ENDED, self._ask_to_end(request)
         return kind
 
     def _ask_to_end(self, request: Job) -> float:
-        # What was stopped hears nothing until it goes on.
+        # A stopped process handles no signal until it continues.
         signal_all((signal.SIGTERM, signal.SIGCONT), self.leader)
         return time.monotonic() + request.grace
 
     def _wait(self, seconds: float | None) -> bool:
-        """Wait for a child, a word or so long: whether there was a word. Raises Gone with the asker."""
-        # A millisecond more, so that a deadline has passed once poll is back, and nothing turns in vain.
+        """Wait for a child, a message or a timeout; returns whether there was a message. Raises Gone."""
+        # One millisecond more, so that the deadline has passed when poll returns, and no loop spins.
         milliseconds = None if seconds is None else max(seconds, 0) * 1000 + 1
         ready = {found for found, _ in self.poller.poll(milliseconds)}
         if self.woken in ready:
@@ -254,8 +259,8 @@ class Keeper:
         return self.line.fileno() in ready
 
     def _reap(self) -> None:
-        # All that have ended, and not the leader alone: orphans are this process's children, too, and
-        # one ring of the bell may stand for several. ECHILD is the one proof that nothing is left.
+        # Reaps all that have ended, not the leader alone: orphans are this process's children, too, and
+        # one wake-up may stand for several. ECHILD is the only proof that nothing is left.
         with suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -266,14 +271,14 @@ class Keeper:
         self.alone = True
 
     def _sweep(self) -> int:
-        """Kill whatever is left, again and again; how much is still there when time is up."""
+        """Kill whatever is left, repeatedly; returns how many processes remain when time is up."""
         pause, give_up = _FIRST_PAUSE, time.monotonic() + SWEEP_SECONDS
         if not LINUX and self.group is not None:
-            # What the command left behind is nobody's child that could be seen here.
+            # What the command left behind is not visible as anybody's child here.
             with suppress(OSError):
                 os.killpg(self.group, signal.SIGKILL)
-        # Again and again: between the look for processes and the kill, another may have been started.
-        # A group cannot fork away from a signal, so each round leaves fewer.
+        # Repeated: between listing processes and killing them, another may have been started. A fork
+        # cannot escape a signal to its group, so each round leaves fewer.
         while not self.alone and time.monotonic() < give_up:
             signal_all((signal.SIGKILL,), self.leader)
             if select.select([self.woken], [], [], pause)[0]:
@@ -285,9 +290,9 @@ class Keeper:
 
 
 def ring_on_signals() -> int:
-    """A descriptor that is readable once a child has ended or another signal has come."""
-    # signalfd is Linux's alone; Python writes a byte here from its own handler. A full pipe is rung
-    # enough, so that end never blocks. SIGCHLD needs a handler, or it is not delivered at all.
+    """A descriptor that is readable once a child has ended or another signal has arrived."""
+    # signalfd exists only on Linux; Python's own handler writes a byte here. A full pipe is enough of a
+    # wake-up, so that end never blocks. SIGCHLD needs a handler, or it is not delivered at all.
     woken, bell = os.pipe()
     os.set_blocking(bell, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -296,13 +301,13 @@ def ring_on_signals() -> int:
 
 
 def keep(line: socket.socket, parent: int | None, warden: int, *, first: bool, refusal: int) -> None:
-    """What a keeper does all its life."""
+    """The main function of a keeper."""
     keeper = Keeper(line, parent, first=first, refusal=refusal)
-    # The first of a namespace inherits what is orphaned in it, and dies with the warden, as it is.
+    # The first process of a namespace adopts its orphans already, and dies with the warden.
     if LINUX and not first:
         prctl(SUBREAPER, 1)
-        # A word, not a kill: what is kept must be ended first. The warden may have ended before this
-        # was said: then there is another parent by now.
+        # A signal that can be handled, not SIGKILL: the keeper must end its command first. The warden
+        # may have ended before prctl was called: then the parent has already changed.
         prctl(PDEATHSIG, signal.SIGTERM)
         if os.getppid() != warden:
             return

@@ -1,11 +1,11 @@
-"""A fork whose child is the first process of a pid namespace. Linux, where it is allowed.
+"""A fork whose child is the first process of a pid namespace. Linux only, if allowed.
 
 What that gives (pid_namespaces(7)): nothing in the namespace can see or signal what is outside, or stop
-or kill its first process; and with the first process ends everything else in it, by the kernel's hand. A
-``/proc`` of its own goes with it, or programs would read of other processes under their own numbers.
+or kill its first process; and when the first process ends, the kernel kills everything else in it. It
+needs its own ``/proc``, or programs would read about other processes under their own pids.
 
 Root needs no more. Anybody else needs a user namespace too, in which only their own user has a name:
-files of others seem to be nobody's, and sudo does not work. So that is done only for those who ask.
+files of others seem to be nobody's, and sudo does not work. So that is done only on request.
 """
 
 # ruff: noqa: PTH123 - loading pathlib would take as long as all the rest of the start
@@ -24,18 +24,21 @@ assert sys.platform != "win32"
 _NEW_MOUNTS, _NEW_USER, _NEW_PIDS = 0x00020000, 0x10000000, 0x20000000
 _NO_SUID_DEV_EXEC, _PRIVATE = 0x2 | 0x4 | 0x8, 1 << 18
 _NOTE = Struct("=ii")
-"""What comes back from a fork: a process's number or 0, and an errno or 0."""
+"""The result of a fork: a pid or 0, and an errno or 0."""
 
 
 def fork_first(*, as_user: bool) -> int:
-    """Fork: 0 in the child, which dies with the caller; its number in the caller. Raises OSError."""
+    """Fork. Returns 0 in the child, which dies with the caller, and its pid in the caller.
+
+    Raises OSError.
+    """
     if not LINUX:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     caller = os.getpid()
     notes, note = os.pipe()
     adopted, adopt = os.pipe()
-    # By way of a process in between, because only children are born into a namespace that a process
-    # has left its own for, and there is no way back from a user namespace.
+    # Forks through an intermediate process, because unshare moves only future children into the pid
+    # namespace, and a process cannot leave a user namespace again.
     if between := os.fork():
         os.close(note)
         os.close(adopted)
@@ -56,9 +59,9 @@ def fork_first(*, as_user: bool) -> int:
 
 
 def _hear(notes: int, adopt: int, between: int) -> int:
-    """What became of the fork, once both processes have said what they had to say."""
+    """The result of the fork, once both processes have reported."""
     heard = os.read(notes, _NOTE.size)
-    # Once it can be waited for, its child is this process's.
+    # Once the intermediate process can be reaped, its child is this process's.
     os.waitpid(between, 0)
     os.close(adopt)
     while more := os.read(notes, _NOTE.size):
@@ -88,20 +91,20 @@ def _leave(*, as_user: bool) -> None:
 
 
 def _settle_in(adopted: int, caller: int) -> None:
-    """In the child: become the caller's own, and see no other processes than one's own."""
-    # The caller closes its end when it is the parent. Any earlier, the death would be that of the
-    # process in between.
+    """In the child: become the caller's own child, and see only processes of this namespace."""
+    # The caller closes its end once it is the parent. Set earlier, the death signal would follow the
+    # intermediate process.
     os.read(adopted, 1)
     os.close(adopted)
     prctl(PDEATHSIG, signal.SIGKILL)
-    # The caller may have ended before that was said. Seen from here it has no number, but this /proc is
-    # still the old one.
+    # The caller may have ended before that call. From here it has no pid, but this /proc is still the
+    # old one.
     with open("/proc/self/stat", "rb") as file:
         parent = int(file.read().rpartition(b")")[2].split()[1])
     if parent != caller:
         os._exit(1)
-    # The old one below is made private first: where mounts are shared, the new one would be everybody's.
-    # All other mounts stay as they are, those that the command makes included.
+    # The old /proc is made private first: if mounts are shared, the new one would be mounted for
+    # everybody. All other mounts stay as they are, including those that the command makes.
     _call("mount", None, b"/proc", None, _PRIVATE, None)
     _call("mount", b"proc", b"/proc", b"proc", _NO_SUID_DEV_EXEC, None)
 

@@ -1,6 +1,6 @@
-"""The warden and the keepers of this process: started once, and lent to one command at a time.
+"""The warden and the keepers of this process: started once, and used by one command at a time.
 
-Not bound to an event loop or a thread; a fork begins with none.
+Not bound to an event loop or a thread; a forked process starts with none.
 """
 
 import os
@@ -25,11 +25,11 @@ _MOST_IDLE = 8
 _LINE, _PARENT = 3, 4
 _CLEAR_OF_THEM = 10
 _LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""All that Python itself may need of the environment in order to start; commands do not get it."""
+"""The only environment variables that Python itself may need to start; commands do not get them."""
 
 
 class Keepers:
-    """The lines to the keepers. Each carries one command after the other."""
+    """The sockets to the keepers. Each carries one command after the other."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,14 +39,14 @@ class Keepers:
         self._lent: dict[socket.socket, bytes] = {}
 
     def take(self, kind: bytes = HOST) -> socket.socket:
-        """A line to a keeper of a kind (``keeper.AUTO`` …) that waits for a command."""
+        """The socket of an idle keeper of a kind (``keeper.AUTO`` …)."""
         with self._lock:
             line = self._reuse(kind) or self._make(kind)
             self._lent[line] = kind
             return line
 
     def give(self, line: socket.socket) -> None:
-        """Give a line back after its keeper has reported."""
+        """Return a socket after its keeper has reported."""
         with self._lock:
             kind = self._lent.pop(line)
             if len(self._idle) < _MOST_IDLE:
@@ -55,27 +55,27 @@ class Keepers:
         line.close()
 
     def drop(self, line: socket.socket) -> None:
-        """Close a line: whatever its keeper has under way is killed."""
+        """Close a socket: its keeper kills whatever it runs."""
         with self._lock:
             self._lent.pop(line, None)
             self._replace_stopped()
         line.close()
 
     def close(self) -> None:
-        """Let the warden and the idle keepers go; the next command starts others."""
+        """Release the warden and the idle keepers; the next command starts others."""
         with self._lock:
             while self._idle:
                 self._idle.pop()[1].close()
             self._let_go()
 
     def abandon(self) -> None:
-        """In a forked child: close what is the parent's."""
+        """In a forked child: close the parent's sockets."""
         idle = [line for _, line in self._idle]
         for line in (*idle, *self._lent, *filter(None, [self._warden])):
             line.close()
 
     def _reuse(self, kind: bytes) -> socket.socket | None:
-        # The last that was given back first: its memory is warm.
+        # Last in, first out: the keeper that was used last has its memory warm.
         for index in reversed(range(len(self._idle))):
             if self._idle[index][0] != kind:
                 continue
@@ -92,7 +92,7 @@ class Keepers:
             try:
                 self._pass_on(kind, theirs)
             except OSError:
-                # The warden was killed. Another takes its place.
+                # The warden was killed; start another.
                 self._let_go()
                 self._pass_on(kind, theirs)
         return ours
@@ -106,11 +106,11 @@ class Keepers:
         socket.send_fds(self._warden, [kind], [line.fileno()])
 
     def _replace_stopped(self) -> None:
-        """Put an end to a warden that was stopped, by a command or by whoever: it does no more."""
+        """Kill a warden that was stopped by a signal, from a command or anyone: it works no more."""
         if sys.platform == "win32" or self._process is None or not _is_stopped(self._process):
             return
-        # Its keepers may be stopped as well. So what they keep is ended first, as far as it is seen from
-        # here, and then they with the warden, whose group they are in.
+        # Its keepers may be stopped as well. So their visible descendants are killed first, and then the
+        # keepers with the warden, whose process group they are in.
         for pid in descendants(1 << 20, self._process):
             with suppress(OSError):
                 if (group := os.getpgid(pid)) != self._process:
@@ -124,7 +124,7 @@ class Keepers:
             self._warden.close()
             self._warden = None
         if self._process is not None:
-            # It ends what it keeps first, which may take a moment; whoever lets it go does not wait.
+            # It first ends what it keeps, which may take a moment; the caller does not wait.
             leaving = threading.Thread(target=_reap, args=(self._process,), daemon=True)
             leaving.name = "rightcall: the last of a warden"
             leaving.start()
@@ -132,7 +132,7 @@ class Keepers:
 
 
 def start_warden() -> tuple[socket.socket, int]:
-    """Start the process that forks keepers: the line to it, and its number."""
+    """Start the process that forks keepers; returns its socket and its pid."""
     if sys.platform == "win32":
         raise posix_only("a command")
     if not sys.executable or getattr(sys, "frozen", False):
@@ -160,7 +160,7 @@ def start_warden() -> tuple[socket.socket, int]:
 
 
 def _own_pidfd() -> int | None:
-    """A descriptor that tells when this process has ended, whoever else holds its sockets (Linux)."""
+    """A descriptor that signals this process's end, even if others hold its sockets (Linux)."""
     if sys.platform == "win32" or not hasattr(os, "pidfd_open"):
         return None
     try:
@@ -174,13 +174,13 @@ def _own_pidfd() -> int | None:
 
 
 def _reap(process: int) -> None:
-    """Take note of a warden's end, so that the system can forget it."""
+    """Reap a warden, so that it is no zombie."""
     with suppress(ChildProcessError):
         os.waitpid(process, 0)
 
 
 def _is_stopped(process: int) -> bool:
-    """Whether a child of this process does nothing since a signal (where that can be told: on Linux)."""
+    """Whether a child is stopped by a signal (if that can be determined: on Linux)."""
     if sys.platform != "linux":
         return False
     try:
@@ -191,7 +191,7 @@ def _is_stopped(process: int) -> bool:
 
 
 def _is_open(line: socket.socket) -> bool:
-    """Whether an idle line's keeper is still there; it says nothing unless it is gone."""
+    """Whether an idle keeper is still there; its socket is readable only if it is gone."""
     try:
         line.recv(1, socket.MSG_PEEK)
     except BlockingIOError:

@@ -1,19 +1,19 @@
-"""What is said between those who ask for a command and the keeper that runs it.
+"""The protocol between the runner, which requests a command, and the keeper that runs it.
 
-Imported on both sides: by this process, and by the warden's, which loads as little as it can.
+Imported on both sides: by this process, and by the warden's, which imports as little as possible.
 """
 
 from struct import Struct
 
 HEADER = Struct("=I")
-"""Before a request: how many bytes it has."""
+"""The header of a request: its length in bytes."""
 REPORT = Struct("=Bii?")
-"""What became of a command: a word, its wait status or errno, how many processes are left, and whether
-it had process numbers of its own."""
+"""A report: how a command ended, its wait status or errno, how many processes are left, and whether it
+had a pid namespace of its own."""
 EXITED, TIMED_OUT, ENDED, CROWDED, NO_START, NO_DIRECTORY, NO_NAMESPACE = range(7)
 AUTO, OWN, HOST = b"a", b"o", b"h"
-"""What a keeper is asked for with: its own process numbers where root may have them, surely, or not."""
+"""The kinds of keepers: with a pid namespace if root may have one, always, or never."""
 END = b"e"
-"""End the command now, with its grace."""
+"""The message to end the command now, with its grace period."""
 SWEEP_SECONDS = 2.0
-"""How long SIGKILL is tried before a report says that something is left."""
+"""Seconds for which SIGKILL is repeated before a report says that something is left."""

@@ -1,8 +1,8 @@
-"""A command into what became of it, without a shell and without blocking the event loop.
+"""Runs a command without a shell and without blocking the event loop.
 
-A keeper (``keeper.py``) starts the command, keeps its time and kills it; what is done here is to ask,
-to read the output as fast as it comes, and to wait. So a command ends on time even while the loop is
-busy, and ends with this process however that ends.
+A keeper (``keeper.py``) starts the command, enforces its timeout and kills it; the runner sends the
+request, reads the output as fast as it comes, and waits. So a command ends on time even while the loop
+is busy, and ends with this process however that ends.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ from rightcall.process.pool import Keepers, keepers
 _CHUNK = 64 * 1024
 _LARGEST_PIPE = 1024 * 1024
 _PATIENCE = protocol.SWEEP_SECONDS + 8.0
-"""Seconds beyond a command's own times in which its keeper must have reported."""
+"""Seconds after a command's own times within which its keeper must have reported."""
 
 
 _KINDS = {"auto": protocol.AUTO, "own": protocol.OWN, "host": protocol.HOST}
@@ -97,7 +97,7 @@ def _encode(command: Command) -> bytes:
 
 
 class _CommandRun:
-    """One command's way through a keeper: what is open for it, and what it has said so far."""
+    """One run of a command through a keeper: its descriptors, and its output so far."""
 
     def __init__(self, command: Command) -> None:
         self._command = command
@@ -123,11 +123,11 @@ class _CommandRun:
         self.exit: Exit = Lost()
 
     async def ask(self, request: bytes) -> None:
-        """Hand the command over, with the end of the pipe that it writes to."""
+        """Send the command, with the write end of the output pipe."""
         if sys.platform == "win32":
             raise posix_only("a command")
         try:
-            # The keeper may have been killed a moment ago; nothing was started then.
+            # The keeper may have just been killed; then nothing was started.
             try:
                 sent = socket.send_fds(self._line, [request], [self._write_end])
             except ConnectionError:
@@ -143,12 +143,13 @@ class _CommandRun:
         self._watch(self._line.fileno(), self._hear)
 
     async def wait(self) -> None:
-        """Wait until the command is over."""
+        """Wait until the command has ended."""
         command = self._command
         try:
             await self._until_over(command.timeout + command.grace + _PATIENCE)
         except asyncio.CancelledError:
-            # The word may come too late, and then be the first that the keeper hears of the next.
+            # The message may arrive too late, and then be the first that the keeper reads for the next
+            # command.
             self._reusable = False
             with suppress(OSError):
                 self._line.send(protocol.END)
@@ -158,7 +159,7 @@ class _CommandRun:
     async def _until_over(self, seconds: float) -> None:
         if self._heard_all:
             return
-        # A new one each time: whoever cancels a task cancels what it waits for.
+        # A new one each time: cancelling a task cancels the future that it waits for.
         self._over = self._loop.create_future()
         patience = self._loop.call_later(seconds, self._settle)
         try:
@@ -171,14 +172,14 @@ class _CommandRun:
             self._over.set_result(None)
 
     def result(self) -> Completed:
-        """What became of the command."""
+        """How the command ended."""
         return Completed(exit=self.exit, output=self._capture.finish(), survivors=self._survivors)
 
     def close(self) -> None:
-        """Take what is still in the pipe, and give back what is open. What still runs is killed."""
+        """Read the rest of the pipe, and close everything. What still runs is killed."""
         for each in tuple(self._watched):
             self._ignore(each)
-        # More than a pipe holds can only come from somebody who was handed its end, and still writes.
+        # More than a pipe's capacity can only come from a process that got its end and still writes.
         for _ in range(_LARGEST_PIPE // _CHUNK):
             if not self._read():
                 break
@@ -197,7 +198,7 @@ class _CommandRun:
         self._watched.discard(descriptor)
 
     def _read(self) -> bool:
-        """Take one chunk from the pipe; whether there may be more."""
+        """Read one chunk from the pipe; returns whether there may be more."""
         try:
             chunk = os.read(self._output, _CHUNK)
         except BlockingIOError:
@@ -207,7 +208,7 @@ class _CommandRun:
         return not self._ended
 
     def _drain(self) -> None:
-        # One chunk in turn with everything else that the loop has to do.
+        # One chunk at a time, so that the loop's other tasks get their turn.
         if not self._read() and self._ended:
             self._ignore(self._output)
 
@@ -234,7 +235,7 @@ class _CommandRun:
 
 
 def _explained(kind: int, status: int, command: Command) -> Exit:
-    """What a keeper's report means; ``status`` is a wait status, or an errno where nothing started."""
+    """The meaning of a keeper's report; ``status`` is a wait status, or an errno if not started."""
     if kind == protocol.TIMED_OUT:
         return TimedOut(command.timeout)
     if kind == protocol.CROWDED:
@@ -253,7 +254,7 @@ def _explained(kind: int, status: int, command: Command) -> Exit:
 
 @cache
 def _say_once(*, own: bool) -> None:
-    """The one line about what holds here, with the first command."""
+    """Log once, with the first command, what protection this system offers."""
     if own:
         logger.debug(
             "commands have process numbers of their own; with pids='host' they see all processes"

@@ -1,7 +1,7 @@
-"""The child that judges arguments by a schema of any cost: requests on its standard input into verdicts.
+"""The child that validates arguments by a schema of any cost: it reads requests from stdin.
 
-A validator holds its thread, and no exception ends it. So the system's own alarm ends the whole process
-at the deadline, also when whoever asked is gone by then.
+A validator blocks its thread, and no exception can interrupt it. So the system's alarm kills the whole
+process at the deadline, even if the caller is gone by then.
 """
 
 import signal
@@ -21,14 +21,14 @@ with suppress(ImportError):  # Windows has none
     import resource
 
 READY, VALID, INVALID, PROBLEMS = 1, 2, 3, 4
-"""What a frame says: that it listens, and a verdict; after INVALID follow the problems in a frame."""
+"""The kinds of frames: ready, and the verdicts; after INVALID the problems follow in a frame."""
 FRAME = struct.Struct("!BI")
 _MOST_MEMORY = 2 << 30
 _MOST_SCHEMAS = 8
 
 
 class Question(Struct, frozen=True):
-    """What a schema is asked about."""
+    """A validation request: a schema with its settings, and a value."""
 
     schema: str
     resources: str
@@ -43,7 +43,7 @@ def send(line: socket.socket, kind: int, body: bytes = b"") -> None:
 
 
 def receive(line: socket.socket) -> tuple[int, bytes] | None:
-    """The next frame; None when the other side is gone."""
+    """The next frame; None if the other side is gone."""
     head = _exactly(line, FRAME.size)
     if head is None:
         return None
@@ -70,7 +70,7 @@ def _schema(document: str, resources: str, formats: bool) -> Schema:  # noqa: FB
 
 
 def _alarm(seconds: float) -> None:
-    """End this process after so many seconds; with 0, do not."""
+    """Kill this process after that many seconds; 0 cancels it."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
@@ -83,7 +83,7 @@ def _answer(line: socket.socket, question: Question) -> None:
         _alarm(0)
         send(line, VALID)
         return
-    # Said at once: to find out all that is wrong can take much longer than to find that something is.
+    # Sent at once: finding every problem can take much longer than finding the first.
     send(line, INVALID)
     problems = schema.problems(value)
     _alarm(0)
@@ -91,13 +91,13 @@ def _answer(line: socket.socket, question: Question) -> None:
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
+    """Answer until the requests end."""
     if sys.platform == "win32":
         raise posix_only("a validator with a deadline")
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    # A crash leaves no memory on the disk, and a list of millions of errors ends this process alone.
+    # No core dump on a crash; and a list of millions of errors exhausts only this process.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))

@@ -1,10 +1,11 @@
-"""Lines that it is sent into keepers, one each. The first process that is started for commands.
+"""Forks a keeper for each socket that it is sent. The first process that is started for commands.
 
-What a keeper loses when it is killed becomes the warden's child, which has no children but keepers, and
-is killed. When the warden itself is killed, its keepers end. So no single death leaves anything behind.
+When a keeper is killed, its orphans become the warden's children. The warden has no other children than
+keepers, so it kills them. When the warden itself is killed, its keepers end. So no single death leaves
+anything behind.
 
 A keeper may be stopped instead of killed, or held in some other way, by what it keeps. The warden is
-told of a child that stops, and kills it; and a keeper whose line has closed must be gone soon, or is
+notified of a child that stops, and kills it; and a keeper whose socket has closed must end soon, or is
 killed. Where there are pid namespaces, each keeper is the first process of its own (``namespace.py``):
 what it keeps cannot reach it, nor the warden, and is ended with it by the kernel.
 """
@@ -22,7 +23,7 @@ import sys
 import time
 from contextlib import suppress
 
-# Before the imports: of what they name, type checkers see nothing on Windows.
+# Before the imports: on Windows type checkers do not know the names that they import.
 assert sys.platform != "win32"
 
 from rightcall.process.descent import LINUX, SUBREAPER, children_of, prctl  # noqa: E402
@@ -31,36 +32,36 @@ from rightcall.process.namespace import fork_first  # noqa: E402
 from rightcall.process.protocol import AUTO, OWN, SWEEP_SECONDS  # noqa: E402
 
 _LEAVE_SECONDS = SWEEP_SECONDS + 1.0
-"""How long a keeper has to end what it keeps, once its line has closed."""
+"""Seconds that a keeper has to end its command, once its socket has closed."""
 
 
 _AGAIN_SECONDS = 0.5
 _PASSING = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""Why a fork fails now. For any other reason there are no namespaces, and it is not tried again."""
+"""The errnos of a temporary failure. For any other, namespaces are unavailable and not tried again."""
 
 
 class Warden:
-    """Forks keepers, and ends what they lose, and those that do not end by themselves."""
+    """Forks keepers, and kills their orphans, and keepers that do not end by themselves."""
 
     def __init__(self, line: socket.socket, parent: int | None) -> None:
         self.line = line
         self.parent = parent
         self.woken = ring_on_signals()
         self.keepers: dict[int, int] = {}
-        """The line of each keeper, held open to hear of its end."""
+        """The socket of each keeper, held open to notice its end."""
         self.first: set[int] = set()
-        """The keepers that are the first of their namespace."""
+        """The keepers that are the first process of their namespace."""
         self.due: dict[int, float] = {}
-        """When a keeper that should be gone is killed."""
+        """When an overdue keeper is killed."""
         self.refused: dict[bool, int] = {}
-        """Why there are no namespaces, by whether one was tried with a user namespace."""
+        """The errno of why there are no namespaces, by whether a user namespace was tried."""
         self.poller = select.poll()
         for each in (line.fileno(), self.woken, parent):
             if each is not None:
                 self.poller.register(each, select.POLLIN)
 
     def guard(self) -> None:
-        """What the warden does until your process ends, and all that it kept has ended."""
+        """Runs until your process ends, and everything that it kept has ended."""
         while True:
             ready = self._wait()
             if self.parent in ready:
@@ -79,7 +80,7 @@ class Warden:
             self._wait(PATIENT_PAUSE)
 
     def _wait(self, seconds: float | None = None) -> set[int]:
-        """Wait for something to happen, and see to keepers that ended, stopped, or should have ended."""
+        """Wait for an event, and handle keepers that ended, stopped, or should have ended."""
         if self.due:
             left = max(min(self.due.values()) - time.monotonic(), 0)
             seconds = left if seconds is None else min(left, seconds)
@@ -96,11 +97,11 @@ class Warden:
         now = time.monotonic()
         overdue = [pid for pid, moment in self.due.items() if moment <= now]
         for pid in overdue:
-            # Not buried yet, so the number is still its own.
+            # Not reaped yet, so the pid is still its own.
             os.kill(pid, signal.SIGKILL)
             self.due[pid] = now + _AGAIN_SECONDS
         if overdue:
-            # Not only when the bell rings: the end of one that is traced is told to its tracer alone.
+            # Not only on SIGCHLD: the end of a traced process is reported to its tracer alone.
             self.bury()
 
     def _add(self, kind: bytes, line: int) -> None:
@@ -108,13 +109,12 @@ class Warden:
         self.keepers[pid] = line
         if first:
             self.first.add(pid)
-        # No event is asked for, but the end of a line is always told: the other side has closed it.
+        # No event is requested, but a hangup is always reported: the other side has closed it.
         self.poller.register(line, 0)
 
     def _fork(self, kind: bytes, line: int) -> tuple[int, bool]:
-        """A keeper for a line: its process, and whether it is the first of a namespace."""
-        # A fork without an exec, and so the warden is single-threaded and light: what is imported is
-        # shared.
+        """Fork a keeper for a socket: returns its pid, and whether it is the first of a namespace."""
+        # A fork without an exec, for which the warden is single-threaded and light: imports are shared.
         warden, reason = os.getpid(), 0
         for as_user in {AUTO: (False,), OWN: (False, True)}.get(kind, ()):
             if reason := self.refused.get(as_user, 0):
@@ -136,7 +136,8 @@ class Warden:
 
     def _become_keeper(self, line: int, warden: int, *, first: bool = False, refusal: int = 0) -> None:
         try:
-            # It is the warden's bell: left set, the keeper's signals would ring there.
+            # It is the warden's wake-up descriptor: left set, the keeper's signals would wake the
+            # warden.
             os.close(signal.set_wakeup_fd(-1))
             for each in (self.line.fileno(), self.woken, *self.keepers.values()):
                 os.close(each)
@@ -146,22 +147,23 @@ class Warden:
             os._exit(0)
 
     def _expect_end(self, pid: int) -> None:
-        """A keeper's line has closed: it ends what it keeps, and itself, or the warden does."""
+        """Called when a keeper's socket has closed: it must end its command and itself, or is killed."""
         with suppress(KeyError):
             self.poller.unregister(self.keepers[pid])
-        # The kernel ends everything in a namespace at once.
+        # The kernel kills everything in a namespace at once.
         moment = time.monotonic() + (0 if pid in self.first else _LEAVE_SECONDS)
         self.due.setdefault(pid, moment)
 
     def bury(self) -> bool:
-        """Note the keepers that ended, and kill what the warden inherited; whether any is left."""
+        """Reap keepers, and kill orphans that the warden inherited; returns whether a child is left."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
                 if not pid:
                     break
                 if os.WIFSTOPPED(status):
-                    # It watches over nothing any more. What it kept comes to the warden, and is killed.
+                    # It watches nothing any more. What it kept becomes the warden's child, and is
+                    # killed.
                     os.kill(pid, signal.SIGKILL)
                 else:
                     self._forget(pid)
@@ -181,14 +183,14 @@ class Warden:
         if line is not None:
             with suppress(KeyError):
                 self.poller.unregister(line)
-            # Only now does whoever waits for a report hear that there will be none.
+            # Only now does the caller learn that no report will come.
             os.close(line)
 
 
 def main() -> None:
-    """The warden's start: a session of its own, plain signals, and no descriptor that is not its own."""
-    # A session of its own, so that a Ctrl-C in your terminal reaches your process and not the warden:
-    # your process decides what becomes of its commands.
+    """The start of the warden: its own session, default signals, and only its own descriptors."""
+    # A session of its own, so that Ctrl-C in your terminal reaches your process and not the warden: your
+    # process decides what happens to its commands.
     line, parent = map(int, sys.argv[-2:])
     os.setsid()
     os.chdir("/")
@@ -201,7 +203,7 @@ def main() -> None:
             signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    # A crash leaves no memory on the disk.
+    # No core dump on a crash.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     for fileno in {line, parent} - {-1}:
         os.set_inheritable(fileno, False)  # noqa: FBT003

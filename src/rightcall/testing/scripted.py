@@ -1,4 +1,4 @@
-"""A model that says what you wrote down: for tests of agents, without a model.
+"""A model that replies from a script, for testing agents.
 
     model = ScriptedModel([
         reply(call("get_weather", city="Paris")),
@@ -74,7 +74,7 @@ class ScriptedModel:
 
     @property
     def profile(self) -> Profile:
-        """What the model pretends to be able to do."""
+        """The profile that the model pretends to have."""
         return self._profile
 
     def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
@@ -83,7 +83,7 @@ class ScriptedModel:
         return self._play(self._turn(request))
 
     def assert_finished(self) -> None:
-        """Fail when the script has replies that nobody asked for."""
+        """Fail if the script has replies that were not requested."""
         if not callable(self._script) and len(self.requests) < len(self._script):
             left = len(self._script) - len(self.requests)
             raise AssertionError(f"the script has {left} replies that were not asked for")
@@ -149,7 +149,7 @@ def call(
 
 
 def _warn_of_text(name: str, text: object) -> None:
-    """Tell those who mean what ``text=`` meant before it was a parameter like any other."""
+    """Warn callers that use ``text=`` in its former meaning; it is now a parameter like any other."""
     if isinstance(text, str) and text[:1] in ("", "{", "["):
         words = (
             f"text= is now the tool's parameter of that name; arguments as they are come second: "

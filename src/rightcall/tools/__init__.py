@@ -1,1 +1,1 @@
-"""What a set of tools costs a model, and what is wrong with the words that it is told of them."""
+"""The token cost of a set of tools, and a linter for their definitions."""

@@ -1,9 +1,9 @@
-"""What having tools, and forcing one, adds to a request before any definition, where a vendor says so.
+"""The tokens that a vendor adds to a request for having tools, and for forcing one, if published.
 
 Anthropic puts a system prompt of its own before the tools, and publishes how long it is for each model,
-by ``tool_choice``: https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview (2026). What
-it says of Fable, Opus 5 and the 5.5 models was not verified, so they are not here; of the rest, Sonnet
-4.6 alone was seen again in November 2026. Other vendors publish nothing of the kind.
+by ``tool_choice``: https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview (2026). Its
+numbers for Fable, Opus 5 and the 5.5 models were not verified, so they are not here; of the rest, only
+Sonnet 4.6 was verified again in November 2026. Other vendors publish nothing of the kind.
 """
 
 import re
@@ -14,9 +14,9 @@ class ChoiceCost(NamedTuple):
     """Tokens that a vendor adds to every request with tools."""
 
     free: int
-    """Where the model chooses (``auto``), or may call none."""
+    """If the model chooses (``auto``), or may call none."""
     forced: int
-    """Where it must call some tool, or this one."""
+    """If it must call some tool, or a specific one."""
 
 
 _ANTHROPIC = {
@@ -35,11 +35,11 @@ _ANTHROPIC = {
     "haiku-4-5": ChoiceCost(496, 588),
     "3-5-haiku": ChoiceCost(264, 355),
 }
-# A date, a version of Bedrock's or an alias may follow; another number is another model.
+# A date, a Bedrock version or an alias may follow; another number is another model.
 _MODEL = re.compile(r"claude-([a-z0-9-]+?)(?:-\d{8}|-latest|@\w+)?(?:-v\d+)?(?::\d+)?(?:\[\w+\])?$")
 
 
 def choice_cost(model: str) -> ChoiceCost | None:
-    """What a model's vendor adds; None where nobody says."""
+    """The tokens that a model's vendor adds; None if not published."""
     found = _MODEL.search(model)
     return None if found is None else _ANTHROPIC.get(found[1])

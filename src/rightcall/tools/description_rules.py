@@ -1,4 +1,4 @@
-"""What is wrong with a tool's description, by itself."""
+"""Lint rules for a tool's description by itself."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from rightcall.declare.words import terms
 
 LONGEST_SHORT = 80
 LONGEST_MANUAL = 2_000
-"""Characters of a description; some 500 tokens, on every turn."""
+"""The longest description, in characters; some 500 tokens, on every turn."""
 
 _SAYS_NOTHING = frozenset(
     terms(
@@ -25,7 +25,7 @@ _VAGUE = re.compile(
     re.IGNORECASE,
 )
 _SHORT_TEXT = 80
-"""Only in a text of so few characters does a vague word leave nothing else."""
+"""The length, in characters, up to which a vague word makes the whole text vague."""
 _NO_VERB = frozenset(
     word
     for line in (
@@ -34,7 +34,7 @@ _NO_VERB = frozenset(
     )
     for word in line.split()
 )
-# Words that end like a third person or a gerund, and are neither.
+# Words with the ending of a third person or a gerund that are neither.
 _NOT_INFLECTED = frozenset(
     word
     for line in (
@@ -48,7 +48,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 
 
 def description_findings(spec: Spec) -> Iterator[Finding]:
-    """What a person should write anew, most important first."""
+    """The findings on a description, most important first."""
     text = spec.description.strip()
     if not text:
         yield _finding(

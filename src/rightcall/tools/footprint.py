@@ -1,4 +1,4 @@
-"""Tools into what they cost a model on every turn: tokens, their share of the context, and money."""
+"""The cost of tools on every turn: tokens, their share of the context, and money."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -134,7 +134,7 @@ async def _measured(
     async with AsyncExitStack() as opened:
         name = model if isinstance(model, str) else getattr(model, "name", "")
         if isinstance(model, str):
-            # Nothing is sent, so that any key will do.
+            # Nothing is sent, so any key will do.
             model = await opened.enter_async_context(connect(model, api_key="none"))
         while isinstance(model, Fallback):
             model = model.members[0].model

@@ -1,4 +1,4 @@
-"""Tools into what is wrong with the words that a model is told of them."""
+"""Lints tool definitions."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
@@ -32,7 +32,7 @@ LINT_RULES = {
     "strict": "a schema that a vendor's strict mode cannot express",
     "orders": "words of a stranger that speak to the model",
 }
-"""What is looked for, by the name that it is suppressed by."""
+"""The rules, by the names that suppress them."""
 
 _VENDORS: Sequence[tuple[str, Rules]] = (("OpenAI", OPENAI), ("Anthropic", ANTHROPIC))
 
@@ -79,7 +79,7 @@ def _findings(specs: Sequence[Spec]) -> Iterator[Finding]:
 
 
 def _orders(spec: Spec) -> Iterator[Finding]:
-    """What a stranger says to the model. A developer's own words may well be orders."""
+    """Untrusted text that speaks to the model. A developer's own text may well give orders."""
     if spec.origin:
         words = {"name": spec.name, "description": spec.description}
         for each in suspicions(spec.name, words, spec.parameters):

@@ -1,6 +1,6 @@
-"""What is wrong with tools beside each other: names and words that a model takes for one another.
+"""Lint rules for pairs of tools: names and descriptions that a model confuses.
 
-Nothing is compared with everything: tools meet where their names have a key in common.
+Not all pairs are compared: only tools whose names have a key in common.
 """
 
 import re
@@ -15,13 +15,13 @@ from rightcall.declare.manual import first_sentence
 from rightcall.declare.words import stem, terms
 
 FEW = 5
-"""Among so few tools nobody has to say when each is used."""
+"""The number of tools up to which none has to say when it is used."""
 _SAME = 0.5
-"""The share of words that two descriptions have in common, of all that either has."""
+"""The share of common words, of all words in either description, above which two are too similar."""
 _CROWD = 50
-"""More tools than this that meet at one key have a name for a prefix, and not a likeness."""
+"""If more tools than this share a key, the key is a prefix, and not a similarity."""
 _SHORTEST = 4
-"""Names of fewer letters differ in much of them."""
+"""The fewest letters of a name to compare; shorter names differ in a large part of them."""
 
 _MEANS_THE_SAME = (
     "get read fetch retrieve load show view describe",
@@ -51,7 +51,7 @@ _MEANS_THE_SAME = (
     "manage",
 )
 _JOINS = frozenset(("with", "as", "by", "in", "for", "from", "batch", "bulk", "multiple", "many", "all"))
-"""What leads from a name to another that does the same in another way."""
+"""Words that turn a name into another that does the same in another way."""
 _VERBS = {stem(word): group.split()[0] for group in _MEANS_THE_SAME for word in group.split()}
 
 _WHEN = re.compile(
@@ -73,13 +73,13 @@ class _Named(Struct, frozen=True, eq=False):
     spec: Spec
     verb: str
     rest: tuple[str, ...]
-    """Of the name: what is neither the verb nor a prefix of all."""
+    """The words of the name that are neither the verb nor a prefix of all names."""
     words: frozenset[str]
     parameters: frozenset[str]
 
 
 def pair_findings(specs: Sequence[Spec]) -> Iterator[Finding]:
-    """What a person should tell apart."""
+    """The findings on similar tools."""
     yield from _one_letter(specs)
     prefixes = _prefixes(specs)
     named = [_named(spec, prefixes) for spec in specs]
@@ -99,7 +99,7 @@ def pair_findings(specs: Sequence[Spec]) -> Iterator[Finding]:
 
 
 def _prefixes(specs: Sequence[Spec]) -> frozenset[tuple[str, str]]:
-    """The words that most names of an origin have, and that tell none of them from the others."""
+    """The words that most names of an origin have, and that distinguish none of them."""
     counts = Counter((spec.origin, word) for spec in specs for word in {*terms(spec.name, empty=True)})
     sizes = Counter(spec.origin for spec in specs)
     return frozenset(key for key, n in counts.items() if n > max(2, sizes[key[0]] / 2))
@@ -116,13 +116,13 @@ def _named(spec: Spec, prefixes: Collection[tuple[str, str]]) -> _Named:
 
 
 def _blanks(name: _Named) -> Iterator[object]:
-    """The rest of a name with one word left out: what is the same where one word differs."""
+    """Keys: the rest of a name with one word left out, equal for names that differ in one word."""
     for at in range(len(name.rest) if len(name.rest) > 1 else 0):
         yield at, len(name.rest), name.rest[:at] + name.rest[at + 1 :]
 
 
 def _heads(name: _Named) -> Iterator[object]:
-    """What a name is about: its last word, and what stands before a word that only says how."""
+    """The object of a name: its last word, and the word before one that only says how."""
     yield from name.rest[-1:]
     for at, word in enumerate(name.rest):
         if word in _JOINS and at:
@@ -130,7 +130,7 @@ def _heads(name: _Named) -> Iterator[object]:
 
 
 def _things(name: _Named) -> Iterator[object]:
-    """What a name is about, closely: its last word with each of the others."""
+    """The narrower object of a name: its last word with each of the others."""
     for word in name.rest[:-1] if not _JOINS.intersection(name.rest) else ():
         yield word, name.rest[-1]
 
@@ -153,7 +153,7 @@ def _met(
 
 
 def _are_alike(one: _Named, other: _Named) -> bool:
-    """Whether one name is the other, but for words that only say how."""
+    """Whether two names are equal except for words that only say how."""
     less, more = sorted((one.rest, other.rest), key=len)
     if set(less) == set(more):
         return True
@@ -192,9 +192,9 @@ def _no_when_not(spec: Spec, beside: Spec) -> Finding:
 
 
 def _no_when(named: Sequence[_Named], told: set[str]) -> Iterator[Finding]:
-    """Tools beside others that do the same to the same thing, and that do not say when they are used.
+    """Similar tools, doing the same to the same object, that do not say when to use them.
 
-    The thing is the last word of the name and one more: comments of pages are not comments of issues.
+    The object is the last word of the name and one more: comments of pages are not comments of issues.
     """
     beside: dict[str, str] = {}
     for one, other in _met(named, _things):
@@ -215,7 +215,7 @@ def _no_when(named: Sequence[_Named], told: set[str]) -> Iterator[Finding]:
 
 
 def _one_letter(specs: Sequence[Spec]) -> Iterator[Finding]:
-    """Names of which one letter more, less or other makes another's."""
+    """Names at an edit distance of one letter."""
     keys: dict[str, str] = {}
     told: set[tuple[str, str]] = set()
     for spec in specs:
@@ -255,6 +255,6 @@ def _differ_in_one(one: str, other: str) -> bool:
 
 
 def _have_other_verbs(one: str, other: str) -> bool:
-    """Whether what differs is the verb, as in get and set, which nobody takes for one another."""
+    """Whether the verb is what differs, as in get and set, which nobody confuses."""
     verbs = [{_VERBS.get(word) for word in terms(name, empty=True)} - {None} for name in (one, other)]
     return all(verbs) and verbs[0] != verbs[1]

@@ -1,4 +1,4 @@
-"""What is wrong with what a model is told of a tool's parameters."""
+"""Lint rules for a tool's parameters."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ _KNOWN = frozenset(
     for word in line.split()
 )
 _SAYS_ALL = frozenset(("title", "body", "content", "message", "text", "subject", "page", "url", "email"))
-"""Parameters whose names leave nothing to say; nor do values that are words."""
+"""Parameters whose names need no description; nor do values that are words."""
 _LIKE_A_WORD = re.compile(r"(?=.*[aeiouyAEIOUY]).{3,}|.*[\s_./:-].*|\d+ ?[a-z]{1,2}", re.DOTALL)
-# What must be written in some notation, so that a model had better see one.
+# Parameters that need a certain notation, so a model should see an example.
 _NOTATION = re.compile(
     r"\b(jql|cql|cron|regex|regular expression|glob|selector|xpath|jmespath|jsonpath|expression|"
     r"dsl|syntax|query language|filter (string|object)|pipeline|rrule)\b",
@@ -40,7 +40,7 @@ _SHOWN = re.compile(
 
 
 def parameter_findings(spec: Spec) -> Iterator[Finding]:
-    """What a person should write of the parameters, in their order."""
+    """The findings on the parameters, in their order."""
     if spec.native:
         return
     shown = frozenset(name for example in spec.examples for name in example)
@@ -71,7 +71,7 @@ def _members(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
 
 
 def _says(member: Mapping[str, Any], root: Mapping[str, Any], key: str) -> bool:
-    """Whether the member says something, itself or in what it refers to."""
+    """Whether the property has a description, itself or in what it refers to."""
     if member.get(key):
         return True
     reference = member.get("$ref")
@@ -89,7 +89,7 @@ def _list(value: Any) -> Sequence[Any]:
 
 
 def _is_notation(name: str, member: Mapping[str, Any]) -> bool:
-    """Whether a value is written by rules that its type does not tell."""
+    """Whether a value has a notation that its type does not tell."""
     if "enum" in member or "const" in member or member.get("type") in ("boolean", "integer", "number"):
         return False
     if member.get("type") == "object" and not member.get("properties"):
@@ -99,7 +99,7 @@ def _is_notation(name: str, member: Mapping[str, Any]) -> bool:
 
 
 def _is_shown(member: Mapping[str, Any], spec: Spec) -> bool:
-    """Whether a model sees a value: an example, a default, or one in the words."""
+    """Whether a model sees a value: an example, a default, or one in the description."""
     if any(member.get(key) for key in ("examples", "example", "default")):
         return True
     return _SHOWN.search(f"{member.get('description', '')}") is not None or (
@@ -110,7 +110,7 @@ def _is_shown(member: Mapping[str, Any], spec: Spec) -> bool:
 def _enums(
     spec: Spec, schema: Any, steps: tuple[str | int, ...], told: str, depth: int
 ) -> Iterator[Finding]:
-    """The values that say nothing by themselves and are explained nowhere near."""
+    """The enum values that are not self-explanatory and not explained."""
     if not isinstance(schema, Mapping) or depth < 0:
         return
     told = f"{told} {schema.get('description', '')}"

@@ -1,1 +1,1 @@
-"""Files under a granted directory, and the tools for them."""
+"""Tools for the files under a granted directory."""

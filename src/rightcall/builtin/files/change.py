@@ -1,9 +1,9 @@
-"""What a model wants changed into a changed file: a whole text, an exact replacement, an insertion.
+"""Changes files for a model: a whole new text, an exact replacement, or an insertion.
 
-Bytes get into a file all of them or none: they are written to a new file beside the old one, brought to
-the disk, and put in its place by one rename. Neither a crash nor a full disk leaves half a file. Nothing
-is ever written through a name that was there before: a symbolic link is replaced and not followed, and a
-file's other hard links keep what they had.
+A write is all or nothing: the bytes go to a new file beside the old one, are synced to the disk, and
+replace it by one rename. Neither a crash nor a full disk leaves half a file. Nothing is ever written
+through a name that was there before: a symbolic link is replaced and not followed, and a file's other
+hard links keep what they had.
 """
 
 import os
@@ -30,17 +30,17 @@ _MOST_SHOWN = 40
 
 
 class Replacement(Struct, frozen=True, kw_only=True):
-    """An exact replacement, and how often its text is expected to be there."""
+    """An exact replacement, and how often its text must occur."""
 
     old: str
     new: str
     count: int = 1
     every: bool = False
-    """However often it is there."""
+    """Replace every occurrence, however many there are."""
 
 
 def create(access: Access, place: Place, content: str) -> str:
-    """Make a new file, and the directories above it."""
+    """Create a new file and its missing parent directories."""
     data = _encode(TextFile(content), place, access.limits.max_write_bytes)
     _refuse_root(place)
     with in_words(access.root, place), access.root.changing():
@@ -53,11 +53,11 @@ def create(access: Access, place: Place, content: str) -> str:
 
 
 def overwrite(access: Access, place: Place, content: str, version: str) -> str:
-    """Put a whole new text in the place of the one that ``version`` names."""
+    """Replace the whole text of the file, if its content is still ``version``."""
     with in_words(access.root, place), access.root.changing():
         loaded = load_whole(access.root, place, access.limits)
         _check_version(loaded, version)
-        # What was written in UTF-16 or with a mark stays so; line ends are as they are given.
+        # A file in UTF-16 or with a byte order mark stays so; line ends are written as given.
         file = TextFile(content, loaded.file.encoding, loaded.file.mark)
         data = _encode(file, place, access.limits.max_write_bytes)
         _replace(access, loaded, data)
@@ -65,7 +65,7 @@ def overwrite(access: Access, place: Place, content: str, version: str) -> str:
 
 
 def edit(access: Access, place: Place, replacement: Replacement, version: str = "") -> str:
-    """Replace a text that is there exactly as given; otherwise say what is there instead."""
+    """Replace a text that occurs exactly as given; otherwise report what the file has instead."""
     old, new = (each.replace("\r\n", "\n") for each in (replacement.old, replacement.new))
     if not old:
         raise ToolFailure("The text to replace is empty. Give it exactly as it is in the file.")
@@ -90,7 +90,7 @@ def edit(access: Access, place: Place, replacement: Replacement, version: str = 
 
 
 def insert(access: Access, place: Place, after: int, text: str, version: str = "") -> str:
-    """Put lines after the line of that number; after line 0 is the beginning."""
+    """Insert lines after the line of that number; 0 is the beginning of the file."""
     with in_words(access.root, place), access.root.changing():
         loaded = load_whole(access.root, place, access.limits)
         _check_version(loaded, version)
@@ -100,7 +100,7 @@ def insert(access: Access, place: Place, after: int, text: str, version: str = "
         new = text.replace("\r\n", "\n").removesuffix("\n") + "\n"
         at = sum(len(line) + 1 for line in lines[:after])
         if at > len(loaded.file.text):
-            # The last line has no end of its own yet, and the new last one gets none either.
+            # The last line has no line end yet, and the new last line gets none either.
             at, new = at - 1, "\n" + new.removesuffix("\n")
         changed = loaded.file.replaced([at], 0, new)
         data = _encode(changed, place, access.limits.max_file_bytes)
@@ -156,7 +156,7 @@ def _occurrences(text: str, old: str) -> Sequence[int]:
 
 
 def _around(file: TextFile, first: int, new: str, limits: FileLimits) -> str:
-    """The lines of an edit, and a few before and after."""
+    """The edited lines, and a few before and after."""
     start = max(first - _AROUND, 1)
     more = min(new.removesuffix("\n").count("\n"), _MOST_SHOWN)
     end = min(first + more + _AROUND, len(file.lines))
@@ -166,11 +166,11 @@ def _around(file: TextFile, first: int, new: str, limits: FileLimits) -> str:
 _NEW_MODE = 0o666
 _PRIVATE_MODE = 0o600
 _IDENTITY = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
-"""What tells whether a file is still the one that was read, with the same content."""
+"""The stat fields that show whether a file is still the one that was read, with the same content."""
 
 
 def put_new(root: Root, place: Place, data: bytes, *, is_cancelled: Callable[[], bool] = bool) -> None:
-    """Make a new file. Raises FileExistsError where there is something of that name already."""
+    """Create a new file. Raises FileExistsError if the name exists."""
     with root.directory(place.parent) as directory:
         temporary = _write_beside(directory, data, None)
         try:
@@ -191,7 +191,7 @@ def put_over(
     *,
     is_cancelled: Callable[[], bool] = bool,
 ) -> None:
-    """Put new content in the place of a file that was read, unless it has changed since."""
+    """Replace the content of a file that was read, unless it has changed since."""
     with root.directory(place.parent) as directory:
         _require_plain(directory, place)
         temporary = _write_beside(directory, data, expected)
@@ -206,7 +206,7 @@ def put_over(
 
 
 def link_new(directory: int, old: str, new: str) -> None:
-    """Rename as two steps, for systems without the one: a link never takes the place of something."""
+    """Rename in two steps, for systems without a no-replace rename: a link never overwrites a name."""
     os.link(old, new, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
     _forget(directory, old)
 
@@ -217,7 +217,7 @@ def _forget(directory: int, name: str) -> None:
 
 
 def _require_plain(directory: int, place: Place) -> None:
-    """The name must stand for a plain file itself: a rename would put an end to a symbolic link."""
+    """Require that the name is a plain file itself: a rename would replace a symbolic link."""
     found = os.stat(place.name, dir_fd=directory, follow_symlinks=False)
     if not stat.S_ISREG(found.st_mode):
         hint = " Name the file that it stands for." if stat.S_ISLNK(found.st_mode) else ""
@@ -231,7 +231,7 @@ def _require_unchanged(directory: int, place: Place, before: os.stat_result) -> 
 
 
 def _write_beside(directory: int, data: bytes, like: os.stat_result | None) -> str:
-    """A new file in the directory, under a name that nothing else has; gives the name."""
+    """Create a temporary file in the directory under an unused name; returns the name."""
     name = f".rightcall-{secrets.token_hex(8)}.tmp"
     opened = os.open(
         name, resolve.CREATE, _NEW_MODE if like is None else _PRIVATE_MODE, dir_fd=directory
@@ -253,17 +253,17 @@ def _write_beside(directory: int, data: bytes, like: os.stat_result | None) -> s
 
 
 def _take_after(opened: int, like: os.stat_result) -> None:
-    """Give the file the owner and the permissions of the one it is to replace."""
+    """Give the file the owner and the permissions of the file it will replace."""
     if sys.platform == "win32":
         raise posix_only("changing files")
     with suppress(PermissionError):
         os.fchown(opened, like.st_uid, like.st_gid)
-    # Without set-user-ID and the like: the content is new.
+    # Without set-user-ID and the like, because the content is new.
     os.fchmod(opened, stat.S_IMODE(like.st_mode) & 0o777)
 
 
 def _require_wanted(root: Root, place: Place, directory: int, is_cancelled: Callable[[], bool]) -> None:
-    """Before the last step: somebody still waits for it, and the directory is still where it was."""
+    """Check, before the rename, that the call is not cancelled and that the directory has not moved."""
     if is_cancelled():
         raise ToolFailure("The call was given up; nothing was changed.")
     if not os.path.samestat(os.fstat(directory), root.stat(place.parent)):

@@ -1,7 +1,7 @@
-"""A granted directory into the text editor that Anthropic's models are trained on.
+"""The text editor tool that Anthropic's models are trained on, for a granted directory.
 
-The name and the parameters are those of ``text_editor_20250728``, which such models use more reliably
-than a tool that they have not met.
+The name and the parameters are those of ``text_editor_20250728``, which these models use more reliably
+than a tool that they were not trained on.
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/text-editor-tool
 """
 
@@ -24,11 +24,11 @@ from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 
 NAME = "str_replace_based_edit_tool"
-"""What the vendor calls it. A model that is given the vendor's own type calls it so."""
+"""The vendor's name of the tool. A model that is given the vendor's own type uses it."""
 
 _NATIVE: JsonObject = {"type": "text_editor_20250728", "name": NAME}
 _DEPTH = 2
-"""How many levels of a directory the vendor's editor shows."""
+"""How many directory levels the vendor's editor shows."""
 _RANGE = 2
 
 EDITING: Mapping[str, JsonObject] = {
@@ -71,7 +71,7 @@ def text_editor(
     read_only: bool = False,
     limits: FileLimits = FileLimits(),  # noqa: B008 - frozen
 ) -> Tool:
-    """The files under ``root`` as the text editor that Anthropic's models know."""
+    """A tool for the files under ``root``, with the interface of Anthropic's text editor."""
     granted = root if isinstance(root, Root) else Root(root)
     read_only = read_only or granted.read_only
 
@@ -92,7 +92,7 @@ def text_editor(
         },
         handler,
         short="View and edit files under one directory.",
-        # The vendor's own has no form that only views.
+        # The vendor's own tool type has no read-only form.
         native={} if read_only else {"anthropic": {**_NATIVE, "max_characters": limits.max_characters}},
         errors="neutral",
         effect="read" if read_only else "write",
@@ -103,14 +103,14 @@ def text_editor(
 
 
 def edit_as_told(access: Access, command: str, where: Place, arguments: Arguments) -> str:
-    """Do what the vendor's commands say: view, create, str_replace or insert."""
+    """Execute one of the vendor's commands: view, create, str_replace or insert."""
     if command == "view":
         return _view(access, where, arguments)
     return CHANGES[command](access, where, arguments)
 
 
 def needed(arguments: Arguments, command: str, name: str) -> Any:
-    """An argument that the command cannot do without, or a ToolFailure."""
+    """A required argument of the command. Raises ToolFailure if it is missing."""
     if arguments.get(name) is None:
         raise ToolFailure(f"{command} needs {name}.")
     return arguments[name]
@@ -135,7 +135,7 @@ def _replace(access: Access, where: Place, arguments: Arguments) -> str:
 
 
 def _insert(access: Access, where: Place, arguments: Arguments) -> str:
-    # The editor's earlier version called the text new_str, and models still do.
+    # An earlier version of the editor called the text new_str, and models still do.
     text = arguments.get("insert_text", arguments.get("new_str"))
     after = needed(arguments, "insert", "insert_line")
     return change.insert(access, where, after, needed({"insert_text": text}, "insert", "insert_text"))
@@ -146,4 +146,4 @@ CHANGES: Mapping[str, Callable[[Access, Place, Arguments], str]] = {
     "str_replace": _replace,
     "insert": _insert,
 }
-"""The commands that change something."""
+"""The commands that change files."""

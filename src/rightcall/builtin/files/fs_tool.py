@@ -1,4 +1,4 @@
-"""A granted directory into one tool: read, list, glob, grep and, unless read-only, write and edit."""
+"""One tool for a granted directory: read, list, glob, grep and, unless read-only, write and edit."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -102,8 +102,8 @@ def fs(
     """A tool for the files under ``root``, and no others.
 
     Nothing outside of the root can be reached through it: not by ``..`` or symbolic links, not through
-    ``/proc``, and not while another process moves things about. Pass a ``Root`` to allow hard links or
-    other file systems mounted below it.
+    ``/proc``, and not while another process moves files. Pass a ``Root`` to allow hard links or other
+    file systems mounted below it.
     """
     granted = root if isinstance(root, Root) else Root(root)
     read_only = read_only or granted.read_only
@@ -124,7 +124,7 @@ def fs(
         short="Files under one directory.",
         errors="neutral",
         effect="read" if read_only else "write",
-        # In one reply a model may write a file and then edit it: the order counts.
+        # In one reply a model may write a file and then edit it, so calls run in order.
         serial=not read_only,
         limits=Limits(max_output_bytes=limits.max_characters * 4),
         facts=file_facts("path"),
@@ -132,7 +132,7 @@ def fs(
 
 
 def file_facts(*targets: str) -> Facts:
-    """What is known of tools for files: others may have written them, and not everyone may read them."""
+    """Trust facts of file tools: others may have written the files, and not everyone may read them."""
     return Facts(untrusted=True, private=True, reach="user", targets=targets)
 
 
@@ -150,7 +150,7 @@ def _parameters(modes: list[str]) -> JsonObject:
 
 
 def _check_members(mode: str, given: Arguments, arguments: Arguments) -> None:
-    """What the schema cannot say in a form that every model keeps to: which mode takes what."""
+    """Check what no schema says in a form that all models follow: which mode takes which parameters."""
     missing = [name for name in _NEEDS.get(mode, ()) if name not in arguments]
     if missing:
         raise ToolFailure(f"{mode} needs {' and '.join(missing)}.")

@@ -1,8 +1,8 @@
-"""A directory and a pattern into the names or the lines that match, as far as the limits go.
+"""Searches a directory for the names or lines that match a pattern, within limits.
 
 Python's own expressions can take forever on a short line, and hold the whole process while they do. The
-engine here is the one that pydantic carries, Rust's ``regex``, which never goes back: no look-around and
-no backreferences, and in return no expression that hangs.
+engine here is the one that pydantic carries, Rust's ``regex``, which never backtracks: no look-around
+and no backreferences, and so no expression that hangs.
 https://docs.rs/regex/latest/regex/#untrusted-input
 """
 
@@ -24,7 +24,7 @@ from rightcall.errors import ToolFailure
 MAX_PATTERN = 500
 """The longest pattern, in characters."""
 MAX_REPEATS = 500
-"""What the counts of an expression may multiply to: ``{n}`` makes that much more to do at each step."""
+"""The limit for the product of nested counts: ``{n}`` multiplies the work of each step by ``n``."""
 
 _COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 _SPACE = re.compile(r"\s+")
@@ -33,10 +33,10 @@ _ANY = {"*": "[^/]*", "?": "[^/]"}
 
 
 class Pattern:
-    """Says whether a text holds a match."""
+    """Tests whether a text has a match."""
 
     def __init__(self, expression: str) -> None:
-        """Raises a ToolFailure for an expression that is not valid, or too much."""
+        """Raises a ToolFailure for an expression that is invalid or too expensive."""
         try:
             self._validator = SchemaValidator(str_schema(pattern=expression, regex_engine="rust-regex"))
         except SchemaError as error:
@@ -49,7 +49,7 @@ class Pattern:
 
 
 def line_pattern(expression: str, *, ignore_case: bool = False) -> Pattern:
-    """The test for lines: a regular expression, in which ``^`` and ``$`` are the ends of a line."""
+    """The matcher for lines: a regular expression in which ``^`` and ``$`` match the ends of a line."""
     repeats = 1
     for least, most in _COUNTED.findall(_SPACE.sub("", expression)):
         repeats *= max(int(least), int(most or 0), 1)
@@ -58,16 +58,16 @@ def line_pattern(expression: str, *, ignore_case: bool = False) -> Pattern:
             f"The pattern is too large: at most {MAX_PATTERN:,} characters, and counts like {{3}} that "
             f"multiply to no more than {MAX_REPEATS:,}."
         )
-    # Alone first, so that words about a mistake show the expression as it was given.
+    # Compiled alone first, so that an error message shows the expression as it was given.
     Pattern(expression)
     return Pattern(f"(?mi){expression}" if ignore_case else f"(?m){expression}")
 
 
 def glob_pattern(glob: str) -> Pattern:
-    """The test for whole paths: ``*`` and ``?`` stay in one name, ``**`` goes over any number of them.
+    """The matcher for whole paths: ``*`` and ``?`` stay in one name, ``**`` spans any number of names.
 
-    ``{a,b}`` is either, ``[a-c]`` and ``[!a-c]`` are classes. A glob without a slash is for names at any
-    depth.
+    ``{a,b}`` matches either, ``[a-c]`` and ``[!a-c]`` are classes. A glob without a slash is for names
+    at any depth.
     """
     glob = glob.removeprefix("./").strip("/")
     if not glob or len(glob) > MAX_PATTERN:
@@ -77,7 +77,7 @@ def glob_pattern(glob: str) -> Pattern:
 
 
 def _pieces(glob: str) -> Iterator[str]:
-    """A glob as an expression, piece by piece."""
+    """A glob as a regular expression, piece by piece."""
     depth = at = 0
     while at < len(glob):
         character, rest = glob[at], glob[at:]
@@ -104,7 +104,7 @@ def _pieces(glob: str) -> Iterator[str]:
 
 
 def _class(inside: str) -> str:
-    """The inside of a bracketed class; ``!`` in front turns it round."""
+    """The inside of a bracketed class; ``!`` in front negates it."""
     negated, members = ("^/", inside[1:]) if inside[0] in "!^" and inside[1:] else ("", inside)
     escaped = re.sub(r"[][\\^&~]", r"\\\g<0>", members)
     return f"[{negated}{escaped}]"
@@ -115,15 +115,15 @@ def _escape(text: str) -> str:
 
 
 _BLOCK = 16 * 1024
-"""Characters that one test may take at once; between blocks the clock is looked at."""
+"""Characters that one test may take at once; the deadline is checked between blocks."""
 _LONGEST_LINE = 10_000
-"""Longer lines are searched as far as this."""
+"""Characters of a line that are searched; the rest of a longer line is not."""
 _WHOLE_TEXT = ("\\A", "\\z")
-"""Anchors that mean a line's ends when lines are tested one by one, and not when many are at once."""
+"""Anchors that mean a line's ends when lines are tested one by one, but not when a block of lines is."""
 
 
 def list_directory(access: Access, place: Place, depth: int) -> str:
-    """What is in a directory, so many levels deep."""
+    """The entries of a directory, that many levels deep."""
     shown, notes = _listed(access, place, lambda entry: _described(entry, place), depth)
     if not shown:
         return f"{place.shown} is an empty directory."
@@ -131,7 +131,7 @@ def list_directory(access: Access, place: Place, depth: int) -> str:
 
 
 def glob(access: Access, place: Place, pattern: str) -> str:
-    """The files and directories beneath a directory whose path from there matches."""
+    """The files and directories beneath a directory whose relative path matches."""
     wanted = glob_pattern(pattern)
     shown, notes = _listed(
         access, place, lambda entry: entry.shown if wanted.is_in(_within(entry.place, place)) else None
@@ -142,7 +142,7 @@ def glob(access: Access, place: Place, pattern: str) -> str:
 def _listed(
     access: Access, place: Place, show: Callable[[DirectoryEntry], str | None], depth: int | None = None
 ) -> tuple[list[str], list[str]]:
-    """What is beneath a directory and shown, as far as the limits go, and what was left out."""
+    """The visible entries beneath a directory, within the limits, and a note of what was left out."""
     if not is_directory(access, place):
         raise ToolFailure(f"{place.shown} is not a directory.")
     tree = Tree(access)
@@ -155,18 +155,18 @@ def _listed(
 
 
 class Grep(Struct, frozen=True, kw_only=True):
-    """What lines are wanted, and what is shown with them."""
+    """Which lines to find, and what to show with them."""
 
     pattern: str
     include: str = ""
-    """A glob for the files to look into."""
+    """A glob for the files to search."""
     ignore_case: bool = False
     context: int = 0
-    """Lines shown before and after each."""
+    """Lines shown before and after each match."""
 
 
 def grep(access: Access, place: Place, wanted: Grep) -> str:
-    """The lines that match, in the files of a directory or in one file."""
+    """The matching lines in one file or in the files of a directory."""
     tree = Tree(access)
     lines = _Matches(access, wanted, tree.is_late)
     if is_directory(access, place):
@@ -182,7 +182,7 @@ def grep(access: Access, place: Place, wanted: Grep) -> str:
 
 
 class _Matches:
-    """The lines found so far."""
+    """The matches found so far."""
 
     def __init__(self, access: Access, wanted: Grep, is_late: Callable[[], bool]) -> None:
         self._pattern = line_pattern(wanted.pattern, ignore_case=wanted.ignore_case)
@@ -196,7 +196,7 @@ class _Matches:
         self._passed: Counter[str] = Counter()
 
     def look_into_entry(self, entry: DirectoryEntry) -> bool:
-        """Search a file if it can be. False when it is time to stop."""
+        """Search a file if it can be read. Returns False when the search must stop."""
         if entry.size > self._limits.max_file_bytes:
             self._passed["too large"] += 1
             return True
@@ -207,7 +207,7 @@ class _Matches:
             return True
 
     def look_into(self, place: Place) -> bool:
-        """Search a file. False when it is time to stop."""
+        """Search a file. Returns False when the search must stop."""
         lines = load(self._root, place, self._limits).file.lines
         left = self._limits.max_matches - self._matches
         numbers = list(islice(self._numbers(lines), left + 1))
@@ -217,14 +217,14 @@ class _Matches:
         return not self._is_cut
 
     def notes(self) -> Iterator[str]:
-        """What was left out."""
+        """Notes on what was left out."""
         for reason, count in self._passed.items():
             yield f"[{count:,} file{'' if count == 1 else 's'} not searched: {reason}]"
         if self._is_cut:
             yield f"[Stopped after {self._matches:,} matching lines. Narrow the pattern or the path.]"
 
     def _numbers(self, lines: list[str]) -> Iterator[int]:
-        """The numbers of the lines that match."""
+        """The numbers of the matching lines."""
         for first, block in _blocks(lines):
             if self._is_late():
                 self._is_cut = True
@@ -257,7 +257,7 @@ class _Matches:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """The lines in stretches that are short enough for one test, each with its first line's number."""
+    """The lines in blocks short enough for one test, each with the number of its first line."""
     block: list[str] = []
     first, size = 1, 0
     for line in lines:
@@ -271,7 +271,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def is_directory(access: Access, place: Place) -> bool:
-    """Whether a search begins at a directory."""
+    """Whether a search starts at a directory."""
     with in_words(access.root, place):
         return stat.S_ISDIR(access.root.stat(place).st_mode)
 

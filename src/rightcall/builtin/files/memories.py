@@ -1,4 +1,4 @@
-"""A granted directory into notes that a model keeps from one run to the next.
+"""A tool for notes that a model keeps from one run to the next, in a granted directory.
 
 The name, the commands and the ``/memories`` that paths begin with are those of Anthropic's
 ``memory_20250818``, which its models are trained on. Any other model can use it, too.
@@ -26,11 +26,11 @@ from rightcall.errors import ToolFailure
 
 PREFIX = "/memories"
 LIMITS = FileLimits(max_file_bytes=256 * 1024, max_write_bytes=64 * 1024, max_visited=5000, skipped=())
-"""Notes are short, and a model reads them whole."""
+"""Limits for notes, which are short, and which a model reads whole."""
 MAX_NOTES = 500
-"""Files and directories beyond which no new ones are made."""
+"""The most files and directories; beyond that no new ones are created."""
 MAX_BYTES = 8 * 1024 * 1024
-"""What all notes together may hold."""
+"""The most bytes that all notes together may hold."""
 
 _VIEWING = """\
 Notes that outlast this conversation, as files under /memories. Look there first: what you learned \
@@ -61,7 +61,7 @@ def memory(
     max_notes: int = MAX_NOTES,
     max_bytes: int = MAX_BYTES,
 ) -> Tool:
-    """A tool for notes under ``root``, which the model knows as ``/memories``."""
+    """A tool for notes under ``root``, which the model sees as ``/memories``."""
     granted = root if isinstance(root, Root) else Root(root)
     read_only = read_only or granted.read_only
 
@@ -92,13 +92,13 @@ def memory(
         },
         handler,
         short="Notes that outlast the conversation.",
-        # The vendor's own has no form that only views.
+        # The vendor's own tool type has no read-only form.
         native={} if read_only else {"anthropic": {"type": "memory_20250818", "name": "memory"}},
         errors="neutral",
         effect="read" if read_only else "write",
         serial=not read_only,
         limits=Limits(max_output_bytes=limits.max_characters * 4),
-        # A note may repeat what some stranger's text once talked the model into.
+        # A note may repeat what untrusted text once made the model write.
         facts=file_facts("path") if read_only else file_facts("path", "old_path", "new_path"),
     )
 
@@ -110,7 +110,7 @@ def _note(path: str) -> Place:
 
 
 def _check_room(access: Access, max_notes: int, max_bytes: int) -> None:
-    """Whether there is room for one more change."""
+    """Whether the limits allow one more change."""
     tree = Tree(access)
     entries = list(tree.entries(Place()))
     size = sum(entry.size for entry in entries)
@@ -129,7 +129,7 @@ def _delete(access: Access, where: Place) -> str:
     ):
         found = os.stat(where.name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISDIR(found.st_mode):
-            # Given a directory to start from, it follows no symbolic links on its way.
+            # With dir_fd it follows no symbolic links on its way.
             shutil.rmtree(where.name, dir_fd=directory)
         else:
             os.unlink(where.name, dir_fd=directory)

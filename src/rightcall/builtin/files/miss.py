@@ -1,7 +1,7 @@
-"""A text that is not in a file, or there too often, into words that help to find the right one.
+"""Explains why a text was not found in a file, or was found too often, so that a model can correct it.
 
-Pure. The commonest causes come first: line numbers that were copied along, white space, look-alike
-characters, an edit that was made already. Otherwise the nearest lines are shown, as they are.
+Pure. The commonest causes come first: copied line numbers, white space, look-alike characters, an edit
+that was already made. Otherwise the most similar lines are shown verbatim.
 """
 
 import re
@@ -26,9 +26,9 @@ _LOOK_ALIKES = str.maketrans(
     }
 )
 _MOST_FOLDED = 50_000
-"""Lines of a file that are looked at for small differences."""
+"""Lines of a file that are searched for small differences."""
 _MOST_LINES = 5000
-"""Lines of a file that are looked at for likeness, which takes longer."""
+"""Lines of a file that are searched by similarity, which takes longer."""
 _MOST_WANTED = 200
 _SHOWN_LINES = 12
 _SHOWN_PLACES = 10
@@ -37,7 +37,7 @@ _NEAR = 0.6
 
 
 def explain_miss(text: str, old: str, new: str) -> str:
-    """Why ``old`` is not in ``text``, as far as can be told."""
+    """Why ``old`` is not in ``text``, as far as can be determined."""
     words = "The text to replace is not in the file."
     wanted = old.split("\n")
     if all(_NUMBERED.match(line) for line in wanted if line.strip()) and old.strip():
@@ -58,7 +58,7 @@ def explain_miss(text: str, old: str, new: str) -> str:
 
 
 def explain_many(text: str, starts: Sequence[int], wanted: int) -> str:
-    """That a text is there more often than expected, and where."""
+    """A message that a text occurs more often than expected, and where."""
     numbers = [str(line_of(text, start)) for start in starts[:_SHOWN_PLACES]]
     more = f" and {len(starts) - len(numbers)} more" if len(starts) > len(numbers) else ""
     return (
@@ -72,7 +72,7 @@ def _times(count: int) -> str:
 
 
 def line_of(text: str, at: int) -> int:
-    """The number of the line that a place in the text is in."""
+    """The number of the line that holds a position in the text."""
     return text.count("\n", 0, at) + 1
 
 
@@ -93,7 +93,7 @@ _FOLDS: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 
 def _find(lines: list[str], wanted: list[str], fold: Callable[[str], str]) -> int | None:
-    """The line from which the wanted lines stand in the text, when both are folded.
+    """The line at which the wanted lines begin in the text, when both are folded.
 
     The first and the last wanted line may be parts of lines.
     """
@@ -119,9 +119,9 @@ def _stands_at(haystack: list[str], folded: list[str], at: int) -> bool:
 
 
 def _nearest(lines: list[str], wanted: list[str]) -> int | None:
-    """The line from which the text is most like what was wanted; None where nothing is like it.
+    """The line at which the text is most similar to the wanted text; None if nothing is similar.
 
-    What is compared first is only the longest wanted line; ties and small files need no more.
+    Only the longest wanted line is compared first; ties and small files need no more.
     """
     key = max(range(min(len(wanted), _MOST_WANTED)), key=lambda index: len(wanted[index].strip()))
     pattern = wanted[key].strip()[:_SHOWN_CHARACTERS]
@@ -141,7 +141,7 @@ def _span(at: int, count: int) -> str:
 
 
 def _show(lines: list[str], at: int, wanted: list[str]) -> str:
-    """The file's lines as JSON strings, so that every space shows."""
+    """The file's lines as JSON strings, so that all white space is visible."""
     return "\n".join(_shown(lines, at, min(len(wanted), _SHOWN_LINES)))
 
 

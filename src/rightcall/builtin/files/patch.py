@@ -1,14 +1,14 @@
-"""A V4A diff and a file's text into the text as it is to be. Pure: nothing here looks at a file.
+"""Applies a V4A diff to a file's text. Pure: nothing here reads a file.
 
 The format is that of OpenAI's ``apply_patch``, without the envelope around it: a line that begins with
 ``@@`` begins a hunk and may name a line of the file to go to first; every other line of a hunk begins
-with a space (it stays), ``-`` (it goes) or ``+`` (it is new); ``*** End of File`` says that the hunk
-stands at the end. There are no line numbers. https://platform.openai.com/docs/guides/tools-apply-patch
+with a space (it stays), ``-`` (it goes) or ``+`` (it is new); ``*** End of File`` means that the hunk is
+at the end. There are no line numbers. https://platform.openai.com/docs/guides/tools-apply-patch
 
-A hunk's old lines are looked for from where the hunk before it ended: exactly, else without white space
-at the ends of lines, else without any at their beginnings either, and the first place counts. So does
-OpenAI's own reference, which its models are trained with. Where a diff says more about a place and that
-does not hold, the lines must stand in one place only: a change in another does more harm than none.
+A hunk's old lines are searched from the end of the hunk before it: exactly, else ignoring trailing white
+space, else also ignoring leading white space, and the first match counts. OpenAI's own reference, which
+its models are trained with, does the same. If a diff says more about a position and that does not hold,
+the lines must occur only once: a change in the wrong place does more harm than none.
 """
 
 from bisect import bisect_left
@@ -24,7 +24,7 @@ from rightcall.core.jsontext import shorten
 from rightcall.errors import ToolFailure
 
 MAX_HUNKS = 1000
-"""Each is looked for by itself, so that their number has a bound."""
+"""The most hunks in a diff. Each is searched separately, so their number is bounded."""
 
 _ANCHOR = "@@"
 _MARKER = "***"
@@ -34,26 +34,26 @@ _ENVELOPE = "Give the hunks alone: which file it is, and what is to be done with
 
 
 class Change(Struct, frozen=True, gc=False):
-    """Lines that go, and lines that come in their place."""
+    """Lines to remove, and the lines that replace them."""
 
     at: int
-    """Where it begins, counted in the hunk's old lines."""
+    """Where it begins, as an index into the hunk's old lines."""
     removed: int
     added: tuple[str, ...]
 
 
 class Hunk(Struct, frozen=True, gc=False):
-    """Lines that stand together in a file, and what becomes of them."""
+    """A hunk: adjacent lines of a file, and the changes to them."""
 
     number: int
-    """The line of the diff that it begins at; the first is 1."""
+    """The line of the diff at which it begins, counted from 1."""
     anchors: tuple[str, ...]
-    """Lines of the file to go to first, one after the other."""
+    """Lines of the file to seek first, one after the other."""
     old: tuple[str, ...]
-    """The lines as they are: those that stay and those that go."""
+    """The old lines: those that stay and those that go."""
     changes: tuple[Change, ...]
     is_last: bool = False
-    """It stands at the end of the file."""
+    """The hunk must be at the end of the file."""
 
 
 def parse_new(diff: str) -> str:
@@ -122,7 +122,7 @@ def _changes(body: Sequence[str]) -> list[Change]:
     changes: list[Change] = []
     at = begin = 0
     added: list[str] = []
-    # A line that stays ends the change before it, so one more is put at the end.
+    # A line that stays ends the change before it, so one is appended to flush the last change.
     for line in (*body, " "):
         if line.startswith("+"):
             added.append(line[1:])
@@ -137,7 +137,7 @@ def _changes(body: Sequence[str]) -> list[Change]:
 
 
 def _check_line(line: str, number: int) -> None:
-    # An empty line stays, too: the space before it is the first thing that gets lost.
+    # An empty line also stays: its leading space is what models lose first.
     if line and line[0] not in " +-":
         _refuse_marker(line, number)
         raise ToolFailure(
@@ -152,21 +152,21 @@ def _refuse_marker(line: str, number: int) -> None:
 
 
 _FOLDS: tuple[Callable[[str], str], ...] = (str, str.rstrip, str.strip)
-"""How lines are made alike, the most exact way first."""
+"""How lines are normalised for comparison, the most exact way first."""
 
 
 class Patched(Struct, frozen=True, gc=False):
-    """A text with the hunks in it."""
+    """A text with the hunks applied."""
 
     text: str
     lines: tuple[int, ...]
-    """The number of the line, in the new text, at which each change begins."""
+    """The line number, in the new text, at which each change begins."""
     is_loose: bool
-    """White space was not everywhere as the diff has it."""
+    """Some white space differed from the diff."""
 
 
 class _Match(Struct, frozen=True, gc=False):
-    """Where lines stand in the file, and in which way they are alike."""
+    """Where lines were found in the file, and by which normalisation."""
 
     at: int
     fold: int
@@ -175,9 +175,9 @@ class _Match(Struct, frozen=True, gc=False):
 def apply(
     hunks: Sequence[Hunk], text: str, newline: str = "\n", is_over: Callable[[], bool] = bool
 ) -> Patched:
-    """The text with all hunks applied, or a ToolFailure; lines that stay keep their ends as they are.
+    """The text with all hunks applied, or a ToolFailure; unchanged lines keep their line ends.
 
-    ``is_over`` says when to give up.
+    ``is_over`` returns true when it must give up.
     """
     file = _FileLines(text)
     changed = _Changed(file, newline)
@@ -197,7 +197,7 @@ def apply(
 
 
 class _Changed:
-    """A new text, growing from its beginning to its end."""
+    """The new text, built from beginning to end."""
 
     def __init__(self, file: "_FileLines", newline: str) -> None:
         self._old = file.lines
@@ -206,7 +206,7 @@ class _Changed:
         self._at = 0
 
     def put(self, begin: int, change: Change) -> int:
-        """Make a change of a hunk that begins there; gives the number of its first line."""
+        """Apply a change of a hunk that begins there; returns the number of its first line."""
         at = begin + change.at
         self._new += self._old[self._at : at]
         number = len(self._new) + 1
@@ -217,22 +217,22 @@ class _Changed:
     def finish(self) -> str:
         lines = [*self._new, *self._old[self._at :]]
         if self._old and not self._old[-1].endswith("\n"):
-            # A file whose last line had no end still has one without, and only there.
+            # If the file's last line had no line end, the new last line has none either.
             lines = [line if line.endswith("\n") else f"{line}{self._newline}" for line in lines]
             lines[-1:] = [_bare(line) for line in lines[-1:]]
         return "".join(lines)
 
 
 class _FileLines:
-    """The lines of a file, and where some of them stand."""
+    """A file's lines, and searches in them."""
 
     def __init__(self, text: str) -> None:
         *whole, rest = text.split("\n")
         self.lines = [f"{line}\n" for line in whole] + ([rest] if rest else [])
-        """With their ends, as they are."""
+        """Including their line ends, unchanged."""
 
     def find(self, wanted: Sequence[str], start: int) -> _Match | None:
-        """The first place, from a line on, where the wanted lines stand."""
+        """The first match of the wanted lines at or after a line."""
         for number, fold in enumerate(_FOLDS):
             at = self._folded[number].find([fold(line) for line in wanted], start)
             if at is not None:
@@ -240,7 +240,7 @@ class _FileLines:
         return None
 
     def find_last(self, wanted: Sequence[str], start: int) -> _Match | None:
-        """The wanted lines at the end of the file."""
+        """A match of the wanted lines at the end of the file."""
         for number, fold in enumerate(_FOLDS):
             folded = [fold(line) for line in wanted]
             for end in (len(self.lines), len(self.bare)):
@@ -250,13 +250,13 @@ class _FileLines:
         return None
 
     def is_again(self, wanted: Sequence[str], found: _Match) -> bool:
-        """Whether the lines that were found stand somewhere below, too."""
+        """Whether the matched lines occur again further down."""
         folded = [_FOLDS[found.fold](line) for line in wanted]
         return self._folded[found.fold].is_again(folded, found.at)
 
     @cached_property
     def bare(self) -> list[str]:
-        """The lines without their ends. Like diffs, it has an empty one after the last line's end."""
+        """The lines without their ends. As in diffs, an empty line follows the last line's end."""
         ended = not self.lines or self.lines[-1].endswith("\n")
         return [*map(_bare, self.lines), *([""] if ended else [])]
 
@@ -266,14 +266,14 @@ class _FileLines:
 
 
 class _Folded:
-    """A file's lines, made alike in one way and joined, so that one search finds several of them."""
+    """A file's lines, normalised and joined, so that one search finds several of them."""
 
     def __init__(self, lines: Sequence[str], fold: Callable[[str], str]) -> None:
         self._lines = lines
         self._fold = fold
 
     def find(self, folded: Sequence[str], start: int) -> int | None:
-        # Long searches are mostly for what is not there, and most of that one line tells.
+        # Most long searches find nothing, and one line is usually enough to tell.
         if not all(line in self._counts for line in folded):
             return None
         text, starts = self._joined
@@ -289,20 +289,20 @@ class _Folded:
 
     @cached_property
     def _joined(self) -> tuple[str, list[int]]:
-        """The text, with a line end before and after each line, and where those before stand."""
+        """The text, with a line end before and after each line, and the offsets of the ends before."""
         lines = [self._fold(line) for line in self._lines]
         return "\n".join(["", *lines, ""]), [0, *accumulate(len(line) + 1 for line in lines)]
 
 
 def _locate(file: _FileLines, hunk: Hunk, cursor: int) -> _Match:
-    """Where a hunk's old lines begin; they lie at or below the cursor."""
+    """Where a hunk's old lines begin, at or below the cursor."""
     start, is_sure = _seek(file, hunk, cursor)
     if not hunk.old:
         return _locate_addition(file, hunk, start, is_sure=is_sure)
     found = file.find_last(hunk.old, start) if hunk.is_last else None
     if found is not None:
         return found
-    # The line after @@ should stand above the hunk's own, but may have been meant as the first of them.
+    # The line after @@ should be above the hunk's own lines, but may be meant as the first of them.
     itself = file.find(hunk.old, start - 1) if start > cursor else None
     if itself is not None and itself.at == start - 1:
         found, is_sure = itself, False
@@ -319,7 +319,7 @@ def _locate(file: _FileLines, hunk: Hunk, cursor: int) -> _Match:
 
 
 def _seek(file: _FileLines, hunk: Hunk, cursor: int) -> tuple[int, bool]:
-    """Where to look from, and whether the lines after ``@@`` were all found on the way there."""
+    """The line to search from, and whether all lines after ``@@`` were found on the way there."""
     start, is_sure = cursor, True
     for anchor in hunk.anchors:
         passed = file.find([anchor], 0)
@@ -335,7 +335,7 @@ def _seek(file: _FileLines, hunk: Hunk, cursor: int) -> tuple[int, bool]:
                 "below the one before it."
             )
         else:
-            # Models shorten the line that they name, or put line numbers there.
+            # Models abbreviate the line that they name, or add line numbers.
             is_sure = False
     return start, is_sure
 

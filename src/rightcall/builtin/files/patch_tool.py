@@ -1,7 +1,7 @@
-"""A granted directory into the tool with which OpenAI's models are trained to change files.
+"""The tool with which OpenAI's models are trained to change files, for a granted directory.
 
-An operation makes, changes or deletes one file, as ``apply_patch`` of the Responses API has it. There
-the tool is sent as the vendor's own; any other model is told the same as a function.
+An operation creates, changes or deletes one file, as in ``apply_patch`` of the Responses API. There the
+tool is sent as the vendor's own; other models get the same as a function.
 https://platform.openai.com/docs/guides/tools-apply-patch
 """
 
@@ -75,7 +75,7 @@ def apply_patch(
         native={"openai_responses": {"type": "apply_patch"}},
         errors="neutral",
         effect="write",
-        # In one reply a model may make a file and then change it: the order counts.
+        # In one reply a model may create a file and then change it, so calls run in order.
         serial=True,
         limits=Limits(max_output_bytes=limits.max_characters * 4),
         facts=file_facts("path"),

@@ -1,7 +1,7 @@
-"""A model's path into a place beneath the root, or into words that say why it is none.
+"""Parses a model's path into a place beneath the root, or raises with the reason why not.
 
-Pure text: nothing here looks at a disk. ``..`` is refused wherever it stands, because a policy reads the
-path as the model wrote it, and ``docs/../secrets`` would pass for something under ``docs``.
+Pure text: nothing here accesses a disk. ``..`` is refused anywhere, because a policy reads the path as
+the model wrote it, and ``docs/../secrets`` would pass for something under ``docs``.
 """
 
 import os
@@ -14,31 +14,31 @@ from rightcall.core.jsontext import shorten
 from rightcall.errors import ToolFailure
 
 MAX_BYTES = 4096
-"""The longest path; Linux takes no longer one either."""
+"""The longest path, in bytes. Linux's limit is the same."""
 MAX_PARTS = 128
 """The deepest path. A walk holds one open directory for each part."""
 
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
 _ESCAPE = re.compile(r"\\x([89a-f][0-9a-f])")
 _SURROGATES = 0xDC00
-"""Where Python puts the bytes of a name that are no UTF-8 (PEP 383)."""
+"""The surrogates that Python uses for the bytes of a name that are not UTF-8 (PEP 383)."""
 
 
 class Place(Struct, frozen=True, gc=False):
-    """Somewhere beneath a root."""
+    """A path beneath a root."""
 
     parts: tuple[str, ...] = ()
     prefix: str = ""
-    """What stands before the path when it is shown: the name of a root that has one."""
+    """Shown before the path: the name of a root that has one."""
 
     @property
     def path(self) -> str:
-        """The path for the system; ``.`` is the root itself."""
+        """The path for system calls; ``.`` is the root itself."""
         return "/".join(self.parts) or "."
 
     @property
     def shown(self) -> str:
-        """The path for a model."""
+        """The path as shown to a model."""
         inner = "/".join(map(show, self.parts))
         return f"{self.prefix}/{inner}".rstrip("/") if self.prefix else inner or "."
 
@@ -49,18 +49,18 @@ class Place(Struct, frozen=True, gc=False):
 
     @property
     def parent(self) -> "Place":
-        """The directory that holds it; the root's is the root."""
+        """The parent directory; the root's parent is the root."""
         return Place(self.parts[:-1], self.prefix)
 
     def child(self, name: str) -> "Place":
-        """What is called ``name`` in this directory."""
+        """The entry ``name`` of this directory."""
         return Place((*self.parts, name), self.prefix)
 
 
 def place(text: str, roots: Sequence[str] = ()) -> Place:
-    """Where a model's path leads, or a ToolFailure.
+    """Parses a model's path. Raises ToolFailure.
 
-    ``roots`` are the root's own absolute names: a path that begins with one of them is taken, too.
+    ``roots`` are the root's own absolute names: a path that begins with one of them is accepted, too.
     """
     if "\0" in text:
         raise ToolFailure("A path cannot hold a NUL character.")

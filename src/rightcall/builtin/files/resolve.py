@@ -1,11 +1,11 @@
-"""A path into something open beneath a directory, and never into anything outside of it.
+"""Opens a path beneath a directory, and never anything outside of it.
 
 On Linux the kernel resolves a whole path in one step (openat2) and refuses whatever would leave the
-directory, so that no other process can come between a check and its use. Elsewhere a walk of our own
-does: every part is opened from the directory before it and never through a symbolic link. A link's text
-is read and its parts are walked like any others; ``..`` in it goes back to a directory that was opened
-on the way in. No path longer than one name ever reaches the system, so there is nothing to swap either.
-https://man7.org/linux/man-pages/man2/openat2.2.html
+directory, so that no other process can come between a check and its use. Elsewhere our own walk does it:
+every part is opened from the directory before it and never through a symbolic link. A link's text is
+read and its parts are walked like any others; ``..`` in it goes back to a directory that was opened on
+the way in. Every system call gets a single name, never a longer path, so another process has nothing to
+swap. https://man7.org/linux/man-pages/man2/openat2.2.html
 """
 
 import ctypes
@@ -18,8 +18,8 @@ from functools import cache
 
 
 def _flags(*names: str) -> int:
-    # A word that this system lacks stands for nothing: where nothing can be granted, the tools can still
-    # be imported.
+    # A flag that this system lacks is 0: where no directory can be granted, the tools can still be
+    # imported.
     flags = 0
     for name in names:
         flags |= getattr(os, name, 0)
@@ -27,25 +27,25 @@ def _flags(*names: str) -> int:
 
 
 READ = _flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY")
-"""A file's content. Neither a pipe nor a terminal may hold us up, if one gets in the way."""
+"""Open a file's content. If the path is a pipe or a terminal, opening does not block."""
 LIST = _flags("O_RDONLY", "O_NONBLOCK", "O_DIRECTORY")
-"""The names in a directory."""
+"""Open a directory to list it."""
 LOOK = _flags("O_PATH") or READ
-"""What a path stands for, without opening it where the system can do that."""
+"""Look up a path without opening it, where the system supports that."""
 PASS = _flags("O_PATH", "O_DIRECTORY", "O_NOFOLLOW")
-"""A directory on the way to something."""
+"""Open a directory on the way to something."""
 CREATE = _flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW")
-"""A new file, under a name that nothing has."""
+"""Create a new file; the name must not exist."""
 NOFOLLOW = _flags("O_NOFOLLOW")
 
 _OPENAT2 = 437
-"""The same on every architecture that has it, alpha apart."""
+"""The number of openat2: the same on every architecture that has it, except alpha."""
 _NO_XDEV = 0x01
 _NO_MAGICLINKS = 0x02
 _BENEATH = 0x08
 _NOREPLACE = 1
 _TRIES = 64
-"""A ``..`` in a symbolic link, met while something is renamed, makes the kernel ask for another try."""
+"""Tries. A ``..`` in a symbolic link makes openat2 fail with EAGAIN while something is renamed."""
 
 
 class _How(ctypes.Structure):
@@ -81,7 +81,7 @@ def open_by_kernel(directory: int, path: str, how: int, *, cross_mounts: bool = 
 
 
 def has_openat2(directory: int) -> bool:
-    """Whether this kernel has openat2, and no sandbox forbids it."""
+    """Whether this kernel has openat2 and no sandbox blocks it."""
     if sys.platform != "linux":
         return False
     try:
@@ -92,9 +92,9 @@ def has_openat2(directory: int) -> bool:
 
 
 def rename_new(directory: int, old: str, new: str) -> bool:
-    """Rename within a directory, unless something has the new name already: then FileExistsError.
+    """Rename within a directory. Raises FileExistsError if the new name exists.
 
-    False, and nothing done, where the system or the file system has no such call.
+    Returns False, without renaming, if the system or the file system has no such call.
     """
     if sys.platform != "linux" or not hasattr(_libc(), "renameat2"):
         return False
@@ -115,9 +115,10 @@ def _libc() -> ctypes.CDLL:
 
 
 _LINK_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR, errno.EMLINK])
-"""What O_NOFOLLOW gives for a symbolic link: ELOOP; with O_DIRECTORY, ENOTDIR; on BSD, EMLINK."""
+"""The errors that O_NOFOLLOW gives for a symbolic link: ELOOP; with O_DIRECTORY, ENOTDIR; on BSD,
+EMLINK."""
 _MAX_LINKS = 40
-"""As many as Linux follows in one path."""
+"""The most symbolic links in one path, as on Linux."""
 _MAX_STEPS = 4096
 
 
@@ -134,7 +135,7 @@ def open_by_walk(directory: int, path: str, how: int, *, cross_mounts: bool = Fa
 
 
 class _Walk:
-    """The directories on the way to where a path has come so far, and the parts that are left."""
+    """A walk along a path: the directories opened so far, and the parts that are left."""
 
     def __init__(self, directory: int, path: str, *, cross_mounts: bool) -> None:
         self._directories = [os.dup(directory)]
@@ -145,7 +146,7 @@ class _Walk:
     def open(self, how: int) -> int:
         for _ in range(_MAX_STEPS):
             if not self._left:
-                # The path ends in a directory that is open already.
+                # The path ends in a directory that is already open.
                 return self._open(".", how)
             part = self._left.popleft()
             if part == "..":
@@ -176,7 +177,7 @@ class _Walk:
     def _open(self, part: str, how: int) -> int:
         opened = os.open(part, how, dir_fd=self._directories[-1])
         found = os.fstat(opened)
-        # Only directories: where layers are mounted over one another, files may name another device.
+        # Only for directories: on overlay file systems, files may report another device.
         if stat.S_ISDIR(found.st_mode) and self._device not in (None, found.st_dev):
             os.close(opened)
             raise _error(errno.EXDEV)
@@ -188,7 +189,7 @@ class _Walk:
         os.close(self._directories.pop())
 
     def _follow(self, part: str) -> bool:
-        """Put what a symbolic link says in its place. False when it is none."""
+        """Replace a symbolic link by the parts of its target. Returns False if it is no link."""
         try:
             target = os.readlink(part, dir_fd=self._directories[-1])
         except OSError as error:

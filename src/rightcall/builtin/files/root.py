@@ -1,7 +1,7 @@
-"""A granted directory into open files, none of which lie outside of it, whatever other processes do.
+"""Opens files of a granted directory, and none outside of it, whatever other processes do.
 
-A root is held open from the moment it is granted, and every path is resolved from there. Two ways in
-remain that no resolution of paths can see, and they are closed here:
+A root is held open from the moment it is granted, and every path is resolved from there. Path resolution
+cannot detect two dangers, which are handled here:
 
 - A hard link is a second name for a file that may also have one outside. A file with more than one
   name is refused, and so is one whose number of names could have changed between looking and opening:
@@ -34,21 +34,21 @@ _RESOLVERS: dict[Resolver, Callable[..., int]] = {
     "walk": resolve.open_by_walk,
 }
 _TICK = 20_000_000
-"""Nanoseconds in which two changes may get the same ``ctime``: more than a tick of a kernel's clock."""
+"""Nanoseconds within which two changes may get the same ``ctime``: more than a kernel clock's tick."""
 _SECOND = 1_000_000_000
 _TRIES = 25
 _FILE = ("st_dev", "st_ino", "st_mode")
-"""What stays while a file is the same."""
+"""The stat fields that do not change while a file is the same."""
 _FILE_AND_NAMES = (*_FILE, "st_nlink", "st_ctime_ns")
-"""What stays while, beside that, nothing is done to it and it gets and loses no names."""
+"""Those, and the fields that do not change while the file is not modified, linked or unlinked."""
 _LOCK_SECONDS = 30.0
 
 
 class Root:
     """A granted directory.
 
-    ``hard_links`` opens files that have other names, too, which may be outside. ``cross_mounts`` goes
-    into other file systems that are mounted below. ``resolver`` is chosen by what the system has.
+    ``hard_links`` also opens files that have other names, which may be outside. ``cross_mounts`` enters
+    file systems that are mounted below. ``resolver`` is chosen by what the system supports.
     """
 
     @checked("rc.builtin.Root")
@@ -63,7 +63,7 @@ class Root:
     ) -> None:
         self.read_only = read_only
         self.names = _names(path)
-        """The root's absolute names, as given and as the system has it. Never shown to a model."""
+        """The root's absolute paths, as given and as the system resolves it. Never shown to a model."""
         self._directory = _open_root(path)
         finalize(self, os.close, self._directory)
         self._hard_links = hard_links
@@ -80,7 +80,7 @@ class Root:
             )
 
     def stat(self, place: Place) -> os.stat_result:
-        """What is there, at the end of any symbolic links. Raises an OSError."""
+        """The stat of a place, after following symbolic links. Raises an OSError."""
         opened = self._open(place, resolve.LOOK)
         try:
             return os.fstat(opened)
@@ -89,7 +89,7 @@ class Root:
 
     @contextmanager
     def directory(self, place: Place) -> Iterator[int]:
-        """The directory, open. Names of one part may be used from there, and nothing longer."""
+        """The directory, open. Use it only with single names, never with longer paths."""
         opened = self._open(place, resolve.LIST)
         try:
             yield opened
@@ -98,7 +98,7 @@ class Root:
 
     @contextmanager
     def file(self, place: Place) -> Iterator[tuple[int, os.stat_result]]:
-        """The plain file, open for reading, and what is known of it."""
+        """The plain file, open for reading, and its stat."""
         opened, found = self._open_file(place)
         try:
             yield opened, found
@@ -107,7 +107,7 @@ class Root:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold off other changes through this root meanwhile."""
+        """Lock out other changes through this root meanwhile."""
         if not self._lock.acquire(timeout=_LOCK_SECONDS):
             raise ToolFailure(
                 "Another change is stuck; nothing was done. Try again later.", retryable=True
@@ -118,7 +118,7 @@ class Root:
             self._lock.release()
 
     def make_directory(self, place: Place) -> None:
-        """Make the directory and those above it, where they are missing."""
+        """Create the directory and its missing parents."""
         for depth in range(1, len(place.parts) + 1):
             wanted = Place(place.parts[:depth], place.prefix)
             try:
@@ -141,7 +141,7 @@ class Root:
             self._require_plain(before, place)
             tick = _tick(before)
             if not self._hard_links and -_SECOND < now - before.st_ctime_ns < tick:
-                # A change right now could leave ctime as it is.
+                # A change at this moment might not change ctime.
                 time.sleep(tick / _SECOND / 8)
                 continue
             opened = self._open(place, resolve.READ)
@@ -168,7 +168,7 @@ class Root:
 
 
 def kind_of(found: os.stat_result) -> str:
-    """What something is, in words."""
+    """The kind of a file, in words."""
     for is_kind, words in _KINDS:
         if is_kind(found.st_mode):
             return words
@@ -191,8 +191,8 @@ def _is_same(before: os.stat_result, after: os.stat_result, fields: tuple[str, .
 
 
 def _tick(found: os.stat_result) -> int:
-    """How long a change of this file may go without showing in ``ctime``."""
-    # A file system that counts in whole seconds shows less.
+    """How long a change of this file may not show in ``ctime``, in nanoseconds."""
+    # A file system with whole-second timestamps shows changes later.
     return _TICK if found.st_ctime_ns % _SECOND else _SECOND
 
 
@@ -223,9 +223,9 @@ _SUFFIXES = {":ro": True, ":rw": False}
 
 
 def granted(text: str) -> Root:
-    """The root that ``ROOT``, ``ROOT:ro`` or ``ROOT:rw`` grants; all of it for writing unless ``:ro``.
+    """The root that ``ROOT``, ``ROOT:ro`` or ``ROOT:rw`` grants; writable unless ``:ro``.
 
-    The last of the three is for a directory whose own name ends in ``:ro``.
+    ``:rw`` is needed for a directory whose own name ends in ``:ro``.
     """
     path, read_only = text, False
     for suffix, value in _SUFFIXES.items():

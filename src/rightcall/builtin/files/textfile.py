@@ -1,7 +1,7 @@
-"""A file into its text, the text into numbered lines that a model can edit from, and back into bytes.
+"""Decodes a file, shows its text as numbered lines that a model can edit, and encodes it again.
 
-What was not changed comes back byte for byte. The text that is shown and edited has LF for every line
-end. The original ends stay known, so that an edit changes none but its own.
+Unchanged parts are written back byte for byte. The text that is shown and edited has LF for every line
+end. The original line ends are kept, so that an edit changes only its own.
 """
 
 import codecs
@@ -18,7 +18,7 @@ from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.tree import FileLimits, in_words
 from rightcall.errors import ToolFailure
 
-# Longer marks first: UTF-32's begins like UTF-16's.
+# Longer marks first: UTF-32's begins with UTF-16's.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -27,7 +27,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _UNMARKED = ("utf-8", "cp1252", "latin-1")
-"""Tried in turn. The last takes any bytes."""
+"""Encodings, tried in order. The last accepts any bytes."""
 _SAMPLE = 8192
 _MANY_CONTROLS = 0.1
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))
@@ -45,10 +45,10 @@ _SIGNATURES = (
 
 
 class TextFile(Struct, frozen=True, dict=True):
-    """The text of a file, and what it takes to write it back."""
+    """A file's text, with what is needed to write it back."""
 
     original: str
-    """The decoded text, line ends as they are, without a byte order mark."""
+    """The decoded text with its original line ends, without a byte order mark."""
     encoding: str = "utf-8"
     mark: bytes = b""
     """The byte order mark."""
@@ -60,27 +60,27 @@ class TextFile(Struct, frozen=True, dict=True):
 
     @cached_property
     def newline(self) -> str:
-        """The line end that most lines have."""
+        """The most frequent line end."""
         return "\r\n" if self.original.count("\r\n") * 2 > self.original.count("\n") else "\n"
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines, without their ends. An end at the very end begins no further line."""
+        """The lines, without their ends. A line end at the end of the text starts no further line."""
         lines = self.text.split("\n")
         return lines[:-1] if lines[-1] == "" else lines
 
     def replaced(self, starts: Sequence[int], length: int, new: str) -> "TextFile":
-        """With so much text from each start replaced; ``new`` gets the file's line ends."""
+        """Replaces a length of text at each start; ``new`` gets the file's line ends."""
         middle = new.replace("\r\n", "\n").replace("\n", self.newline)
         kept = middle.join(self._between(starts, length))
         return TextFile(kept, self.encoding, self.mark)
 
     def encode(self) -> bytes:
-        """The bytes. Raises UnicodeEncodeError for text that the encoding cannot hold."""
+        """The encoded bytes. Raises UnicodeEncodeError for text that the encoding cannot represent."""
         return self.mark + self.original.encode(self.encoding)
 
     def _between(self, starts: Sequence[int], length: int) -> Iterator[str]:
-        """What stands before, between and after the parts that go."""
+        """The parts before, between and after those that are replaced."""
         at = 0
         for start in starts:
             yield self.original[at : self._offset(start)]
@@ -89,7 +89,7 @@ class TextFile(Struct, frozen=True, dict=True):
 
     @cached_property
     def _returns(self) -> list[int]:
-        """Where in the text line ends stand that are two characters in the original."""
+        """The offsets in the text of line ends that are two characters in the original."""
         places: list[int] = []
         at = self.original.find("\r\n")
         while at >= 0:
@@ -98,14 +98,14 @@ class TextFile(Struct, frozen=True, dict=True):
         return places
 
     def _offset(self, at: int) -> int:
-        """A place in the text as a place in the original."""
+        """Converts an offset in the text to an offset in the original."""
         return at + bisect_left(self._returns, at)
 
 
 def decode(data: bytes, *, is_cut: bool = False) -> TextFile | None:
-    """The text that the bytes hold; None when they are no text.
+    """The decoded text of the bytes; None if they are not text.
 
-    ``is_cut`` says that more would follow: half a character at the end is left out, and half a line.
+    ``is_cut`` means that bytes are missing at the end: an incomplete last character or line is dropped.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -129,19 +129,19 @@ def _decode(data: bytes, encoding: str, *, is_cut: bool) -> str | None:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the bytes look like no text: a NUL, or many control characters."""
+    """Whether the bytes look like binary data: a NUL, or many control characters."""
     sample = data[:_SAMPLE]
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
     return b"\0" in sample or controls > len(sample) * _MANY_CONTROLS
 
 
 def in_bytes(size: int) -> str:
-    """A size in words."""
+    """A size for people."""
     return f"{size:,} byte{'' if size == 1 else 's'}"
 
 
 def name_kind(data: bytes) -> str:
-    """What bytes that are no text are, as far as their beginning tells."""
+    """The kind of binary data, as far as its first bytes show."""
     return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), "binary data")
 
 
@@ -156,16 +156,16 @@ class Loaded(Struct, frozen=True):
     file: TextFile
     found: os.stat_result
     version: str = ""
-    """Names the content; empty when not all of it was read."""
+    """A hash of the content; empty if the file was not read whole."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is all of the file."""
+        """Whether the whole file was read."""
         return bool(self.version)
 
 
 def read_bytes(opened: int, most: int) -> bytes:
-    """What the open file holds, up to ``most`` bytes."""
+    """The content of the open file, up to ``most`` bytes."""
     pieces, left = [], most
     while left > 0 and (piece := os.read(opened, min(left, _CHUNK))):
         pieces.append(piece)
@@ -174,12 +174,12 @@ def read_bytes(opened: int, most: int) -> bytes:
 
 
 def version_of(data: bytes) -> str:
-    """A short name for content; other content has another one."""
+    """A short hash of the content."""
     return blake2b(data, digest_size=6).hexdigest()
 
 
 def load(root: Root, place: Place, limits: FileLimits) -> Loaded:
-    """The file's text, or a ToolFailure."""
+    """The file's text. Raises ToolFailure."""
     with in_words(root, place), root.file(place) as (opened, found):
         data = read_bytes(opened, limits.max_file_bytes + 1)
     is_cut = len(data) > limits.max_file_bytes
@@ -192,7 +192,7 @@ def load(root: Root, place: Place, limits: FileLimits) -> Loaded:
 
 
 def load_whole(root: Root, place: Place, limits: FileLimits) -> Loaded:
-    """The same, for a file that is to be changed."""
+    """The file's text, for a file that will be changed. Raises ToolFailure."""
     loaded = load(root, place, limits)
     if not loaded.is_whole:
         raise ToolFailure(
@@ -203,7 +203,7 @@ def load_whole(root: Root, place: Place, limits: FileLimits) -> Loaded:
 
 
 def read(loaded: Loaded, limits: FileLimits, start: int | None = None, end: int | None = None) -> str:
-    """Lines ``start`` to ``end`` with their numbers, under a line that says what they are."""
+    """Lines ``start`` to ``end`` with their numbers, below a header line."""
     lines = loaded.file.lines
     first = max(start or 1, 1)
     last = len(lines) if end is None or end < 0 else min(end, len(lines))
@@ -224,7 +224,7 @@ def read(loaded: Loaded, limits: FileLimits, start: int | None = None, end: int 
 
 
 def numbered(lines: list[str], first: int, last: int, limits: FileLimits) -> list[str]:
-    """Lines with their numbers and a tab before them, as far as the limits go, and at least one."""
+    """Lines with their numbers and a tab in front, within the limits, but at least one."""
     shown: list[str] = []
     room = limits.max_characters
     for number in range(first, min(last, first + limits.max_lines - 1) + 1):
@@ -237,7 +237,7 @@ def numbered(lines: list[str], first: int, last: int, limits: FileLimits) -> lis
 
 
 def cut_line(line: str, limits: FileLimits) -> str:
-    """The line, or its beginning and how much more there is."""
+    """The line; a long one is cut, with a note of how much is missing."""
     if len(line) <= limits.max_line_characters:
         return line
     more = len(line) - limits.max_line_characters

@@ -1,4 +1,4 @@
-"""A directory into what is in it, within limits, and what the system refuses into words for a model."""
+"""Lists a directory within limits, and explains the system's errors to a model."""
 
 import errno
 import os
@@ -19,28 +19,29 @@ from rightcall.errors import ToolFailure, UsageError
 
 
 class FileLimits(Struct, frozen=True, kw_only=True, metaclass=Spelt):
-    """Caps on what one call may read, write or look through."""
+    """Limits on what one call may read, write or search."""
 
     max_file_bytes: int = 16 * 1024 * 1024
-    """A larger file is shown only as far as this, and is neither edited nor searched."""
+    """The largest file, in bytes, that is shown whole, edited or searched; of a larger one the beginning
+    is shown."""
     max_write_bytes: int = 1024 * 1024
-    """The most that one write may hold."""
+    """The most bytes in one write."""
     max_lines: int = 2000
-    """Lines in one read."""
+    """The most lines in one read."""
     max_characters: int = 40_000
-    """Characters in one result; what is left can be asked for."""
+    """The most characters in one result; the model can ask for the rest."""
     max_line_characters: int = 2000
-    """Longer lines are cut when they are shown."""
+    """Characters of a line that are shown; longer lines are cut."""
     max_entries: int = 500
-    """Names in one listing or glob."""
+    """The most names in one listing or glob."""
     max_matches: int = 200
-    """Lines that match in one grep."""
+    """The most matching lines in one grep."""
     max_visited: int = 50_000
-    """Names that a search looks at before it gives up."""
+    """The most names that a search visits before it gives up."""
     search_seconds: float = 15.0
-    """Time after which a search gives up."""
+    """Seconds after which a search gives up."""
     skipped: tuple[str, ...] = (".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv")
-    """Directories that searches from above pass by; a search that starts in one looks into it."""
+    """Directories that a search skips, unless it starts in one."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -50,18 +51,18 @@ class FileLimits(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
 
 class Access(Struct, frozen=True):
-    """What a call works on and within, and whether it is still wanted."""
+    """The root, limits and cancellation of one call."""
 
     root: Root
     limits: FileLimits
     is_cancelled: Callable[[], bool] = bool
     instead: str = ""
-    """What a model can do about a file that is there already, in words."""
+    """A hint for the model about a file that already exists."""
     several: str = ""
-    """What else it can do about a text that is there several times."""
+    """A hint for the model about a text that occurs several times."""
 
     def deadline(self) -> Callable[[], bool]:
-        """Says when a search must end: its time is up, or nobody waits for it any more."""
+        """Returns true when a search must end: its time is up, or its caller was cancelled."""
         end = monotonic() + self.limits.search_seconds
         return lambda: self.is_cancelled() or monotonic() > end
 
@@ -70,21 +71,21 @@ Kind: TypeAlias = Literal["file", "directory", "link", "other"]
 
 
 class DirectoryEntry(Struct, frozen=True):
-    """A name in a directory."""
+    """An entry of a directory."""
 
     place: Place
     kind: Kind
     size: int = 0
-    """Bytes, of a file."""
+    """Size of a file in bytes."""
 
     @property
     def shown(self) -> str:
-        """The path for a model, with a slash after a directory."""
+        """The path as shown to a model, with a slash after a directory."""
         return f"{self.place.shown}/" if self.kind == "directory" else self.place.shown
 
 
 class Tree:
-    """Everything beneath a directory, depth first. Symbolic links are named and never followed."""
+    """A walk beneath a directory, depth first. Symbolic links are listed and never followed."""
 
     def __init__(self, access: Access) -> None:
         self._root = access.root
@@ -92,14 +93,14 @@ class Tree:
         self._left = access.limits.max_visited
         self.is_late = access.deadline()
         self.passed: set[str] = set()
-        """The names of directories that were passed by."""
+        """The names of skipped directories."""
         self.unreadable = 0
-        """How many directories could not be looked into."""
+        """How many directories could not be read."""
         self.is_cut = False
-        """Whether it ended before everything was seen."""
+        """Whether it ended early."""
 
     def entries(self, place: Place, depth: int | None = None) -> Iterator[DirectoryEntry]:
-        """What is beneath the directory, so many levels deep.
+        """The entries beneath the directory, that many levels deep.
 
         Raises an OSError only for the directory itself.
         """
@@ -118,7 +119,7 @@ class Tree:
             try:
                 yield from self.entries(entry.place, None if depth is None else depth - 1)
             except OSError:
-                # It has gone meanwhile, became something else, or may not be read.
+                # It is gone, has become something else, or may not be read.
                 self.unreadable += 1
 
     def _is_over(self) -> bool:
@@ -188,7 +189,7 @@ def in_words(root: Root, place: Place) -> Iterator[None]:
 
 
 def _missing(root: Root, place: Place) -> str:
-    """That something is not there, with what may have been meant."""
+    """A message that a path does not exist, with similar paths."""
     words = f"There is no {place.shown}."
     if not place.parts:
         return words
@@ -202,7 +203,7 @@ def _missing(root: Root, place: Place) -> str:
 
 
 def _beside(root: Root, place: Place) -> list[str]:
-    """What is called almost so in the same directory."""
+    """Similar names in the same directory."""
     with root.directory(place.parent) as directory, os.scandir(directory) as entries:
         names = [entry.name for entry in islice(entries, _MOST_NAMES)]
     folded = {name.casefold(): name for name in sorted(names, reverse=True)}
@@ -211,7 +212,7 @@ def _beside(root: Root, place: Place) -> list[str]:
 
 
 def _elsewhere(root: Root, place: Place) -> list[str]:
-    """What is called just so in another directory."""
+    """Paths with the same name in another directory."""
     tree = Tree(Access(root, FileLimits(max_visited=_MOST_NAMES, search_seconds=_SEARCH_SECONDS)))
     entries = tree.entries(Place(prefix=place.prefix))
     same = (entry.place.shown for entry in entries if entry.place.name == place.name)

@@ -1,1 +1,1 @@
-"""The web for models: addresses are checked, bounds are kept, and nothing that comes back is trusted."""
+"""Web tools for models: addresses are checked, sizes are bounded, and results are untrusted."""

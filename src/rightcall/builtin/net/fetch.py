@@ -1,6 +1,6 @@
-"""A URL into a page: over HTTP within bounds, and through redirects, each checked like the first.
+"""Fetches a page over HTTP within limits; each redirect is checked like the first URL.
 
-A few kilobytes can unpack to gigabytes, so what is unpacked stops at a limit, in the middle if need be.
+A few kilobytes can decompress to gigabytes, so decompression stops at a limit, even midway.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ _ZLIB_HEADER = 0x78
 
 
 class Unpacker:
-    """Takes the bytes of a body as they come, packed as its Content-Encoding says."""
+    """Decompresses the chunks of a body according to its Content-Encoding."""
 
     def __init__(self, encoding: str) -> None:
-        """Raises ToolFailure for an encoding that was not asked for."""
+        """Raises ToolFailure for an encoding that was not requested."""
         name = encoding.strip().lower()
         self._encoding = {"": "identity", "x-gzip": "gzip"}.get(name, name)
         if self._encoding not in {"identity", "gzip", "deflate"}:
@@ -35,7 +35,7 @@ class Unpacker:
         self._stream: zlib._Decompress | None = None
 
     def feed(self, data: bytes, room: int) -> bytes:
-        """At most ``room`` plain bytes more. What would not fit is lost, so feed no more after that."""
+        """At most ``room`` more decompressed bytes. The excess is lost, so feed nothing after that."""
         if self._encoding == "identity":
             return data[:room]
         plain = b""
@@ -46,7 +46,7 @@ class Unpacker:
                 plain += self._stream.decompress(data, room - len(plain))
                 if not self._stream.eof:
                     break
-                # One gzip file may follow another, and make one body.
+                # A body may be several gzip files in a row.
                 data = self._stream.unused_data if self._encoding == "gzip" else b""
                 self._stream = None if self._encoding == "gzip" else self._stream
         except zlib.error:
@@ -56,29 +56,29 @@ class Unpacker:
     def _window(self, first: int) -> int:
         if self._encoding == "gzip":
             return _GZIP
-        # Deflate has come with and without the header of zlib since the days of HTTP/1.0.
+        # Since HTTP/1.0 servers have sent deflate both with and without the zlib header.
         return zlib.MAX_WBITS if first & 0x7F == _ZLIB_HEADER else _RAW
 
 
 _CHUNK = 64 * 1024
 _CONNECT_SECONDS = 10.0
 _PAUSE_SECONDS = 10.0
-"""How long a server may be silent."""
+"""Seconds for which a server may be silent."""
 _AGENT = "rightcall"
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """What came back."""
+    """A response."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     is_cut: bool = False
-    """There was more than would be read."""
+    """The body was longer than the limit."""
 
     @property
     def words(self) -> str:
-        """The status, with what it means."""
+        """The status code with its meaning."""
         with suppress(ValueError):
             return f"{self.status} {HTTPStatus(self.status).phrase}"
         return str(self.status)
@@ -93,10 +93,10 @@ async def exchange(
     body: bytes | None = None,
     connector: aiohttp.TCPConnector | None = None,
 ) -> Response:
-    """Ask for something once. Raises ToolFailure for whatever goes wrong on the way.
+    """Send one request. Raises ToolFailure for any failure.
 
-    No more than ``max_bytes`` is read, packed or unpacked. The connector is closed afterwards. The
-    caller keeps the time.
+    No more than ``max_bytes`` is read, compressed or decompressed. The connector is closed afterwards.
+    The caller sets the timeout.
     """
     limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_PAUSE_SECONDS)
     sent = {"Accept-Encoding": "gzip, deflate", "User-Agent": _AGENT, **(headers or {})}
@@ -123,7 +123,7 @@ async def _answer(response: aiohttp.ClientResponse, most: int) -> Response:
     is_cut = False
     async for chunk in response.content.iter_chunked(_CHUNK):
         arrived += len(chunk)
-        # One byte more than is kept, to know whether there was more.
+        # One byte more than the limit, to know whether there was more.
         body += unpack.feed(chunk, most + 1 - len(body))
         if len(body) > most or arrived > most:
             is_cut = True
@@ -161,7 +161,7 @@ _ACCEPTED = "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """A page, and where it was found in the end."""
+    """A page, and its final URL."""
 
     url: str
     page: Page
@@ -169,7 +169,7 @@ class Fetched(Struct, frozen=True, kw_only=True):
 
 
 class Fetcher(Struct, frozen=True, kw_only=True):
-    """Fetches what it is granted."""
+    """Fetches pages that the grant allows."""
 
     grant: WebGrant
     seconds: float
@@ -177,7 +177,7 @@ class Fetcher(Struct, frozen=True, kw_only=True):
     resolve: Resolve = system_resolve
 
     async def fetch(self, address: str) -> Fetched:
-        """The page at an address. Raises ToolFailure, whose words are for a model."""
+        """The page at a URL. Raises ToolFailure, with a message for the model."""
         url = locate(address, self.grant)
         try:
             async with asyncio.timeout(self.seconds):

@@ -1,4 +1,4 @@
-"""The ``web_fetch`` tool: a page of the public web as text, in parts of a size that a model can read."""
+"""The ``web_fetch`` tool: a page of the public web as text, in parts that a model can read."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ _DESCRIPTION = (
 
 _FACTS = Facts(untrusted=True, private=False, reach="outside", targets=("url",))
 RATE = (60, 60.0)
-"""A model that goes in circles must not become a nuisance to somebody else's server."""
+"""The default rate limit: a model in a loop must not burden somebody else's server."""
 
 
 @checked("rc.builtin.web_fetch")
@@ -91,12 +91,12 @@ def web_fetch(  # noqa: PLR0913 - a gate's settings, by name
 def _room_for(part: int) -> int:
     if part < 1:
         raise UsageError(f"web_fetch: part must be more than 0, not {part}")
-    # Escaped, a character can be six bytes.
+    # An escaped character can take six bytes.
     return max(64 * 1024, 8 * part)
 
 
 def show(fetched: "Fetched", start: int, length: int) -> str:
-    """Part of a page, below lines that say what it is. The page comes last, so it cannot add to them."""
+    """Part of a page, below header lines. The page comes last, so it cannot forge them."""
     text = fetched.page.text
     if start > 0 and start >= len(text):
         raise ToolFailure(

@@ -1,7 +1,7 @@
-"""A file of HTML into its title and its text. A program of its own: it is run, never imported.
+"""Converts an HTML file to its title and its text. A separate program: it is run, never imported.
 
-Converting HTML is the one step whose cost a stranger decides: tables that pad themselves to gigabytes,
-tags without end. Here a page can exhaust what this process is given, and nothing else.
+Converting HTML is the one step whose cost the page's author controls: tables that pad themselves to
+gigabytes, tags without end. Here a page can exhaust only the limits of this process.
 
     python -I -S html_program.py <directory of the library> <file> <base address>
 """
@@ -24,7 +24,7 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
 
 
 def main(library: str, file: str, address: str) -> None:
-    """Print the title on one line, and below it the text."""
+    """Print the title on one line, and the text below it."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     html = Path(file).read_text(encoding="utf-8")
@@ -38,7 +38,7 @@ def _text(library: str, html: str, address: str) -> str:
     import html_to_markdown as converter  # noqa: PLC0415 - found only now
 
     options = converter.ConversionOptions(
-        # What a browser hides is where instructions to models are hidden.
+        # Instructions to models are often hidden in what a browser does not show.
         hidden_content="drop",
         exclude_selectors=["nav"],
         preprocessing=converter.PreprocessingOptions(preset="minimal"),

@@ -1,8 +1,8 @@
-"""A body and its type into text that a model can read, whatever its bytes claim to be.
+"""Converts a response body to text that a model can read, whatever its declared type.
 
-A document's encoding is found in the order that browsers have agreed on (https://encoding.spec.whatwg.org):
-a byte order mark, the header, the document's own word, a guess. A claim that the bytes contradict is
-dropped.
+A document's encoding is found in the order that browsers have agreed on
+(https://encoding.spec.whatwg.org): a byte order mark, the header, the document's own declaration, a
+guess. A claim that the bytes contradict is dropped.
 """
 
 import codecs
@@ -24,7 +24,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Python has codecs that are no character sets, such as zip and rot13; only these are taken from a page.
+# Python also has codecs that are no character sets, such as zip and rot13; pages may use only these.
 _KNOWN = frozenset({
     "utf-8", "utf-16-le", "utf-16-be", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254",
     "cp1255", "cp1256", "cp1257", "cp1258", "cp866", "cp874", "cp932", "cp949", "iso8859-2",
@@ -32,7 +32,7 @@ _KNOWN = frozenset({
     "iso8859-13", "iso8859-14", "iso8859-15", "iso8859-16", "koi8-r", "koi8-u", "mac-roman",
     "mac-cyrillic", "gb18030", "big5", "euc_jp", "iso2022_jp",
 })  # fmt: skip
-# What pages say, and what they mean by it: the larger set that holds the one they name.
+# Encodings that pages declare, and the larger set that is meant.
 _MEANT = {
     "utf-16": "utf-16-le",
     "ascii": "cp1252",
@@ -50,24 +50,24 @@ _XML = re.compile(
 )
 _LOOKED_AT = 4096
 _FEW = 20
-"""One bad character in so many is a few."""
+"""One undecodable character in this many still counts as few."""
 
 
 def decode(body: bytes, declared: str | None = None) -> str:
-    """The text of a body. The last character may be cut in two; any that cannot be read are marked."""
+    """The text of a body. The last character may be cut in two; undecodable ones are marked."""
     for mark, name in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(name, "replace")
     own = _META.search(body, 0, _LOOKED_AT) or _XML.search(body, 0, _LOOKED_AT)
     claims = (_codec(declared or ""), _codec(own[1].decode("ascii")) if own else None, "utf-8")
     for claim in claims:
-        # Any bytes are some text of 16 bits a character, but hardly one without a single NUL.
+        # Almost any bytes decode as UTF-16, but real UTF-16 hardly ever has no NUL byte.
         if claim is None or (claim.startswith("utf-16") and b"\x00" not in body):
             continue
         text = _read(body, claim, "strict")
         if text is not None:
             return text
-    # Nothing fits as a whole. A few bad bytes do not make UTF-8 something else; many do.
+    # Nothing decodes the whole. A few bad bytes are still UTF-8; many are not.
     marked = body.decode("utf-8", "replace")
     bad = marked.count("\ufffd")
     return marked if bad * _FEW < len(marked) else body.decode("cp1252", "replace")
@@ -117,14 +117,14 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 
 class Page(Struct, frozen=True, gc=False):
-    """What there is to read."""
+    """The readable content of a page."""
 
     text: str
     title: str = ""
 
 
 async def read(body: bytes, content_type: str, url: str) -> Page:
-    """The page in a body. Raises ToolFailure for what is no text."""
+    """The page in a body. Raises ToolFailure if it is not text."""
     kind, _, parameters = content_type.partition(";")
     kind = kind.strip().lower() or _sniff(body)
     charset = re.search(r"charset\s*=\s*\"?([^\";\s]+)", parameters, re.IGNORECASE)
@@ -175,18 +175,18 @@ async def _from_html(html: str, url: str) -> Page:
 
 
 def _library() -> str:
-    """The directory that the converter is imported from. Raises MissingExtra if there is none."""
+    """The directory that the HTML converter is imported from. Raises MissingExtra if there is none."""
     return str(Path(require("html_to_markdown").origin or "").parent.parent)
 
 
 def one_line(text: str) -> str:
-    """Text that cannot pass for more than the line it stands on."""
+    """Text on a single line, so that it cannot forge further lines."""
     text = _SPACE.sub(" ", text).strip()
     return text if len(text) <= _LONGEST_TITLE else f"{text[: _LONGEST_TITLE - 1]}…"
 
 
 def require_converter() -> None:
-    """Raise MissingExtra if what turns HTML into text is not installed; UsageError on Windows."""
+    """Raise MissingExtra if the HTML converter is not installed; UsageError on Windows."""
     if sys.platform == "win32":
         raise posix_only("reading web pages")
     _library()

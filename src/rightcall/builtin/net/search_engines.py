@@ -1,6 +1,6 @@
-"""A question into what a search engine finds: titles, addresses and a few lines each.
+"""Queries search engines: results are titles, addresses and a few lines each.
 
-The engines differ in how they are asked and where in their answers the results are; that is data here.
+The engines differ in their requests and in where the results are in a response; that is data here.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from rightcall.errors import ToolFailure, UsageError
 
 Engine: TypeAlias = Literal["searxng", "brave", "tavily"]
 Parts: TypeAlias = dict[str, Any]
-"""What a request is made of: its url, query, method, headers and body."""
+"""The parts of a request: its url, query, method, headers and body."""
 
 _MOST = 20
 _MAX_BYTES = 4_000_000
@@ -43,7 +43,7 @@ _PARAMETERS: JsonObject = {
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """What is asked of an engine."""
+    """A search query with its settings."""
 
     query: str
     count: int
@@ -52,17 +52,17 @@ class Query(Struct, frozen=True, kw_only=True):
 
 
 class _SearchEngine(Struct, frozen=True, kw_only=True):
-    """An engine's way of being asked."""
+    """How an engine is queried."""
 
     url: str
-    """Where it is, unless said; empty if that must be said."""
+    """Its default address; empty if the user must give one."""
     variable: str
-    """The environment variable with its key, or its address if it has no key."""
+    """The environment variable for its key, or for its address if it needs no key."""
     ask: Callable[[Query], Parts]
     results: tuple[str, ...]
-    """The way to the results in its answer."""
+    """The path to the results in its response."""
     snippet: str
-    """The field with the lines of a result."""
+    """The field with a result's text."""
 
 
 @checked("rc.builtin.web_search")
@@ -141,7 +141,7 @@ def _prepared(
 
 
 def _found(body: bytes, wanted: _SearchEngine) -> list[str]:
-    """The results in an answer: of each its title, its address and a few lines."""
+    """The results in a response: title, address and a few lines of each."""
     try:
         value: JsonValue = parse(body.decode(errors="replace"))
     except JsonError:

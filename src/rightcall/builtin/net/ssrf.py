@@ -1,11 +1,11 @@
-"""What a model gives as an address into a connection that may be made, or words why it may not.
+"""Checks the addresses that a model gives, and makes connections only to those that are allowed.
 
-Server-side request forgery is to have somebody else's machine ask for what one cannot reach oneself. So
-a URL's form, host and port are checked, then every address that the host's name has; and the connection
-is bound to the addresses that were checked, whatever the name resolves to by then.
+Server-side request forgery makes somebody else's machine request what one cannot reach oneself. So a
+URL's form, host and port are checked, then every address that the host's name has; and the connection is
+bound to the addresses that were checked, whatever the name resolves to by then.
 
-The host that is checked is the one that will be connected to, in ASCII, and a plain name or address:
-what would have to be decoded or dropped first, two readers of URLs could take for two hosts.
+The host that is checked is the one that will be connected to, in ASCII, and a plain name or address: if
+parts had to be decoded or dropped first, two URL parsers could see two different hosts.
 
 Python's own ``is_global`` has changed its mind between patch releases (CVE-2024-4032), so the networks
 are written out here, from the IANA registries of special-purpose addresses.
@@ -75,7 +75,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def as_address(text: str) -> Address | None:
-    """The address that a text is, in the one way to write it, without a zone; None for a name."""
+    """The address that a text is, in canonical form, without a zone; None for a name."""
     try:
         return None if "%" in text else ip_address(text)
     except ValueError:
@@ -83,7 +83,7 @@ def as_address(text: str) -> Address | None:
 
 
 def as_networks(names: Iterable[str]) -> tuple[Network, ...]:
-    """Networks that a developer names. Raises UsageError."""
+    """Parses networks that a developer names. Raises UsageError."""
     try:
         return _networks(*names)
     except ValueError as error:
@@ -91,7 +91,7 @@ def as_networks(names: Iterable[str]) -> tuple[Network, ...]:
 
 
 def as_hosts(names: Iterable[str]) -> tuple[str, ...]:
-    """Hosts that a developer names, as URLs hold them, in ASCII. Raises UsageError."""
+    """Parses hosts that a developer names, in ASCII as in URLs. Raises UsageError."""
     return tuple(_as_host(name) for name in names)
 
 
@@ -113,9 +113,9 @@ def _is_plain(host: str) -> bool:
 
 
 def refusal(address: Address, granted: Iterable[Network] = (), *, private: bool = False) -> str | None:
-    """Why the address may not be reached: a few words, or None.
+    """The reason why the address may not be reached; None if it may.
 
-    ``granted`` networks may be, whatever they are. With ``private``, so may those of one's own site.
+    ``granted`` networks may always be reached. With ``private``, so may private networks.
     """
     inner = _carried(address)
     if any(inner in network or address in network for network in granted):
@@ -134,7 +134,7 @@ def _in(address: Address, networks: Iterable[Network]) -> bool:
 
 
 def _carried(address: Address) -> Address:
-    """The IPv4 address within an IPv6 one that leads to it."""
+    """The IPv4 address embedded in an IPv6 one that leads to it."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped
@@ -144,13 +144,13 @@ def _carried(address: Address) -> Address:
 
 
 LONGEST = 4096
-# Names of hosts are wider than the standards': underscores are met, and hyphens at either end.
+# Host names here are wider than the standards': underscores occur, and hyphens at either end.
 _NAME = re.compile(r"(?=.{1,254}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?", re.IGNORECASE | re.ASCII)
 _SCHEMES = ("http", "https")
-# Readers of URLs disagree about these: what one takes for a path, another takes for a host.
+# URL parsers disagree about these: what one takes for a path, another takes for a host.
 _DISPUTED = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff\ud800-\udfff]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?!\d)")
-# Whatever C's inet_aton takes for an address beside a.b.c.d: 2130706433, 0x7f.1, 017700000001.
+# Other forms that C's inet_aton accepts as an address: 2130706433, 0x7f.1, 017700000001.
 _ODD_ADDRESS = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+)){0,3}\.?", re.IGNORECASE)
 
 
@@ -158,22 +158,22 @@ class WebGrant(Struct, frozen=True, kw_only=True):
     """What a tool may reach."""
 
     private: bool = False
-    """Addresses of one's own site, too."""
+    """Whether private addresses are allowed, too."""
     networks: tuple[Network, ...] = ()
-    """These addresses, whatever they are."""
+    """These networks are always allowed."""
     hosts: tuple[str, ...] | None = None
-    """Only these hosts, by ``as_hosts``; ``*.example.com`` stands for those below it. None: any."""
+    """Only these hosts, by ``as_hosts``; ``*.example.com`` is every host below it. None: any."""
     ports: Collection[int] | None = (80, 443)
     """Only these ports. None: any."""
 
 
 def _own(words: str) -> ToolFailure:
-    """A refusal in words that hold nothing of anybody's, or a plain host name at most."""
+    """A refusal whose message holds nothing but, at most, a plain host name."""
     return ToolFailure(words, own=True)
 
 
 def locate(text: str, grant: WebGrant) -> URL:
-    """The URL of a text, if its form, host and port are granted. Raises ToolFailure."""
+    """Parses a URL whose form, host and port are granted. Raises ToolFailure."""
     text = text.strip()
     if len(text) > LONGEST:
         raise _own(f"The URL has {len(text):,} characters; {LONGEST:,} is the most.")
@@ -195,7 +195,7 @@ def locate(text: str, grant: WebGrant) -> URL:
 
 
 def follow(url: URL, location: str, grant: WebGrant) -> URL:
-    """The URL that a redirect leads to. Raises ToolFailure."""
+    """The URL of a redirect. Raises ToolFailure."""
     if len(location) > LONGEST or _DISPUTED.search(location.strip()):
         raise ToolFailure(f"{shorten(str(url))} redirects to something that is not a URL.")
     try:
@@ -205,7 +205,7 @@ def follow(url: URL, location: str, grant: WebGrant) -> URL:
     try:
         found = locate(str(joined), grant)
     except ToolFailure as failure:
-        # The address is the server's choice.
+        # The server chose the address.
         raise ToolFailure(failure.message) from None
     if url.scheme == "https" and found.scheme == "http":
         raise ToolFailure(f"{shorten(str(url))} redirects from https to http, which is not followed.")
@@ -222,7 +222,7 @@ def refuse(url: URL, addresses: Collection[Address], grant: WebGrant) -> None:
 
 
 def _granted(url: URL, grant: WebGrant) -> URL:
-    # The raw host is the one that is connected to: names in ASCII, and no digits of other scripts.
+    # The raw host is what is connected to: names in ASCII, and no digits of other scripts.
     host, port = url.raw_host, url.port
     if url.scheme not in _SCHEMES or not host or port is None:
         raise ToolFailure(f"{shorten(str(url))} is not a URL.")
@@ -255,11 +255,11 @@ def _list(items: Collection[object]) -> str:
 
 
 Resolve: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
-"""The addresses of a host's name. Raises OSError if it has none."""
+"""The addresses of a host name. Raises OSError if it has none."""
 
 
 async def system_resolve(host: str) -> Sequence[str]:
-    """What the system says a name's addresses are."""
+    """The addresses of a name by the system's resolver."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(place[0]) for *_, place in found]
@@ -283,7 +283,7 @@ async def _addresses(url: URL, resolve: Resolve) -> Sequence[Address]:
     if literal is not None:
         return [literal]
     try:
-        # The zone that a resolver gives with an address of the link is not needed to judge it.
+        # A link-local address may come with a zone, which the check does not need.
         found = [as_address(each.partition("%")[0]) for each in await resolve(host)]
     except (OSError, UnicodeError):
         found = []
@@ -294,7 +294,7 @@ async def _addresses(url: URL, resolve: Resolve) -> Sequence[Address]:
 
 
 class _CheckedAddresses(AbstractResolver):
-    """Knows the addresses that were checked."""
+    """A resolver that returns the addresses that were checked."""
 
     def __init__(self, addresses: Sequence[Address]) -> None:
         self._addresses = addresses
@@ -305,7 +305,7 @@ class _CheckedAddresses(AbstractResolver):
         port: int = 0,
         family: socket.AddressFamily = socket.AF_UNSPEC,  # noqa: ARG002 - the port's
     ) -> list[ResolveResult]:
-        """Those addresses, whatever the host."""
+        """Those addresses, for any host."""
         return [
             ResolveResult(
                 hostname=host,
@@ -319,11 +319,11 @@ class _CheckedAddresses(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 class _CheckedSockets:
-    """Makes sockets for the addresses that were checked. The last gate: nothing connects past it."""
+    """Creates sockets only for the addresses that were checked. The last check before connecting."""
 
     def __init__(self, addresses: Sequence[Address]) -> None:
         self._addresses = frozenset(addresses)

@@ -95,9 +95,9 @@ def _properties(tool: Tool) -> dict[str, Any]:
 
 
 def _arguments(mode: str, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the schema cannot say in a form that every model keeps to: which mode takes what.
+    """Check what no schema says in a form that every model follows: which mode takes which parameters.
 
-    Models fill the other mode's members with nothing; nothing is what that means.
+    Models set the other mode's parameters to empty values; those are ignored.
     """
     given = {name: value for name, value in arguments.items() if value not in ("", 0, None)}
     required = tool.parameters["required"]

@@ -1,1 +1,1 @@
-"""A screen, a pointer and a keyboard, as a tool."""
+"""A tool for a screen, a pointer and a keyboard."""

@@ -1,7 +1,8 @@
-"""What a vendor's models ask of a computer, as movements of a driver.
+"""Translates the actions of vendors' models into calls of a driver.
 
-Anthropic's models send one action with members of its own, https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool;
-OpenAI's send a list of them, https://platform.openai.com/docs/guides/tools-computer-use.
+Anthropic's models send one action with its own fields,
+https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool; OpenAI's send a list of
+them, https://platform.openai.com/docs/guides/tools-computer-use.
 """
 
 import asyncio
@@ -15,12 +16,12 @@ from rightcall.errors import ToolFailure
 Given: TypeAlias = Mapping[str, Any]
 
 _NOTCH = 100
-"""Pixels of one step of a wheel."""
+"""Pixels per step of a mouse wheel."""
 _MOST_NOTCHES = 100
 _MOST_REPEATS = 100
 _LONGEST_WAIT = 60.0
 _PAUSE = 1.0
-"""Seconds that OpenAI's ``wait`` takes, which does not say."""
+"""Seconds for OpenAI's ``wait``, which has no duration."""
 _DRAG_STEP = 0.01
 _CLICKS: Mapping[str, tuple[Button, int]] = {
     "left_click": ("left", 1),
@@ -41,14 +42,14 @@ _DIRECTIONS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 
 
 class Hands:
-    """A driver, and where its pointer is: vendors' clicks may leave that out."""
+    """A driver and its pointer's position, which vendors' clicks may omit."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.at = (0, 0)
 
     async def anthropic(self, action: str, given: Given) -> Region | None:
-        """Do one action of Anthropic's; what part of the screen is to be seen afterwards."""
+        """Execute one of Anthropic's actions; returns the part of the screen to show afterwards."""
         if action == "zoom":
             return self._region(needed(given, action, "region"))
         if action in _CLICKS:
@@ -59,7 +60,7 @@ class Hands:
         return None
 
     async def openai(self, given: Given) -> None:
-        """Do one action of OpenAI's."""
+        """Execute one of OpenAI's actions."""
         kind = given.get("type")
         act = _OPENAI.get(kind) if isinstance(kind, str) else None
         if act is None:
@@ -67,7 +68,7 @@ class Hands:
         await act(self, given)
 
     def check(self, given: Given) -> None:
-        """Refuse a list of OpenAI's before the first of it is done."""
+        """Refuse an invalid list of OpenAI's actions before the first is executed."""
         for point in [given] if "x" in given else given.get("path") or ():
             self.point(point)
         for key in given.get("keys") or ():
@@ -81,7 +82,7 @@ class Hands:
     async def click(
         self, point: tuple[int, int], button: Button, count: int, held: Sequence[str]
     ) -> None:
-        """Click there, so often, with these keys down."""
+        """Click there ``count`` times, with these keys held."""
         await self.move(point)
         async with self._holding(held):
             for press in range(1, count + 1):
@@ -89,7 +90,7 @@ class Hands:
                 await self.driver.button_up(button, press)
 
     async def drag(self, path: Sequence[tuple[int, int]], held: Sequence[str] = ()) -> None:
-        """Drag along a path, with these keys down."""
+        """Drag along a path, with these keys held."""
         if len(path) < 2:  # noqa: PLR2004 - from somewhere to somewhere
             raise ToolFailure("A drag needs a path of at least two points.")
         await self.move(path[0])
@@ -103,19 +104,19 @@ class Hands:
                 await self.driver.button_up("left")
 
     async def scroll(self, point: tuple[int, int], turn: tuple[int, int], held: Sequence[str]) -> None:
-        """Turn the wheel there, with these keys down."""
+        """Turn the wheel there, with these keys held."""
         await self.move(point)
         async with self._holding(held):
             await self.driver.scroll(*turn)
 
     async def press(self, keys: Sequence[str], seconds: float = 0.0) -> None:
-        """Press keys together, and let them go after so many seconds."""
+        """Press keys together, and release them after that many seconds."""
         async with self._holding(keys):
             await asyncio.sleep(seconds)
 
     @asynccontextmanager
     async def _holding(self, keys: Sequence[str]) -> AsyncIterator[None]:
-        """Keys that are down meanwhile. They go up whatever happens: a stuck Control spoils it all."""
+        """Hold keys meanwhile. They are always released: a stuck Control breaks everything after it."""
         down: list[str] = []
         try:
             for key in [key_named(name) for name in keys]:
@@ -127,7 +128,7 @@ class Hands:
                 await self.driver.key_up(key)
 
     def place(self, coordinate: Any) -> tuple[int, int]:
-        """A point on the screen; where the pointer is, if none is given."""
+        """A point on the screen; by default the pointer's position."""
         return self.at if coordinate is None else self._inside(*coordinate)
 
     def point(self, given: Given) -> tuple[int, int]:
@@ -159,7 +160,7 @@ async def _type(hands: Hands, given: Given) -> None:
 
 
 async def _key(hands: Hands, given: Given) -> None:
-    # Several presses after one another are parted by spaces: "ctrl+a Delete".
+    # Successive key presses are separated by spaces: "ctrl+a Delete".
     chords = [_chord(word) for word in needed(given, "key", "text").split()]
     for _ in range(_within(given.get("repeat") or 1, "repeat", _MOST_REPEATS)):
         for chord in chords:
@@ -239,7 +240,7 @@ _OPENAI: Mapping[str, Act] = {
 
 
 def needed(given: Given, action: str, name: str) -> Any:
-    """A member that the action cannot do without."""
+    """A required field of the action."""
     value = given.get(name)
     if value is None:
         raise ToolFailure(f"{action} needs {name}.")
@@ -247,13 +248,13 @@ def needed(given: Given, action: str, name: str) -> Any:
 
 
 def _combo(given: Given) -> list[str]:
-    """The keys that are held while the pointer does something."""
+    """The keys held during a pointer action."""
     text = given.get("text")
     return _chord(text) if isinstance(text, str) and text else []
 
 
 def _chord(text: str) -> list[str]:
-    """The keys of ``ctrl+shift+t``; a plus by itself is the key."""
+    """Splits ``ctrl+shift+t`` into keys; a plus by itself is a key."""
     return [key_named(name) for name in text.split("+")] if len(text) > 1 else [key_named(text)]
 
 

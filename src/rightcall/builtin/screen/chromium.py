@@ -1,4 +1,4 @@
-"""Pages in a browser as a computer, on Playwright."""
+"""A computer driver for pages in a browser, with Playwright."""
 
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rightcall.builtin.net.ssrf import WebGrant
 
 _LOCAL = re.compile(r"(?:data|blob|about):")
-"""What a page makes itself, and nothing is asked for."""
+"""URL schemes whose content a page creates itself, without a request."""
 
 
 @checked("rc.builtin.browser")
@@ -47,7 +47,7 @@ async def browser(
             context = await chromium.new_context(
                 viewport={"width": width, "height": height},
                 accept_downloads=False,
-                # A service worker asks for things that no route sees.
+                # A service worker's requests bypass the routes.
                 service_workers="block",
             )
             screen = BrowserScreen(context, (width, height))
@@ -60,7 +60,7 @@ async def browser(
 
 
 async def _hold_to(context: "BrowserContext", grant: "WebGrant") -> None:
-    """Let pages of this context ask the granted hosts, and nobody else."""
+    """Let pages of this context send requests only to the granted hosts."""
     from rightcall.builtin.net import ssrf  # noqa: PLC0415 - yarl is heavy
 
     def is_granted(url: str) -> bool:
@@ -87,7 +87,7 @@ async def _hold_to(context: "BrowserContext", grant: "WebGrant") -> None:
 
 
 class BrowserScreen:
-    """The newest page of a browser: one that opens is what a person would look at."""
+    """Drives the newest page of a browser, because that is the one a person would look at."""
 
     def __init__(self, context: "BrowserContext", size: tuple[int, int]) -> None:
         self._context = context
@@ -96,14 +96,14 @@ class BrowserScreen:
 
     @property
     def page(self) -> "Page":
-        """The page that is shown. Raises ToolFailure when all are closed."""
+        """The current page. Raises ToolFailure if all pages are closed."""
         pages = self._context.pages
         if not pages:
             raise ToolFailure("The browser has no page open any more.")
         return pages[-1]
 
     async def screenshot(self, region: Region | None = None) -> bytes:
-        """What the page shows."""
+        """A screenshot of the page."""
         left, top, right, bottom = region or (0, 0, *self.size)
         clip: Any = {"x": left, "y": top, "width": right - left, "height": bottom - top}
         return bytes(await self.page.screenshot(clip=clip, animations="disabled"))
@@ -113,12 +113,12 @@ class BrowserScreen:
         await self.page.mouse.move(x, y)
 
     async def button_down(self, button: Button, count: int = 1) -> None:
-        """Press a button; back and forward go through the page's history when they are let go."""
+        """Press a button; back and forward act on the page's history when released."""
         if button not in {"back", "forward"}:
             await self.page.mouse.down(button=button, click_count=count)
 
     async def button_up(self, button: Button, count: int = 1) -> None:
-        """Let a button go."""
+        """Release a button."""
         if button == "back":
             await self.page.go_back()
         elif button == "forward":
@@ -139,5 +139,5 @@ class BrowserScreen:
         await self.page.keyboard.down(key)
 
     async def key_up(self, key: str) -> None:
-        """Let a key go."""
+        """Release a key."""
         await self.page.keyboard.up(key)

@@ -1,7 +1,7 @@
 """The ``computer`` tool: a screen that a model sees, and a pointer and keyboard that it moves.
 
-Whoever moves the pointer does whatever the screen allows. There is no tool without a driver, and what
-the driver reaches is the gate; a person is asked about each call unless said otherwise.
+A model that moves the pointer can do whatever the screen allows. The tool needs a driver, and reaches
+only what the driver reaches; by default a person must approve each call.
 """
 
 import asyncio
@@ -19,7 +19,8 @@ from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
 
 Signature: TypeAlias = Literal["anthropic", "openai"]
-"""Whose computer it looks like to a model. To others it goes out as a function of the same form."""
+"""The vendor whose computer tool it imitates. Other vendors get it as a function with the same
+schema."""
 
 _POINT: JsonObject = {
     "type": "array",
@@ -116,7 +117,7 @@ def computer(
     settle: float = 0.5,
     timeout: float = 90.0,
 ) -> Tool:
-    """A tool that moves what ``driver`` moves, and answers with what is on the screen.
+    """A tool that controls a computer through ``driver`` and returns screenshots.
 
     ``signature`` makes it the tool that a vendor's models are trained on. Without ``approval`` nobody is
     asked. ``settle`` is how many seconds the screen gets to change before its picture is taken.

@@ -1,4 +1,4 @@
-"""What moves a pointer, presses keys and sees a screen: the port behind the computer tool."""
+"""The interface behind the computer tool: a pointer, a keyboard and a screen."""
 
 import re
 from typing import Literal, Protocol, TypeAlias
@@ -11,7 +11,7 @@ Region: TypeAlias = tuple[int, int, int, int]
 
 
 class Driver(Protocol):
-    """A computer in eight movements; whatever a vendor's models ask for is made of these.
+    """A computer in eight operations; all actions of vendors' models are made of these.
 
     Keys have the names that a browser gives them (``KeyboardEvent.key``): ``a``, ``Enter``, ``Control``.
     """
@@ -34,11 +34,11 @@ class Driver(Protocol):
         ...
 
     async def button_up(self, button: Button, count: int = 1) -> None:
-        """Let a button go."""
+        """Release a button."""
         ...
 
     async def scroll(self, right: int, down: int) -> None:
-        """Turn the wheel by so many pixels, where the pointer is."""
+        """Turn the wheel by that many pixels, where the pointer is."""
         ...
 
     async def type(self, text: str) -> None:
@@ -50,7 +50,7 @@ class Driver(Protocol):
         ...
 
     async def key_up(self, key: str) -> None:
-        """Let a key go."""
+        """Release a key."""
         ...
 
 
@@ -96,7 +96,7 @@ _FUNCTION = re.compile(r"f([1-9]|1[0-9]|2[0-4])")
 
 
 def key_named(name: str) -> str:
-    """A key by any of its names: ``Page_Down`` and ``KP_0`` as xdotool has them, ``ESC``, ``a``."""
+    """The canonical name of a key: ``Page_Down`` and ``KP_0`` as in xdotool, ``ESC``, ``a``."""
     if len(name) == 1:
         return name
     plain = name.strip().lower().removeprefix("arrow").replace("_", "").replace(" ", "")

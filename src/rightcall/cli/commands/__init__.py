@@ -1,1 +1,1 @@
-"""One module per command: its ``run`` does what was asked, and gives the exit code."""
+"""One module per command: its ``run`` executes it and returns the exit code."""

@@ -1,4 +1,4 @@
-"""Ask a model once, and show what happens on the way to its answer."""
+"""Ask a model once, and show the run."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ from rightcall.core.sanitize import printable
 
 
 def run(options: Namespace) -> int:
-    """Ask; the exit code says whether there is an answer."""
+    """Ask; the exit code shows whether there is an answer."""
     words = read_question(options)
     try:
         return asyncio.run(_ask(options, Session(options), words))
@@ -43,7 +43,7 @@ async def _ask(options: Namespace, session: Session, words: str) -> int:
 
 
 async def _keep(options: Namespace, made: list[Media]) -> None:
-    """Put what the model made where the user wants it, or say how that is said."""
+    """Save the media that the model made, or tell the user which option does."""
     if options.save is None:
         told = [f"made [{each.about}]; --save FOLDER keeps it" for each in made]
     else:

@@ -1,4 +1,4 @@
-"""Say what outsiders could make an agent with these tools do, and what stops them."""
+"""Report what untrusted text could make an agent with these tools do, and what stops it."""
 
 import sys
 from argparse import Namespace

@@ -1,4 +1,4 @@
-"""Send a file of prompts through a vendor's batch API, and print what came of each."""
+"""Send a file of prompts through a vendor's batch API, and print each result."""
 
 import asyncio
 import json
@@ -24,14 +24,14 @@ from rightcall.models.connect import connect
 
 
 class Line(NamedTuple):
-    """One line of the file: what is asked, and what its answer is to be known by."""
+    """One line of the file: a prompt, and the id of its answer."""
 
     prompt: str
     id: Any = None
 
 
 def run(options: Namespace) -> int:
-    """Submit the batch, or go on with it; the exit code says whether every prompt has an answer."""
+    """Submit or continue the batch; the exit code shows whether every prompt has an answer."""
     try:
         return asyncio.run(_run(options))
     except KeyboardInterrupt:
@@ -56,7 +56,7 @@ async def _run(options: Namespace) -> int:
         job = batch(
             agent,
             [line.prompt for line in lines],
-            # The same command goes on with the same batch.
+            # Running the same command again continues the same batch.
             run=options.run or f"batch-{sha256(name.encode() + data).hexdigest()[:16]}",
             journal=load_journal(options.journal) if options.journal else None,
             poll=options.poll,

@@ -23,14 +23,14 @@ def run(options: Namespace) -> int:
 
 
 def put(options: Namespace, tools: Toolbox, gate: Executor) -> int:
-    """Run the call; its result goes to stdout, what only the developer may see to stderr."""
+    """Run the call; its result goes to stdout, details for the developer alone to stderr."""
     call = Call(id="1", name=options.tool, arguments=options.arguments)
     (done,) = asyncio.run(gate.execute([call], tools, dry_run=options.dry_run))
     for part in done.result.content:
         write(media_words(part) if isinstance(part, Media) else part.text, sys.stdout)
     if not done.result.is_error:
         return OK
-    # Where both go to one file, the result stands first there too.
+    # Flushed first, so that the result comes first if both go to one file.
     sys.stdout.flush()
     print(f"rightcall: {done.outcome.kind}", file=sys.stderr)
     if detail := getattr(done.outcome, "error", ""):

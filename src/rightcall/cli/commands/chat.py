@@ -1,4 +1,4 @@
-"""Talk to a model: a line is a turn or, after a slash, a command of the conversation's own."""
+"""Talk to a model: a line is a turn or, after a slash, a command."""
 
 import asyncio
 from argparse import Namespace
@@ -27,7 +27,7 @@ _WIDTH = 100
 
 
 def run(options: Namespace) -> int:
-    """Take turns until there is nothing more to say."""
+    """Take turns until the input ends."""
     session = Session(options)
     typed = is_typed()
     with asyncio.Runner() as runner, remembered() if typed else nullcontext():
@@ -41,19 +41,19 @@ def run(options: Namespace) -> int:
             runner.run(session.close())
     if not stayed:
         return INTERRUPTED
-    # Somebody who was there has seen for themselves.
+    # A person at the terminal has already seen the error.
     return NO_ANSWER if conversation.failed and not typed else OK
 
 
 class Conversation:
-    """What was said, with whom, and what it cost. Every turn runs on the event loop of ``runner``."""
+    """The messages, model and cost of a conversation. Every turn runs on ``runner``'s event loop."""
 
     def __init__(self, session: Session, runner: asyncio.Runner) -> None:
         self.session = session
         self.history: Transcript = session.history
         self.usage = Usage()
         self.failed = False
-        """Whether a turn has ended without an answer, or a command could not be carried out."""
+        """Whether a turn ended without an answer, or a command failed."""
         self.is_over = False
         self._runner = runner
         self._interrupted = False
@@ -61,7 +61,7 @@ class Conversation:
         self._begin()
 
     def hold(self) -> bool:
-        """Take lines until they end; False when somebody interrupts twice in a row."""
+        """Read lines until they end; returns False after two interrupts in a row."""
         while not self.is_over:
             try:
                 line = next_line(PROMPT, self._view.people)
@@ -84,22 +84,22 @@ class Conversation:
         return True
 
     def greet(self) -> None:
-        """Say who answers, with what, and what was said before."""
+        """Show the model, its tools, and any conversation that is continued."""
         before = f"; going on after {len(self.history)} messages" if self.history else ""
         count = len(self.session.tools)
         self.say(f"{self.session.model_name}, {count} tools{before}; /help lists commands")
 
     def say(self, words: str) -> None:
-        """Tell the person something that the model did not say."""
+        """Show the person a message that is not from the model."""
         print(printable(words), file=self._view.people, flush=True)
 
     def switch(self, model: str) -> None:
-        """Let another model answer from now on."""
+        """Use another model from now on."""
         self._runner.run(self.session.switch(model))
         self._begin()
 
     def fold_reasoning(self) -> bool:
-        """Show what the model thinks from now on, or no longer; whether it is shown."""
+        """Toggle whether the model's reasoning is shown; returns the new setting."""
         self._view.reasoning = not self._view.reasoning
         return self._view.reasoning
 
@@ -110,7 +110,7 @@ class Conversation:
         self._agent = self.session.agent(self._view)
 
     def _quoted(self, line: str) -> str:
-        """A message of several lines, from three quotes to the next three."""
+        """A message of several lines, between two lines of three quotes."""
         lines = [line.removeprefix(_QUOTES)]
         while not lines[-1].rstrip().endswith(_QUOTES):
             more = next_line(_MORE, self._view.people)
@@ -144,7 +144,7 @@ class Conversation:
             self.say(_LEAVE)
         self.usage += summary.usage
         self.failed |= not summary.is_answer
-        # A question that nothing came of need not be remembered.
+        # A question without any reply is not kept.
         if not isinstance(summary.transcript[-1], User):
             self.history = summary.transcript
 

@@ -1,4 +1,4 @@
-"""Ask a file of questions of a model, run nothing of what it calls, and judge the calls."""
+"""Ask a model a file of questions, run none of its calls, and judge them."""
 
 import asyncio
 import sys
@@ -35,7 +35,7 @@ from rightcall.models.providers import PROVIDERS
 
 
 class Way(Struct, frozen=True, kw_only=True):
-    """One way of asking the cases."""
+    """One configuration with which the cases are asked."""
 
     title: str
     model: str
@@ -141,7 +141,7 @@ def _compared(options: Namespace, name: str, tools: tuple[Spec, ...]) -> list[Wa
 
 
 def _is_model(place: str) -> bool:
-    """Whether a word of --compare names a model. A provider's name comes before a module's."""
+    """Whether a value of --compare names a model. A provider's name takes precedence over a module's."""
     path, name = split(place)
     if is_place(place):
         return bool(name) and callable(getattr(found_at("--compare", place), "stream", None))
@@ -153,7 +153,7 @@ def _is_model(place: str) -> bool:
 def _is_module(path: str) -> bool:
     if not all(part.isidentifier() for part in path.split(".")):
         return False
-    # Started as a script, Python would not look where the user stands.
+    # For an installed script, Python does not search the current directory.
     sys.path.insert(0, "")
     try:
         return find_spec(path.partition(".")[0]) is not None
@@ -176,7 +176,7 @@ async def _tools(options: Namespace, opened: AsyncExitStack) -> tuple[Spec, ...]
 
 
 def _specs_at(place: str) -> tuple[Spec, ...]:
-    """What a model is told of the tools at a place."""
+    """The specs of the tools in a file."""
     if place.endswith(".json"):
         if _is_manifest(Path(place)):
             return tuple(tool.spec for tool in manifest.load(place))
@@ -186,7 +186,7 @@ def _specs_at(place: str) -> tuple[Spec, ...]:
 
 
 def _is_manifest(file: Path) -> bool:
-    """An operator's manifest has a version; definitions have none. What cannot be read is neither."""
+    """Whether a file is a manifest: that has a version; definitions have none. False if unreadable."""
     try:
         found = parse(file.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What journals hold: list runs, show, replay, resume or export one; mend a damaged file."""
+"""Read journals: list runs, show, replay, resume or export one; repair a damaged file."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ _HEAD = ("time", "run", "model", "tokens", "stop", "prompt")
 
 
 def run(options: Namespace) -> int:
-    """Do what the action says."""
+    """Execute the action."""
     match options.action:
         case "check" | "repair":
             return tell_damage(options)
@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
 def _read(options: Namespace) -> int:
     file, name = journal_and_run(options.where)
     if options.action == "resume":
-        # The agent opens the journal by its name, as it does for a run that begins.
+        # The agent opens the journal by its path, as it does for a new run.
         options.journal = file
     with opened_journal(file) as journal:
         actions = dict[str, Callable[[], int]](
@@ -64,7 +64,7 @@ def _read(options: Namespace) -> int:
 
 
 def _list(options: Namespace, journal: JsonLinesJournal | SqliteJournal) -> int:
-    """One run after the other is read, and only those that are listed."""
+    """Reads one run after the other, and only those that are listed."""
     runs = journal.runs()
     chosen = runs if options.all else runs[-options.count :]
     rows = (_row(journal, each) for each in chosen)
@@ -112,7 +112,7 @@ def _replay(journal: JsonLinesJournal | SqliteJournal, name: str) -> int:
 def _export(options: Namespace, journal: JsonLinesJournal | SqliteJournal, name: str | None) -> int:
     names = journal.runs() if options.all else [chosen_run(journal, name)]
     if options.format == "json" and options.all:
-        # One after the other, so that a journal of any length can be exported.
+        # One run at a time, so that a journal of any length can be exported.
         for number, each in enumerate(names):
             sys.stdout.write(f"{',' if number else '['}\n{_as_json(journal, each)}")
         sys.stdout.write("\n]\n" if names else "[]\n")

@@ -1,4 +1,4 @@
-"""The keys of vendors, for the command line: keep one, say for whom there are some, forget one."""
+"""Vendors' API keys for the command line: store one, list them, remove one."""
 
 import sys
 from argparse import Namespace
@@ -10,7 +10,7 @@ from rightcall.core.sanitize import printable
 
 
 def run(options: Namespace) -> int:
-    """Set, list, remove, or say where they are kept."""
+    """Set, list or remove keys, or print where they are stored."""
     match options.action:
         case "set":
             keep_key(options.name, _typed(options.name))
@@ -27,7 +27,7 @@ def run(options: Namespace) -> int:
 
 
 def _typed(name: str) -> str:
-    """A key is never an argument: everybody on the machine could read it, and the shell remembers it."""
+    """Reads a key. It is never an argument: other users could see it, and the shell would record it."""
     if sys.stdin.isatty():
         return getpass(f"Key for {name}: ")
     return sys.stdin.buffer.read(MOST_CHARACTERS).decode(errors="replace")

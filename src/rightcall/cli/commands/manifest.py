@@ -67,7 +67,7 @@ def _element(element: Element) -> str:
 
 def _run(options: Namespace) -> int:
     async def yes(_: object) -> bool:
-        # Whoever types the call has said so.
+        # The person who types the call has approved it.
         return True
 
     return put(options, Toolbox(load(options.file, sandbox=options.sandbox)), Executor(approve=yes))

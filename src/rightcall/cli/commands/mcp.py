@@ -1,4 +1,4 @@
-"""MCP servers: list what they offer, approve it, and say whether it is still what was approved."""
+"""MCP servers: list their tools, approve them, and verify that they are still what was approved."""
 
 import asyncio
 import sys
@@ -25,7 +25,7 @@ async def _run(options: Namespace) -> int:
     code = OK
     for name, target in _chosen(options).items():
         try:
-            # Looked at by a person, and by no model: nothing is left out for what it says.
+            # Read by a person, not by a model: no suspicious description is left out.
             async with connect(
                 target, name=name, suspicious="keep", connect_timeout=options.timeout
             ) as server:
@@ -45,7 +45,7 @@ async def _run(options: Namespace) -> int:
 
 
 def _chosen(options: Namespace) -> dict[str, Given]:
-    """The servers that are meant, by name."""
+    """The requested servers, by name."""
     words: list[str] = options.servers
     if options.config is not None:
         known = load_config(options.config)
@@ -74,7 +74,7 @@ def _list(server: Server, *, as_json: bool) -> None:
 
 
 def _pin(server: Server, pins: Pins, *, sure: bool) -> bool:
-    """Show what would be approved, ask, and write it down."""
+    """Show the definitions, ask for approval, and write the pins."""
     changed = {each.name for each in server.definitions}
     if server.name in pins.servers():
         if _verify(server, pins):

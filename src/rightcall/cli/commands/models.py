@@ -1,4 +1,4 @@
-"""The model that is asked, and the local models that have a name."""
+"""The default model, and the local models that have a name."""
 
 import sys
 from argparse import Namespace
@@ -19,7 +19,7 @@ from rightcall.models.providers import PROVIDERS
 
 
 def run(options: Namespace) -> int:
-    """Choose, list, add or remove; list, unless told."""
+    """Choose, list, add or remove; by default list."""
     match options.action:
         case "default":
             _default(options.name)
@@ -46,7 +46,7 @@ def _default(name: str | None) -> None:
 
 
 def _check(name: str) -> None:
-    """Raise UsageError for what can be no model's name; whether there is one, only its host knows."""
+    """Raise UsageError for an impossible model name; only the host knows whether a model exists."""
     place, _, model = name.partition(":")
     if is_place(name) or (name.startswith(("http://", "https://")) and "|" in name):
         return
@@ -86,7 +86,7 @@ def _embedded() -> JsonObject:
 
 
 def _described(entry: Entry) -> JsonObject:
-    """What the head of the file says. A file that is gone or broken is listed, and said to be so."""
+    """Facts from the file's header. A missing or broken file is listed as such."""
     family, window, problem = "", None, ""
     try:
         header = read_header(entry.path)

@@ -1,4 +1,4 @@
-"""Rules of trust from a TOML file: check the file, or explain what would become of a call under it."""
+"""Trust rules from a TOML file: check the file, or explain its verdict on a call."""
 
 import sys
 from argparse import Namespace
@@ -59,7 +59,7 @@ def _explain(options: Namespace) -> int:
 
 
 def _guard(options: Namespace, tools: Toolbox) -> Guard:
-    """One that has seen what the options say."""
+    """A guard that has seen the user's text and the results in the options."""
     guard = Guard(read_rules(options.file), tools)
     guard.see(said(options.said))
     for name, text in options.read:
@@ -68,7 +68,7 @@ def _guard(options: Namespace, tools: Toolbox) -> Guard:
 
 
 def _result(tools: Toolbox, name: str, text: str) -> Result:
-    """What a tool returned, with whose words are whose: fields are told apart where it is JSON."""
+    """A tool's result with its labels: fields are labelled separately if it is JSON."""
     try:
         value = json.decode(text)
     except msgspec.DecodeError:

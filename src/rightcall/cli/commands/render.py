@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
 
 
 def _requests(options: Namespace) -> tuple[Request, ...]:
-    """What the model is asked first: the embedded one, each of its lessons by itself."""
+    """The first prompt of the embedded model, one for each of its lessons."""
     request = _request(options)
     led = options.model.removeprefix("local:") == EMBEDDED and not options.template
     return first_lessons(request) if led else (request,)

@@ -1,4 +1,4 @@
-"""Durable runs at an address: listed, shown, watched, answered, cancelled, forked and forgotten."""
+"""Durable runs in a store: list, show, watch, answer, cancel, fork and forget them."""
 
 import asyncio
 import sys
@@ -29,7 +29,7 @@ _WIDE = 100
 
 
 def run(options: Namespace) -> int:
-    """Do what the action says."""
+    """Execute the action."""
     return asyncio.run(_asked(options))
 
 
@@ -93,7 +93,7 @@ async def _show(app: App, options: Namespace) -> int:
 
 
 async def _answer(app: App, info: RunInfo) -> str | None:
-    """What a run has answered; None of one that is not done."""
+    """The answer of a run; None if it is not done."""
     return (await app.result(info.run)).text if info.status == "done" else None
 
 
@@ -111,7 +111,8 @@ async def _watch(app: App, options: Namespace) -> int:
             case ReplyEnd():
                 said, reply = "", said
             case RunEnd(result) if result.text and result.text != reply:
-                # It was over before somebody watched, or they came in the middle of the answer.
+                # The run was over before the watch began, or the watch began in the middle of the
+                # answer.
                 write(result.text, sys.stdout)
             case _:
                 pass
@@ -192,7 +193,7 @@ async def _cancel(app: App, options: Namespace) -> int:
 
 
 def _say(words: str) -> None:
-    """Tell a person what was done; standard output is for what programs read."""
+    """Print a message for a person to stderr; standard output is for programs."""
     print(printable(words), file=sys.stderr)
 
 
@@ -234,7 +235,7 @@ def _time(seconds: float) -> str:
 
 
 def _plain(told: object) -> JsonObject:
-    """What can be written as JSON, whatever a model or a tool has said."""
+    """A value that can be written as JSON, whatever text a model or a tool produced."""
     return cast("JsonObject", encodable_json(to_builtins(told)))
 
 

@@ -1,4 +1,4 @@
-"""Serve models to any client; the gateway's own keys; what was spent."""
+"""Serve models to any client; manage the gateway's own keys; show the spend."""
 
 import sys
 from argparse import Namespace
@@ -37,7 +37,7 @@ _KEYS = "gateway-keys.json"
 
 
 def run(options: Namespace) -> int:
-    """Serve until SIGINT or SIGTERM; or do what was asked with keys or spend."""
+    """Serve until SIGINT or SIGTERM; or execute the action on keys or spend."""
     if options.action == "keys":
         return _keys(options)
     if options.action == "spend":
@@ -47,13 +47,13 @@ def run(options: Namespace) -> int:
     def read() -> tuple[Settings, Keys]:
         settings = _settings(options)
         for served in {(each.tools, each.manifests): each for each in settings.models.values()}.values():
-            # What cannot be loaded is the operator's to know, and no client's.
+            # Loaded now, so that the operator, not a client, learns of tools that cannot be loaded.
             _box_of(served)
         return settings, read_keys(_keys_file(options, settings))
 
     settings, keys = read()
     if settings.keys and not keys.all:
-        # Who names a file of keys wants a closed gateway, and a slip in its name must not open it.
+        # Naming a file of keys means a closed gateway: a typo in the name must not open it.
         raise UsageError(
             f"there are no keys in {settings.keys}; make one with 'rightcall serve keys add NAME --keys "
             f"{settings.keys}', or name no file of keys, and this machine is served without"
@@ -71,7 +71,7 @@ def run(options: Namespace) -> int:
 
 
 def _opened(use: str, place: Place, trying: Trying) -> Model:
-    """A model of a file of one's own, or one by name, with the key that is kept for it."""
+    """A model from a user's file, or one by name, with its stored key."""
     if is_place(use):
         return load_model(use)
     has_key = place.key_env or place.key_file or place.base_url is not None
@@ -86,7 +86,7 @@ def _box_of(served: Served) -> Toolbox:
 
 
 async def _tools_of(served: Served) -> ToolSource:
-    """The tools that a served model runs here."""
+    """The tools that the gateway itself runs for a served model."""
     box = _box_of(served)
     if not served.mcp:
         return box

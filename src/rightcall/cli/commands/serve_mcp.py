@@ -1,4 +1,4 @@
-"""Offer tools to MCP clients: to the program that starts this one, or over HTTP."""
+"""Offer tools to MCP clients: to the parent process, or over HTTP."""
 
 import asyncio
 import os
@@ -25,10 +25,10 @@ _LONGEST_TOKEN = 4096
 
 
 def run(options: Namespace) -> int:
-    """Serve until the client goes, or SIGINT or SIGTERM comes."""
-    # Whoever mistyped need not wait for the SDK, which takes a second to load.
+    """Serve until the client disconnects, or until SIGINT or SIGTERM."""
+    # Checked first: a mistyped option need not wait for the SDK, which takes a second to load.
     _check(options)
-    # The token leaves the environment before tools are loaded.
+    # The token is removed from the environment before tools are loaded.
     listen = _listen(options)
     tools = add_manifests(load_tools(*options.tools), options)
     runs = _runs(options)
@@ -57,7 +57,7 @@ def run(options: Namespace) -> int:
 
 
 def _check(options: Namespace) -> None:
-    """Refuse options that make no sense together."""
+    """Refuse options that do not fit together."""
     if not options.tools and not options.manifests and not options.runs:
         raise UsageError("which tools? rightcall serve-mcp FILE.py, --manifest FILE.json or --runs FILE")
     if options.http is None:
@@ -110,9 +110,9 @@ def _listen(options: Namespace) -> "Listen | None":
 
 
 def _token(file: str | None) -> str | None:
-    """The token, from a file or the environment: an argument would be there for everybody to see."""
+    """The token, from a file or the environment: an argument would be visible to other users."""
     if file is None:
-        # Tools and the programs they run have no business with it.
+        # Tools and the programs they run must not see it.
         return os.environ.pop(TOKEN, None)
     try:
         with Path(file).open("rb") as opened:

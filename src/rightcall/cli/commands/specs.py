@@ -1,4 +1,4 @@
-"""Print what a model is told about the tools in a file."""
+"""Print the specs of the tools in a file, as a model gets them."""
 
 import sys
 from argparse import Namespace

@@ -1,4 +1,4 @@
-"""Say what became of each event in a recorded event stream: the raw bytes of a model's reply."""
+"""Show how each event of a recorded stream is decoded: the raw bytes of a model's reply."""
 
 import json
 import sys
@@ -18,14 +18,14 @@ from rightcall.core.sanitize import printable
 from rightcall.errors import UsageError
 
 MAX_BYTES = 256 * 1024 * 1024
-"""A dump of more bytes than this is not read."""
+"""The largest dump that is read, in bytes."""
 _WIDTH = 160
 
 
 def run(options: Namespace) -> int:
-    """Decode the dump, and tell."""
+    """Decode the dump, and print it."""
     data, at, code = _read(options.file), 0, OK
-    # Beyond what ask --raw puts between two replies, another begins.
+    # ask --raw writes a separator between replies; after it another reply begins.
     parts = data.split(BETWEEN)
     for number, part in enumerate(parts, 1):
         if len(parts) > 1 and not options.json:
@@ -75,7 +75,7 @@ def _tell(step: Step) -> None:
     else:
         print(f"{step.offset:>8}  ({'the end' if step.is_end else 'bytes outside of events'})")
     for became in _became(step):
-        # The reply itself is told at the end.
+        # The reply itself is printed at the end.
         left_out = {"event"} if became["event"] != "reply_end" else became.keys() - {"stop"}
         facts = {key: value for key, value in became.items() if key not in left_out}
         print(f"{'':>8}  -> {became['event']} {one_line(json.dumps(facts, ensure_ascii=False), _WIDTH)}")

@@ -1,4 +1,4 @@
-"""Look at recorded runs in the browser."""
+"""Show recorded runs in the browser."""
 
 import sys
 import threading
@@ -16,7 +16,7 @@ from rightcall.serve import studio
 
 
 def run(options: Namespace) -> int:
-    """Serve until SIGINT or SIGTERM comes."""
+    """Serve until SIGINT or SIGTERM."""
     agents = {place: load_agent(place) for place in options.agents}
     studio.serve(
         _journal(options),
@@ -62,5 +62,5 @@ def _app(place: str) -> App:
 def _say(address: str, *, is_opened: bool) -> None:
     print(f"rightcall: the studio is at {address}", file=sys.stderr, flush=True)
     if is_opened:
-        # Some browsers hold up whoever starts them for as long as they run.
+        # Some browsers block the process that starts them until they exit.
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

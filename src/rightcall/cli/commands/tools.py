@@ -1,4 +1,4 @@
-"""What a set of tools costs a model, and what is wrong with the words that it is told of them."""
+"""Count the tokens of a set of tools, and lint their definitions."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ _FEW, _MANY = 5, 15
 
 
 def run(options: Namespace) -> int:
-    """Weigh the tools, or read them."""
+    """Count, or lint."""
     if not (options.tools or options.manifests or options.servers):
         raise UsageError(f"which tools? rightcall tools {options.action} FILE.py, --manifest or --mcp")
     box = add_manifests(load_tools(*options.tools), options)
@@ -32,7 +32,7 @@ def run(options: Namespace) -> int:
 
 
 async def with_servers(box: Toolbox, options: Namespace) -> Toolbox:
-    """The box with the tools of the servers, as they are now."""
+    """The toolbox with the servers' current tools."""
     from rightcall.cli.servers import open_servers  # noqa: PLC0415 - MCP is an extra
 
     async with AsyncExitStack() as opened:

@@ -1,4 +1,4 @@
-"""Drafts of facts, and recorded runs under other rules."""
+"""Draft trust facts for tools, and try other rules on recorded runs."""
 
 import asyncio
 import sys
@@ -61,7 +61,7 @@ def _draft(tools: Sequence[Tool], form: str, names: Mapping[str, str] | None = N
 
 
 def tools_of_servers(options: Namespace) -> dict[str, dict[str, Tool]]:
-    """The tools of the servers that ``--mcp`` names: by server, and by its own names for them."""
+    """The tools of the servers in ``--mcp``, by server and by the server's own tool names."""
     if not options.servers:
         return {}
     from rightcall.cli.servers import list_tools  # noqa: PLC0415 - MCP is an extra

@@ -1,4 +1,4 @@
-"""Watch one run in the terminal: what is recorded of it, as it is written."""
+"""Watch one run in the terminal: its recorded entries, as they are written."""
 
 import asyncio
 import time
@@ -33,11 +33,11 @@ from rightcall.record.steps import entries_of
 from rightcall.trust.asking import question
 
 _OFTEN = 0.2
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 
 
 def run(options: Namespace) -> int:
-    """Watch until the run is over, or waits for somebody."""
+    """Watch until the run ends or waits for a person."""
     if options.where and "://" in options.where[0]:
         return _watch_durable(options)
     file, name = journal_and_run(options.where)
@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
 
 
 def _watch_durable(options: Namespace) -> int:
-    """Watch a run of a store, by the command that knows such runs."""
+    """Watch a run in a store, with the command for durable runs."""
     where, *names = options.where
     if len(names) != 1 or options.reasoning:
         raise UsageError(
@@ -59,7 +59,7 @@ def _watch_durable(options: Namespace) -> int:
 
 
 class _Watching:
-    """One run, followed by its record."""
+    """One run, followed through its record."""
 
     def __init__(self, journal: Journal, run: str, view: View, file: str) -> None:
         self._journal = journal
@@ -70,7 +70,7 @@ class _Watching:
         self._begun = time.monotonic()
 
     async def watch(self) -> int:
-        """Show what is there and what comes."""
+        """Show the recorded entries and new ones."""
         seen, waited = 0, 0.0
         while True:
             entries = await entries_of(self._journal, self._run)
@@ -107,7 +107,7 @@ class _Watching:
         return self._sum_up()
 
     async def _ask(self) -> int:
-        """Say what waits, and how to answer it."""
+        """Show what the run waits for, and how to answer."""
         result = await replay(self._journal, self._run)
         self._view.hush()
         for proposal in result.pending:
@@ -126,7 +126,7 @@ class _Watching:
 
 
 def _standing(entries: Sequence[Entry]) -> Entry | None:
-    """The last entry that says how the run stands."""
+    """The last entry that determines the run's state."""
     found: Entry | None = None
     for entry in entries:
         if isinstance(entry, RunEnded):
@@ -139,7 +139,7 @@ def _standing(entries: Sequence[Entry]) -> Entry | None:
 
 
 def _events(entry: Entry) -> Iterator[StreamEvent]:
-    """What an entry would have streamed as."""
+    """The event that an entry would have been streamed as."""
     match entry:
         case RequestSent(key=key):
             turn = key.partition(".")[0][1:]

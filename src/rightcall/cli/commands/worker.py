@@ -1,4 +1,4 @@
-"""Execute durable runs until somebody ends it."""
+"""Execute durable runs until stopped."""
 
 import asyncio
 import signal
@@ -19,7 +19,7 @@ from rightcall.errors import UsageError
 
 
 def run(options: Namespace) -> int:
-    """Work on the app's queues, or on those that were named."""
+    """Work on the app's queues, or on the named ones."""
     app = found_at("worker", options.app)
     if not isinstance(app, App):
         raise UsageError(f"{options.app} is not an rc.durable.App")

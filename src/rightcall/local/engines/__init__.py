@@ -1,1 +1,1 @@
-"""What runs models: llama.cpp in this process or behind HTTP, vLLM, Hugging Face transformers."""
+"""The engines: llama.cpp in this process or behind HTTP, vLLM, Hugging Face transformers."""

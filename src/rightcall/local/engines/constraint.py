@@ -1,8 +1,8 @@
-"""Say which tokens may come next under a grammar, by llguidance; and wait for the words that set it off.
+"""Computes the allowed next tokens under a grammar, by llguidance; and detects the grammar's triggers.
 
-To llguidance a quoted text is never a special token, even if the token is written just so; a token is
-named by its number (https://github.com/guidance-ai/llguidance, ``docs/syntax.md``, "Special tokens"). So
-a grammar's markers are replaced by the numbers they have in the model's vocabulary.
+To llguidance a quoted text is never a special token, even if it equals the token's text; a token is
+referred to by its id (https://github.com/guidance-ai/llguidance, ``docs/syntax.md``, "Special tokens").
+So a grammar's markers are replaced by their ids in the model's vocabulary.
 """
 
 import json
@@ -16,25 +16,26 @@ from rightcall.local.engine import Grammar
 
 _LITERALS = re.compile(r'/(?:[^/\\\n]|\\.)+/|("(?:[^"\\\n]|\\.)*")')
 _RULE = re.compile(r"^[a-z_][a-z0-9_]*(\[[^\]]*\])?\s*:")
-"""Rules begin with a small letter. What begins with a capital is the lexer's, which knows no tokens."""
+"""A rule's name begins with a lower-case letter. A capital begins a terminal of the lexer, which has no
+tokens."""
 
 
 class WordWatch:
-    """Wait for the first of some words in text that comes in pieces, wherever the pieces are cut.
+    """Finds the first of some words in text that arrives in chunks, however it is split.
 
-    Feed it text; it gives back what can no longer be part of a word that is waited for.
+    Feed it text; it returns what can no longer be part of one of the words.
     """
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._words = tuple(word for word in words if word)
         self._held = ""
         self.met = ""
-        """The word that came, once it has. The one that begins first counts, then the longest."""
+        """The word that was found. The one that begins first counts, then the longest."""
         self.rest = ""
         """The text from that word's first character on."""
 
     def feed(self, text: str) -> str:
-        """The text before the word, as far as it is sure."""
+        """The text before the word, as far as it is certain."""
         if self.met:
             self.rest += text
             return ""
@@ -49,15 +50,15 @@ class WordWatch:
         return text[: len(text) - keep]
 
     def finish(self) -> str:
-        """What was held back and turned out to be nothing."""
+        """The text that was held back and is no word."""
         held, self._held = self._held, ""
         return held
 
 
 class Constraint:
-    """Told of every token, in order; says which ones may follow.
+    """Gets every token, in order, and computes which ones may follow.
 
-    ``tokenizer`` is llguidance's; ``special`` has the numbers of the grammar's markers that are single
+    ``tokenizer`` is llguidance's; ``special`` has the ids of the grammar's markers that are single
     special tokens.
     """
 
@@ -72,11 +73,11 @@ class Constraint:
             raise UsageError(f"the grammar cannot be used: {self._matcher.get_error()}")
         self._waiting = WordWatch(grammar.triggers) if grammar.triggers else None
         self._recent: list[tuple[int, str]] = []
-        """The last tokens, as far as a trigger may have begun in them."""
+        """The last tokens, as far back as a trigger may have begun."""
         self._reach = max(map(len, grammar.triggers), default=0)
 
     def accept(self, token: int, text: str) -> None:
-        """A token was chosen, and this is the text it completes."""
+        """Add a sampled token, and the text that it completes."""
         if self._waiting is None:
             self._matcher.consume_token(token)
             return
@@ -90,7 +91,7 @@ class Constraint:
             del self._recent[: -self._reach]
 
     def mask(self) -> bytes | None:
-        """A bit for each token that may come next; None while anything may."""
+        """A bitmask of the tokens that may come next; None while all may."""
         if self._waiting is not None:
             return None
         mask: bytes = self._matcher.compute_bitmask()
@@ -112,7 +113,7 @@ class Constraint:
 
 
 def with_special_tokens(text: str, tokens: Mapping[str, int]) -> str:
-    """The grammar, with quoted markers replaced by the tokens they are."""
+    """The grammar, with quoted markers replaced by their tokens."""
     if not tokens:
         return text
     longest_first = sorted(tokens, key=len, reverse=True)
@@ -137,6 +138,6 @@ def with_special_tokens(text: str, tokens: Mapping[str, int]) -> str:
 
 
 def _overlap(text: str, word: str) -> int:
-    """How many characters at the end of the text begin the word."""
+    """How many characters at the end of the text are a prefix of the word."""
     longest = min(len(text), len(word) - 1)
     return next((size for size in range(longest, 0, -1) if text.endswith(word[:size])), 0)

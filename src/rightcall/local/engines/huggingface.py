@@ -1,4 +1,4 @@
-"""Hugging Face transformers in this process, as an engine. Needs the extra ``transformers``."""
+"""An engine for Hugging Face transformers in this process. Needs the extra ``transformers``."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -19,11 +19,11 @@ from rightcall.local.engines.in_process import Channel, InProcess, LoadedModel, 
 _DEFAULT = Sampling()
 
 Logits: TypeAlias = Callable[[Any, Any], Any]
-"""The tokens so far and the scores of the next one into the scores to choose by."""
+"""A function of the tokens so far and the scores of the next one; returns the scores to use."""
 
 
 class _Setup(Struct, frozen=True):
-    """Everything that makes one loaded model another."""
+    """The key of a loaded model."""
 
     source: str
     device: str
@@ -60,12 +60,12 @@ class _Model(LoadedModel):
         )
 
     def tokens(self, text: str) -> list[int]:
-        """The tokens of a text; special ones are recognized, and none is added."""
+        """The tokens of a text; special ones are recognised, and none is added."""
         found: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
         return found
 
     def constraint(self, grammar: Grammar) -> Constraint:
-        """The grammar, for this vocabulary."""
+        """The grammar, compiled for this vocabulary."""
         if self._guidance is None:
             vocabulary = self.network.get_output_embeddings().weight.shape[0]
             guidance: Any = load("llguidance.hf")
@@ -77,13 +77,13 @@ class _Model(LoadedModel):
         return Constraint(self._guidance, grammar, wanted)
 
     def unload(self) -> None:
-        """Let go of the weights, once nothing uses them."""
+        """Release the weights, once nothing uses them."""
         self.stop()
         self.network = self.tokenizer = self._guidance = None
 
 
 class _Reply:
-    """One completion while it is generated: transformers' streamer and stopping criterion in one."""
+    """One running completion: transformers' streamer and stopping criterion in one."""
 
     def __init__(self, model: _Model, channel: Channel[Piece | Finish], stop: tuple[str, ...]) -> None:
         self._torch = model.torch
@@ -100,7 +100,7 @@ class _Reply:
         self.count = 0
 
     def put(self, value: Any) -> None:
-        """Told of the prompt first, and then of each token."""
+        """Called with the prompt first, and then with each token."""
         if not self._prompt_seen:
             self._prompt_seen = True
             return
@@ -116,15 +116,15 @@ class _Reply:
         self._stopped = self._stopped or bool(self._watch.met) or self._channel.is_left()
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Called at the end of generation."""
 
     def stops(self, input_ids: Any, _scores: Any, **_: Any) -> Any:
-        """Whether to stop, as transformers wants to know it: for each row."""
+        """Whether to stop, in the form that transformers expects: for each row."""
         flags = [self._stopped or self._ended] * input_ids.shape[0]
         return self._torch.tensor(flags, device=input_ids.device, dtype=self._torch.bool)
 
     def mask(self, _input_ids: Any, scores: Any) -> Any:
-        """The scores, with what the grammar forbids ruled out."""
+        """The scores, with the tokens that the grammar forbids masked."""
         allowed = None if self.constraint is None else self.constraint.mask()
         if allowed is None:
             return scores
@@ -135,7 +135,7 @@ class _Reply:
         return scores.masked_fill(~permitted, float("-inf"))
 
     def finish(self, prompt_tokens: int) -> None:
-        """Give out what was held back, and why it ended."""
+        """Emit the text that was held back, and the finish reason."""
         usage = Usage(input_tokens=prompt_tokens, output_tokens=self.count)
         if self._watch.met:
             self._channel.put(Finish("stop_sequence", usage, self._watch.met))
@@ -152,13 +152,13 @@ _models: Shared[_Setup, _Model] = Shared(_Model, _Model.unload)
 
 
 class HuggingFace(InProcess[_Setup, _Model, Piece | Finish]):
-    """A model of the Hugging Face kind: a folder, or a name on their hub.
+    """A Hugging Face model: a folder, or a name on the hub.
 
-    One completion runs at a time, the others wait in line. ``logits`` is called before each token with
-    the tokens so far and the scores of the next one, both as tensors of one row, and gives the scores
-    to go on with; what a grammar forbids stays forbidden. What else transformers' ``generate`` takes to
-    choose by is given in a sampling's ``extra``. ``on_progress`` is told None when loading begins and
-    1.0 when it is done.
+    One completion runs at a time; the others are queued. ``logits`` is called before each token with the
+    tokens so far and the scores of the next one, both as tensors of one row, and returns the scores to
+    use; what a grammar forbids stays forbidden. Other sampling options of transformers' ``generate`` are
+    given in a sampling's ``extra``. ``on_progress`` is called with None when loading begins and with 1.0
+    when it is done.
     """
 
     @checked("rc.local.HuggingFace")
@@ -177,18 +177,18 @@ class HuggingFace(InProcess[_Setup, _Model, Piece | Finish]):
 
     @property
     def syntax(self) -> Syntax:
-        """Those of llguidance."""
+        """The grammars of llguidance."""
         return "lark"
 
     async def count_tokens(self, text: str) -> int:
-        """How many tokens a text has, its special tokens read as such."""
+        """The number of tokens in a text, with special tokens parsed as such."""
         return len((await self._loan.get()).tokens(text))
 
     @checked("rc.local.HuggingFace.complete")
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:
-        """The text that follows a prompt. Closing the iterator stops at the next token."""
+        """Generates the text after a prompt. Closing the iterator stops at the next token."""
         model = await self._loan.get()
         generated = self._generated(
             model, 1, lambda channel: _generate(model, channel, prompt, grammar, sampling, self._logits)
@@ -243,7 +243,7 @@ def _generate(
 
 
 def _choosing(sampling: Sampling) -> dict[str, Any]:
-    """How transformers is told to choose."""
+    """The sampling options for transformers."""
     options: dict[str, Any] = dict(sampling.extra)
     if sampling.temperature == 0:
         return {**options, "do_sample": False}
@@ -256,7 +256,7 @@ def _choosing(sampling: Sampling) -> dict[str, Any]:
 
 @contextmanager
 def _quiet(logging: Any) -> Iterator[None]:
-    """Keep transformers from drawing its progress on the user's screen."""
+    """Keep transformers from drawing progress bars on the terminal."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:

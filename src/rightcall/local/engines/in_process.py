@@ -1,4 +1,4 @@
-"""What engines in this process share: models loaded once, threads that generate, and channels."""
+"""Shared by engines in this process: models loaded once, generating threads, and channels."""
 
 import asyncio
 import atexit
@@ -19,19 +19,19 @@ T = TypeVar("T")
 C = TypeVar("C")
 
 MOST_WAITING = 256
-"""Items that may wait to be read. A thread that is further ahead waits."""
+"""The most unread items. A thread that is further ahead blocks."""
 
 Progress = Callable[[float | None], None]
-"""Told None when loading begins, and 1.0 when it is done."""
+"""Called with None when loading begins, and with 1.0 when it is done."""
 
 
 def start(function: Callable[[], T], name: str) -> Future[T]:
-    """Run ``function`` in a thread of its own; what it gives or raises is the future's.
+    """Run ``function`` in a thread of its own; the future gets its result or exception.
 
     The threads are daemons: a model that still loads or generates must not keep the process from ending.
     """
     future: Future[T] = Future()
-    # Whoever stops waiting does not stop the others: a future that runs cannot be cancelled.
+    # A waiter that is cancelled does not affect the others: a running future cannot be cancelled.
     future.set_running_or_notify_cancel()
 
     def work() -> None:
@@ -47,12 +47,12 @@ def start(function: Callable[[], T], name: str) -> Future[T]:
 
 
 async def wait_for(future: Future[T]) -> T:
-    """What a future comes to, without blocking; being cancelled leaves it running."""
+    """Await a future without blocking; cancellation leaves it running."""
     return await asyncio.wrap_future(future)
 
 
 class Channel(Generic[T]):
-    """What a thread makes and an event loop reads, in order: one thread puts, one task takes."""
+    """A queue from a thread to an event loop, in order: one thread puts, one task takes."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: int = MOST_WAITING) -> None:
         self._loop = loop
@@ -65,7 +65,7 @@ class Channel(Generic[T]):
         self._left = False
 
     def put(self, item: T) -> bool:
-        """Hand an item over, from the thread. False says that nobody reads any more: stop."""
+        """Add an item, from the thread. Returns False if the reader is gone: then stop."""
         with self._state:
             while len(self._items) >= self._limit and not self._left:
                 self._state.wait()
@@ -75,7 +75,7 @@ class Channel(Generic[T]):
         return self._wake()
 
     def end(self, error: BaseException | None = None) -> None:
-        """Say, from either side, that nothing more comes, or why. Only the first word counts."""
+        """Close the channel, from either side, perhaps with an error. Only the first call counts."""
         with self._state:
             if self._ended:
                 return
@@ -83,18 +83,18 @@ class Channel(Generic[T]):
         self._wake()
 
     def leave(self) -> None:
-        """Stop reading. What is put from here on is thrown away."""
+        """Stop reading. Later items are discarded."""
         with self._state:
             self._left = True
             self._items.clear()
             self._state.notify_all()
 
     def is_left(self) -> bool:
-        """Whether nobody reads any more."""
+        """Whether the reader is gone."""
         return self._left
 
     async def take(self) -> list[T] | None:
-        """Everything that has come, at least one item; None at the end. Raises what the thread did."""
+        """All available items, at least one; None at the end. Raises the thread's exception."""
         while True:
             self._changed.clear()
             with self._state:
@@ -114,7 +114,7 @@ class Channel(Generic[T]):
         try:
             self._loop.call_soon_threadsafe(self._changed.set)
         except RuntimeError:
-            # The loop has closed: whoever read is gone.
+            # The loop is closed, so the reader is gone.
             self.leave()
             return False
         return True
@@ -126,7 +126,7 @@ class _Waiter(Struct, frozen=True, eq=False):
 
 
 class WeightedSemaphore:
-    """Admit as many as there are slots and capacity for, in order, from any event loop."""
+    """A semaphore with slots and capacity that admits waiters in order, from any event loop."""
 
     def __init__(self, slots: int, capacity: int) -> None:
         self._slots = slots
@@ -136,7 +136,7 @@ class WeightedSemaphore:
         self._line: deque[_Waiter] = deque()
 
     async def acquire(self, weight: int) -> int:
-        """Wait for a slot and so much capacity, or all of it; how much was given, to be released."""
+        """Wait for a slot and that much capacity, or all of it; returns how much to release."""
         weight = min(weight, self._capacity)
         future: Future[None] = Future()
         with self._lock:
@@ -145,7 +145,7 @@ class WeightedSemaphore:
         try:
             await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            # One that was being admitted when it was cancelled gives its slot to the next.
+            # If it was cancelled while being admitted, its slot goes to the next waiter.
             if future.cancel():
                 self._advance()
             else:
@@ -154,14 +154,14 @@ class WeightedSemaphore:
         return weight
 
     def release(self, weight: int) -> None:
-        """Give a slot and its capacity back, from any thread."""
+        """Release a slot and its capacity, from any thread."""
         with self._lock:
             self._slots += 1
             self._free += weight
         self._advance()
 
     def _advance(self) -> None:
-        """Admit whoever is first in line, while there is capacity."""
+        """Admit the first waiters, while there is capacity."""
         admitted: list[Future[None]] = []
         with self._lock:
             while self._line:
@@ -187,10 +187,9 @@ class _Entry(Generic[T]):
 
 
 class Shared(Generic[K, T]):
-    """Loads in a thread, once per key and process, and unloads in one when nobody is left.
+    """Loads in a thread, once per key and process, and unloads in one after the last release.
 
-    What is still loaded when the process ends is unloaded first: native threads that outlive the
-    interpreter bring it down.
+    What is still loaded at exit is unloaded first: native threads that outlive the interpreter crash it.
     """
 
     def __init__(self, load: Callable[[K], T], unload: Callable[[T], None]) -> None:
@@ -201,7 +200,7 @@ class Shared(Generic[K, T]):
         self._at_exit = False
 
     async def borrow(self, key: K, loading: Callable[[], None] = lambda: None) -> T:
-        """What the key stands for. Whoever gets it must give it back. ``loading`` is told of a wait."""
+        """The object of a key. The caller must give it back. ``loading`` is called if it must wait."""
         with self._lock:
             entry = self._entries.get((os.getpid(), key))
             if entry is None:
@@ -218,7 +217,7 @@ class Shared(Generic[K, T]):
             raise
 
     async def give_back(self, key: K) -> None:
-        """Say that it is not needed any more; returns when it is unloaded, if nobody else needs it."""
+        """Release the object; returns when it is unloaded, if this was the last use."""
         unloading = self._let_go(key)
         if unloading is not None:
             await wait_for(unloading)
@@ -252,7 +251,7 @@ class Shared(Generic[K, T]):
 
 
 class Loan(Generic[K, T]):
-    """One engine's hold on something shared: borrowed when first needed, given back once."""
+    """One engine's reference to a shared object: borrowed on first use, given back once."""
 
     def __init__(self, shared: Shared[K, T], key: K, on_progress: Progress) -> None:
         self._shared = shared
@@ -263,12 +262,12 @@ class Loan(Generic[K, T]):
         self._ended = False
 
     async def get(self) -> T:
-        """What was borrowed; it is loaded first if need be."""
+        """The borrowed object; loads it first if needed."""
         self.check()
         held = self._held
         if held is None:
             held = await self._shared.borrow(self._key, lambda: self._on_progress(None))
-            # Another task may have been quicker meanwhile, or have ended the loan.
+            # Meanwhile another task may have been faster, or have ended the loan.
             if self._held is not None or self._ended:
                 await self._shared.give_back(self._key)
             else:
@@ -283,7 +282,7 @@ class Loan(Generic[K, T]):
         return self._ended
 
     def check(self) -> None:
-        """Raise a UsageError if it has ended, or this is another process."""
+        """Raise a UsageError if it has ended, or if this is another process."""
         if self._ended:
             raise UsageError("the engine is closed")
         if self._process != os.getpid():
@@ -292,7 +291,7 @@ class Loan(Generic[K, T]):
             )
 
     async def end(self) -> None:
-        """Give back what was borrowed. Nothing can be got any more."""
+        """Give back the object. Nothing can be borrowed any more."""
         self._ended = True
         held, self._held = self._held, None
         if held is not None:
@@ -300,7 +299,7 @@ class Loan(Generic[K, T]):
 
 
 class LoadedModel:
-    """A model in this process: how many completions run at once, and the threads they run in."""
+    """A model in this process: its limit of concurrent completions, and their threads."""
 
     card: Card
 
@@ -310,7 +309,7 @@ class LoadedModel:
         self._channels: set[Channel[Any]] = set()
 
     def run(self, generate: Callable[[], None], channel: Channel[Any], weight: int) -> None:
-        """Generate into a channel, in a thread; what was acquired for it is released when it stops."""
+        """Generate into a channel, in a thread; releases what was acquired for it when it stops."""
 
         def work() -> None:
             try:
@@ -328,7 +327,7 @@ class LoadedModel:
         thread.add_done_callback(self._threads.discard)
 
     def stop(self) -> None:
-        """Stop what is being generated, and wait until it has stopped."""
+        """Stop all generation, and wait until it has stopped."""
         for channel in list(self._channels):
             channel.leave()
         wait(list(self._threads))
@@ -338,18 +337,18 @@ M = TypeVar("M", bound=LoadedModel)
 
 
 class InProcess(Generic[K, M, C]):
-    """An engine on a model that is loaded once, however many engines use it."""
+    """An engine for a model that is loaded once, however many engines use it."""
 
     def __init__(self, shared: Shared[K, M], key: K, on_progress: Progress) -> None:
         self._loan = Loan(shared, key, on_progress)
         self._running: set[Channel[C]] = set()
 
     async def ready(self) -> Card:
-        """Load the model, unless it is loaded; what is known of it."""
+        """Load the model, unless it is loaded; returns the facts about it."""
         return (await self._loan.get()).card
 
     async def close(self) -> None:
-        """Stop what is being generated for this engine, and unload the model if no other uses it."""
+        """Stop this engine's generation, and unload the model if no other engine uses it."""
         for channel in list(self._running):
             channel.end(UsageError("the engine was closed while it generated"))
             channel.leave()
@@ -358,7 +357,7 @@ class InProcess(Generic[K, M, C]):
     async def _generated(
         self, model: M, weight: int, generate: Callable[[Channel[C]], None]
     ) -> AsyncGenerator[C, None]:
-        """What ``generate`` puts into its channel, once its turn has come. Closing this stops it."""
+        """The items that ``generate`` puts into its channel, once admitted. Closing this stops it."""
         acquired = await model.semaphore.acquire(weight)
         if self._loan.ended:
             model.semaphore.release(acquired)

@@ -1,13 +1,13 @@
-"""The process that a GGUF file is loaded and run in: xllamacpp's server, and nothing of rightcall.
+"""The process that loads and runs a GGUF file: xllamacpp's server, without any of rightcall.
 
 Its first argument is JSON: the model's path, its threads, and parameters of llama.cpp by their names.
-Once the model is loaded it says in one line of JSON where it listens and which tokens end a reply. It
-ends when its standard input does, and so with whoever started it, however that ended.
+Once the model is loaded it prints one line of JSON: its address and the tokens that end a reply. It
+exits when its standard input closes, and so with the process that started it, however that ended.
 
 A process of its own, because xllamacpp holds the interpreter's lock while it loads, for seconds; and
 because a server that is destroyed while its process ends waits for threads that are gone. Here none is
-ever destroyed. All that is used of xllamacpp without being promised by its documentation is in this
-file, as it was seen in the version ``SEEN_IN``:
+ever destroyed. All undocumented behaviour of xllamacpp that is relied on is in this file, as observed in
+the version ``SEEN_IN``:
 
 - ``Server`` as ``handle_completions(body, callback)``, and its ``listening_address``;
 - several tokens can end a reply (eos, eot, what a GGUF file adds), and ``/props`` names only one of
@@ -23,7 +23,7 @@ from importlib import import_module
 from typing import Any
 
 SEEN_IN = "2026.10.11549"
-"""The version of xllamacpp in which all this was seen to be so."""
+"""The version of xllamacpp in which all this was observed."""
 
 _BIASES = "generation_settings/logit_bias"
 _ASK_ENDINGS = {
@@ -37,7 +37,7 @@ _ASK_ENDINGS = {
 
 
 def loaded(told: dict[str, Any]) -> Any:
-    """A server with the model that was told of."""
+    """A server with the given model."""
     xllamacpp: Any = import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     for name, value in told["options"].items():
@@ -60,7 +60,7 @@ def endings(server: Any) -> list[int]:
 
 
 def main() -> None:
-    """Load, say so, and wait for the end."""
+    """Load, report it, and wait for the end of stdin."""
     server = loaded(json.loads(sys.argv[1]))
     told = {"address": server.listening_address, "endings": endings(server)}
     sys.stdout.write(f"{json.dumps(told)}\n")

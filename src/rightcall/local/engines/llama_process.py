@@ -1,4 +1,4 @@
-"""A child process with a loaded model, as who started it sees it: started, asked, ended."""
+"""The parent's side of a child process with a loaded model: start it, send requests, end it."""
 
 import http.client
 import os
@@ -22,12 +22,12 @@ _PATIENCE = 60.0
 _GOODBYE = 5.0
 """Seconds that the process may take to end."""
 _LAST_BREATH = 1.0
-"""Seconds between the end of its connections and its own, at most."""
+"""The most seconds between the end of its connections and its own end."""
 _AT_ONCE = 65_536
 
 
 class _Listening(Struct, frozen=True):
-    """What the process says once the model is loaded."""
+    """The process's report once the model is loaded."""
 
     address: str
     endings: tuple[int, ...]
@@ -36,7 +36,7 @@ class _Listening(Struct, frozen=True):
 class LlamaProcess:
     """A model in a process of its own. Its methods block, and may be called from any thread.
 
-    Only who knows ``key`` is answered.
+    It answers only requests with ``key``.
     """
 
     def __init__(self, path: Path, threads: int, options: JsonObject, key: str) -> None:
@@ -47,9 +47,9 @@ class LlamaProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # Where this process has its packages from, whatever put them there.
+            # The import path of this process, whatever set it.
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            # Ctrl-C in a terminal is for this process, which says what becomes of the other.
+            # Ctrl-C in a terminal is for this process, which decides what happens to the child.
             start_new_session=True,
         )
         try:
@@ -62,11 +62,11 @@ class LlamaProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process's pid."""
         return self._process.pid
 
     def is_there(self) -> bool:
-        """Whether it has not ended by itself."""
+        """Whether it still runs."""
         return self._process.poll() is None
 
     @property
@@ -75,12 +75,12 @@ class LlamaProcess:
         return self._listening.endings
 
     def ask(self, path: str, body: JsonObject | None = None) -> bytes:
-        """The answer to a question."""
+        """The response to a request."""
         with self._answer(path, body) as response:
             return self._read(response)
 
     def stream(self, path: str, body: JsonObject) -> Generator[ServerEvent, None, None]:
-        """The events of an answer. Closing the iterator hangs up, and what is generated is stopped."""
+        """The events of a response. Closing the iterator disconnects, and generation stops."""
         with self._answer(path, body) as response:
             decoder = SseDecoder()
             while chunk := self._read(response, _AT_ONCE):
@@ -130,7 +130,7 @@ class LlamaProcess:
             raise self._gone(error) from error
 
     def _gone(self, error: Exception) -> TransportError:
-        # Its connections end a little before it does, and whoever asks next looks whether it is there.
+        # Its connections end slightly before the process, and the next caller checks whether it runs.
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_LAST_BREATH)
         words = str(error) or type(error).__name__
@@ -138,7 +138,7 @@ class LlamaProcess:
 
 
 class _Answer:
-    """A response, and the connection that it must not outlive."""
+    """A response, and the connection that must outlive it."""
 
     def __init__(
         self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse

@@ -1,6 +1,6 @@
-"""A model behind llama.cpp's HTTP server, as an engine; and the form of that server's completions.
+"""An engine for llama.cpp's HTTP server; and the format of that server's completions.
 
-The form is that of ``POST /completion``, which the server in this process (``llamacpp``) takes too:
+The format is that of ``POST /completion``, which ``llamacpp`` uses too:
 https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
 """
 
@@ -22,11 +22,11 @@ from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refus
 _DEFAULT = Sampling()
 _TIMEOUTS = Timeouts()
 _LAST = ("stop", "stop_type", "stopping_word", "tokens_predicted", "tokens_evaluated", "timings")
-"""What is wanted of the last chunk, which holds the whole prompt otherwise."""
+"""The fields requested of the last chunk, which otherwise contains the whole prompt."""
 _WORD = 1
-"""llama.cpp's number for a trigger that is text (``COMMON_GRAMMAR_TRIGGER_TYPE_WORD``)."""
+"""llama.cpp's number of a text trigger (``COMMON_GRAMMAR_TRIGGER_TYPE_WORD``)."""
 _SEEDS = 2**32 - 1
-"""The number itself asks llama.cpp for a random seed."""
+"""The limit of seeds: llama.cpp takes the number itself as a request for a random seed."""
 _RETRYABLE = frozenset({408, 429, 502, 503, 504})
 SAMPLERS = (
     "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature",
@@ -34,7 +34,7 @@ SAMPLERS = (
 )  # fmt: skip
 _SAMPLERS = ", ".join(SAMPLERS)
 _MARK = re.compile(r"<[^<>\s]+>|\[[A-Z_/]+\]")
-"""What may be a special token, where a prompt begins with it."""
+"""What may be a special token at the beginning of a prompt."""
 _MOST_MARKS = 16
 _ENDS = {"word": "stop_sequence", "limit": "length", "eos": "end", "none": "end"}
 _TOO_LONG = "exceed_context_size_error"
@@ -45,7 +45,7 @@ class _Timings(Struct, frozen=True):
 
 
 class Chunk(Struct, frozen=True):
-    """What llama.cpp sends for a token, or at the end."""
+    """A chunk of llama.cpp's stream: for a token, or at the end."""
 
     content: str = ""
     tokens: tuple[int, ...] = ()
@@ -63,7 +63,7 @@ class _Generation(Struct, frozen=True):
 
 
 class Props(Struct, frozen=True):
-    """What ``GET /props`` says of the model."""
+    """The response of ``GET /props``."""
 
     chat_template: str = ""
     bos_token: str = ""
@@ -74,7 +74,7 @@ class Props(Struct, frozen=True):
 
     @property
     def card(self) -> Card:
-        """The same, as engines give it."""
+        """The same, as an engine's facts."""
         name = (self.model_alias or self.model_path).replace("\\", "/").rpartition("/")[2]
         return Card(
             name=name.removesuffix(".gguf") or "llama.cpp",
@@ -86,7 +86,7 @@ class Props(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """The reply of ``POST /tokenize``."""
+    """The response of ``POST /tokenize``."""
 
     tokens: tuple[int, ...] = ()
 
@@ -99,7 +99,7 @@ class _Facts(Struct, frozen=True):
 class LlamaServer:
     """A model behind llama.cpp's HTTP server.
 
-    Of the special tokens that the model writes, the server gives out those that the sampling or the
+    Of the special tokens that the model generates, the server returns those that the sampling or the
     grammar names, unless it was started with ``--special``.
     """
 
@@ -115,7 +115,7 @@ class LlamaServer:
         self._server = RemoteServer(url, transport, key=key, timeouts=timeouts, refuse=refusal)
         self._facts: _Facts | None = None
         self._marks: dict[str, int | None] = {}
-        """What prompts began with, and the special token that it is, if it is one."""
+        """By the beginning of a prompt: the special token that it is, or None."""
 
     @property
     def syntax(self) -> Syntax:
@@ -123,23 +123,23 @@ class LlamaServer:
         return "gbnf"
 
     async def ready(self) -> Card:
-        """Ask the server what it serves."""
+        """Ask the server for its model's facts."""
         return (await self._known()).card
 
     async def count_tokens(self, text: str) -> int:
-        """How many tokens a text has, its special tokens read as such."""
+        """The number of tokens in a text, with special tokens parsed as such."""
         return len(await self._tokens(text))
 
     @checked("rc.local.LlamaServer.complete")
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:
-        """The text that follows a prompt. Closing the iterator hangs up, and the server stops."""
+        """Generates the text after a prompt. Closing the iterator disconnects, and the server stops."""
         facts = await self._known()
         tokens, left = await self._reading(prompt, sampling.max_tokens, facts.card.context_window)
         body = request(tokens, grammar, sampling, left)
-        # News of the prompt's progress keep the connection from seeming dead, and the server from
-        # finding out only at the end that nobody listens.
+        # Progress events for the prompt keep the connection alive, and let the server notice a
+        # disconnect before the end.
         stream = self._server.stream("/completion", {**body, "return_progress": True})
         async with aclosing(stream) as events:
             async for event in events:
@@ -151,7 +151,7 @@ class LlamaServer:
         raise TruncatedStream("the stream of llama.cpp's server ended before the reply did")
 
     async def close(self) -> None:
-        """Let go of the connections, and so stop what is being generated."""
+        """Close the connections, and so stop all generation."""
         await self._server.close()
 
     async def _known(self) -> _Facts:
@@ -165,11 +165,11 @@ class LlamaServer:
     async def _reading(
         self, prompt: str, most: int | None, window: int | None
     ) -> tuple[Sequence[int | str], int]:
-        """A prompt as the server is given it, and how many tokens may follow where nobody says.
+        """The prompt as the server gets it, and the default token limit.
 
-        Tokens and not text: to text, the server may add what the model's prompts begin with. What comes
-        after a token it leaves as it is, so a special one at the beginning is enough, and the server
-        itself stops where its window ends.
+        Tokens and not text: to text, the server may add the model's beginning token. It leaves text
+        after a token unchanged, so a special token at the beginning is enough, and the server itself
+        stops at the end of its window.
         """
         mark = _MARK.match(prompt)
         limit = window if most is None else most
@@ -181,7 +181,7 @@ class LlamaServer:
         return tokens, room(window, len(tokens))
 
     async def _special_token(self, text: str) -> int | None:
-        """The special token that a text is; the server is asked once."""
+        """The special token that a text is; the server is asked once per text."""
         if text not in self._marks and len(self._marks) < _MOST_MARKS:
             tokens, plain = await self._tokens(text), await self._tokens(text, special=False)
             self._marks[text] = tokens[0] if len(tokens) == 1 and tokens != plain else None
@@ -195,7 +195,7 @@ class LlamaServer:
 def request(
     prompt: Sequence[int | str], grammar: Grammar | None, sampling: Sampling, left: int
 ) -> dict[str, JsonValue]:
-    """What to ask for a completion; of ``left`` tokens, unless the sampling says how many."""
+    """The body of a completion request; for ``left`` tokens, unless the sampling sets a limit."""
     if sampling.max_tokens is not None and sampling.max_tokens < 0:
         raise UsageError(f"max_tokens is {sampling.max_tokens}, and must not be negative")
     body: dict[str, JsonValue] = {
@@ -224,7 +224,7 @@ def request(
 
 
 def _chain(names: JsonValue) -> list[JsonValue]:
-    """The names of samplers: llama.cpp leaves out in silence what it does not know."""
+    """Validates the names of samplers: llama.cpp silently ignores unknown ones."""
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise UsageError(f"samplers are a list of names, not {names!r}; llama.cpp has {_SAMPLERS}")
     for name in names:
@@ -245,14 +245,14 @@ def _constraint(grammar: Grammar) -> dict[str, JsonValue]:
 
 
 def read(chunk: Chunk, endings: Mapping[int, str]) -> Piece | Finish | None:
-    """What a chunk says; None when that is nothing. A refusal is raised."""
+    """The content of a chunk; None if there is none. Raises a refusal."""
     if chunk.error is not UNSET:
         raise _refused(chunk.error)
     if chunk.stop:
         return _finish(chunk)
     text = chunk.content
-    # The token that ends a reply is text too where special tokens are; text that was held back
-    # for a stop sequence may stand before it.
+    # Where special tokens are text, so is the token that ends a reply; text that was held back for a
+    # stop sequence may come before it.
     if chunk.tokens and chunk.tokens[-1] in endings:
         text = text.removesuffix(endings[chunk.tokens[-1]])
     return Piece(text) if text else None

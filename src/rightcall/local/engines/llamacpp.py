@@ -1,4 +1,4 @@
-"""llama.cpp on this machine, in a process of its own, as an engine. Needs the extra ``local``.
+"""An engine for llama.cpp on this machine, in a process of its own. Needs the extra ``local``.
 
 A model is loaded once, however many engines are made for it, and unloaded when the last one is closed.
 """
@@ -36,20 +36,20 @@ from rightcall.log import local_logger
 
 _DEFAULT = Sampling()
 WIDEST = 16_384
-"""Tokens of one completion, prompt included, unless more is asked for: memory is taken for them."""
+"""The default context of one completion in tokens, prompt included: memory is allocated for it."""
 BATCH = 256
-"""Tokens of a prompt that are read at a time. A completion can be stopped after each batch."""
+"""Tokens of a prompt that are processed per batch. A completion can be stopped after each batch."""
 CACHE_MIB = 256
-"""Memory for prompts whose place another has taken."""
+"""Memory for cached prompts whose slot another has taken."""
 _TO_THE_END = -1
-"""Generates until the window is full."""
+"""llama.cpp's value for generating until the window is full."""
 _MOST_OPENINGS = 4
 _NEWS = 1.0
-"""Seconds before it is said that a model is being loaded, and between two times that it is said."""
+"""Seconds before a message that a model is loading, and between two such messages."""
 
 
 class _Setup(Struct, frozen=True, kw_only=True):
-    """Everything that makes one loaded model another."""
+    """The key of a loaded model."""
 
     path: Path
     context: int | None
@@ -63,13 +63,13 @@ class _Content(Struct, frozen=True):
 
 
 class _Reading(Struct, frozen=True):
-    """A prompt as llama.cpp is given it."""
+    """A prompt as llama.cpp gets it."""
 
     prompt: tuple[int | str, ...]
     left: int
-    """Tokens that may be generated where nobody says."""
+    """The default limit of generated tokens."""
     weight: int
-    """Tokens of the prompt and its completion, at most."""
+    """The most tokens of the prompt and its completion together."""
 
 
 class _Model(LoadedModel):
@@ -98,14 +98,14 @@ class _Model(LoadedModel):
             raise
 
     def tokenize(self, text: str) -> tuple[int, ...]:
-        """The tokens of a text; special ones are recognized, and none is added."""
+        """The tokens of a text; special ones are recognised, and none is added."""
         body: JsonObject = {"content": text, "add_special": False, "parse_special": True}
         return msgspec.json.decode(self.process.ask("/tokenize", body), type=Tokens).tokens
 
     def read(self, prompt: str, most: int | None) -> _Reading:
-        """How a prompt is given to llama.cpp.
+        """The prompt in the form for llama.cpp.
 
-        As tokens, and not as text, to which it would add what the model's prompts begin with.
+        As tokens, not as text, to which it would add the model's beginning token.
         """
         tokens = self.tokenize(prompt)
         self._learn_opening(prompt, tokens)
@@ -114,10 +114,10 @@ class _Model(LoadedModel):
         return _Reading(tokens, left, weight)
 
     def read_unasked(self, prompt: str, most: int | None) -> _Reading | None:
-        """The same without a question to llama.cpp; None where that is not possible.
+        """The same without asking llama.cpp; None if that is not possible.
 
-        Text that comes after a token is left as it is, so the first token is enough. And how many there
-        are matters only where not all who may ask at once have room for what they ask for.
+        Text after a token is left unchanged, so the first token is enough. And the number of tokens
+        matters only if the pool cannot hold all concurrent completions at their full size.
         """
         opening = next((each for each in self._openings if prompt.startswith(each)), None)
         if opening is None or prompt[len(opening) :][:1].isspace():
@@ -132,7 +132,7 @@ class _Model(LoadedModel):
         return _Reading((self._openings[opening], rest), most, weight)
 
     def _learn_opening(self, prompt: str, tokens: Sequence[int]) -> None:
-        """Remember what a prompt begins with, if that is a special token."""
+        """Cache the beginning of a prompt, if it is a special token."""
         if not tokens or tokens[0] in self._seen or len(self._openings) >= _MOST_OPENINGS:
             return
         self._seen.add(tokens[0])
@@ -144,7 +144,7 @@ class _Model(LoadedModel):
                 self._openings[text] = tokens[0]
 
     def revive(self) -> None:
-        """Load again, if the process has ended by itself, or was killed by the system."""
+        """Reload, if the process has ended by itself or was killed by the system."""
         with self._reviving:
             if self._unloaded or self.process.is_there():
                 return
@@ -155,16 +155,17 @@ class _Model(LoadedModel):
             self.process = self._load()
 
     def unload(self) -> None:
-        """Stop what is being generated and let go of memory, threads and sockets."""
+        """Stop all generation and release memory, threads and sockets."""
         self.stop()
         with self._reviving:
             self._unloaded = True
             self.process.end()
 
     def generate(self, body: JsonObject, channel: Channel[Chunk]) -> None:
-        """Generate into a channel, until it is over or nobody reads any more."""
+        """Generate into a channel, until it is done or the reader is gone."""
         decoder = msgspec.json.Decoder(Chunk)
-        # Nobody is asked whether to go on but by what is sent: so progress is told, after every batch.
+        # A gone reader is only noticed when something is put: so progress is requested, after every
+        # batch.
         full = {**body, "return_progress": True, "sse_ping_interval": -1}
         with closing(self.process.stream("/completion", full)) as events:
             for event in events:
@@ -172,7 +173,7 @@ class _Model(LoadedModel):
                     chunk = decoder.decode(event.data)
                 except msgspec.MsgspecError as error:
                     raise ProtocolError(f"llama.cpp sent what it should not: {error}") from error
-                # News of the prompt wake nobody; they are where it shows that nobody reads any more.
+                # Progress events wake nobody; they are where a gone reader is noticed.
                 is_news = not (chunk.content or chunk.stop or chunk.error is not msgspec.UNSET)
                 if channel.is_left() if is_news else not channel.put(chunk):
                     return
@@ -192,10 +193,9 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
     everything else here.
 
     ``context`` is how many tokens a prompt and its completion may have together; the model's own window,
-    up to 16,384, unless given. ``parallel`` completions run at once, and the others wait in line. So do
-    those that would need more than ``pool`` tokens together (16,384 unless given), for which memory is
-    taken.
-    ``on_progress`` is told None when loading begins and 1.0 when it is done.
+    up to 16,384, unless given. ``parallel`` completions run at once, and the others are queued. So are
+    those that would need more than ``pool`` tokens together (by default 16,384), for which memory is
+    allocated. ``on_progress`` is called with None when loading begins and with 1.0 when it is done.
     """
 
     @checked("rc.local.LlamaCpp")
@@ -226,7 +226,7 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
         return "gbnf"
 
     async def count_tokens(self, text: str) -> int:
-        """How many tokens a text has, its special tokens read as such."""
+        """The number of tokens in a text, with special tokens parsed as such."""
         _check_text(text)
         model = await self._model()
         return len(await wait_for(start(lambda: model.tokenize(text), "tokenizing")))
@@ -235,14 +235,14 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:
-        """The text that follows a prompt. Closing the iterator stops at the next token, or batch."""
+        """Generates the text after a prompt. Closing the iterator stops at the next token, or batch."""
         _check_text(prompt)
         model = await self._model()
         most = sampling.max_tokens
         reading = model.read_unasked(prompt, most)
         if reading is None:
             reading = await wait_for(start(lambda: model.read(prompt, most), "tokenizing"))
-        # Loaded with ``special``, the model's process gives out every token: none need be named.
+        # Loaded with ``special``, the process returns every token, so none need be named.
         plain = msgspec.structs.replace(sampling, special=())
         body = request(reading.prompt, grammar, plain, reading.left)
         generated = self._generated(model, reading.weight, lambda channel: model.generate(body, channel))
@@ -256,7 +256,7 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
         raise TruncatedStream("llama.cpp stopped without saying why")
 
     async def _model(self) -> _Model:
-        """The model, in a process that is there."""
+        """The model, in a running process."""
         model = await self._loan.get()
         if not model.process.is_there():
             await wait_for(start(model.revive, "loading"))
@@ -284,10 +284,10 @@ def embedded_path() -> Path:
 
 
 def _cores() -> int:
-    """How many threads to compute with: one for each core that may be used, but for one.
+    """The number of compute threads: one for each usable core, minus one.
 
-    Threads that compute wait for each other all the time. Where one of them must share its core, with
-    this very program say, all of them are slowed down, and by far more than a core is worth.
+    Threads that compute wait for each other all the time. If one of them must share its core, for
+    example with this program, all of them are slowed down, by far more than one core's share.
     """
     mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     places = [Path(f"/sys/devices/system/cpu/cpu{each}/topology/thread_siblings_list") for each in mine]
@@ -310,7 +310,7 @@ def _loaded(setup: _Setup, window: int, pool: int) -> LlamaProcess:
         "cache_ram_mib": CACHE_MIB,
         "special": True,
         "verbosity": 0,
-        # Both make a second pass over the model.
+        # Both would take a second pass over the model.
         "warmup": False,
         "fit_params": False,
         "ui": False,
@@ -329,7 +329,7 @@ def _loaded(setup: _Setup, window: int, pool: int) -> LlamaProcess:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """Say that a model is being loaded, while it is, unless that is soon over."""
+    """Log that a model is being loaded, repeatedly, unless that is soon over."""
     size, begun, is_loaded = path.stat().st_size / 1e6, time.monotonic(), threading.Event()
 
     def tell() -> None:

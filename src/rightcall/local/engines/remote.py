@@ -1,4 +1,4 @@
-"""A server of models behind HTTP: questions answered, streams of events, refusals as VendorErrors."""
+"""An HTTP client for model servers: requests, event streams, and refusals as VendorErrors."""
 
 from collections.abc import AsyncGenerator, Callable, Container, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -17,28 +17,28 @@ from rightcall.errors import ProtocolError, VendorError
 T = TypeVar("T")
 
 MAX_BODY = 64 * 1024 * 1024
-"""An answer longer than this is refused instead of held."""
+"""The longest response, in bytes; a longer one is refused."""
 _OK = 200
 _LONGEST_EXCERPT = 500
 
 Refuse = Callable[[int, bytes], VendorError]
-"""A status and a body that say no, in words."""
+"""Turns an error status and body into an exception."""
 
 
 class Refusal(Struct, frozen=True):
-    """Why a server says no, in the form that llama.cpp and vLLM have from OpenAI."""
+    """A server's error, in OpenAI's format, which llama.cpp and vLLM share."""
 
     message: str = ""
     code: int | str | None = None
     type: str = ""
     n_prompt_tokens: int | None = None
     n_ctx: int | None = None
-    """How long the prompt is and may be, where llama.cpp refuses it for that."""
+    """The length and the limit of the prompt, if llama.cpp refuses it for that."""
 
     def error(
         self, server: str, status: int | None, retryable: Container[int], message: str = ""
     ) -> VendorError:
-        """The same, to be raised; with a message of one's own, if there is a better one."""
+        """The exception for it; with the given message, if there is a better one."""
         if status is None and isinstance(self.code, int):
             status = self.code
         return VendorError(
@@ -55,7 +55,7 @@ class _Refused(Struct, frozen=True):
 
 
 def refusal_in(body: bytes) -> Refusal:
-    """What the body of a refusal says; where it is in no known form, its beginning."""
+    """The message of an error body; its beginning, if the format is unknown."""
     try:
         return msgspec.json.decode(body, type=_Refused).error
     except msgspec.MsgspecError:
@@ -63,7 +63,7 @@ def refusal_in(body: bytes) -> Refusal:
 
 
 def decoded(raw: bytes, kind: type[T], server: str = "a model's server") -> T:
-    """What a server sent, or a ProtocolError."""
+    """Decodes what a server sent. Raises ProtocolError."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.MsgspecError as error:
@@ -71,7 +71,7 @@ def decoded(raw: bytes, kind: type[T], server: str = "a model's server") -> T:
 
 
 class RemoteServer:
-    """One server. ``refuse`` words what it refuses."""
+    """One server. ``refuse`` makes exceptions of its errors."""
 
     def __init__(
         self, url: str, transport: Transport, *, key: str, timeouts: Timeouts, refuse: Refuse
@@ -83,7 +83,7 @@ class RemoteServer:
         self._key = key
         self._headers: Mapping[str, str] = {
             "content-type": "application/json",
-            # llama.cpp's server has few threads, and each idle connection keeps one of them waiting.
+            # llama.cpp's server has few threads, and each idle connection occupies one.
             "connection": "close",
             **({"authorization": f"Bearer {key}"} if key else {}),
         }
@@ -92,18 +92,18 @@ class RemoteServer:
         return f"RemoteServer({redact_formats(self._url)!r})"
 
     async def get(self, path: str) -> bytes:
-        """What is there."""
+        """The response to a GET request."""
         sent = self._transport.get(self._url + path, headers=self._headers, timeouts=self._timeouts)
         async with sent as incoming:
             return await self._whole(incoming)
 
     async def post(self, path: str, body: JsonObject) -> bytes:
-        """The answer to a question."""
+        """The response to a POST request."""
         async with self._sent(path, body) as incoming:
             return await self._whole(incoming)
 
     async def stream(self, path: str, body: JsonObject) -> AsyncGenerator[ServerEvent, None]:
-        """The events of an answer. Closing the iterator hangs up."""
+        """The events of a response. Closing the iterator disconnects."""
         async with self._sent(path, body) as incoming:
             if incoming.status != _OK:
                 await self._whole(incoming)
@@ -120,7 +120,7 @@ class RemoteServer:
                 yield event
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._transport.close()
 
     def _sent(self, path: str, body: JsonObject) -> AbstractAsyncContextManager[Incoming]:
@@ -143,7 +143,7 @@ class RemoteServer:
         body = b"".join(pieces)
         if incoming.status != _OK:
             error = self._refuse(incoming.status, body)
-            # Servers quote the key that they refuse.
+            # Servers quote the key that they reject.
             error.args = tuple(self._without_secrets(str(part)) for part in error.args)
             error.body = self._without_secrets(body.decode(errors="replace"))[:_LONGEST_EXCERPT]
             raise error

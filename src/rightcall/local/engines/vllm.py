@@ -1,6 +1,6 @@
-"""A model behind vLLM's HTTP server, as an engine.
+"""An engine for vLLM's HTTP server.
 
-The form is that of ``POST /v1/completions`` with vLLM's own fields:
+The format is that of ``POST /v1/completions`` with vLLM's own fields:
 https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
 """
 
@@ -47,7 +47,7 @@ class _Choice(Struct, frozen=True):
 
 
 class _Chunk(Struct, frozen=True):
-    """What vLLM sends for some tokens, or at the end."""
+    """A chunk of vLLM's stream: for some tokens, or at the end."""
 
     choices: tuple[_Choice, ...] = ()
     usage: _Usage | None = None
@@ -59,18 +59,18 @@ class _Served(Struct, frozen=True):
 
     id: str
     root: str = ""
-    """Where the server has it from: a folder, or a name on the hub."""
+    """The source of the model: a folder, or a name on the hub."""
     max_model_len: int | None = None
 
 
 class _Models(Struct, frozen=True):
-    """The reply of ``GET /v1/models``."""
+    """The response of ``GET /v1/models``."""
 
     data: tuple[_Served, ...] = ()
 
 
 class _TokenizerInfo(Struct, frozen=True):
-    """The reply of ``GET /tokenizer_info``, which the server's owner may have switched on."""
+    """The response of ``GET /tokenizer_info``, which the server's owner may have enabled."""
 
     chat_template: str | None = None
     bos_token: JsonValue = None
@@ -78,7 +78,7 @@ class _TokenizerInfo(Struct, frozen=True):
 
 
 class _Counted(Struct, frozen=True):
-    """The reply of ``POST /tokenize``."""
+    """The response of ``POST /tokenize``."""
 
     count: int
 
@@ -87,7 +87,7 @@ class Vllm:
     """A model behind vLLM's HTTP server.
 
     Grammars are written as llama.cpp's, which both of vLLM's backends read; ``syntax="lark"`` is for
-    servers that were started with the ``guidance`` backend. Where the server does not tell the model's
+    servers that were started with the ``guidance`` backend. If the server does not provide the model's
     chat template, ``card`` does.
     """
 
@@ -111,11 +111,11 @@ class Vllm:
 
     @property
     def syntax(self) -> Syntax:
-        """As the server was said to read them."""
+        """The grammar language that was given for the server."""
         return self._syntax
 
     async def ready(self) -> Card:
-        """Ask the server what it serves."""
+        """Ask the server for its model's facts."""
         if self._known is None:
             models = decoded(await self._server.get("/v1/models"), _Models).data
             served = next((each for each in models if self._model in {"", each.id}), None)
@@ -128,7 +128,7 @@ class Vllm:
         return self._known
 
     async def count_tokens(self, text: str) -> int:
-        """How many tokens a text has, its special tokens read as such."""
+        """The number of tokens in a text, with special tokens parsed as such."""
         card = await self.ready()
         body: JsonObject = {"model": card.name, "prompt": text, "add_special_tokens": False}
         return decoded(await self._server.post("/tokenize", body), _Counted).count
@@ -137,10 +137,10 @@ class Vllm:
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:
-        """The text that follows a prompt. Closing the iterator hangs up, and the server stops.
+        """Generates the text after a prompt. Closing the iterator disconnects, and the server stops.
 
-        vLLM has no lazy grammars. So a first request stops where a trigger begins, and a second one goes
-        on from there under the grammar; the server has the text so far in its cache.
+        vLLM has no lazy grammars. So a first request stops where a trigger begins, and a second one
+        continues from there under the grammar; the server has the text so far in its cache.
         """
         self._check(grammar, sampling)
         card = await self.ready()
@@ -173,7 +173,7 @@ class Vllm:
                 yield Finish("length", spent)
                 return
             if sampling.max_tokens is None:
-                # Text that was generated may be other tokens, and more of them, when it is read.
+                # Generated text may have other, and more, tokens when it is tokenised again.
                 left = await self._room(card, prompt + "".join(written))
                 most = min(most, spent.output_tokens + left)
             triggers, governed = (), grammar.text
@@ -189,11 +189,11 @@ class Vllm:
             )
 
     async def close(self) -> None:
-        """Let go of the connections, and so stop what is being generated."""
+        """Close the connections, and so stop all generation."""
         await self._server.close()
 
     async def _part(self, body: JsonObject) -> AsyncGenerator[Piece | Finish, None]:
-        """One request: its pieces, and how it ended, always last."""
+        """One request: its pieces, and always last how it ended."""
         end: Finish | None = None
         async with aclosing(self._server.stream("/v1/completions", body)) as events:
             async for event in events:
@@ -215,7 +215,7 @@ class Vllm:
         yield end
 
     async def _room(self, card: Card, prompt: str) -> int:
-        """How much to ask for: vLLM stops after 16 tokens unasked, and refuses more than fits."""
+        """The token limit to send: vLLM's default is 16 tokens, and it refuses more than fits."""
         if card.context_window is None:
             return room(None, 0)
         try:
@@ -232,8 +232,8 @@ class Vllm:
         try:
             raw = await self._server.get("/tokenizer_info")
         except VendorError:
-            # Only there when the server was started for it. Where it runs on this machine, or the model
-            # was downloaded here, too, the files have the template.
+            # Only available if the server was started with it. If it runs on this machine, or the model
+            # was also downloaded here, the files have the template.
             folder = model_folder(served.root) or model_folder(served.id)
             return Card(name=served.id, folder=str(folder or ""), advice=ADVICE)
         info = decoded(raw, _TokenizerInfo)
@@ -249,7 +249,7 @@ class Vllm:
 def _request(
     model: str, prompt: str, sampling: Sampling, *, most: int, stop: tuple[str, ...], grammar: str | None
 ) -> dict[str, JsonValue]:
-    """What to ask for a completion."""
+    """The body of a completion request."""
     body: dict[str, JsonValue] = {
         **sampling.extra,
         "model": model,
@@ -257,7 +257,7 @@ def _request(
         "max_tokens": most,
         "stream": True,
         "stream_options": {"include_usage": True},
-        # The prompt has its special tokens already, and those of the reply are wanted.
+        # The prompt already has its special tokens, and those of the reply are wanted.
         "add_special_tokens": False,
         "skip_special_tokens": False,
         "spaces_between_special_tokens": False,
@@ -274,7 +274,7 @@ def _request(
 
 
 def _usage(found: _Usage) -> Usage:
-    """What a completion cost."""
+    """The usage of a completion."""
     details = found.prompt_tokens_details or _Details()
     return Usage(
         input_tokens=found.prompt_tokens,

@@ -1,1 +1,1 @@
-"""How each family of local models writes thoughts, answers and calls, as data run by one engine."""
+"""The formats in which each family of local models writes thoughts, answers and calls, as data."""

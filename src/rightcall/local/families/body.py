@@ -1,7 +1,7 @@
-"""What reads one call once its opening marker has been seen, and the inside of its opening tag.
+"""Base classes of parsers for one call after its opening marker, and a parser of opening tags.
 
-A body takes text as it comes and gives what it finds to the draft. It may turn out that there is no
-call; that it can only say before the call has started, and the text is then given back.
+A body takes text as it arrives and adds what it finds to the draft. It may find that there is no call,
+but only before the call has started; then the text is returned.
 """
 
 # ruff: noqa: RUF001 - the markers are written as the models write them
@@ -18,11 +18,11 @@ from rightcall.local.families.scanner import JsonEnd, inner
 from rightcall.local.families.shapes import ANY, STRING, Shapes, Specs, Types, to_json
 
 MAX_HEAD = 512
-"""A name or key longer than this is none."""
+"""The most characters of a name or key."""
 
 Verdict: TypeAlias = Literal["more", "done", "none"]
 State: TypeAlias = Callable[[], Verdict | None]
-"""Uses up one token of the text; None to go on."""
+"""A state: consumes one token of the text; returns None to continue."""
 
 _QUOTED = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)')""")
 _ATTRIBUTE = re.compile(r"""\s+([\w:-]+)\s*=\s*["']?([^"'\s]*)["']?""")
@@ -31,22 +31,22 @@ _NAME = re.compile(r"[^\s<>{}()\[\]\"'=,;|｜]+")
 
 
 class Body(ABC):
-    """One call being read, token by token. States are methods, and are compared with ==."""
+    """A parser of one call, token by token. States are methods, and are compared with ==."""
 
     _state: State
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
         self._text = ""
-        """What was fed and not used yet."""
+        """The text that was fed and is not consumed yet."""
         self._end = JsonEnd()
         self.has_started = False
-        """Whether the call is certain, and its beginning told."""
+        """Whether the call is certain, and its start was emitted."""
         self.rest = ""
-        """After ``done`` and ``none``: what was fed and does not belong to it."""
+        """After ``done`` and ``none``: the rest of the text, which does not belong to it."""
 
     def feed(self, text: str) -> Verdict:
-        """Take text. ``done``: the call has ended before ``rest``. ``none``: it is no call."""
+        """Feed text. ``done``: the call ended before ``rest``. ``none``: it is no call."""
         self._text += text
         while True:
             verdict = self._step()
@@ -56,13 +56,13 @@ class Body(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Nothing more comes. A call that has started is ended, or cut off."""
+        """The end of the text. A started call is ended, or cut off."""
 
     def _step(self) -> Verdict | None:
         return self._state()
 
     def _to(self, state: State) -> Verdict | None:
-        """Go on in another state."""
+        """Switch to another state."""
         self._state = state
         return None
 
@@ -75,12 +75,12 @@ class Body(ABC):
         return "done"
 
     def _skip_space(self) -> bool:
-        """Drop the space before the next token; whether there is one."""
+        """Skip the white space before the next token; returns whether there is one."""
         self._text = self._text.lstrip()
         return bool(self._text)
 
     def _pass_json(self) -> bool:
-        """Give on a JSON value as it is written; whether it is over."""
+        """Pass a JSON value through; returns whether it is complete."""
         size = self._end.feed(self._text)
         self._draft.arguments(self._text[:size])
         self._text = self._text[size:]
@@ -88,7 +88,7 @@ class Body(ABC):
 
 
 class TypedBody(Body):
-    """A body whose values are text, typed by the tool's schema: strings stream, all others wait."""
+    """A body whose values are text, typed by the tool's schema: strings stream, others are buffered."""
 
     def __init__(self, draft: Draft, specs: Specs) -> None:
         super().__init__(draft)
@@ -96,7 +96,7 @@ class TypedBody(Body):
         self._shapes = Shapes()
         self._types: Types = ANY
         self._pieces: list[str] = []
-        """A value that is wanted as a whole."""
+        """A value that is buffered until it is complete."""
 
     def _open_value(self) -> None:
         if self._types == STRING:
@@ -114,13 +114,13 @@ class TypedBody(Body):
         self._pieces = []
 
     def _cut_value(self) -> None:
-        """Give out what there is of a value that was not closed."""
+        """Emit the part of a value that was not closed."""
         self._add(self._text)
         self._draft.arguments("".join(self._pieces))
 
 
 class Head(Struct, frozen=True, gc=False):
-    """What an opening tag says."""
+    """The content of an opening tag."""
 
     name: str
     attributes: Mapping[str, str]
@@ -128,12 +128,12 @@ class Head(Struct, frozen=True, gc=False):
 
     @property
     def is_valid(self) -> bool:
-        """Whether it names something, as opposed to some sentence. In quotes, any name is one."""
+        """Whether it is a name, and not part of a sentence. In quotes, any name counts."""
         return bool(self.name.strip()) if self.is_quoted else is_name(self.name)
 
 
 def head(text: str) -> Head:
-    """What stands first, without its quotes, and the attributes after it. Without quotes it is all."""
+    """The first word, without its quotes, and the attributes after it. Without quotes, all of it."""
     match = _QUOTED.match(text)
     if match is None or not _ATTRIBUTES.fullmatch(text, match.end()):
         return Head(text.strip(), {})
@@ -142,5 +142,5 @@ def head(text: str) -> Head:
 
 
 def is_name(text: str) -> bool:
-    """Whether this can be the name of a tool, as opposed to some sentence."""
+    """Whether this can be the name of a tool, and not part of a sentence."""
     return _NAME.fullmatch(text) is not None

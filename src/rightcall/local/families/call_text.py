@@ -1,4 +1,4 @@
-"""Write calls as a model of a family would, and tell in words of tools that its template cannot show."""
+"""Writes calls in a family's format, and describes tools in text if the template cannot."""
 
 import json
 from collections.abc import Sequence
@@ -38,10 +38,11 @@ _INTRODUCTION = (
 
 @checked("rc.local.write")
 def write(family: Family, calls: Sequence[Call], specs: Sequence[Spec] = ()) -> str:
-    """The calls as this family writes them. What would not be read back as the same is an EncodeError.
+    """The calls in this family's format. Raises EncodeError if they would not be parsed back the same.
 
-    Most formats express any arguments. Some cannot hold a string that contains their own markers, or a
-    key that is no name; and where values are plain text, only the specs tell ``"1"`` from ``1``.
+    Most formats express any arguments. Some cannot represent a string that contains their own markers,
+    or a key that is no name; and where values are plain text, only the specs distinguish ``"1"`` from
+    ``1``.
     """
     if not calls:
         return ""
@@ -51,23 +52,23 @@ def write(family: Family, calls: Sequence[Call], specs: Sequence[Spec] = ()) -> 
 
 
 class PromptedTools:
-    """Tools told in words, for a model whose chat template knows nothing of them."""
+    """Describes tools in text, for a model whose chat template does not support them."""
 
     def __init__(self, family: Family) -> None:
         self._family = family
 
     def instructions(self, specs: tuple[Spec, ...]) -> str:
-        """What each tool does, its parameters, and a worked call where the tool has an example."""
+        """The description of each tool, its parameters, and a sample call if the tool has an example."""
         form = self._call("tool_name", '{"parameter": "value"}')
         parts = [_INTRODUCTION.format(form=form), *map(self._tool, specs)]
         return "\n\n".join(parts)
 
     def calls(self, calls: tuple[Call, ...]) -> str:
-        """Earlier calls, as the model would have written them."""
+        """Earlier calls, in the model's own format."""
         return "\n".join(self._call(call.name, call.arguments) for call in calls)
 
     def results(self, results: tuple[Result, ...]) -> str:
-        """Their results, as something that the user says."""
+        """Their results, as a user message."""
         return "\n\n".join(
             f"{'Error' if each.is_error else 'Result'} of {each.name}:\n{each.text}" for each in results
         )
@@ -87,7 +88,7 @@ class PromptedTools:
 
 
 def _check(family: Family, call: Call, written: str, specs: Sequence[Spec]) -> None:
-    """Whether a call can be read back."""
+    """Whether a call can be parsed back."""
     reader = Reader(family, tuple(specs), tail=answering(family))
     reader.feed(written)
     reader.finish()
@@ -172,12 +173,12 @@ def _call(family: Family, call: Call, index: int) -> str:
 
 
 def _checked(family: Family, call: Call) -> str:
-    """The arguments as they are, for a format that holds JSON."""
+    """The arguments unchanged, for a format with JSON."""
     return call.arguments if _members(family, call) else "{}"
 
 
 def _members(family: Family, call: Call) -> list[tuple[str, Any]]:
-    """The arguments. Broken ones have no form of their own in any family."""
+    """The arguments as an object. No family has a format for broken ones."""
     try:
         value = parse(call.arguments or "{}")
     except JsonError as error:

@@ -1,7 +1,7 @@
-"""The draft of a reply: what is found in its text, piece by piece, becomes events and parts.
+"""The draft of a reply: turns what is parsed from its text into events and parts.
 
-Space between the parts belongs to none of them: what stands around a thought, before the answer begins,
-and between calls. Space inside of the answer stays, even where a call stands between.
+White space between the parts belongs to none of them: around a thought, before the answer, and between
+calls. White space inside of the answer stays, even around a call.
 """
 
 import re
@@ -24,7 +24,7 @@ _MAX_FENCE = 64
 
 
 class Draft:
-    """The parts of one reply under way."""
+    """The parts of a reply in progress."""
 
     __slots__ = ("_calls", "_id", "_kind", "_name", "_parts", "_pieces", "_spaces", "events", "has_text")
 
@@ -34,7 +34,7 @@ class Draft:
         self._kind: _Kind = ""
         self._pieces: list[str] = []
         self._spaces: list[str] = []
-        """Space that is part of the reply only if more follows."""
+        """White space that is part of the reply only if more follows."""
         self._calls = 0
         self.has_text = False
         self._name = ""
@@ -42,25 +42,24 @@ class Draft:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts so far; the one that is still open as far as it goes."""
+        """The parts so far, including the one that is still open."""
         return (*self._parts, *self._open())
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was said yet."""
+        """Whether it has no parts yet."""
         return not self._kind
 
     @property
     def called(self) -> str:
-        """The name of the last call that has begun."""
+        """The name of the last started call."""
         last = next(event for event in reversed(self.events) if isinstance(event, CallStart))
         return last.name
 
     def before(self) -> Callable[[], None]:
-        """What takes back all that follows, as long as none of its events was taken: a call, say.
+        """Returns a function that undoes everything added from here on, unless its events were taken.
 
-        It costs the same however long the draft is: what follows another part's beginning is put into
-        lists of its own.
+        Its cost does not depend on the draft's length: later additions go into lists of their own.
         """
         events, parts = len(self.events), len(self._parts)
         kept = (self._kind, self._pieces, self._spaces, self._calls, self._name, self._id, self.has_text)
@@ -74,16 +73,16 @@ class Draft:
         return undo
 
     def take(self) -> tuple[ModelEvent, ...]:
-        """The events since the last time."""
+        """The events since the last call."""
         events, self.events = self.events, []
         return tuple(events)
 
     def forget_space(self) -> None:
-        """Space so far stands before the reply and is no part of it."""
+        """White space so far comes before the reply and is not part of it."""
         self._spaces = []
 
     def text(self, piece: str) -> None:
-        """A piece of the answer."""
+        """Add a piece of the answer."""
         if self._kind != "text":
             if not piece or piece.isspace():
                 self._spaces.append(piece)
@@ -99,7 +98,7 @@ class Draft:
         self.events.append(TextDelta(piece))
 
     def thought(self, piece: str) -> None:
-        """A piece of what the model thinks."""
+        """Add a piece of a thought."""
         if not piece or piece.isspace():
             if self._kind == "thought":
                 self._spaces.append(piece)
@@ -114,19 +113,19 @@ class Draft:
         self.events.append(ReasoningDelta(bare))
 
     def start(self, name: str, identity: str = "") -> None:
-        """A call begins."""
+        """Start a call."""
         self._begin("call")
         self._name, self._id = name, identity
         self.events.append(CallStart(self._calls, name, identity))
 
     def arguments(self, piece: str) -> None:
-        """A piece of the arguments of the call that has begun."""
+        """Add a piece of the current call's arguments."""
         if piece:
             self._pieces.append(piece)
             self.events.append(CallDelta(self._calls, piece))
 
     def end(self, identity: str = "") -> None:
-        """The call is complete. Some families write the id last."""
+        """Complete the call. Some families write the id last."""
         self._id = self._id or identity
         call = Call(id=self._id, name=self._name, arguments="".join(self._pieces))
         self.events.append(CallEnd(self._calls, call))
@@ -134,18 +133,18 @@ class Draft:
         self._close()
 
     def cut(self, identity: str = "") -> None:
-        """The reply stopped inside of the call."""
+        """The reply ended inside of the call."""
         self._id = self._id or identity
         self._parts.extend(self._open())
         self._close()
 
     def open_aside(self, to: str) -> None:
-        """A message begins that is neither for the user nor for a tool that was offered."""
+        """Start a message that is neither for the user nor for an offered tool."""
         self._begin("aside")
         self._name = to
 
     def aside(self, piece: str) -> None:
-        """A piece of such a message. No event tells of it; it is among the parts."""
+        """Add a piece of such a message. It has no events; it is among the parts."""
         self._pieces.append(piece)
 
     def _close(self) -> None:
@@ -154,7 +153,7 @@ class Draft:
         self._name = ""
 
     def _begin(self, kind: _Kind) -> None:
-        """Another part: what is open is complete."""
+        """Start another part: the open one is complete."""
         if self._kind != "call":
             self._parts.extend(self._open())
         self._pieces = []
@@ -177,14 +176,14 @@ class Draft:
 
 
 class Fence:
-    """Take the code fence off an answer, cut anywhere. Without one at its beginning, all of it stays."""
+    """Removes the code fence around an answer, however it is split. Without one, all of it stays."""
 
     def __init__(self) -> None:
         self._held = ""
         self._is_fenced: bool | None = None
 
     def feed(self, text: str) -> str:
-        """What is certainly part of the answer."""
+        """The text that is certainly part of the answer."""
         text = self._held + text
         self._held = ""
         if self._is_fenced is None:
@@ -203,15 +202,15 @@ class Fence:
         return text[:at]
 
     def finish(self) -> str:
-        """What was held back and is no fence."""
+        """The text that was held back and is no fence."""
         held, self._held = self._held, ""
         return "" if self._is_fenced and _FENCE_END.fullmatch(held) else held
 
 
 class Voice:
-    """Put answer and thoughts into the draft as the caller wants them.
+    """Adds answer and thoughts to the draft as the caller wants them.
 
-    With ``reasoning`` off, thoughts are said like the rest, with their markers around them.
+    With ``reasoning`` off, thoughts are part of the answer, with their markers.
     """
 
     def __init__(self, draft: Draft, *, reasoning: bool, fenced: bool) -> None:
@@ -219,11 +218,11 @@ class Voice:
         self._reasoning = reasoning
         self._fence = Fence() if fenced else None
         self._pending = ""
-        """The marker of a thought that the prompt opened, as long as nothing was thought."""
+        """The marker of a thought that the prompt opened, while the thought is empty."""
         self.at_line_start = True
 
     def say(self, text: str) -> None:
-        """A piece of the answer."""
+        """Add a piece of the answer."""
         if not text:
             return
         is_space = text.isspace()
@@ -231,7 +230,7 @@ class Voice:
         self._draft.text(text if self._fence is None else self._fence.feed(text))
 
     def ponder(self, text: str) -> None:
-        """A piece of a thought."""
+        """Add a piece of a thought."""
         if self._reasoning:
             self._draft.thought(text)
         elif self._pending and (not text or text.isspace()):
@@ -241,7 +240,7 @@ class Voice:
             self._pending = ""
 
     def open_thought(self, marker: str, *, in_prompt: bool) -> None:
-        """A thought begins."""
+        """Start a thought."""
         if self._reasoning:
             return
         if in_prompt:
@@ -250,24 +249,24 @@ class Voice:
             self.say(marker)
 
     def close_thought(self, marker: str, *, in_prompt: bool) -> None:
-        """A thought was closed. One that the prompt both opens and closes has no words."""
+        """A thought was closed. One that the prompt both opens and closes is empty."""
         if not self._reasoning and not (in_prompt and self._pending):
             self.say(self._pending + marker)
         self._pending = ""
 
     def leave_thought(self) -> None:
-        """A thought is over without having been closed."""
+        """A thought ended without a closing marker."""
         self._pending = ""
 
     def stray(self, marker: str, *, in_prompt: bool) -> None:
-        """The end of a thought, outside of any.
+        """A closing marker of a thought outside of any thought.
 
-        At the beginning it closes one that the prompt opened; later on it is just text.
+        At the beginning it closes one that the prompt opened; later it is just text.
         """
         if not self._draft.is_empty or not (self._reasoning or in_prompt):
             self.say(marker)
 
     def finish(self) -> None:
-        """Nothing more comes."""
+        """The end of the reply."""
         if self._fence is not None:
             self._draft.text(self._fence.finish())

@@ -1,4 +1,4 @@
-"""Read calls that are expressions: Gemma's ``name{key:<|"|>text<|"|>,n:1}``, or ``name(key=1)``."""
+"""Parses calls that are expressions: Gemma's ``name{key:<|"|>text<|"|>,n:1}``, or ``name(key=1)``."""
 
 import re
 from abc import abstractmethod
@@ -17,11 +17,11 @@ _KEY = re.compile(r"([^\W\d]\w*)\s*=")
 _KEY_SO_FAR = re.compile(r"(?:[^\W\d]\w*\s*)?")
 _WORD = re.compile(r"[^,{}\[\]]*")
 _MAX_WORD = 4096
-"""A word longer than this is none, and what is without quotes is a word."""
+"""The most characters of a word; unquoted text is a word."""
 
 
 class _ExpressionBody(Body):
-    """What both kinds begin with: a name and a bracket."""
+    """Shared by both formats: a name and a bracket."""
 
     _name_form: re.Pattern[str]
     _name_so_far: re.Pattern[str]
@@ -33,7 +33,7 @@ class _ExpressionBody(Body):
 
     @abstractmethod
     def _named(self) -> Verdict | None:
-        """Go on after the name, which is followed by a bracket."""
+        """Continue after the name, which is followed by a bracket."""
 
     def _read_name(self) -> Verdict | None:
         match = self._name_form.match(self._text)
@@ -50,7 +50,7 @@ class _ExpressionBody(Body):
 
 
 class GemmaBody(_ExpressionBody):
-    """One call in Gemma's notation. What makes no sense ends it, and the rest is text."""
+    """A call in Gemma's notation. A syntax error ends it, and the rest is text."""
 
     _name_form = _GEMMA_NAME
     _name_so_far = _GEMMA_NAME_SO_FAR
@@ -83,7 +83,7 @@ class GemmaBody(_ExpressionBody):
         return self._next()
 
     def _next(self) -> Verdict | None:
-        """Go on with another member or item."""
+        """Continue with another member or item."""
         return self._to(self._read_key if self._closers[-1] == "}" else self._read_value)
 
     def _after(self) -> Verdict | None:
@@ -116,7 +116,7 @@ class GemmaBody(_ExpressionBody):
         return self._to(self._read_value)
 
     def _token(self, end: str) -> str | None:
-        """The text up to ``end``, which is taken with it."""
+        """The text up to ``end``, which is consumed, too."""
         at = self._text.find(end)
         if not 0 <= at <= MAX_HEAD:
             return None
@@ -150,7 +150,7 @@ class GemmaBody(_ExpressionBody):
         return self._read_word(in_list=in_list)
 
     def _read_json(self) -> Verdict | None:
-        """A string as JSON writes it."""
+        """A string in JSON syntax."""
         return self._to(self._after) if self._pass_json() else "more"
 
     def _read_word(self, *, in_list: bool) -> Verdict | None:
@@ -187,7 +187,7 @@ class GemmaBody(_ExpressionBody):
 
 
 class PythonBody(_ExpressionBody):
-    """One call as Python writes it. ``names``: the only ones that it may have; None for any."""
+    """A call in Python syntax. ``names``: the only ones that are allowed; None for any."""
 
     _name_form = _PYTHON_NAME
     _name_so_far = _PYTHON_NAME_SO_FAR
@@ -199,7 +199,7 @@ class PythonBody(_ExpressionBody):
         self._value = PythonValue()
 
     def finish(self) -> None:
-        """The parenthesis was not closed, unless that was waiting for what follows."""
+        """The parenthesis was not closed, unless its end was only awaited."""
         if self._state == self._read_value:
             self._draft.arguments(self._value.feed("", is_last=True))
             self._text = self._value.rest
@@ -261,7 +261,7 @@ class PythonBody(_ExpressionBody):
         return self._done()
 
     def _break(self, before: str) -> Verdict | None:
-        """What stands here is not Python; up to the parenthesis it is given on as it is."""
+        """The text here is not Python; it is passed through unchanged up to the parenthesis."""
         self._draft.arguments(before)
         return self._to(self._skip)
 

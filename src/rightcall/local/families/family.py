@@ -1,8 +1,8 @@
-"""What a family is: the facts of how one kind of model writes thoughts, answers and calls, as data.
+"""The definition of a family: how one kind of model writes thoughts, answers and calls, as data.
 
-Nothing here acts. ``reader`` turns text into parts by these facts, ``call_text`` turns calls into text
-by the same ones, and whoever makes a grammar reads them too. Where several markers are listed, a model
-may write any of them; the first is the one that its template uses.
+There is no code here. ``reader`` parses text by this data, ``call_text`` writes calls by it, and
+grammars are built from it, too. If several markers are listed, a model may write any of them; its
+template uses the first.
 """
 
 from typing import Literal, TypeAlias
@@ -12,11 +12,11 @@ from msgspec import Struct
 from rightcall.core.options import Spelt
 
 Slot: TypeAlias = Literal["kind", "name", "id", "arguments"]
-"""What stands at a place in the head of a call."""
+"""The kinds of slots in the head of a call."""
 
 
 class Markers(Struct, frozen=True, gc=False):
-    """What opens something and what closes it. No ``close``: it ends where the next thing begins."""
+    """An opening and a closing marker. Without ``close``, it ends where the next thing begins."""
 
     open: tuple[str, ...] = ()
     close: tuple[str, ...] = ()
@@ -29,68 +29,68 @@ class JsonForm(Struct, frozen=True, kw_only=True, gc=False, tag="json"):
     arguments_keys: tuple[str, ...] = ("arguments", "parameters")
     id_keys: tuple[str, ...] = ("id",)
     is_id_first: bool = False
-    """The id is written before the name, else after the arguments."""
+    """Whether the id comes before the name, and not after the arguments."""
     wrapper_keys: tuple[str, ...] = ("function",)
-    """Members that may hold such an object inside of themselves, or just the name."""
+    """Members that may contain such an object, or just the name."""
     is_array: bool = False
-    """The calls of a section stand in one JSON array. Reading takes them either way."""
+    """Whether the calls of a section are in one JSON array. The parser accepts both."""
     is_keyed: bool = False
-    """The only member's key is the name and its value the arguments: ``{"add": {"a": 1}}``."""
+    """Whether the only member's key is the name and its value the arguments: ``{"add": {"a": 1}}``."""
 
 
 class NamedForm(Struct, frozen=True, kw_only=True, gc=False, tag="named"):
-    """The name stands before the arguments, which are a JSON object: ``name[ARGS]{…}``."""
+    """The name comes before the arguments, which are a JSON object: ``name[ARGS]{…}``."""
 
     marks: tuple[tuple[str, Slot], ...]
-    """What ends the slot before it, and which slot comes next."""
+    """By marker: which slot comes after it. A marker also ends the slot before it."""
     first: Slot = "name"
     kind: str = ""
-    """What is written in the slot ``kind``."""
+    """The content of the slot ``kind``."""
     prefix: str = ""
-    """Stands before a name and is no part of it, as ``functions.``."""
+    """A prefix of names that is not part of them, as ``functions.``."""
     is_numbered: bool = False
-    """What is in the slot ``name`` is the id: prefix, name, ``:`` and the call's number."""
+    """Whether the slot ``name`` has the id: prefix, name, ``:`` and the call's number."""
     text_name: str = ""
-    """The name that stands before plain text instead of a call."""
+    """A name that marks plain text instead of a call."""
 
 
 class TagForm(Struct, frozen=True, kw_only=True, gc=False, tag="tags"):
-    """Each argument stands between tags of its own: ``<parameter=key>value</parameter>``.
+    """Each argument is between tags of its own: ``<parameter=key>value</parameter>``.
 
-    A name or key may be in quotes, with attributes after it. Values are text; the schema says of which
-    type.
+    A name or key may be in quotes, with attributes after it. Values are text; the schema determines
+    their type.
     """
 
     name_close: str
-    """Ends the tag that the name is in."""
+    """The end of the tag with the name."""
     key_open: str
     key_close: str
     value_close: str
     value_open: str = ""
-    """Between the key's tag and the value, where there is a second tag."""
+    """The marker between the key's tag and the value, if there is a second tag."""
     other_key_opens: tuple[str, ...] = ()
-    """What models also write for ``key_open``."""
+    """Alternatives that models also write for ``key_open``."""
     is_quoted: bool = False
-    """Names and keys are written in quotes."""
+    """Whether names and keys are quoted."""
     is_escaped: bool = False
-    """Names and keys are written with XML's entities. Values never are."""
+    """Whether names and keys use XML entities. Values never do."""
     head: str = ""
-    """Written after the name's tag; reading takes any space."""
+    """Written after the name's tag; the parser accepts any white space."""
     gap: str = ""
-    """Written between the key's tag and the value's, where there are two."""
+    """Written between the key's tag and the value's, if there are two."""
     after: str = ""
     """Written after each argument."""
     is_on_lines: bool = False
-    """A value stands on lines of its own: one line break before and after it is not part of it."""
+    """Whether a value is on lines of its own: one line break before and after it is not part of it."""
     attribute: Literal["", "string", "type"] = ""
-    """The attribute of the key's tag that says how to read the value: ``string="true"``, or
+    """The attribute of the key's tag that gives the value's type: ``string="true"``, or
     ``type="number"``."""
     counter: str = ""
     """An attribute of the name's tag with the number of the call, counted from 1."""
     raw: Markers = Markers()
-    """Around arguments that are given as one JSON text instead."""
+    """Markers around arguments that are given as one JSON text instead."""
     has_cdata: bool = False
-    """A value may stand in ``<![CDATA[`` … ``]]>``."""
+    """Whether a value may be in ``<![CDATA[`` … ``]]>``."""
 
 
 class NestedForm(Struct, frozen=True, kw_only=True, gc=False, tag="nested"):
@@ -98,15 +98,15 @@ class NestedForm(Struct, frozen=True, kw_only=True, gc=False, tag="nested"):
 
     name_close: str
     prefix: str
-    """Stands before every tag, so that values may hold tags of their own."""
+    """A prefix of every tag, so that values may contain tags of their own."""
     item: str = "item"
 
 
 class PythonForm(Struct, frozen=True, kw_only=True, gc=False, tag="python"):
-    """Calls as Python writes them: ``f(a=1, b="x")``."""
+    """Calls in Python syntax: ``f(a=1, b="x")``."""
 
     is_list: bool = True
-    """In a list, ``[f(), g()]``; else one on each line."""
+    """Whether they are in a list, ``[f(), g()]``; otherwise one per line."""
 
 
 class GemmaForm(Struct, frozen=True, gc=False, tag="gemma"):
@@ -119,7 +119,7 @@ Form: TypeAlias = JsonForm | NamedForm | TagForm | NestedForm | PythonForm | Gem
 
 
 class Channels(Struct, frozen=True, kw_only=True, gc=False):
-    """Every message has a head that says what it is.
+    """Every message has a head with its channel or recipient.
 
     ``<|start|>assistant to=x<|channel|>y<|message|>``, and then the message.
     """
@@ -130,13 +130,13 @@ class Channels(Struct, frozen=True, kw_only=True, gc=False):
     constrain: str = ""
     ends: tuple[str, ...]
     thoughts: tuple[str, ...]
-    """The channels, or recipients, of what the model thinks."""
+    """The channels, or recipients, of the model's thoughts."""
     nobody: tuple[str, ...]
-    """Recipients that make no message a call."""
+    """Recipients of messages that are not calls."""
     prefix: str = ""
-    """Stands before the name of a tool among the recipients."""
+    """A prefix of tool names among the recipients."""
     hosted: tuple[str, ...] = ()
-    """Recipients, with whatever follows a dot, that are tools of the model's maker."""
+    """Recipients, with anything after a dot, that are tools of the model's maker."""
 
 
 class Family(Struct, frozen=True, kw_only=True, metaclass=Spelt):
@@ -145,53 +145,54 @@ class Family(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     name: str
     form: Form
     section: Markers = Markers()
-    """Around all calls of a reply, or around each where there is no ``call``."""
+    """The markers around all calls of a reply, or around each if there is no ``call``."""
     call: Markers = Markers()
-    """Around each call. The name follows its ``open`` at once, unless the form is JSON."""
+    """The markers around each call. The name follows ``open`` directly, unless the format is JSON."""
     lead: str = ""
     """Written before the first section."""
     inner: str = ""
-    """Written after the section's ``open`` and before its ``close``; reading takes any space."""
+    """Written after the section's ``open`` and before its ``close``; the parser accepts any white
+    space."""
     separator: str = ""
-    """Written between calls; reading takes any space, commas and semicolons."""
+    """Written between calls; the parser accepts any white space, commas and semicolons."""
     parallel: Literal["section", "sections", "none"] = "section"
-    """Several calls share a section, have one each, or were never shown to the model."""
+    """Whether several calls share a section, each has its own, or the model never saw several."""
     is_bare: bool = False
-    """Calls may stand in the text without any marker; only their shape tells."""
+    """Whether calls may occur in the text without a marker, recognised by their syntax alone."""
     ids: Literal["none", "written"] = "none"
     id_pattern: str = ""
-    """What an id looks like, as a regular expression; empty for anything."""
+    """The format of an id, as a regular expression; empty for any."""
     thoughts: Markers = Markers()
     thinking: Literal["marked", "opened"] = "marked"
-    """Thoughts are marked in the reply, if there are any; or the prompt opens them, so that a reply of
-    which nothing is known begins inside of them."""
+    """Whether the reply marks thoughts, if there are any; or the prompt opens them, so that by default a
+    reply begins inside of a thought."""
     calls_in_thoughts: bool = False
-    """A call may come before the thoughts were closed, and ends them."""
+    """Whether a call may come before the thought is closed, and ends it."""
     wrappers: tuple[str, ...] = ()
-    """Markers around the answer, which are no part of it. One of them ends a thought, too."""
+    """Markers around the answer, which are not part of it. One of them also ends a thought."""
     authors: tuple[str, ...] = ()
-    """What opens a message in which, before a section, the name of the tool stands once more."""
+    """The start of a message that repeats the tool's name before a section."""
     citations: Markers = Markers()
-    """Around what is cited. What stands between ``close`` and the next ``>`` says where it is from."""
+    """The markers around a citation. The text between ``close`` and the next ``>`` is its source."""
     channels: Channels | None = None
     turn: tuple[str, ...] = ()
-    """What the prompt ends with where the model's turn begins."""
+    """The end of the prompt where the model's turn begins."""
     ends: tuple[str, ...] = ()
-    """What ends the turn, should it be part of the text."""
+    """Markers that end the turn, if they occur in the text."""
     signs: tuple[tuple[str, ...], ...] = ()
-    """A chat template that contains all strings of one of these is this family's."""
+    """Signs of the family: a chat template that contains all strings of one of these belongs to it."""
     rank: int = 0
-    """Signs of low ranks are looked for first. 0: only this family has them. From 10 on: they share a
-    marker with another family's, and those that need more markers come first. From 90 on: the templates
-    of many families mention them."""
+    """The rank of its signs; lower ranks are checked first. 0: only this family has them. From 10 on:
+    they share a marker with another family's, and those that need more markers come first. From 90 on:
+    the templates of many families mention them."""
     aliases: tuple[str, ...] = ()
-    """Other names by which the format goes, in model names and in other runtimes' options."""
+    """Other names of the format, in model names and in other runtimes' options."""
     shows_specs: Literal["template", "ours"] = "template"
-    """Whether the template tells the model about its tools, or we must."""
+    """Whether the template describes the tools to the model; otherwise we do."""
 
 
 def markers_of(family: Family, most: int | None = None) -> list[str]:
-    """The markers of calls and thoughts; around calls, of each kind the first ``most``."""
+    """The markers of calls and thoughts; for calls, the first ``most`` of each kind."""
     marks = [
         *family.section.open[:most],
         *family.section.close[:most],

@@ -1,4 +1,4 @@
-"""What a family's reader looks for in each of its states, compiled once from the family's facts."""
+"""The markers that a family's reader looks for in each state, compiled once from the family's data."""
 
 # ruff: noqa: RUF001 - the markers are written as the models write them
 
@@ -35,8 +35,8 @@ Kind: TypeAlias = Literal[
     "drop", "thought", "thought_end", "section", "section_end", "call", "call_end", "head", "object",
     "list", "label",
 ]  # fmt: skip
-"""What a marker means: nothing, the beginning or end of something, a message's head, or that a call may
-begin here without any marker."""
+"""The meaning of a marker: nothing, the beginning or end of something, a message's head, or that a call
+may begin here without any marker."""
 
 
 class Label(Struct, frozen=True, gc=False):
@@ -45,7 +45,7 @@ class Label(Struct, frozen=True, gc=False):
     text: re.Pattern[str]
     ends: Scanner
     shown: str
-    """What the marker is when no label follows."""
+    """The marker's meaning if no label follows."""
 
 
 class MarkerTable:
@@ -53,17 +53,17 @@ class MarkerTable:
 
     One text can mean different things in different states, so each state has a scanner of its own:
     ``prose`` for the answer, ``gap`` for the space between calls, ``thought`` for thoughts, ``message``
-    and ``ends`` for messages with heads. A scanner only ever sees the markers of its state.
+    and ``ends`` for messages with heads. A scanner only finds the markers of its state.
     """
 
     def __init__(self, family: Family) -> None:
         self.family = family
         channels = family.channels
         self.prose_kinds = _prose_kinds(family)
-        # Between calls a marker means what it means in the answer, except that those of calls stand for
-        # themselves even where the answer drops them (a close) or takes them for text (any of them in
-        # an addressed message). Where one text both opens and closes a section (```), the close wins
-        # here, being last; the reader takes it for the opening as long as nothing was called.
+        # Between calls a marker means what it means in the answer, except that those of calls are always
+        # markers, even where the answer drops them (a close) or takes them for text (any of them in an
+        # addressed message). If one text both opens and closes a section (```), the close wins here,
+        # being last; the reader takes it for the opening until there was a call.
         self.gap_kinds: dict[str, Kind] = {
             **self.prose_kinds,
             **dict.fromkeys(family.section.open, "section"),
@@ -71,7 +71,7 @@ class MarkerTable:
             **dict.fromkeys(family.section.close, "section_end"),
             **dict.fromkeys(family.call.close, "call_end"),
         }
-        # Brackets between calls belong to the list of calls, and are read without a marker.
+        # Brackets between calls belong to the list of calls, and are parsed without a marker.
         for character in "{[":
             self.gap_kinds.pop(character, None)
         self.closes = Scanner((*family.section.close, *family.call.close))
@@ -79,7 +79,7 @@ class MarkerTable:
         self.gap = Scanner(self.gap_kinds)
         self.thought_ends = frozenset(family.thoughts.close if channels is None else channels.ends)
         breaks = _thought_breaks(family)
-        # The end of a turn that could be markup, as </s>, ends no thought, but is no part of one.
+        # An end of turn that could be markup, as </s>, does not end a thought, but is not part of it.
         plain = (marker for marker in family.ends if marker not in breaks)
         self.stays = frozenset((*family.citations.open, *family.citations.close, *plain))
         self.thought = Scanner((*self.thought_ends, *breaks, *self.stays))
@@ -98,9 +98,9 @@ class MarkerTable:
         return character == "{"
 
     def body(self, draft: Draft, specs: Specs, *, is_bare: bool, names: frozenset[str] | None) -> Body:
-        """What reads one call.
+        """The parser of one call.
 
-        ``is_bare``: nothing but its shape tells that there is one. ``names``: the only ones that may
+        ``is_bare``: no marker, so that only its syntax shows a call. ``names``: the only tools that may
         then be called; None for any.
         """
         match self.family.form:
@@ -122,7 +122,7 @@ class MarkerTable:
                 assert_never(other)
 
     def json_body(self, draft: Draft, specs: Specs, *, is_bare: bool) -> Body:
-        """What reads JSON, which models that saw much of it write in place of their own form."""
+        """The parser of JSON calls, which models that saw many write instead of their own format."""
         return ObjectBody(_JSON, draft, is_bare=is_bare, known=specs.names)
 
 
@@ -133,7 +133,7 @@ def marker_table(family: Family) -> MarkerTable:
 
 
 def _prose_kinds(family: Family) -> dict[str, Kind]:
-    """What a marker means in the answer.
+    """The meaning of each marker in the answer.
 
     Families reuse one marker for several things: Inkling's ``<|end_message|>`` closes a section, closes
     a thought and wraps the answer. Each step below overrides those before it, so the order is the rule:
@@ -143,26 +143,26 @@ def _prose_kinds(family: Family) -> dict[str, Kind]:
     if family.is_bare:
         kinds.update({"[": "list", "{": "object"})
     kinds.update(dict.fromkeys(family.thoughts.close, "thought_end"))
-    # After the ends of thoughts: a wrapper that also ends a thought (Gemma's ``<channel|>``) is, outside
-    # of one, no more than a wrapper, and must not come out as a stray end.
+    # After the ends of thoughts: a wrapper that also ends a thought (Gemma's ``<channel|>``) is only a
+    # wrapper outside of one, and must not be output as a stray end.
     kinds.update(dict.fromkeys((*family.wrappers, *family.ends, *family.citations.open), "drop"))
     kinds.update(dict.fromkeys((*family.citations.close, *family.authors), "label"))
-    # After the wrappers: ``<|channel>`` opens a thought first of all.
+    # After the wrappers: ``<|channel>`` primarily opens a thought.
     kinds.update(dict.fromkeys(family.thoughts.open, "thought"))
     channels = family.channels
     closes = (*family.section.close, *family.call.close)
-    # A close without an open is dropped only where no person could have meant it: special tokens are,
-    # but ``</function>`` or a code fence in an answer is text. Never at the cost of another meaning.
+    # A close without an open is dropped only if no person could have meant it: special tokens are, but
+    # ``</function>`` or a code fence in an answer is text. It never overrides another meaning.
     kinds.update({marker: "drop" for marker in closes if is_special(marker) and marker not in kinds})
     if channels is None:
-        # Last: whatever else they are, these begin calls.
+        # Last: these begin calls, whatever else they mean.
         kinds.update(dict.fromkeys(family.section.open, "section"))
         kinds.update(dict.fromkeys(family.call.open, "call"))
     else:
-        # What is a call, the head says; the same markers inside of a message are its text.
+        # The head marks calls; the same markers inside of a message are its text.
         kinds.update(dict.fromkeys(channels.ends, "drop"))
         kinds.update(dict.fromkeys((channels.start, channels.channel), "head"))
-    # Families leave out the markers they do not have.
+    # Families omit the markers that they do not have.
     kinds.pop("", None)
     return kinds
 
@@ -177,20 +177,20 @@ def _labels(family: Family) -> dict[str, Label]:
 
 
 def is_special(marker: str) -> bool:
-    """Whether a marker is a token of its own, which no model writes to say something."""
+    """Whether a marker is a special token, which no model writes as content."""
     return marker.startswith(("<|", "<｜")) or marker.endswith("|>") or marker == "[TOOL_CALLS]"
 
 
 def is_fence(marker: str) -> bool:
-    """Whether a marker is one of code, too: what it opens may be part of an answer, calls or none."""
+    """Whether a marker also occurs in code: what it opens may be part of an answer."""
     return marker.startswith("`")
 
 
 def _thought_breaks(family: Family) -> tuple[str, ...]:
-    """What ends a thought that was not closed, without being its end."""
+    """Markers that end an unclosed thought without being its closing marker."""
     if family.channels is not None:
         return (family.channels.start, family.channels.channel)
-    # Models think about markup: only special tokens are sure not to be part of the thought.
+    # Models think about markup: only special tokens are certainly not part of the thought.
     special = (marker for marker in (*family.wrappers, *family.ends) if is_special(marker))
     calls = (*family.section.open, *family.call.open) if family.calls_in_thoughts else ()
     return (*special, *calls)

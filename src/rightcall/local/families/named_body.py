@@ -1,4 +1,4 @@
-"""Read a call that is a name and then JSON arguments, which pass through as they are written."""
+"""Parses a call that is a name followed by JSON arguments, which are passed through unchanged."""
 
 import re
 
@@ -26,7 +26,7 @@ class Heads:
 
 
 class NamedBody(Body):
-    """One call. With a ``name``, its head has been read already, and nothing stands before it."""
+    """One call. With a ``name``, its head was parsed already, and nothing comes before it."""
 
     def __init__(self, heads: Heads, draft: Draft, specs: Specs, *, name: str = "") -> None:
         super().__init__(draft)
@@ -38,20 +38,20 @@ class NamedBody(Body):
         self._found: dict[Slot, str] = {}
         self._size = 0
         self.is_text = False
-        """What follows is no call: the name was the one that stands before text."""
+        """It is no call: the name was the one that marks plain text."""
         if name:
             self._state = self._before
             self._start(name)
 
     def finish(self) -> None:
-        """The arguments were not complete, or it would not be going on."""
+        """The arguments are incomplete, or it would have ended."""
         if self._state == self._before and not self.has_started:
             self._begin()
         if not self.has_started:
             return
         if self._state == self._read_raw:
             self._draft.arguments(self._text)
-            # Text has no end of its own; the reply's is as good as any.
+            # Text has no end marker; it ends with the reply.
             self._draft.end()
         else:
             self._draft.cut()
@@ -93,7 +93,7 @@ class NamedBody(Body):
         self._start(self._specs.bare(name, self._form.prefix), identity)
 
     def _before(self) -> Verdict | None:
-        """Before the first letter of the arguments."""
+        """Before the first character of the arguments."""
         if not self._skip_space():
             return "more"
         marker = self._heads.ends.at_start(self._text)
@@ -101,7 +101,7 @@ class NamedBody(Body):
             return "more"
         is_json = self._text[0] == "{"
         if not self.has_started:
-            # Where nothing marks the end, whatever follows would be taken for arguments.
+            # Without an end marker, anything that follows would be taken for arguments.
             if not marker and not is_json and self._found["name"] not in self._specs.names:
                 return "none"
             self._begin()

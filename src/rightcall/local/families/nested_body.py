@@ -1,8 +1,8 @@
-"""Read a call whose arguments are tags named after their keys, down to the scalars.
+"""Parses a call whose arguments are tags named after their keys, down to the scalars.
 
-What a tag holds is told by the schema where that says it, else by what follows: another tag, or text.
-Where a string is admitted, all that stands inside is that string. Where no tag stands though one must,
-the call ends as far as it came, and the rest is text.
+The schema determines a tag's content, if it can; otherwise what follows does: another tag, or text. If a
+string is allowed, the whole content is that string. If a required tag is missing, the call ends there,
+and the rest is text.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from rightcall.local.families.shapes import ANY, Specs
 
 
 class _Level(Struct, gc=False):
-    """An object or array that is open: the tag that closes it, and how much it holds."""
+    """An open object or array: its closing tag, and its number of members."""
 
     key: str
     schema: Any
@@ -108,10 +108,10 @@ class NestedBody(TypedBody):
         return self._to(self._lead)
 
     def _lead(self) -> Verdict | None:
-        """Before the first letter of a value, or its first tag."""
+        """Before the first character of a value, or its first tag."""
         ending = f"{self._form.prefix}</{self._tag.key}>"
         self._value = Scanner((ending,))
-        # Tags are looked for only where the schema does not say that text may stand here.
+        # Tags are only looked for if the schema does not allow text here.
         if "string" not in self._types or self._types == ANY:
             bare = self._text.lstrip()
             marker = self._prefix.at_start(bare)
@@ -124,7 +124,7 @@ class NestedBody(TypedBody):
         return self._to(self._read_value)
 
     def _nest(self, text: str) -> Verdict | None:
-        """The value is made of tags: of items, if that is the first one's name and the schema allows."""
+        """The value is made of tags: of items, if the first is named so and the schema allows it."""
         at = text.find(">", len(self._form.prefix))
         if _is_too_long(text, at):
             return self._done()
@@ -149,5 +149,5 @@ class NestedBody(TypedBody):
 
 
 def _is_too_long(text: str, at: int) -> bool:
-    """Whether what ends at ``at``, or has not ended yet, is longer than any tag."""
+    """Whether the text up to ``at``, or the whole if it has no end yet, is longer than any tag."""
     return (at if at >= 0 else len(text)) > MAX_HEAD

@@ -1,8 +1,8 @@
-"""Read a call that is a JSON object with the name and the arguments inside.
+"""Parses a call that is a JSON object with the name and the arguments inside.
 
-The members may come in any order. Arguments pass through as they are written; if they come before the
-name they wait for it. Arguments that are themselves JSON text in a string are taken out of it. Where
-there is no member for arguments, the others are taken for them: a misspelt key is for the gate to find.
+The members may come in any order. Arguments are passed through unchanged; if they come before the name
+they are buffered. Arguments that are JSON text in a string are unquoted. If there is no member for
+arguments, the other members are used: the gate will find a misspelt key.
 """
 
 import re
@@ -18,19 +18,19 @@ from rightcall.local.families.scanner import JsonEnd
 
 _Role: TypeAlias = Literal["name", "arguments", "id", "wrapper", "other"]
 _Way: TypeAlias = Literal["pass", "unwrap", "id", "other", "skip"]
-"""What is done with a value: given on as it comes, given on without its quotes, kept, or nothing."""
+"""How a value is handled: streamed, streamed without its quotes, buffered, or skipped."""
 _Place: TypeAlias = Literal["open", "key", "colon", "value", "inside", "next"]
 
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
 _unescape = msgspec.json.Decoder(str).decode
 _PASSABLE = frozenset(("type",))
-"""Members that a call may have besides, where nothing but its shape tells that it is one."""
+"""Other members that a call may have, if only its syntax shows that it is one."""
 _SILENT = frozenset(('"type"', '"index"'))
-"""Members that say nothing about the arguments."""
+"""Members that are not about the arguments."""
 
 
 class ObjectBody(Body):
-    """One call. ``known``: where nothing marks calls, the names that may be called without arguments."""
+    """One call. ``known``: without markers, the names that may be called without arguments."""
 
     def __init__(self, form: JsonForm, draft: Draft, *, is_bare: bool, known: Container[str]) -> None:
         super().__init__(draft)
@@ -45,17 +45,17 @@ class ObjectBody(Body):
         self._id = ""
         self._way: _Way = "skip"
         self._pieces: list[str] = []
-        """A value that is wanted as a whole."""
+        """A value that is buffered until it is complete."""
         self._waiting: list[str] = []
         """Arguments that came before the name."""
         self._has_arguments = False
         self._key = ""
-        """The last key as it is written, while its value has not begun."""
+        """The raw text of the last key, until its value begins."""
         self._others: list[str] = []
-        """The members that are neither, as they are written."""
+        """The raw text of the other members."""
 
     def finish(self) -> None:
-        """The object was not closed, or it would not be going on."""
+        """The object was not closed, or it would have ended."""
         if not self.has_started:
             return
         if not self._has_arguments:
@@ -102,14 +102,14 @@ class ObjectBody(Body):
         if self._form.is_keyed and self._depth == 1 and not self._name:
             self._name, self._role = key, "arguments"
         elif self._is_bare and self._role == "other" and key not in _PASSABLE and not self.has_started:
-            # Where it goes wrong must not depend on how the text was cut.
+            # The place of an error must not depend on how the text was split.
             self._text = before
             return self._bad()
         self._place = "colon"
         return None
 
     def _may_be_key(self) -> bool:
-        """Whether a key that is not complete may be one of a call's, where only those tell it apart."""
+        """Whether an incomplete key may be one of a call's, if only those identify it."""
         if not self._is_bare or self.has_started:
             return True
         return any(f'"{key}"'.startswith(self._text) for key in (*self._roles, *_PASSABLE))
@@ -151,7 +151,7 @@ class ObjectBody(Body):
         return None
 
     def _value(self) -> Verdict | None:
-        """Go on with a value."""
+        """Continue with a value."""
         size = self._end.feed(self._text)
         piece, self._text = self._text[:size], self._text[size:]
         if self._way == "pass":
@@ -201,7 +201,7 @@ class ObjectBody(Body):
         return self._done(self._id)
 
     def _bad(self) -> Verdict:
-        """What stands here is not JSON. A call that has started ends as far as it came."""
+        """The text here is not JSON. A started call ends here."""
         if not self.has_started:
             return "none"
         if not self._has_arguments:
@@ -210,7 +210,7 @@ class ObjectBody(Body):
         return self._done(self._id)
 
     def _string(self) -> str | None:
-        """The string that the text begins with, once all of it is there."""
+        """The string at the beginning of the text, once it is complete."""
         match = _STRING.match(self._text)
         if match is None or match.end() - 1 > MAX_HEAD:
             return None
@@ -231,7 +231,7 @@ def _is_prose(name: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """What a JSON string says; other text as it is."""
+    """The content of a JSON string; other text unchanged."""
     try:
         return _unescape(text)
     except (msgspec.DecodeError, UnicodeEncodeError):

@@ -1,4 +1,4 @@
-"""How a reply begins: what the end of the prompt has opened, and what the head of a message says."""
+"""How a reply begins: what the end of the prompt has opened, and the head of a message."""
 
 import re
 from functools import lru_cache
@@ -14,19 +14,19 @@ _TYPES = "json|code|text"
 
 
 class Opening(Struct, frozen=True, gc=False):
-    """Where a reply begins."""
+    """The part of a reply in which it begins."""
 
     text: str = ""
-    """What the prompt already holds of the model's turn."""
+    """The part of the model's turn that the prompt already contains."""
     in_thought: bool = False
     in_head: bool = False
 
 
 def opened(family: Family, tail: str) -> Opening:
-    """What the prompt has begun of the reply.
+    """The part of the reply that the prompt has begun.
 
-    It is what follows the place where the model's turn begins. In a template that is not known, that
-    place cannot be told, and only a thought that was opened counts.
+    It is the text after the start of the model's turn. In an unknown template that start cannot be
+    found, and only an opened thought counts.
     """
     if not tail:
         return Opening(in_thought=family.thinking == "opened", in_head=family.channels is not None)
@@ -34,7 +34,7 @@ def opened(family: Family, tail: str) -> Opening:
     if start >= 0 and family.channels is not None:
         start = _after_others(tail, family.channels.start, family.turn[0])
     if start >= 0:
-        # Thoughts that nothing but the prompt can open have been opened.
+        # Thoughts that only the prompt can open have been opened.
         return Opening(
             tail[start:],
             in_thought=family.thinking == "opened" and not family.thoughts.open,
@@ -47,7 +47,7 @@ def opened(family: Family, tail: str) -> Opening:
 
 
 def answering(family: Family) -> str:
-    """The end of a prompt after which a reply of this family begins with its answer, or a call."""
+    """A prompt's end after which a reply of this family begins with its answer, or a call."""
     if family.channels is None and family.thinking != "opened":
         return ""
     return family.turn[0] + "".join(family.thoughts.close[:1] if family.thinking == "opened" else ())
@@ -59,7 +59,7 @@ def _after(text: str, turn: str) -> int:
 
 
 def _after_others(text: str, start: str, turn: str) -> int:
-    """Where the last messages that are all the model's own begin: a turn may have several."""
+    """Where the trailing messages of the model begin: a turn may have several."""
     own = -1
     at = text.find(start)
     while at >= 0:
@@ -72,28 +72,28 @@ def _after_others(text: str, start: str, turn: str) -> int:
 
 
 class HeadedMessage(Struct, frozen=True, gc=False):
-    """What follows a head."""
+    """The kind of message after a head."""
 
     kind: Literal["text", "thought", "call"]
     name: str = ""
-    """The tool that is called, as it is written: a prefix may be part of it."""
+    """The called tool, as written: a prefix may be part of it."""
     prefix: str = ""
-    """What may stand before that name without being part of it."""
+    """A prefix that may come before that name without being part of it."""
     is_hosted: bool = False
-    """The tool is one of the model's maker, not of those that were offered."""
+    """Whether the tool is one of the model's maker, and not an offered one."""
     shown: str = ""
-    """The head as it stands in the text where thoughts are kept there."""
+    """The head's text, for thoughts that are kept in the text."""
 
 
 def is_aside(found: HeadedMessage, specs: Specs) -> bool:
-    """Whether a message to a tool is none of ours: nobody offered it."""
+    """Whether a message is to a tool that was not offered."""
     if specs.is_closed:
         return specs.name(specs.bare(found.name, found.prefix)) not in specs.names
     return found.is_hosted and not specs.names
 
 
 def may_be_head(channels: Channels, text: str) -> bool:
-    """Whether a text may be the beginning of a head: its last word may not be complete."""
+    """Whether a text may be the beginning of a head: its last word may be incomplete."""
     return _beginning(channels).fullmatch(text) is not None
 
 
@@ -103,7 +103,7 @@ def _beginning(channels: Channels) -> re.Pattern[str]:
 
 
 def message(channels: Channels, text: str) -> HeadedMessage | None:
-    """What a head says; None when it holds something else and so is none.
+    """Parses a head; None if it has other content and so is none.
 
     A recipient, a channel and a type of content may come in any order; the last of each counts.
     """

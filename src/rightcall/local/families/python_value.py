@@ -1,7 +1,7 @@
-"""Turn a Python literal that arrives in pieces into JSON text, as it arrives.
+"""Converts a Python literal that arrives in pieces to JSON text, as it arrives.
 
-Strings stream. What is no literal (a name, a sum, a call) becomes a string of its own source, so that it
-is neither lost nor run. Words of JSON are taken as well: models mix the two.
+Strings stream. An expression that is no literal (a name, a sum, a call) becomes a string of its source,
+so that it is neither lost nor run. JSON's keywords are accepted as well: models mix the two.
 """
 
 import re
@@ -39,13 +39,13 @@ _MAX_HEX = 0x10FFFF
 
 
 class PythonValue:
-    """One value. ``rest`` is what follows it, once ``is_over``."""
+    """One value. ``rest`` is the text after it, once ``is_over``."""
 
     def __init__(self) -> None:
         self._closers: list[tuple[str, str]] = []
-        """What closes each list and dict that is open, in Python and in JSON."""
+        """The closing bracket of each open list and dict, in Python and in JSON."""
         self._brace: int | None = None
-        """Where in ``_out`` a brace stands of which it is not known whether it opens a dict or a set."""
+        """The index in ``_out`` of a brace that may open a dict or a set."""
         self._is_last = False
         self._place: _Place = "value"
         self._held = ""
@@ -60,7 +60,7 @@ class PythonValue:
         self.rest = ""
 
     def feed(self, text: str, *, is_last: bool = False) -> str:
-        """The JSON that this text becomes."""
+        """The JSON for this text."""
         self._is_last = is_last
         text = self._held + text
         self._held = ""
@@ -79,16 +79,16 @@ class PythonValue:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it made sense."""
+        """Whether the whole value was valid."""
         return self.is_over and not self._is_broken
 
     @property
     def pending(self) -> str:
-        """What was fed and has not become JSON yet."""
+        """The text that was fed and is not converted yet."""
         return "".join((*self._out, *self._source, self._held.lstrip()))
 
     def _step(self, text: str) -> str | None:
-        """One token, and what is left after it; None to wait for more."""
+        """One token, and the rest after it; None to wait for more."""
         match self._place:
             case "string":
                 return self._string(text)
@@ -191,7 +191,7 @@ class PythonValue:
         self._needs_comma = False
 
     def _string(self, text: str) -> str | None:
-        """Go on with a string, as far as it is certain."""
+        """Continue a string, as far as it is certain."""
         for match in _IN_STRING.finditer(text):
             at = match.start()
             if match[0] == "\\":
@@ -210,10 +210,10 @@ class PythonValue:
         return ""
 
     def _ends(self, text: str, at: int) -> bool | None:
-        """Whether a quote ends the string: models forget to escape those inside. None to wait for more.
+        """Whether a quote ends the string: models forget to escape inner quotes. None to wait for more.
 
-        After its end comes the next argument, or the end of what it stands in. So a quote that belongs
-        to the string is only taken for its end where that, too, follows it by chance.
+        After the end comes the next argument, or the end of the enclosing value. So an inner quote is
+        taken for the end only if one of these follows it by chance.
         """
         if len(self._quote) > 1:
             if text.startswith(self._quote, at):
@@ -250,7 +250,7 @@ class PythonValue:
         return text[match.end() :]
 
     def _code(self, text: str) -> str | None:
-        """Go on with what is no literal, up to where the value ends."""
+        """Continue an expression that is no literal, up to the end of the value."""
         for at, character in enumerate(text):
             if self._depth and self._depth[-1] in "\"'":
                 if character == self._depth[-1]:
@@ -270,7 +270,7 @@ class PythonValue:
         return ""
 
     def _fail(self, text: str) -> str:
-        """What stands here makes no sense: the value is over."""
+        """The text here is invalid: the value is over."""
         self._closers = []
         self._is_broken = True
         self.is_over = True
@@ -278,7 +278,7 @@ class PythonValue:
 
 
 def _scalar(word: str) -> str:
-    """A number or a word as JSON; empty when it is neither."""
+    """A number or a keyword as JSON; empty if it is neither."""
     if word in _WORDS:
         return _WORDS[word]
     if _NUMBER.fullmatch(word):
@@ -305,7 +305,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def literal(text: str) -> str:
-    """A whole text that is one Python literal, as JSON; empty when it is none."""
+    """A whole text that is one Python literal, as JSON; empty if it is none."""
     value = PythonValue()
     written = value.feed(text.strip() + "\n,", is_last=True)
     return written if value.is_whole and value.rest.strip() == "," else ""

@@ -1,14 +1,12 @@
-"""Read the text of a local model's reply, as it is generated, into events and parts.
+"""Parses the text of a local model's reply, as it is generated, into events and parts.
 
-One machine for all families. It is always in one of five states: in the answer, in a thought, between
-calls, in a call, or in the head of a message. Each takes text and gives back what it did not use; what
-may turn out to be a marker is held until it is one or is not. The family's data says which markers a
-state looks for and what they mean (``marker_table``), and the form of its calls says who reads those
-(``body``).
+One state machine for all families. It is always in one of five states: in the answer, in a thought,
+between calls, in a call, or in the head of a message. Each takes text and returns what it did not
+consume; a possible marker is held back until it is certain. The family's data defines the markers of a
+state and their meaning (``marker_table``), and the format of its calls selects their parser (``body``).
 
-Nothing that the model wrote is lost but markers and the space around them: what looks like a call and
-turns out to be none is given out as text, or as the thought that it stood in. A section or a call with
-nothing in it is markers and no more.
+Only markers and the white space around them are dropped: what looks like a call and is none is output as
+text, or as part of the thought around it. An empty section or call is nothing but markers.
 """
 
 from rightcall.core.events import ModelEvent
@@ -24,16 +22,16 @@ from rightcall.local.families.section import Section
 from rightcall.local.families.shapes import Specs
 
 _STEP = 4096
-"""Longer text is taken in pieces, so that cutting off what was used stays cheap."""
+"""Longer text is processed in pieces, so that removing the consumed part stays cheap."""
 _MAX_AGAIN = 4096
-"""So much of what turned out not to be a call is looked through again, for another one inside."""
+"""How many characters of a failed call are searched again for another call inside."""
 
 
 class Reader:
-    """One reply. Feed it text, cut anywhere; special tokens must be part of it.
+    """The parser of one reply. Feed it text, split anywhere; it must include special tokens.
 
-    ``tail`` is how the prompt ends: it may have opened a thought or closed it, or begun the answer, and
-    what it has begun counts as the model's own. With ``reasoning=False`` thoughts stay in the text,
+    ``tail`` is the end of the prompt: it may have opened a thought or closed it, or begun the answer,
+    and what it has begun counts as the model's own. With ``reasoning=False`` thoughts stay in the text,
     markers and all. ``fenced``: the answer was asked for as JSON, and a code fence around it is not part
     of it. ``offered``: only the tools in ``specs`` can be called, and a call to any other is text.
     """
@@ -57,19 +55,19 @@ class Reader:
         # States are methods, and are compared with ==: each access makes another bound method.
         self._state = self._prose
         self._home = self._prose
-        """Where text belongs that turns out not to be a call."""
+        """The target of text that is not a call after all."""
         self._held = ""
         self._section = Section()
         self._tried = ""
-        """What the body was given before it was certain that there is a call."""
+        """The text that the body got before the call was certain."""
         self._body: Body | None = None
         self._label: Label | None = None
         self._is_inline = False
         self._last_kind = ""
-        """What kind of message the last head was that of."""
+        """The kind of message of the last head."""
         self._is_last = False
-        # What the prompt has begun is read like the reply itself, so that one machine finds the state;
-        # meanwhile markers are not said, since the model did not write them.
+        # What the prompt has begun is parsed like the reply itself, to find the state; meanwhile markers
+        # are not output, since the model did not write them.
         self._in_prompt = True
         self._begin(tail)
         self._in_prompt = False
@@ -133,7 +131,7 @@ class Reader:
         return self._act(marker, text[at + len(marker) :])
 
     def _act(self, marker: str, rest: str) -> str:
-        """What a marker of the answer means."""
+        """Handle a marker of the answer."""
         match self._table.prose_kinds[marker]:
             case "thought":
                 self._think(marker)
@@ -161,7 +159,7 @@ class Reader:
         return rest
 
     def _give(self, text: str) -> None:
-        """Text that turned out to be just that."""
+        """Output text."""
         if self._home == self._thought:
             self._voice.ponder(text)
         else:
@@ -184,7 +182,7 @@ class Reader:
             self._voice.close_thought(marker, in_prompt=self._in_prompt)
             return rest
         if marker not in self._table.stays:
-            # A thought that was not closed is over; before a call, if there is one.
+            # An unclosed thought is over; before a call, if there is one.
             self._voice.leave_thought()
             if self._table.prose_kinds[marker] not in ("section", "call"):
                 self._state = self._home = self._prose
@@ -214,7 +212,7 @@ class Reader:
             kind = "section"
         match kind:
             case "section":
-                # A call ends the thought that it stood in.
+                # A call ends the thought that it is in.
                 self._home = self._prose if section.has_called else self._home
                 self._section = section.add(marker)
             case "call":
@@ -229,7 +227,7 @@ class Reader:
         return rest
 
     def _unmarked(self, text: str) -> str:
-        """Between calls, where no marker stands."""
+        """Between calls, where there is no marker."""
         section = self._section
         if not section.is_open:
             return self._no_call(text)
@@ -238,7 +236,7 @@ class Reader:
         if text[0] == "[":
             section.raw += "["
             return text[1:]
-        # Where a name begins a call, a name after a call cannot be told from a sentence.
+        # If a bare name begins a call, a name after a call cannot be told from a sentence.
         is_sentence = self._table.heads is not None and section.has_called
         if self._table.begins_body(text[0]) and not is_sentence:
             self._open_call("", is_bare=self._family.is_bare and section.raw.strip() in ("", "["))
@@ -250,17 +248,17 @@ class Reader:
         return self._no_call(text)
 
     def _no_call(self, text: str) -> str:
-        """What follows belongs to the answer, or to the thought it stands in."""
+        """What follows belongs to the answer, or to the thought around it."""
         raw, self._section.raw = self._section.raw, ""
         self._go_home()
-        # Space after nothing but markers stands before the answer.
+        # White space after nothing but markers comes before the answer.
         if self._draft.is_empty and raw.isspace():
             return text
         self._give(raw)
         return text
 
     def _go_home(self) -> None:
-        # A call ends the thought that it stood in.
+        # A call ends the thought that it is in.
         if self._section.has_called:
             self._home = self._prose
         self._state = self._home
@@ -278,7 +276,7 @@ class Reader:
         self._state = self._at_call if marker else self._call
 
     def _at_call(self, text: str) -> str:
-        """Right after the marker of a call, which may be closed at once."""
+        """Directly after the marker of a call, which may be closed at once."""
         bare = text.lstrip()
         marker = self._table.closes.at_start(bare, is_last=self._is_last) if bare else None
         if marker is None and not self._is_last and len(text) <= MAX_HEAD:
@@ -317,13 +315,13 @@ class Reader:
         self._section.raw = self._tried = ""
         self._go_home()
         if len(tried) - len(rest) > _MAX_AGAIN:
-            # Reading much of it again and again would take time that grows with its square.
+            # Searching much of it again and again would take quadratic time.
             self._give(raw + tried[: len(tried) - len(rest)])
             return rest
         if raw:
             self._give(raw)
             return tried
-        # Without a marker that was used up, the same character would open the same call for ever.
+        # Without a consumed marker, the same character would open the same call for ever.
         self._give(tried[:1])
         return tried[1:]
 
@@ -362,7 +360,7 @@ class Reader:
         return text[at + len(marker) :]
 
     def _address(self, found: HeadedMessage) -> None:
-        """What the head says of the message that follows."""
+        """Handle the head of the message that follows."""
         self._home = self._prose
         match found.kind:
             case "thought":
@@ -382,12 +380,12 @@ class Reader:
             case _:
                 self._state = self._prose
                 if self._last_kind == "text" and self._draft.has_text:
-                    # Two messages in a row to the same reader are two lines.
+                    # Two consecutive messages to the same recipient are two lines.
                     self._voice.say("\n")
         self._last_kind = found.kind
 
     def _aside(self, text: str) -> str:
-        """A message to a tool of the model's maker, where none was offered: kept, and not said."""
+        """A message to a tool of the model's maker that was not offered: kept, but not output."""
         at, marker = self._table.ends.find(text, is_last=self._is_last)
         self._draft.aside(text[:at])
         if not marker:

@@ -1,4 +1,4 @@
-"""Scan text that arrives in pieces: find a marker, find where a JSON value ends, write JSON strings."""
+"""Scans text that arrives in pieces: finds markers and the ends of JSON values, writes JSON strings."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ _AFTER_SCALAR = re.compile(r"[\s,}\]<]")
 
 
 class Scanner:
-    """A set of markers, compiled. The leftmost one counts, and of several at one place the longest."""
+    """A compiled set of markers. The leftmost one counts, and at one position the longest."""
 
     __slots__ = ("_marker", "_partial", "longest", "markers")
 
@@ -26,9 +26,9 @@ class Scanner:
         self._partial = re.compile(rf"(?:{beginnings})\Z") if beginnings else _NEVER
 
     def find(self, text: str, *, is_last: bool = False) -> tuple[int, str]:
-        """Where the first marker is, and which; or, with "", how much of the text is free of any.
+        """The position of the first marker, and which; or, with "", how much of the text has none.
 
-        What follows that much might still become a marker, or a longer one; not when this ``is_last``.
+        The rest might still become a marker, or a longer one; not if this ``is_last``.
         """
         match = self._marker.search(text)
         if match is None:
@@ -40,7 +40,7 @@ class Scanner:
         return match.start(), match[0]
 
     def at_start(self, text: str, *, is_last: bool = False) -> str | None:
-        """The marker that the text begins with, "" for none, or None when that cannot be told yet."""
+        """The marker at the beginning of the text, "" for none, or None if that is not certain yet."""
         match = self._marker.match(text)
         if not is_last and len(text) < self.longest:
             partial = self._partial.match(text)
@@ -63,7 +63,7 @@ def _trie(markers: Iterable[str]) -> _Trie:
 
 
 def _beginnings(node: Mapping[str, Any]) -> str:
-    """A pattern for whatever a marker can begin with and go on after."""
+    """A pattern for any prefix of a marker, and its continuation."""
     branches: list[str] = []
     for character, rest in node.items():
         if rest:
@@ -73,9 +73,9 @@ def _beginnings(node: Mapping[str, Any]) -> str:
 
 
 class JsonEnd:
-    """Find the end of one value by its brackets and quotes, looking at each character once.
+    """Finds the end of one value by its brackets and quotes, reading each character once.
 
-    Whether the value is valid is not asked.
+    It does not validate the value.
     """
 
     __slots__ = ("_begun", "_depth", "_escaped", "_in_string", "is_over")
@@ -88,7 +88,7 @@ class JsonEnd:
         self.is_over = False
 
     def feed(self, text: str) -> int:
-        """How much of ``text``, which goes on where the last ended, belongs to the value."""
+        """How much of ``text``, which continues the last, belongs to the value."""
         at = 0
         if not self._begun and text:
             self._begun = True
@@ -114,7 +114,7 @@ class JsonEnd:
         return len(text)
 
     def _mark(self, mark: str) -> bool:
-        """Whether the value ends with this one."""
+        """Whether the value ends with this character."""
         if self._in_string:
             if mark == "\\":
                 self._escaped = True
@@ -140,10 +140,10 @@ def quoted(text: str) -> str:
     written = encode_basestring(text)
     if written.isascii() or not any("\ud800" <= character <= "\udfff" for character in written):
         return written
-    # Half a surrogate pair cannot be encoded; as an escape it can, and the gate will refuse it.
+    # Half a surrogate pair cannot be encoded, but escaped; the gate will refuse it.
     return "".join(f"\\u{ord(c):04x}" if "\ud800" <= c <= "\udfff" else c for c in written)
 
 
 def inner(text: str) -> str:
-    """A piece of a string as it stands inside of a JSON string."""
+    """A piece of a string, escaped for a JSON string."""
     return quoted(text)[1:-1]

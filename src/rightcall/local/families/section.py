@@ -1,7 +1,7 @@
 """The section of calls that a reply is in: its markers, and whether anything was called.
 
-It says which markers would be text if no call follows, and which never are: those of a section that was
-opened and closed with nothing in it, and special tokens before the end of the turn.
+It decides which markers are text if no call follows, and which never are: those of an empty section that
+was opened and closed, and special tokens before the end of the turn.
 """
 
 import re
@@ -11,7 +11,7 @@ from rightcall.local.families.family import Family
 from rightcall.local.families.marker_table import Kind, is_fence, is_special
 
 _MAX_GAP = 4096
-"""After so much space, no further call is expected."""
+"""The most white space before another call."""
 _SPACE = re.compile(r"\s*")
 _SEPARATORS = re.compile(r"[\s,;]*")
 
@@ -23,14 +23,14 @@ class Section:
 
     def __init__(self, raw: str = "", *, is_open: bool = False, opener: str = "") -> None:
         self.raw = raw
-        """What would be text if no call follows: markers and separators."""
+        """What is text if no call follows: markers and separators."""
         self.is_open = is_open
         self.opener = "" if is_fence(opener) else opener
-        """The marker that opened it, if it says that calls follow: a fence may hold an answer."""
+        """The marker that opened it, if calls must follow: a fence may contain an answer."""
         self.has_called = False
 
     def after_space(self, text: str) -> str:
-        """Take what only separates calls; the rest."""
+        """Consume separators of calls; returns the rest."""
         pattern = _SEPARATORS if self.is_open else _SPACE
         size = pattern.match(text, 0, _MAX_GAP - len(self.raw)).end()  # type: ignore[union-attr]
         self.raw += text[:size]
@@ -38,11 +38,11 @@ class Section:
 
     @property
     def is_lost(self) -> bool:
-        """Whether too much stands here for another call to follow."""
+        """Whether there is too much text here for another call to follow."""
         return len(self.raw) >= _MAX_GAP
 
     def add(self, marker: str) -> "Section":
-        """The section after another marker that opens one: the same, as long as there was no call."""
+        """The section after another opening marker: the same, as long as there was no call."""
         if self.has_called or not self.raw:
             return Section(marker, is_open=True, opener=marker)
         self.raw += marker
@@ -50,7 +50,7 @@ class Section:
         return self
 
     def end(self, kind: Kind | Literal[""]) -> bool:
-        """Take a marker that closes a call or the section; whether it is one of this section's."""
+        """Consume a marker that closes a call or the section; returns whether it is this section's."""
         if not (self.has_called or (self.opener and self.is_open)):
             return False
         self.raw = ""
@@ -58,7 +58,7 @@ class Section:
         return True
 
     def end_list(self, family: Family) -> bool:
-        """Take a closing bracket; whether it is the end of a list of calls, or of none in a section."""
+        """Consume a closing bracket; returns whether it ends a list, or none in a section."""
         is_over = self.has_called or bool(self.opener)
         self.raw = "" if is_over else self.raw + "]"
         is_bare = family.is_bare and (self.has_called or not self.opener)
@@ -73,7 +73,7 @@ class Section:
 
     @property
     def said(self) -> str:
-        """What of it is text, when the turn ends here."""
+        """The part of it that is text, if the turn ends here."""
         if is_special(self.opener):
             return ""
         return "" if self.has_called and not self.raw.strip(",; \n\r\t") else self.raw

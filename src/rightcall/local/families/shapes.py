@@ -1,8 +1,8 @@
-"""The types of value that a parameter's schema admits, and text as JSON of one of them.
+"""The types that a parameter's schema allows, and the conversion of text to JSON of one of them.
 
-A value that can only be a string is one, letter by letter, and streams. Any other is read when it is
-complete: as JSON if it is JSON of an admitted type, as Python's literal where only that fits, else as a
-string, so that nothing is lost and the gate can say what is wrong. Quotes are part of the text.
+A value that can only be a string is taken literally, and streams. Any other is parsed when it is
+complete: as JSON if it is JSON of an allowed type, as a Python literal if only that fits, else as a
+string, so that nothing is lost and the gate can report the problem. Quotes are part of the text.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,18 +26,18 @@ _KINDS: Mapping[type, str] = {
 _WORDS = {"true": "true", "false": "false"}
 _NOTHING = frozenset(("null", "none", "nil"))
 _MAX_LITERAL = 100_000
-"""A longer text is not tried as a Python literal."""
+"""The longest text that is tried as a Python literal."""
 
 
 class Shapes:
-    """The schemas of one tool's parameters, with what their references point to."""
+    """The schemas of one tool's parameters, with the targets of their references."""
 
     def __init__(self, parameters: JsonObject | None = None) -> None:
         self.root: Any = parameters or {}
-        """The schema of all parameters together."""
+        """The schema of the whole arguments."""
 
     def member(self, schema: Any, key: str) -> Any:
-        """The schema of an object's member; None when there is none."""
+        """The schema of an object's member; None if there is none."""
         for found in self._each(schema, 0):
             members = found.get("properties")
             if isinstance(members, Mapping) and key in members:
@@ -54,15 +54,15 @@ class Shapes:
         return frozenset(members) if isinstance(members, Mapping) else frozenset()
 
     def parameter(self, key: str) -> Any:
-        """The schema of a parameter; None when there is none."""
+        """The schema of a parameter; None if there is none."""
         return self.member(self.root, key)
 
     def item(self, schema: Any) -> Any:
-        """The schema of an array's items; None when there is none."""
+        """The schema of an array's items; None if there is none."""
         return next((s["items"] for s in self._each(schema, 0) if "items" in s), None)
 
     def types(self, schema: Any, depth: int = 0) -> Types:
-        """The types that a schema admits: all of them where it says nothing."""
+        """The types that a schema allows: all if it names none."""
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return ANY
         found = _own_types(schema)
@@ -77,7 +77,7 @@ class Shapes:
         return found | {"null"} if schema.get("nullable") is True else found
 
     def _each(self, schema: Any, depth: int) -> Sequence[Mapping[str, Any]]:
-        """A schema and those that it is made of."""
+        """A schema and its subschemas."""
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return ()
         found = [schema]
@@ -89,7 +89,7 @@ class Shapes:
         return found
 
     def _target(self, reference: Any) -> Any:
-        """What a reference within the same document points to."""
+        """The target of a reference within the same document."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
         found = self.root
@@ -100,7 +100,7 @@ class Shapes:
 
 
 class Specs:
-    """The names of the tools that were offered, and the shapes of their parameters."""
+    """The names of the offered tools, and the shapes of their parameters."""
 
     def __init__(self, specs: Iterable[Spec] = (), *, is_closed: bool = False) -> None:
         self._shapes = {spec.name: Shapes(spec.parameters) for spec in specs}
@@ -109,17 +109,17 @@ class Specs:
         """Whether no other tool can be called."""
 
     def name(self, written: str) -> str:
-        """The name that a model means. Some write it twice: ``add.add``."""
+        """The tool that a model means. Some write the name twice: ``add.add``."""
         half, dot, other = written.partition(".")
         return half if dot and half == other and written not in self.names else written
 
     def bare(self, written: str, prefix: str) -> str:
-        """The name without the prefix that families put before it, unless it is part of the name."""
+        """The name without the prefix that families add, unless it is part of the name."""
         name = written.removeprefix(prefix) or written
         return written if written in self.names and name not in self.names else name
 
     def shapes(self, name: str) -> Shapes:
-        """The schemas of a tool's parameters; of one that was not offered, nothing is known."""
+        """The schemas of a tool's parameters; of a tool that was not offered, nothing is known."""
         return self._shapes.get(name) or Shapes()
 
 
@@ -145,7 +145,7 @@ def _branches(schema: Mapping[str, Any], word: str) -> Sequence[Any]:
 
 
 def to_json(text: str, types: Types) -> str:
-    """The value that a text stands for, as JSON text."""
+    """The value of a text, as JSON text."""
     bare = text.strip()
     if types != STRING and bare:
         found = _as_json(bare, types) or _as_scalar(bare, types) or _as_python(bare, types)
@@ -186,7 +186,7 @@ def _fits(value: Any, types: Types) -> bool:
 
 
 def _as_scalar(text: str, types: Types) -> str:
-    """How models also spell numbers, truth and nothing, where no string could be meant."""
+    """Other spellings of numbers, booleans and null, used if no string could be meant."""
     if "string" in types:
         return ""
     lower = text.lower()

@@ -1,4 +1,4 @@
-"""Read a call whose arguments stand between tags, its values typed by the tool's schema."""
+"""Parses a call whose arguments are between tags, and types its values by the tool's schema."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -40,7 +40,7 @@ class Tags:
 
     @lru_cache(maxsize=256)  # noqa: B019 - one for each family, and those stay
     def value_of(self, keys: frozenset[str]) -> Scanner:
-        """The end of a value that may not be closed: before another key, or the end of the call."""
+        """The end of a value that may be unclosed: before another key, or the end of the call."""
         others = (f"\n{self.form.key_open}{key}{self.form.key_close}" for key in keys)
         return Scanner((*_value_ends(self.form), *others, *self._cut))
 
@@ -59,12 +59,12 @@ class TagBody(TypedBody):
         self._state = self._read_name
         self._key = ""
         self._junk: list[str] = []
-        """What stands between the tags and is none; it comes out as text."""
+        """Text between the tags that is no tag; it is output as text."""
         self._count = 0
         self._ends = tags.value
 
     def finish(self) -> None:
-        """The call was not closed. What was held back belongs to where it stands."""
+        """The call was not closed. Held back text is added to its current place."""
         if not self.has_started:
             return
         if self._state == self._skip_junk:
@@ -139,7 +139,7 @@ class TagBody(TypedBody):
     def _read_key(self) -> Verdict | None:
         at, marker = self._tags.key.find(self._text)
         if at > MAX_HEAD:
-            # No key is that long; what was taken for one is part of the text.
+            # No key is that long; it is part of the text.
             self._junk.append(self._form.key_open)
             return self._to(self._skip_junk)
         if not marker:
@@ -150,7 +150,7 @@ class TagBody(TypedBody):
         said = found.attributes.get(self._form.attribute, "") if self._form.attribute else ""
         self._types = self._shapes.types(self._shapes.parameter(self._key))
         if said:
-            # The schema knows better than the model: what it does not admit is not believed.
+            # The schema overrides the model: a type that it does not allow is ignored.
             self._types = _narrowed(self._types, is_string=said == _says_string(self._form))
         return self._to(self._second) if self._form.value_open else self._write_key()
 
@@ -160,7 +160,7 @@ class TagBody(TypedBody):
         return self._to(self._lead)
 
     def _second(self) -> Verdict | None:
-        """Before the second tag, which the value follows."""
+        """Before the second tag, which comes before the value."""
         if not self._skip_space():
             return "more"
         marker = self._tags.second.at_start(self._text)
@@ -173,7 +173,7 @@ class TagBody(TypedBody):
         return self._write_key()
 
     def _lead(self) -> Verdict | None:
-        """Before the first letter of a value."""
+        """Before the first character of a value."""
         if not self._text:
             return "more"
         state: State = self._read_value
@@ -202,7 +202,7 @@ class TagBody(TypedBody):
 
     def _read_value(self) -> Verdict | None:
         at, marker = self._ends.find(self._text)
-        # A value that was not closed ends before another key's tag, which is still to be read.
+        # An unclosed value ends before another key's tag, which is still to be parsed.
         size = len(marker) if marker in self._tags.value_closes else 0
         piece, self._text = self._text[:at], self._text[at + size :]
         self._add(piece)
@@ -223,7 +223,7 @@ class TagBody(TypedBody):
         return self._given() if self._pass_json() else "more"
 
     def _given(self) -> Verdict | None:
-        """All arguments have been given at once."""
+        """All arguments were given at once."""
         self._count = -1
         return self._to(self._between)
 

@@ -1,7 +1,7 @@
-"""Grammars: what holds a raw model's text to legal calls, or to an answer of a given form.
+"""Grammars: they restrict a raw model's text to valid calls, or to an answer of a given schema.
 
-``grammar_for`` and ``grammar_for_output`` make them, for llama.cpp or for llguidance; ``unheld`` says
-what of a schema is left to the gate.
+``grammar_for`` and ``grammar_for_output`` make them, for llama.cpp or for llguidance; ``unheld`` lists
+what a grammar does not enforce of a schema, which the gate checks.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Tell which alternatives share no value, so that no value could satisfy two of them."""
+"""Finds alternatives that share no value, so that no value could satisfy two of them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -13,7 +13,7 @@ _MOST_DEPTH = 3
 
 
 def overlapping(branches: Sequence[SubSchema], resolve: Resolve) -> list[tuple[int, int]] | None:
-    """Which two of these may share a value, by their places; None for too many to look at."""
+    """Which two of these may share a value, by index; None if there are too many to compare."""
     if len(branches) > _MOST_COMPARED:
         return None
     known = [flatten(branch, "$", resolve, Flat()) for branch in branches]
@@ -49,7 +49,7 @@ def _have_no_type_in_common(first: Mapping[str, Any], second: Mapping[str, Any])
 def _have_no_value_in_common(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     if "enum" not in first or "enum" not in second:
         return False
-    # Numbers may be the same and written in two ways; they are left to the gate.
+    # Equal numbers may be written in two ways; they are left to the gate.
     values = [*first["enum"], *second["enum"]]
     if not all(isinstance(value, str | bool) or value is None for value in values):
         return False
@@ -63,7 +63,7 @@ def _are_objects(*schemas: Mapping[str, Any]) -> bool:
 def _told_by(
     name: str, first: Mapping[str, Any], second: Mapping[str, Any], resolve: Resolve, depth: int
 ) -> bool:
-    """Whether a member that one of them requires cannot be as the other wants it."""
+    """Whether a member that one of them requires cannot satisfy the other."""
     members = [each.get("properties", {}) for each in (first, second)]
     if all(name in each for each in members):
         one, two = (flatten(each[name], "$", resolve, Flat()) for each in members)

@@ -1,4 +1,4 @@
-"""Turn an array's keywords into its items."""
+"""Compiles an array's keywords to its items."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from rightcall.local.grammar.rulebook import Findings
 
 
 def counts(keywords: Mapping[str, Any], path: str, findings: Findings) -> tuple[int, int | None]:
-    """How many items there must be and may be, as far as that can be held."""
+    """The minimum and maximum number of items, as far as a grammar can enforce them."""
     least, most = keywords.get("minItems", 0), keywords.get("maxItems")
     for keyword, limit in (("minItems", least), ("maxItems", most or 0)):
         if limit > MOST_REPEATS:
@@ -20,7 +20,7 @@ def counts(keywords: Mapping[str, Any], path: str, findings: Findings) -> tuple[
 
 
 def items(prefix: list[Node], item: Node, separator: Node, between: tuple[int, int | None]) -> Node:
-    """From so many items to so many: first those with a place of their own, then all others."""
+    """Between two numbers of items: first those of ``prefixItems``, then all others."""
     least, most = between
     if most == 0:
         return NOTHING if least else EMPTY

@@ -1,8 +1,8 @@
-"""Build the grammar that a reply is held to, from a request's tools, its tool choice and the family.
+"""Builds the grammar of a reply from a request's tools, its tool choice and the family.
 
-Grammars are cached by structure, a digest of what a schema admits: two toolboxes that differ only in
-descriptions share a grammar. A schema's digest is cached by its identity, so that asking again costs a
-look-up.
+Grammars are cached by structure, a digest of what a schema allows: two toolboxes that differ only in
+descriptions share a grammar. A schema's digest is cached by its identity, so that a repeated request
+costs a lookup.
 """
 
 from collections import OrderedDict
@@ -30,12 +30,12 @@ from rightcall.local.grammar.rulebook import Findings, Rules
 T = TypeVar("T")
 
 MOST_CACHED = 256
-"""How many grammars are kept; the one that was not asked for the longest goes first."""
+"""How many grammars are cached; the least recently used is dropped first."""
 _MOST_DIGESTS = 4096
 
 
 class Cache(Generic[T]):
-    """A bounded, thread-safe cache: the last so many things that were asked for, by key."""
+    """A bounded, thread-safe LRU cache."""
 
     def __init__(self, most: int = MOST_CACHED) -> None:
         self._most = most
@@ -43,7 +43,7 @@ class Cache(Generic[T]):
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What is cached under a key; made now if nothing is. Two threads may make the same at once."""
+        """The cached value of a key; made now if there is none. Two threads may make it at once."""
         with self._lock:
             if key in self._cached:
                 self._cached.move_to_end(key)
@@ -61,7 +61,7 @@ class Cache(Generic[T]):
             return len(self._cached)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Clear the cache."""
         with self._lock:
             self._cached.clear()
 
@@ -71,12 +71,12 @@ _digests: Cache[tuple[JsonObject, bytes]] = Cache(_MOST_DIGESTS)
 
 
 def digest(schema: JsonObject) -> bytes:
-    """The same for schemas that admit the same by the same words in the same order."""
+    """A digest: equal for schemas that allow the same, in the same words and order."""
 
     def make() -> tuple[JsonObject, bytes]:
         return schema, blake2b(dump(structure(schema)).encode(), digest_size=16).digest()
 
-    # The schema is cached beside its digest: while it is, no other object can have its identity.
+    # The schema is cached with its digest, so that no other object can get its identity meanwhile.
     return _digests.get(id(schema), make)[1]
 
 
@@ -91,11 +91,12 @@ def grammar_for(
     tail: str = "",
     decide: bool = False,
 ) -> Grammar | None:
-    """The grammar that holds a reply to legal calls; None when the model is to call nothing.
+    """The grammar that restricts a reply to valid calls; None if the model must call nothing.
 
-    ``auto`` leaves the text free up to a family's opening marker; with ``decide`` it is held from the
-    start to either a call or an answer, which helps small models. ``tail`` is how the prompt ends: it
-    may have opened a thought. A tool that no arguments could satisfy is a DeclarationError.
+    ``auto`` leaves the text unrestricted up to a family's opening marker; with ``decide`` it is
+    restricted from the start to either a call or an answer, which helps small models. ``tail`` is the
+    end of the prompt: it may have opened a thought. Raises DeclarationError for a tool that no arguments
+    can satisfy.
     """
     offered = _offered(specs, choice)
     if choice == "none" or not offered:
@@ -128,9 +129,9 @@ def grammar_for_output(schema: JsonObject, *, syntax: Syntax) -> Grammar:
 
 
 def unheld(schema: JsonObject) -> tuple[str, ...]:
-    """What a grammar does not hold of a schema, as paths to keywords; the gate checks it afterwards.
+    """What a grammar does not enforce of a schema, as paths to keywords; the gate checks it afterwards.
 
-    Last comes what it holds beyond the schema, each as ``(stricter: …)``: the order of members, white
+    Last comes what it enforces beyond the schema, each as ``(stricter: …)``: the order of members, white
     space, how a value is spelt. In nothing else does a grammar refuse what the schema allows.
     """
     findings = _compiled(schema, Rules())[1]

@@ -1,8 +1,8 @@
-"""Compile a JSON Schema into rules that admit every value which satisfies it, and few others.
+"""Compiles a JSON Schema to rules that accept every value which satisfies it, and few others.
 
-What no grammar can hold (``not``, ``if``, ``uniqueItems``, …) is left to the gate that checks arguments
-anyway, and named in the findings. So is the little in which the rules want more than the schema does:
-members in one order, single spaces, numbers of so many digits.
+What no grammar can enforce (``not``, ``if``, ``uniqueItems``, …) is left to the gate, which checks
+arguments anyway, and is listed in the findings. So are the few points in which the rules are stricter
+than the schema: members in one order, single spaces, a limited number of digits.
 """
 
 import re
@@ -39,27 +39,27 @@ from rightcall.local.grammar.rulebook import Findings, Rules
 from rightcall.local.grammar.scalars import TYPES, is_a, listed, numeric, string, types_of, without
 
 MOST_SCHEMAS = 4000
-"""How many schemas are looked at for one tool."""
+"""The most schemas that are compiled for one tool."""
 _MOST_COMBINATIONS = 64
 _LARGE = 16
 _UNCOMPARED = ("object", "array", "number", "integer")
-"""Types of which no grammar can say: any but these."""
+"""Types from which a grammar cannot exclude single values."""
 _BARE_KEY = re.compile(r"[A-Za-z_][\w.-]*")
 
 _UNHELD = ("contains", "minContains", "maxContains", "$dynamicRef", "$recursiveRef")
 _EVALUATING = (EVALUATED, "contains", "$dynamicRef", "$recursiveRef")
-"""Keywords by which a member or an item may be known though it is not declared."""
+"""Keywords by which a member or an item may be evaluated though it is not declared."""
 SPELLING = "a value that is listed, or text by a pattern, is written in one way"
 SPACES = "no white space but a single blank after a comma or a colon"
 DIGITS = f"numbers have up to {MOST_DIGITS} digits, {MOST_PLACES} after the point, few exponents"
 
 
 class TooLarge(ValueError):
-    """A schema that would make a grammar too large to use."""
+    """A schema whose grammar would be too large to use."""
 
 
 class Compiler:
-    """Turns the schemas of one document into rules, in one notation."""
+    """Compiles the schemas of one document to rules, in one notation."""
 
     def __init__(
         self, document: SubSchema, rules: Rules, notation: Notation, findings: Findings
@@ -69,17 +69,17 @@ class Compiler:
         self._notation = notation
         self._known: dict[str, Node] = {}
         self._noticed: dict[str, tuple[list[str], str]] = {}
-        """What was not held of each, and where that was."""
+        """What was not enforced of each schema, and where."""
         self._waiting: dict[str, str] = {}
-        """Schemas that are being turned into a rule, and its name."""
+        """Schemas that are being compiled to a rule, with the rule's name."""
         self._needed: set[str] = set()
-        """Of those, the ones that came up within themselves."""
+        """Of those, the ones that contain themselves."""
         self._at_once: frozenset[str] = frozenset()
         """Of those, the ones from which no text has been written since."""
         self._is_wide = False
         """Whether conditions are left out."""
         self._may_be_nothing = False
-        """Whether there are alternatives, so that one that nothing fits may well be left out."""
+        """Whether there are alternatives, so that an unsatisfiable one can be left out."""
         self._seen = 0
         self._findings = findings
         self.separator = comma(rules)
@@ -91,7 +91,7 @@ class Compiler:
         if schema is True or schema == {}:
             return self._free(path)
         key = dump(schema)
-        # What nothing fits may be wanted again without its conditions.
+        # An unsatisfiable schema may be tried again without its conditions.
         if key in self._known and not (self._is_wide and self._known[key] == NOTHING):
             self._findings.repeat(*self._noticed[key], path)
             return self._known[key]
@@ -105,8 +105,8 @@ class Compiler:
         if self._seen > MOST_SCHEMAS:
             raise TooLarge
         hint = path.rpartition(".")[2]
-        # A name is reserved before anyone knows whether the schema comes up within itself; if it does
-        # not, the name is given back, and small nodes stand where they are used.
+        # A name is reserved before it is known whether the schema contains itself; if it does not, the
+        # name is released, and small nodes are inlined.
         self._waiting[key] = name = self._rules.reserve(hint)
         before, self._at_once = self._at_once, self._at_once | {key}
         noted = len(self._findings.unheld)
@@ -128,7 +128,7 @@ class Compiler:
         return self._whole(schema, path, layout)
 
     def _whole(self, schema: SubSchema, path: str, layout: Layout | None = None) -> Node:
-        """What a schema admits. Conditions that no value fits are left to the gate, which says so."""
+        """What a schema accepts. Unsatisfiable conditions are left to the gate, which reports them."""
         flat = self._flat(schema, path)
         node = self._node(flat, path, layout)
         is_settled = flat.is_false or self._is_wide or self._may_be_nothing
@@ -165,13 +165,13 @@ class Compiler:
         return choice(*[self._typed(kind, keywords, path) for kind in types_of(keywords)])
 
     def _settled(self, flat: Flat, path: str, layout: Layout | None) -> Node:
-        """The cases that conditions make, each together with everything else."""
+        """The cases of the conditions, each combined with everything else."""
         found, unheld = cases(flat, self._references.target, are_left_out=self._is_wide)
         self._findings.unheld += unheld
         return choice(*[self._node(self._noted(case), path, layout) for case in found])
 
     def _chosen(self, flat: Flat, layout: Layout | None) -> Node:
-        """The alternatives of the first choice, each together with everything else."""
+        """The alternatives of the first choice, each combined with everything else."""
         first, *others = flat.choices
         beside: dict[int, list[SubSchema]] = {}
         if first.exactly_one:
@@ -201,7 +201,7 @@ class Compiler:
             path = f"{first.path}[{index}]"
             option = flat.after(first)
             if not first.exactly_one:
-                # What another alternative knows is known as well, if that one holds, too.
+                # What another alternative declares is evaluated as well, if that one holds, too.
                 self._note(first.path, option.forget_unevaluated())
             for schema in (branch, *beside.get(index, ())):
                 flatten(schema, path, self._references.target, option, is_part=True)
@@ -237,14 +237,14 @@ class Compiler:
         self._findings.unheld += [f"{path}.{keyword}" for keyword in unheld]
 
     def _string(self, body: Node | None) -> Node:
-        """A string with such a body. Marks stay outside of its token: they may be a model's tokens."""
+        """A string with that body. Marks stay outside of its token: they may be tokens of the model."""
         notation = self._notation
         if not notation.is_raw:
             return self._rules.define("string", notation.string(body), token=True)
         if body is None:
             return self._rules.define("text", notation.string())
         if notation.close != notation.mark:
-            # The line break before the mark cannot be told from one in the text by its first character.
+            # The first character of the line break before the mark cannot be told from one in the text.
             return row(
                 word(notation.open),
                 self._rules.define("text", row(body, word(notation.close)), token=True),
@@ -253,7 +253,7 @@ class Compiler:
         return row(word(notation.open), text, word(notation.close))
 
     def _listed(self, keywords: Mapping[str, Any], path: str) -> Node:
-        """The values of an ``enum`` that the other keywords admit."""
+        """The values of an ``enum`` that the other keywords allow."""
         self._findings.stricter[SPELLING] = None
         values, unjudged = listed(keywords)
         self._note(path, unjudged)
@@ -304,7 +304,7 @@ class Compiler:
             return members.node(layout, self._name_matching, self._other_name)
 
     def _unevaluated(self, keyword: str, keywords: Mapping[str, Any], path: str) -> SubSchema:
-        """What holds of the members or items that no other keyword is about."""
+        """The schema of the members or items that no other keyword covers."""
         others: SubSchema = keywords.get(keyword, True)
         if others is True or not any(each in keywords for each in _EVALUATING):
             return others
@@ -324,7 +324,7 @@ class Compiler:
         return row(word("["), items(prefix, item, self.separator, (least, most)), word("]"))
 
     def repeated(self, item: Node, keywords: Mapping[str, Any], path: str) -> Node:
-        """An item as often as an array's keywords want it, without anything around or between."""
+        """An item as often as an array's keywords require, without anything around or between."""
         return repeat(item, *counts(keywords, path, self._findings))
 
     def layout(self) -> Layout:
@@ -349,7 +349,7 @@ class Compiler:
             return self._rules.define("key", free_name(names.taken), token=True)
         if names.body is not None or not names.taken:
             return self._rules.define("key", notation.string(names.body), token=True)
-        # What is written with an escape could be written in two ways.
+        # A name with an escape has two spellings, so it is not excluded.
         taken = [name for name in names.taken if notation.spell(name) == word(f'"{name}"')]
         body = Other(tuple(sorted(taken)), notation.letter, close=notation.close)
         return self._rules.define("key", row(word(notation.open), body), token=True)
@@ -377,7 +377,7 @@ class Compiler:
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
-        """Within brackets: something has been written, so that a schema may come up within itself."""
+        """Inside of brackets: text has been written, so that a schema may contain itself."""
         before, self._at_once = self._at_once, frozenset()
         yield
         self._at_once = before

@@ -1,7 +1,7 @@
-"""Say conditions as alternatives: ``not``, ``if``, and what one member's being there asks of the others.
+"""Expresses conditions as alternatives: ``not``, ``if``, and dependencies between members.
 
-That needs the opposite of a schema, which can be said of few: of values that are listed, of types, of
-members that are there or are not, and of what is made of these.
+That needs the negation of a schema, which only a few have: listed values, types, present or absent
+members, and combinations of these.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,20 +14,20 @@ from rightcall.local.grammar.scalars import TYPES, is_a
 
 _MOST_DEPTH = 3
 _MOST_WAYS = 4
-"""In how many ways a schema may be broken for its opposite to be worth saying."""
+"""The most ways to violate a schema for which its negation is expressed."""
 _MOST_TOGETHER = 8
-"""In how many ways all others may be broken at once."""
+"""The most combinations of ways to violate all others at once."""
 _MOST_OVERLAPS = 30
 _MOST_CASES = 24
 _MOST_MEMBERS = 400
-"""How many members the cases that conditions make of one object may have in all."""
+"""The most members in all cases that conditions make of one object."""
 _SAID = frozenset(["type", "enum", "excluded", "required", "properties"])
 
 
 def alternatives(condition: Condition, types: object, resolve: Resolve) -> list[SubSchema] | None:
-    """What a condition comes to: one of these holds. None where that cannot be said.
+    """A condition as alternatives: one of these holds. None if it cannot be expressed.
 
-    ``types`` are those that the value may have, as the keyword says it.
+    ``types`` are the value's possible types, as in the keyword.
     """
     schema, keyword, name = condition.schema, condition.keyword, condition.name
     if keyword == "not":
@@ -53,12 +53,12 @@ def alternatives(condition: Condition, types: object, resolve: Resolve) -> list[
 
 
 def cases(flat: Flat, resolve: Resolve, *, are_left_out: bool = False) -> tuple[list[Flat], list[str]]:
-    """What conditions make of a schema: one of these holds. And the paths of those left out."""
+    """A schema's conditions as alternatives: one of these holds. And the paths of those left out."""
     found = [flat.copy(conditions=())]
     found[0].settled |= {id(each.schema) for each in flat.conditions}
     if are_left_out:
         return found, [each.path for each in flat.conditions]
-    # Each case says all members again.
+    # Each case repeats all members.
     most = min(_MOST_CASES, _MOST_MEMBERS // max(len(flat.keywords.get("properties", ())), 1))
     unheld: list[str] = []
     for condition in flat.conditions:
@@ -81,7 +81,7 @@ def cases(flat: Flat, resolve: Resolve, *, are_left_out: bool = False) -> tuple[
 def opposite(
     schema: SubSchema, resolve: Resolve, types: object = TYPES, depth: int = _MOST_DEPTH
 ) -> SubSchema | None:
-    """What admits just the values of these types that a schema does not; None if that is not known."""
+    """The schema of just the values of these types that a schema does not accept; None if unknown."""
     flat = flatten(schema, "$", resolve, Flat())
     if flat.is_false:
         return True
@@ -104,7 +104,7 @@ def opposite(
 
 
 def _scalar_ways(keywords: Mapping[str, Any], types: Sequence[str]) -> list[SubSchema | None]:
-    """To be of another type, or another value than those that are listed."""
+    """The negation: another type, or a value that is not listed."""
     wanted = as_types(keywords.get("type", TYPES))
     if "enum" in keywords:
         values = [each for each in keywords["enum"] if any(is_a(kind, each) for kind in wanted)]
@@ -119,7 +119,7 @@ def _scalar_ways(keywords: Mapping[str, Any], types: Sequence[str]) -> list[SubS
 
 
 def _member_ways(keywords: Mapping[str, Any], resolve: Resolve, depth: int) -> list[SubSchema | None]:
-    """To lack a member that must be there, or to have one that is not as it must be."""
+    """The negation: a required member is missing, or one does not satisfy its schema."""
     members, required = keywords.get("properties", {}), keywords.get("required", ())
     ways: list[SubSchema | None] = [
         {"type": "object", "properties": {name: False}} for name in required if name not in members
@@ -140,7 +140,7 @@ def _member_ways(keywords: Mapping[str, Any], resolve: Resolve, depth: int) -> l
 def exclusions(
     branches: Sequence[SubSchema], types: object, resolve: Resolve
 ) -> tuple[dict[int, list[SubSchema]], bool]:
-    """What else must hold of each alternative so that no other does; and whether that is all."""
+    """For each alternative, what else must hold so that no other does; and whether that is complete."""
     pairs = overlapping(branches, resolve)
     if pairs is None or len(pairs) > _MOST_OVERLAPS:
         return {}, False
@@ -152,7 +152,7 @@ def exclusions(
     for pair in pairs:
         for one, two in (pair, pair[::-1]):
             opposed = opposites[two]
-            # Each way to be another thing is an alternative itself.
+            # Each way to violate it is an alternative itself.
             ways = len(opposed.get("anyOf", ())) if isinstance(opposed, Mapping) else 0
             ways = together.get(one, 1) * max(ways, 1)
             if opposed is None or ways > _MOST_TOGETHER:
@@ -164,7 +164,7 @@ def exclusions(
 
 
 def is_impossible(flat: Flat) -> bool:
-    """Whether no value can be so, as far as is easily told."""
+    """Whether a schema is unsatisfiable, as far as is easily seen."""
     members = flat.keywords.get("properties", {})
     is_lacking = any(members.get(name) is False for name in flat.keywords.get("required", ()))
     return flat.is_false or (is_lacking and as_types(flat.keywords.get("type", ())) == ["object"])

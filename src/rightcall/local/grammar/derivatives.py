@@ -1,7 +1,7 @@
-"""Follow texts through a regular expression letter by letter: what it does not match, and by length.
+"""Derivatives of regular expressions: texts that one does not match, or matches with a given length.
 
-After each letter stands what may still come (a derivative, after Brzozowski), itself a node; the
-same node is the same state. Where that leads in circles or grows too large, it is ``Inexpressible``.
+After each letter the rest that may follow (a Brzozowski derivative) is itself a node; equal nodes are
+one state. If that loops or grows too large, it is ``Inexpressible``.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ from rightcall.local.grammar.regex import Inexpressible, matching
 
 Ranges: TypeAlias = list[tuple[int, int]]
 Share: TypeAlias = Callable[[Node], Node]
-"""A node into one that stands for it and may be said often."""
+"""Replaces a node by a reference that can be used often."""
 
 _ANYTHING = repeat(ANY_CHAR)
 _MOST_STATES = 80
@@ -62,7 +62,7 @@ def except_for(pattern: str, names: tuple[str, ...], notation: Notation) -> Node
 
 
 def _except_for(node: Node, names: Node, notation: Notation) -> Node:
-    """What may come where so much is left of what fits, and of the names."""
+    """What may follow, given the rest of the pattern and of the names."""
     if names == NOTHING:
         return _written(node, notation)
     steps: dict[tuple[Node, Node], Ranges] = {}
@@ -82,7 +82,7 @@ def _except_for(node: Node, names: Node, notation: Notation) -> Node:
 
 @lru_cache(maxsize=256)
 def of_length(pattern: str, least: int, most: int | None, notation: Notation) -> Node:
-    """Any text that a pattern matches and that has so many letters."""
+    """Any text that a pattern matches with a length within bounds."""
     if max(least, most or 0) > _LONGEST:
         raise Inexpressible("too long to follow")
     follow = _OfLength(least, most, notation)
@@ -96,7 +96,7 @@ def _fitting(node: Node) -> Node:
 
 
 class _Unlike:
-    """Texts that a node does not fit."""
+    """Texts that a node does not match."""
 
     def __init__(self, notation: Notation, share: Share) -> None:
         self._notation = notation
@@ -105,7 +105,7 @@ class _Unlike:
         self._escaped = share(notation.others)
 
     def after(self, node: Node) -> Node:
-        """What may come where a text that fits the node would be one too many."""
+        """What may follow, where a text that matches the node must be excluded."""
         if node in self._known:
             found = self._known[node]
             if found is None:
@@ -125,13 +125,13 @@ class _Unlike:
         return found
 
     def _letter(self, ranges: Ranges) -> Node:
-        """One of these letters; in any other way as well, if they are most."""
+        """One of these letters; also in any other spelling, if they are most."""
         is_most = any(low <= 1 <= high for low, high in ranges)
         return choice(_letter(ranges, self._notation), self._escaped if is_most else NOTHING)
 
 
 class _OfLength:
-    """Texts that fit a node, of so many letters."""
+    """Texts of a length within bounds that match a node."""
 
     def __init__(self, least: int, most: int | None, notation: Notation) -> None:
         self._least = least
@@ -140,7 +140,7 @@ class _OfLength:
         self._known: dict[tuple[Node, int], Node] = {}
 
     def after(self, node: Node, count: int) -> Node:
-        """What may come after so many letters."""
+        """What may follow after that many letters."""
         if node == NOTHING or count == self._most:
             return EMPTY if count >= self._least and can_be_empty(node) else NOTHING
         if self._most is None and count >= self._least:
@@ -154,7 +154,7 @@ class _OfLength:
                 if target != NOTHING
             ]
             is_end = count >= self._least and can_be_empty(node)
-            # The end comes last: what goes on is one thing that may be there.
+            # The end comes last: the continuation is then one optional part.
             found = choice(*options)
             self._known[node, count] = _fitting(repeat(found, 0, 1) if is_end else found)
         return self._known[node, count]
@@ -166,7 +166,7 @@ def _letter(ranges: Ranges, notation: Notation) -> Node:
 
 
 def _written(node: Node, notation: Notation) -> Node:
-    """The node, its letters as they are written."""
+    """The node with its letters as they are written in strings."""
     match node:
         case Chars():
             return notation.one_of(node)
@@ -183,7 +183,7 @@ def _written(node: Node, notation: Notation) -> Node:
 
 
 def _onward(node: Node) -> dict[Node, Ranges]:
-    """What may still come, and the letters that lead there."""
+    """Each derivative, and the letters that lead to it."""
     found: dict[Node, Ranges] = {}
     for low, high in _intervals(node):
         found.setdefault(_derived(node, low), []).append((low, high))
@@ -191,7 +191,7 @@ def _onward(node: Node) -> dict[Node, Ranges]:
 
 
 def _intervals(node: Node) -> Iterator[tuple[int, int]]:
-    """All letters, cut where the node's first letters begin and end."""
+    """All letters, partitioned where the node's first letters begin and end."""
     cuts = {cut for low, high in ANY_CHAR.ranges for cut in (low, high + 1)}
     cuts.update(cut for low, high in _firsts(node) for cut in (max(low, 1), high + 1))
     for low, after in pairwise(sorted(cuts)):
@@ -220,7 +220,7 @@ def _firsts(node: Node) -> Iterator[tuple[int, int]]:
 
 
 def _derived(node: Node, code: int) -> Node:
-    """What may come after this letter."""
+    """The derivative by this letter."""
     match node:
         case Chars(ranges):
             return EMPTY if any(low <= code <= high for low, high in ranges) else NOTHING
@@ -247,6 +247,6 @@ def _derived_row(items: tuple[Node, ...], code: int) -> Node:
 
 
 def _choice(options: list[Node]) -> Node:
-    """A choice that is everything, if one of its options is: so that fewer states differ."""
+    """A choice that is everything, if one of its options is: so that there are fewer states."""
     found = choice(*options)
     return _ANYTHING if isinstance(found, Choice) and _ANYTHING in found.options else found

@@ -1,8 +1,7 @@
-"""Make schemas flat: their references found, and ``allOf`` merged into keywords.
+"""Flattens schemas: resolves their references, and merges ``allOf`` into keywords.
 
-What two schemas say of one value is put
-together keyword by keyword; where that cannot be said, the first stands and the keyword is noted as not
-held.
+Two schemas of one value are merged keyword by keyword; if that is not possible, the first is kept and
+the keyword is recorded as not enforced.
 """
 
 import re
@@ -25,11 +24,11 @@ _ITEMS = ("prefixItems", "items")
 _ASIDE = frozenset(
     ["allOf", "anyOf", "oneOf", "$ref", "$defs", "definitions", "$id", "$schema", "$anchor"]
 )
-"""Keywords that are not merged: they are followed, or hold nothing by themselves."""
+"""Keywords that are not merged: they are followed, or enforce nothing by themselves."""
 _BY_MEMBER = ("dependentRequired", "dependentSchemas", "dependencies")
 _CONDITIONS = ("not", "if", *_BY_MEMBER)
 EVALUATED = "(evaluated)"
-"""In place of a keyword: a condition is about members or items."""
+"""A pseudo keyword: a condition applies to members or items."""
 _UNEVALUATED = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
 
 
@@ -41,14 +40,14 @@ class References:
         self._targets: dict[str, SubSchema | None] = {}
         self._own = document.get("$id") if isinstance(document, Mapping) else None
         every = list(nodes(document))
-        # Inside of a resource with a name of its own, a reference means another thing.
+        # Inside of a resource with its own ``$id``, a reference has another base.
         self._is_plain = not any(isinstance(node.get("$id"), str) for node in every[1:])
         self._anchors = {
             f"#{node['$anchor']}": node for node in every if isinstance(node.get("$anchor"), str)
         }
 
     def follow(self, schema: SubSchema) -> SubSchema:
-        """What a schema that is only a reference stands for; False for one that leads to itself."""
+        """The target of a schema that is only a reference; False for one that leads to itself."""
         seen: set[str] = set()
         while isinstance(schema, Mapping) and set(schema) == {"$ref"}:
             reference = schema["$ref"]
@@ -62,7 +61,7 @@ class References:
         return schema
 
     def target(self, reference: str) -> SubSchema | None:
-        """What a reference points at; None for what is not in this document."""
+        """The target of a reference; None if it is not in this document."""
         if not self._is_plain:
             return None
         if isinstance(self._own, str) and self._own:
@@ -74,40 +73,40 @@ class References:
         if reference not in self._targets:
             node = at(self._document, reference)
             if reference.split("/")[1:2] and reference.split("/")[1] not in KEYWORDS:
-                # A place that is no keyword's holds a schema only because it is referred to.
+                # A location outside of keywords holds a schema only if it is referred to.
                 node = structure(node)
             self._targets[reference] = node if isinstance(node, Mapping | bool) else None
         return self._targets[reference]
 
 
 class Choices(Struct, eq=False):
-    """One list of alternatives, of which some one must hold; or exactly one."""
+    """A list of alternatives, at least one of which must hold; or exactly one."""
 
     branches: Sequence[SubSchema]
     exactly_one: bool
     path: str
     within: frozenset[int] = frozenset()
-    """The choices that led here, by the identity of their lists."""
+    """The choices on the way here, by the identity of their lists."""
 
     @property
     def leads_to_itself(self) -> bool:
-        """Whether it came up among its own alternatives, before any text."""
+        """Whether it is among its own alternatives, before any text."""
         return id(self.branches) in self.within
 
 
 class Condition(Struct, eq=False):
-    """A keyword that asks something of a value only if the value is so or so."""
+    """A keyword that constrains a value only under a condition."""
 
     schema: Mapping[str, Any]
     """The schema that has it."""
     keyword: str
     path: str
     name: str = ""
-    """The member that it is about."""
+    """The member whose presence is the condition; empty for other keywords."""
 
 
 class Flat(Struct, eq=False):
-    """What a schema says of a value, without references and without ``allOf``."""
+    """The keywords for a value, without references and without ``allOf``."""
 
     keywords: dict[str, Any] = field(default_factory=dict)
     choices: list[Choices] = field(default_factory=list)
@@ -115,12 +114,12 @@ class Flat(Struct, eq=False):
     """The choices that were made, by the identity of their lists."""
     conditions: list[Condition] = field(default_factory=list)
     settled: frozenset[int] = frozenset()
-    """The schemas whose conditions were seen to, by their identity."""
+    """The schemas whose conditions were handled, by identity."""
     unheld: list[str] = field(default_factory=list)
     is_false: bool = False
 
     def copy(self, conditions: Sequence[Condition] | None = None) -> "Flat":
-        """The same again, for one of several ways to go on."""
+        """A copy, for one of several alternatives."""
         conditions = self.conditions if conditions is None else conditions
         return Flat(
             keywords=dict(self.keywords),
@@ -133,22 +132,22 @@ class Flat(Struct, eq=False):
         )
 
     def after(self, made: Choices) -> "Flat":
-        """What holds once a choice was made, without the choices that are still to be made."""
+        """The keywords after a choice was made, without the remaining choices."""
         chosen = self.chosen | {id(made.branches)}
         return Flat(
             keywords=dict(self.keywords), chosen=chosen, settled=self.settled, is_false=self.is_false
         )
 
     def forget_unevaluated(self) -> list[str]:
-        """Leave out what holds of whatever no keyword is about; the keywords that are left out."""
+        """Leave out the keywords for what no other keyword covers; returns those that were left out."""
         return [keyword for keyword in _UNEVALUATED if self.keywords.pop(keyword, True) is not True]
 
     def add_choices(self, made: Choices, others: Sequence[Choices]) -> None:
-        """Those that an alternative brought along, and those that were there before."""
+        """Those that an alternative added, and those from before."""
         for each in self.choices:
             each.within = made.within | {id(made.branches)}
         self.is_false = self.is_false or any(each.leads_to_itself for each in self.choices)
-        # What was chosen once need not be chosen again.
+        # A choice that was made need not be made again.
         known = [*self.choices, *others]
         self.choices = [each for each in known if id(each.branches) not in self.chosen]
 
@@ -162,7 +161,7 @@ def flatten(
     following: tuple[str, ...] = (),
     is_part: bool = False,
 ) -> Flat:
-    """Put what a schema says to what is known. A part's ``unevaluated…`` is about that part only."""
+    """Merge a schema into the known keywords. A part's ``unevaluated…`` applies to that part only."""
     if isinstance(schema, bool):
         into.is_false = into.is_false or not schema
         return into
@@ -171,7 +170,7 @@ def flatten(
             into.choices.append(
                 Choices(branches, exactly_one=keyword == "oneOf", path=f"{path}.{keyword}")
             )
-    # Members come in the order in which the schema has them, in its parts or by itself.
+    # Members come in the schema's order, whether in its parts or by itself.
     for keyword in sorted(("$ref", "allOf", "properties"), key=_places(schema)):
         if keyword == "$ref" and isinstance(reference := schema.get("$ref"), str):
             _follow(reference, path, resolve, into, following, is_part=len(schema) > 1)
@@ -201,31 +200,31 @@ def _follow(
     target = resolve(reference)
     if target is None:
         into.unheld.append(f"{path}.$ref")
-        # Who knows which members and items it is about.
+        # It is unknown which members and items it applies to.
         for others in _UNEVALUATED.values():
             into.keywords.setdefault(others, True)
     elif reference in following:
-        # It says only that it says what it says; no finite value is meant by that.
+        # It refers only to itself; no finite value satisfies that.
         into.is_false = True
     else:
         flatten(target, path, resolve, into, following=(*following, reference), is_part=is_part)
 
 
 def _say(schema: Mapping[str, Any], path: str, into: Flat, *, is_part: bool) -> None:
-    """What a schema says by itself."""
+    """Merge the schema's own keywords."""
     said = {key: value for key, value in schema.items() if key not in _ASIDE}
     if any(keyword in said for keyword in _CONDITIONS):
         _take_conditions(said, schema, path, into)
     for keyword, others in _UNEVALUATED.items() if is_part else ():
         if keyword in said:
-            # A part that is about all of them leaves none to what stands around it.
+            # A part that covers all of them leaves none to what is around it.
             into.unheld += [f"{path}.{keyword}"] if said.pop(keyword) is not True else []
             said.setdefault(others, True)
     _merge(into, said, path)
 
 
 def _take_conditions(said: dict[str, Any], schema: Mapping[str, Any], path: str, into: Flat) -> None:
-    """Put conditions aside: they are neither merged nor forgotten."""
+    """Set conditions aside: they are neither merged nor forgotten."""
     is_new = id(schema) not in into.settled
     for keyword in _CONDITIONS:
         value = said.pop(keyword, None)
@@ -234,7 +233,7 @@ def _take_conditions(said: dict[str, Any], schema: Mapping[str, Any], path: str,
             continue
         if value is None or not is_new:
             continue
-        # By a condition, members may be known that are not declared.
+        # A condition may evaluate members that are not declared.
         said.update({EVALUATED: True} if keyword != "not" else {})
         names = list(value) if keyword in _BY_MEMBER and isinstance(value, Mapping) else [""]
         into.conditions += [Condition(schema, keyword, f"{path}.{keyword}", name) for name in names]
@@ -243,7 +242,7 @@ def _take_conditions(said: dict[str, Any], schema: Mapping[str, Any], path: str,
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a property's name is one that a pattern of ``patternProperties`` means."""
+    """Whether a property's name matches a pattern of ``patternProperties``."""
     try:
         return re.search(pattern, name) is not None
     except re.error:
@@ -251,7 +250,7 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def schema_of(name: str, keywords: Mapping[str, Any]) -> SubSchema:
-    """What an object's schema says of the member of this name."""
+    """The schema of an object's member of this name."""
     said: list[SubSchema] = []
     properties = keywords.get("properties", {})
     if name in properties:
@@ -280,7 +279,7 @@ def both(*schemas: SubSchema) -> SubSchema:
 
 
 def _clash(schemas: Sequence[SubSchema]) -> bool:
-    """Whether what is listed in one of them is listed in none of the others, or excluded by one."""
+    """Whether every listed value is missing from another list, or excluded by one of them."""
     listed = [each for each in map(_listed, schemas) if each is not None]
     if not listed:
         return False
@@ -290,7 +289,7 @@ def _clash(schemas: Sequence[SubSchema]) -> bool:
     left = {dump(value) for value in listed[0]}
     for values in listed[1:]:
         left &= {dump(value) for value in values}
-    # Numbers may be the same and written in two ways.
+    # Equal numbers may be written in two ways.
     is_plain = all(isinstance(value, str | bool) or value is None for each in listed for value in each)
     return is_plain and not left.difference(dump(value) for values in refused for value in values)
 
@@ -302,7 +301,7 @@ def _listed(schema: Any) -> Sequence[JsonValue] | None:
 
 
 def _merge(flat: Flat, said: dict[str, Any], path: str) -> None:
-    """Put keywords to those that are known."""
+    """Merge keywords into those that are known."""
     if "const" in said:
         _merge(flat, {"enum": [said.pop("const")]}, path)
     known = flat.keywords
@@ -377,7 +376,7 @@ def _same_values(first: Sequence[JsonValue], second: Sequence[JsonValue]) -> lis
 
 
 def _spelt(value: JsonValue) -> str:
-    """The same for numbers that are the same."""
+    """The value with equal numbers in one form."""
     is_whole = isinstance(value, float) and value.is_integer()
     return dump(int(value) if is_whole else value)  # type: ignore[arg-type]
 

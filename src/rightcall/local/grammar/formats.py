@@ -1,7 +1,7 @@
 """Formats by JSON Schema's name, as regular expressions.
 
-Each admits all that its standard does. Those of ``WIDER`` admit more, since the whole rule does
-not go into a grammar of a bearable size. A format that is not here is not held.
+Each accepts everything that its standard does. Those of ``WIDER`` accept more, since the whole rule
+would make a grammar too large. A format that is not here is not enforced.
 """
 
 _LEAP = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
@@ -10,7 +10,7 @@ _SHORT = "[0-9]{4}-(0[469]|11)-(0[1-9]|[12][0-9]|30)"
 _FEBRUARY = f"[0-9]{{4}}-02-(0[1-9]|1[0-9]|2[0-8])|{_LEAP}-02-29"
 _DATE = f"({_LONG}|{_SHORT}|{_FEBRUARY})"
 _CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
-# The sixtieth second is a leap second, which comes by the clock of one place in the world.
+# The sixtieth second is a leap second, which occurs at one UTC moment.
 _TIME = f"{_CLOCK}:([0-5][0-9]|60)(\\.[0-9]+)?([Zz]|[+-]{_CLOCK})"
 _SECONDS = "[0-9]+S"
 _MINUTES = f"[0-9]+M({_SECONDS})?"
@@ -27,7 +27,7 @@ _LAST_TWO = f"({_GROUP}:{_GROUP}|{_IPV4})"
 
 
 def _ipv6() -> str:
-    """RFC 3986's nine ways: eight groups, or a gap at any place."""
+    """RFC 3986's nine forms: eight groups, or a gap at any position."""
     ways = [f"({_GROUP}:){{6}}{_LAST_TWO}"]
     for before in range(8):
         head = f"(({_GROUP}:){{0,{before - 1}}}{_GROUP})?" if before else ""
@@ -63,4 +63,4 @@ FORMATS = {
 }
 
 WIDER = frozenset(["time", "date-time", "email", "hostname"])
-"""Leap seconds on every day; any text around an ``@``; names of any length in all."""
+"""Leap seconds on every day; any text around an ``@``; names of any total length."""

@@ -1,4 +1,4 @@
-"""Make the rule for a call of one tool in a family's form, its arguments in rules of a bearable size."""
+"""Builds the rule for a call of one tool in a family's format, with arguments of limited size."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -39,25 +39,25 @@ from rightcall.local.grammar.rulebook import Findings, Rule, Rules, nesting
 from rightcall.local.grammar.tags import nested_arguments, tagged_arguments
 
 MOST_PARTS = 100_000
-"""How large the rules of one schema may be, with every repetition written out."""
+"""The largest size of one schema's rules, with every repetition expanded."""
 MOST_NESTED = 300
-"""How many rules may refer to each other in a row. Engines follow them by recursion: llguidance (1.9)
-was seen to overflow its stack at 4,000."""
+"""The longest chain of references between rules. Engines follow them by recursion: llguidance (1.9) was
+observed to overflow its stack at 4,000."""
 _FEW = 64
-"""What is still counted in a schema that would be too large otherwise."""
+"""The largest count that is kept in a schema that would be too large otherwise."""
 MOST_PARTS_OF_ALL = 300_000
-"""How large the rules of all tools may be; those that come after have only their form held."""
+"""The largest size of all tools' rules; for later tools only the format is enforced."""
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _ANY_ID = "[A-Za-z0-9_-]{1,40}"
 _ANYTHING: SubSchema = {"type": "object"}
 
 Write: TypeAlias = Callable[[SubSchema, Rules, Findings], Node]
-"""A schema into a node, its rules and what was found out."""
+"""Compiles a schema to a node, its rules and the findings."""
 
 
 class CallRules:
-    """The calls of one family. ``findings`` says what was found out about each tool."""
+    """The calls of one family. ``findings`` has what was found about each tool."""
 
     def __init__(self, family: Family, rules: Rules) -> None:
         self._family = family
@@ -65,7 +65,7 @@ class CallRules:
         self.findings: dict[str, Findings] = {}
 
     def call(self, spec: Spec) -> Node:
-        """One call of a tool, without what stands around it."""
+        """One call of a tool, without what is around it."""
         return self._rules.define(f"call {spec.name}", self._call(spec, self._family.form))
 
     def _call(self, spec: Spec, form: Form) -> Node:
@@ -131,7 +131,7 @@ class CallRules:
         return self._rules.define("id", matching(f"^({pattern})$", JSON.one_of).node, token=True)
 
     def _arguments(self, spec: Spec, write: Write) -> Node:
-        """The arguments by their schema; only by their form when that would be too large."""
+        """The arguments by their schema; if that is too large, only by their format."""
         room = MOST_PARTS_OF_ALL - sum(each.parts for each in self.findings.values())
         node, findings = fitted(spec.parameters, _ANYTHING, self._rules, write, room=room)
         self.findings[spec.name] = findings
@@ -147,7 +147,7 @@ def _object_in(notation: Notation) -> Write:
 
 
 def _python(schema: SubSchema, rules: Rules, findings: Findings) -> Node:
-    """Arguments as Python's keywords."""
+    """Arguments as Python keyword arguments."""
 
     def member(name: str, schema: SubSchema, path: str) -> Node:
         if not _IDENTIFIER.fullmatch(name):
@@ -166,10 +166,10 @@ def _python(schema: SubSchema, rules: Rules, findings: Findings) -> Node:
 def fitted(
     schema: SubSchema, form: SubSchema, rules: Rules, write: Write, *, room: int = MOST_PARTS
 ) -> tuple[Node, Findings]:
-    """What a schema admits, in a bearable size.
+    """The rules of a schema, limited in size.
 
-    When that would be too large, what it admits without its longer counts; and when that is too large as
-    well, what ``form`` admits.
+    If they would be too large, the rules without longer counts; and if those are too large as well, the
+    rules of ``form``.
     """
     known = structure(schema)
     before = len(rules.rules)
@@ -182,7 +182,7 @@ def fitted(
         except (TooLarge, RecursionError):
             continue
         added = islice(rules.rules.items(), before, None)
-        # What a former attempt has left does not count, unless this one leads to it as well.
+        # Rules left by an earlier attempt do not count, unless this one refers to them as well.
         needed = added if most is None else _led_to(node, dict(added))
         findings.parts = size(node) + sum(size(rule.node) for _, rule in needed)
         if findings.parts <= min(room, MOST_PARTS) and deep <= MOST_NESTED:
@@ -194,7 +194,7 @@ def fitted(
 
 
 def _led_to(node: Node, rules: dict[str, Rule]) -> Iterator[tuple[str, Rule]]:
-    """Those of some rules that a node leads to, each once."""
+    """The rules that a node refers to, directly or not, each once."""
     waiting = references(node)
     while waiting:
         name = waiting.pop()

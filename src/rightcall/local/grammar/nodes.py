@@ -1,7 +1,7 @@
-"""What a grammar is made of, before it is printed for one engine or another.
+"""The nodes of a grammar, before it is printed for an engine.
 
-Nothing here knows JSON, schemas or tools. The functions build nodes that are as small as they can be:
-what admits nothing disappears from choices and takes the row that needs it along.
+Nothing here knows JSON, schemas or tools. The functions build minimal nodes: what matches nothing is
+removed from choices, and a sequence that contains it matches nothing, either.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,8 +15,8 @@ _NO_LIMIT = 2**63
 _SURROGATES = (0xD800, 0xDFFF)
 
 MOST_REPEATS = 1999
-"""How often something can be repeated by number; llama.cpp (``src/llama-grammar.cpp``) refuses more, or
-takes it for endless."""
+"""The largest repetition count; llama.cpp (``src/llama-grammar.cpp``) refuses more, or takes it for
+unlimited."""
 
 
 class Word(Struct, frozen=True, gc=False):
@@ -26,17 +26,17 @@ class Word(Struct, frozen=True, gc=False):
 
 
 class Chars(Struct, frozen=True, gc=False):
-    """One character out of these ranges of code points, both ends included, sorted and apart."""
+    """One character of these ranges of code points, inclusive, sorted and disjoint."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
 class Until(Struct, frozen=True, gc=False):
-    """Any text up to and with the first time that the mark appears in it."""
+    """Any text up to and including the first occurrence of the mark."""
 
     mark: str
     first: Chars | None = None
-    """What the text may begin with, if it does not end at once; none of it begins the mark."""
+    """What the text may begin with, if it is not empty; none of it begins the mark."""
 
 
 class Other(Struct, frozen=True, gc=False):
@@ -44,26 +44,26 @@ class Other(Struct, frozen=True, gc=False):
 
     names: tuple[str, ...]
     letter: "Node"
-    """One character of a name, in all the ways that it may be written."""
+    """One character of a name, in all its spellings."""
     first: "Chars | None" = None
-    """What a name begins with, if that is less; then it is never empty."""
+    """The first characters that a name may have, if restricted; then it is never empty."""
     close: str = ""
 
 
 class Row(Struct, frozen=True, gc=False):
-    """One after the other; the empty text when there are none."""
+    """A sequence; the empty text if it has no parts."""
 
     items: tuple["Node", ...]
 
 
 class Choice(Struct, frozen=True, gc=False):
-    """Any one of these; nothing at all when there are none."""
+    """A choice; matches nothing if it has no options."""
 
     options: tuple["Node", ...]
 
 
 class Repeat(Struct, frozen=True, gc=False):
-    """The same again and again. Without ``most``, as often as one likes."""
+    """A repetition. Without ``most``, unlimited."""
 
     item: "Node"
     least: int
@@ -71,7 +71,7 @@ class Repeat(Struct, frozen=True, gc=False):
 
 
 class Reference(Struct, frozen=True, gc=False):
-    """What the rule of this name says."""
+    """A reference to the rule of this name."""
 
     name: str
 
@@ -79,18 +79,18 @@ class Reference(Struct, frozen=True, gc=False):
 Node: TypeAlias = Word | Chars | Until | Other | Row | Choice | Repeat | Reference
 
 EMPTY = Row(())
-"""The empty text."""
+"""Matches the empty text."""
 NOTHING = Choice(())
-"""What no text fits."""
+"""Matches no text."""
 
 
 def word(text: str) -> Node:
-    """Just this text; the empty one is a row of nothing."""
+    """Exactly this text; for the empty text, an empty sequence."""
     return Word(text) if text else EMPTY
 
 
 def chars(*ranges: tuple[int, int] | str) -> Node:
-    """One character of these ranges, or of these strings' characters."""
+    """One character of these ranges, or of these strings."""
     spans: list[tuple[int, int]] = []
     for given in ranges:
         spans += [(ord(each), ord(each)) for each in given] if isinstance(given, str) else [given]
@@ -125,12 +125,12 @@ ANY_CHAR = Chars(((1, _SURROGATES[0] - 1), (_SURROGATES[1] + 1, LAST_CODE_POINT)
 
 
 def in_both(one: Node, two: Node) -> Node:
-    """The characters that are in one and in the other."""
+    """The intersection of two sets of characters."""
     return other_than(other_than(one, chars((0, LAST_CODE_POINT))), two)
 
 
 def row(*nodes: Node) -> Node:
-    """One after the other."""
+    """A sequence."""
     items: list[Node] = []
     for node in nodes:
         if type(node) is Row:
@@ -143,7 +143,7 @@ def row(*nodes: Node) -> Node:
 
 
 def choice(*nodes: Node) -> Node:
-    """Any one of them."""
+    """A choice."""
     options: dict[Node, None] = {}
     for node in nodes:
         for option in node.options if isinstance(node, Choice) else (node,):
@@ -152,9 +152,9 @@ def choice(*nodes: Node) -> Node:
 
 
 def any_word(texts: Iterable[str]) -> Node:
-    """Any one of these texts, what they begin with in common said once.
+    """Any one of these texts, with common prefixes shared.
 
-    llama.cpp follows each alternative by itself, and would have as many to follow as there are texts.
+    llama.cpp follows each alternative separately, and would have to follow as many as there are texts.
     """
     groups: dict[str, list[str]] = {}
     for text in sorted(set(texts)):
@@ -168,7 +168,7 @@ def any_word(texts: Iterable[str]) -> Node:
 
 
 def repeat(node: Node, least: int = 0, most: int | None = None) -> Node:
-    """Between so many and so many times."""
+    """A repetition within bounds."""
     if most is not None and most < least:
         return NOTHING
     if node == EMPTY or most == 0:
@@ -177,19 +177,19 @@ def repeat(node: Node, least: int = 0, most: int | None = None) -> Node:
         return NOTHING if least else EMPTY
     if least == most == 1:
         return node
-    # An engine would go round and round in what may be empty.
+    # An engine would loop for ever over what may be empty.
     if isinstance(node, Repeat) and node.least == 0 and node.most in {1, None} and most is None:
         return Repeat(node.item, 0, None)
     return Repeat(node, least, most)
 
 
 def optional(node: Node) -> Node:
-    """Once, or not at all."""
+    """Optional."""
     return repeat(node, 0, 1)
 
 
 def times(least: int, most: int | None) -> str:
-    """How often, as regular expressions and both grammar languages write it."""
+    """The repetition suffix, as in regular expressions and both grammar languages."""
     match least, most:
         case 0, 1:
             return "?"
@@ -204,7 +204,7 @@ def times(least: int, most: int | None) -> str:
 
 
 def can_be_empty(node: Node) -> bool:
-    """Whether the empty text fits. References are taken not to be empty."""
+    """Whether it matches the empty text. References are assumed not to."""
     match node:
         case Row(items):
             return all(map(can_be_empty, items))
@@ -219,16 +219,16 @@ def can_be_empty(node: Node) -> bool:
 
 
 _LEADING = frozenset([Reference, Row, Choice, Repeat])
-"""What may refer to a rule."""
+"""The nodes that may contain references."""
 
 
 def references(node: Node) -> list[str]:
-    """The names that a node refers to, in their order."""
+    """The names that a node refers to, in order."""
     found: list[str] = []
     waiting: list[Any] = [node]
     while waiting:
         each = waiting.pop()
-        # By its very type: this sees every node of every grammar, more than once.
+        # By exact type, for speed: this visits every node of every grammar, more than once.
         kind = type(each)
         if kind is Reference:
             found.append(each.name)
@@ -242,16 +242,16 @@ def references(node: Node) -> list[str]:
 
 
 def size(node: Node, most: int | None = None) -> int:
-    """How many parts a node has once its repetitions are written out, as engines do: by reference.
+    """The size of a node once its repetitions are expanded, as engines do it: by reference.
 
-    With ``most`` it is counted only so far.
+    With ``most`` counting stops there.
     """
     count = 0
     limit = _NO_LIMIT if most is None else most
     waiting = [node]
     while waiting and count <= limit:
         each: Any = waiting.pop()
-        # By its very type, as above.
+        # By exact type, as above.
         kind = type(each)
         if kind is Reference:
             count += 1
@@ -283,7 +283,7 @@ def _of_one(node: Chars | Until | Other) -> int:
 
 
 def _without_surrogates(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Halves of pairs are no characters: no text holds them."""
+    """Surrogates, which are no characters: no text contains them."""
     low, high = _SURROGATES
     for first, last in spans:
         for start, end in ((first, min(last, low - 1)), (max(first, high + 1), last)):

@@ -1,4 +1,4 @@
-"""How values are written: JSON, Python literals, or text between marks; and strings in each of them."""
+"""How values are written: JSON, Python literals, or text between marks; and strings in each."""
 
 from functools import lru_cache
 
@@ -27,41 +27,41 @@ _HEX = "0123456789abcdefABCDEF"
 
 
 class Notation(Struct, frozen=True, kw_only=True):
-    """How scalars and keys are written. Rows and objects are in brackets and braces in all of them."""
+    """How scalars and keys are written. Arrays and objects are in brackets and braces in all of them."""
 
     name: str
     open: str = '"'
-    """Before a string."""
+    """The text before a string."""
     close: str = '"'
-    """After a string."""
+    """The text after a string."""
     escapes: tuple[tuple[str, str], ...] = ()
-    """Characters that cannot stand for themselves, and what is written: a backslash and one more."""
+    """Characters that must be escaped, and how: a backslash and one more."""
     numbered: str = ""
-    """How any other control character is written, by its number."""
+    """How any other control character is written, by its code."""
     others: Node = NOTHING
-    """Further ways to write a character, which a free string may use."""
+    """Other spellings of a character, which a free string may use."""
     mark: str = ""
-    """What must not come up inside of a string, since it ends more than the string."""
+    """Text that must not occur inside of a string, since it ends more than the string."""
     is_raw: bool = False
-    """Every character stands for itself, and a string just ends at ``mark``, the end of ``close``."""
+    """Whether characters are never escaped, so that a string ends at ``mark``, the end of ``close``."""
     first: Node = ANY_CHAR
-    """What a raw string may begin with."""
+    """The first characters that a raw string may have."""
     has_bare_keys: bool = False
-    """Keys are written without quotes."""
+    """Whether keys are written without quotes."""
     true: tuple[str, ...] = ("true",)
     false: tuple[str, ...] = ("false",)
     null: tuple[str, ...] = ("null",)
-    """The words for truth and nothing; any of several."""
+    """The keywords for booleans and null; any of several."""
 
     @property
     def plain(self) -> Node:
-        """The characters that stand for themselves anywhere in a string."""
-        # What the mark begins with could be the mark.
+        """The characters that are written unescaped anywhere in a string."""
+        # The first character of the mark could begin the mark.
         return _plain(self.mark[:1], is_raw=self.is_raw)
 
     @property
     def letter(self) -> Node:
-        """Any one character, in any way."""
+        """Any one character, in any spelling."""
         return choice(self.plain, self._escaped)
 
     @property
@@ -82,7 +82,7 @@ class Notation(Struct, frozen=True, kw_only=True):
         return choice(kept, *written)
 
     def spell(self, text: str) -> Node:
-        """Exactly this string, with what stands around it; nothing where that cannot be written."""
+        """Exactly this string, with its delimiters; nothing if it cannot be written."""
         is_plain = self.is_raw or (text.isprintable() and '"' not in text and "\\" not in text)
         body = text if is_plain else "".join(map(self._written, text))
         written = self.open + body + self.close
@@ -96,14 +96,14 @@ class Notation(Struct, frozen=True, kw_only=True):
         return known.get(letter, letter)
 
     def string(self, body: Node | None = None) -> Node:
-        """A string with such a body, or any."""
+        """A string with that body, or any."""
         if body is not None:
             return row(word(self.open), body, word(self.close))
         if self.is_raw:
             return self._any_raw()
         inside = repeat(self.letter)
         if self.mark:
-            # What the mark begins with may stand anywhere but before what it goes on with.
+            # The first character of the mark may occur anywhere but before the mark's rest.
             begin, onward = chars(self.mark[0]), chars(self.mark[1])
             after = choice(other_than(onward, self.plain), self._escaped)
             inside = row(repeat(choice(self.letter, row(repeat(begin, 1), after))), repeat(begin))
@@ -122,7 +122,7 @@ def _plain(begin: str, *, is_raw: bool) -> Node:
 
 
 def _unicode_escapes() -> Node:
-    """Four hexadecimal digits for a character; halves of pairs only as pairs."""
+    """Four hexadecimal digits for a character; surrogates only in pairs."""
     digit = chars(_HEX)
     plain = choice(
         row(chars("0123456789abcefABCEF"), repeat(digit, 3, 3)),
@@ -146,7 +146,7 @@ PYTHON = Notation(
     name="python",
     escapes=_ESCAPES,
     numbered="\\x{:02x}",
-    # Models mix the two languages' words, and readers take both.
+    # Models mix the two languages' keywords, and readers accept both.
     true=("True", "true"),
     false=("False", "false"),
     null=("None", "null"),
@@ -154,26 +154,26 @@ PYTHON = Notation(
 
 
 def json_without(mark: str) -> Notation:
-    """JSON in which no string holds a mark."""
+    """JSON in which no string contains a mark."""
     return replace(JSON, name=f"json without {mark}", mark=mark)
 
 
 def between(mark: str) -> Notation:
-    """Strings that stand between two of the same mark, and keys that stand alone."""
+    """Strings between two of the same mark, and keys without quotes."""
     return Notation(
         name=f"between {mark}", open=mark, close=mark, mark=mark, is_raw=True, has_bare_keys=True
     )
 
 
 def up_to(mark: str, *, before: str = "", line: str = "", first: Node = ANY_CHAR) -> Notation:
-    """Strings that just end at a mark, which may have a line break before it that is no part of them."""
+    """Strings that end at a mark, which may have a line break before it that is not part of them."""
     return Notation(
         name=f"up to {mark}", open=before, close=line + mark, mark=mark, is_raw=True, first=first
     )
 
 
 def free_name(taken: tuple[str, ...], more: str = "") -> Node:
-    """Any name of letters, digits and underscores, but for those that are taken."""
+    """Any name of letters, digits and underscores, except those that are taken."""
     first = chars((0x41, 0x5A), (0x61, 0x7A), "_")
     letter = chars((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A), "_", more)
     assert isinstance(first, Chars)
@@ -181,10 +181,10 @@ def free_name(taken: tuple[str, ...], more: str = "") -> Node:
 
 
 def comma(rules: Rules) -> Node:
-    """What stands between members and items."""
+    """The separator between members and items."""
     return rules.define("comma", row(word(","), optional(word(" "))), token=True)
 
 
 def colon(rules: Rules) -> Node:
-    """What stands between a key and its value."""
+    """The separator between a key and its value."""
     return rules.define("colon", row(word(":"), optional(word(" "))), token=True)

@@ -1,7 +1,7 @@
-"""Make nodes that admit the numbers within an interval, digit by digit.
+"""Builds nodes that match the numbers within an interval, digit by digit.
 
-Every number that is admitted ends after so many digits: a model that has begun to write digits would not
-always stop by itself. There is room for far more digits than a number that means something has.
+The number of digits is limited: a model that has begun to write digits does not always stop by itself.
+The limit is far above the digits of any meaningful number.
 """
 
 from decimal import Context, Decimal
@@ -21,38 +21,38 @@ from rightcall.local.grammar.nodes import (
 )
 
 MOST_DIGITS = 100
-"""How many digits a number may have before its point."""
+"""The most digits before the decimal point."""
 MOST_PLACES = 32
-"""How many it may have after its point."""
+"""The most digits after the decimal point."""
 LARGEST_BOUND = 2**63
-"""Integer bounds beyond it are not held: readers differ about such numbers."""
+"""Integer bounds beyond it are not enforced: readers differ about such numbers."""
 _LONGEST_BOUND = 20
-"""How many digits a bound of other numbers may have, before its point and after it."""
+"""The most digits of another number's bound, before and after the decimal point."""
 _MOST_LISTED = 128
 _MOST_ENDING = 3
-"""Last digits that a multiple is told by."""
+"""The most last digits by which a multiple is recognised."""
 _DIGIT = chars("0123456789")
 _ROOM = Context(prec=4 * _LONGEST_BOUND)
 
 
 class Interval(Struct, frozen=True):
-    """Between what and what, each end included or not; None for no end."""
+    """Bounds, each inclusive or exclusive; None for unbounded."""
 
     low: Decimal | None
     high: Decimal | None
     above: bool
-    """Whether ``low`` itself is left out."""
+    """Whether ``low`` itself is excluded."""
     below: bool
-    """Whether ``high`` itself is left out."""
+    """Whether ``high`` itself is excluded."""
 
     @property
     def are_open(self) -> bool:
-        """Whether there are none."""
+        """Whether the interval is empty."""
         return self.low is None and self.high is None
 
 
 def integer(bounds: Interval, multiple: int = 1) -> Node | None:
-    """The integers within bounds that are multiples; None when that cannot be said."""
+    """The integers within bounds that are multiples; None if that cannot be expressed."""
     low, high = _whole(bounds)
     if max(abs(low or 0), abs(high or 0)) > LARGEST_BOUND:
         return None
@@ -70,7 +70,7 @@ def integer(bounds: Interval, multiple: int = 1) -> Node | None:
 
 
 def _by_ending(low: int | None, multiple: int) -> Node | None:
-    """The multiples that are told by their last digits, as those of 5 and 100 are; None for others."""
+    """Multiples that are recognised by their last digits, as of 5 and 100; None for others."""
     digits = next((each for each in range(1, _MOST_ENDING + 1) if 10**each % multiple == 0), None)
     if digits is None or 10**digits // multiple > _MOST_LISTED or (low or 0) > 10**digits:
         return None
@@ -83,7 +83,7 @@ def _by_ending(low: int | None, multiple: int) -> Node | None:
 
 
 def number(bounds: Interval, places: int = MOST_PLACES) -> Node | None:
-    """The numbers within bounds, with so many digits after the point; None when that cannot be said."""
+    """The numbers within bounds, with that many decimal places; None if that cannot be expressed."""
     fraction = optional(row(word("."), repeat(_DIGIT, 1, places)))
     if bounds.are_open and places == MOST_PLACES:
         exponent = row(chars("eE"), optional(chars("+-")), repeat(_DIGIT, 1, 2))
@@ -100,7 +100,7 @@ def number(bounds: Interval, places: int = MOST_PLACES) -> Node | None:
         above = bounds.above and least is not None
         positive = _between(least or Decimal(0), high, places, above=above, below=bounds.below)
     if low is None or low < 0:
-        # Zero is written without a sign, so the mirrored half leaves it out.
+        # Zero is written without a sign, so the mirrored half excludes it.
         least = -high if high is not None and high < 0 else Decimal(0)
         above = bounds.below or least == 0
         most = -low if low is not None else None
@@ -109,7 +109,7 @@ def number(bounds: Interval, places: int = MOST_PLACES) -> Node | None:
 
 
 def _is_short(value: Decimal) -> bool:
-    """Whether a bound has no more digits than can be followed one by one."""
+    """Whether a bound has few enough digits to be followed one by one."""
     if abs(value) >= Decimal(10) ** _LONGEST_BOUND:
         return False
     return value == value.quantize(Decimal(1).scaleb(-_LONGEST_BOUND), context=_ROOM)
@@ -141,10 +141,10 @@ def _integers(low: int | None, high: int | None) -> Node:
 
 
 def _naturals(low: int, high: int | None) -> Node:
-    """The natural numbers from one to the other, without leading zeros."""
+    """The natural numbers within bounds, without leading zeros."""
     options: list[Node] = []
     full: list[int] = []
-    # From some length on, all numbers of a length are within the bounds that there are.
+    # From some length on, all numbers of a length are within the bounds.
     lengths = len(str(low)) + 1 if high is None else len(str(high))
     for length in range(len(str(low)), lengths + 1):
         first = 10 ** (length - 1) if length > 1 else 0
@@ -162,7 +162,7 @@ def _naturals(low: int, high: int | None) -> Node:
 
 
 def _digits(low: str, high: str) -> Node:
-    """The texts of digits from one to the other, all as long as they are."""
+    """The digit strings within bounds, all of the same length."""
     if not low:
         return EMPTY
     if set(low) == {"0"} and set(high) == {"9"}:
@@ -185,7 +185,7 @@ def _digits(low: str, high: str) -> Node:
 
 
 def _between(low: Decimal, high: Decimal | None, places: int, *, above: bool, below: bool) -> Node:
-    """Numbers without a sign, with a fraction or without, from one to the other."""
+    """Unsigned numbers within bounds, with or without a fraction."""
     if high is not None and (low > high or (low == high and (above or below))):
         return NOTHING
     first, last = int(low), int(high) if high is not None else None
@@ -202,14 +202,14 @@ def _between(low: Decimal, high: Decimal | None, places: int, *, above: bool, be
 
 
 def _fraction(low: str, high: str | None, places: int, *, above: bool, below: bool) -> Node:
-    """What may follow a whole number: nothing, or a point and digits. No ``high``: there is no end."""
+    """What may follow a whole number: nothing, or a point and digits. No ``high``: unbounded."""
     none_written = EMPTY if _includes_zero(low, high, above=above, below=below) else NOTHING
     written = _after_point(low, high, places, above=above, below=below)
     return choice(none_written, row(word("."), written))
 
 
 def _after_point(low: str, high: str | None, room: int, *, above: bool, below: bool) -> Node:
-    """One digit or more. Digits that are not written are zeros, in the bounds as in the number."""
+    """One digit or more. Missing digits are zeros, in the bounds as in the number."""
     if room == 0:
         return NOTHING
     if not low and not above and high is None:
@@ -241,7 +241,7 @@ def _after_point(low: str, high: str | None, room: int, *, above: bool, below: b
 
 
 def _includes_zero(low: str, high: str | None, *, above: bool, below: bool) -> bool:
-    """Whether a fraction of zero lies between two others, given without zeros at their ends."""
+    """Whether a fraction of zero is between two others, given without trailing zeros."""
     return not low and not above and (high is None or bool(high) or not below)
 
 

@@ -1,8 +1,8 @@
-"""Turn an object's keywords into its members: those that are declared, in any order, and any others.
+"""Compiles an object's keywords to its members: the declared ones, in any order, and any others.
 
-A grammar knows what has been written only by the rule that it is in. Of a few members it follows which
-are still to come, and needs a rule for each set of them. Of more than a few it follows those that are
-required, and all others may stand anywhere, and again: the gate refuses what is written twice.
+A grammar's only state is the rule that it is in. For a few members it tracks which are still to come,
+with a rule for each set of them. For more, it tracks the required ones, and all others may come
+anywhere, and repeatedly: the gate refuses duplicates.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -27,26 +27,26 @@ from rightcall.local.grammar.plain import SubSchema
 from rightcall.local.grammar.rulebook import Findings, Rules
 
 FOLLOWED = 4
-"""So many members are followed in any order. Each one more doubles the rules."""
+"""The most members that are tracked in any order. Each one more doubles the rules."""
 ORDER = f"required members come in the order of their declaration where there are more than {FOLLOWED}"
 UNDECLARED = "members that are not declared cannot be written"
 
 _EVERYTHING = frozenset(["", ".*", "^.*$", "^.*", ".*$", "^", "^.+$", ".+"])
-"""Patterns that match every name, or every one that is not empty."""
+"""Patterns that match every name, or every non-empty one."""
 
 NameOf: TypeAlias = Callable[[str, tuple[str, ...]], Node | None]
-"""A pattern for names into a node that is none of these; None where that cannot be said."""
+"""Compiles a pattern to a node that excludes these names; None if that cannot be expressed."""
 NotNamed: TypeAlias = Callable[[tuple[str, ...], tuple[str, ...]], Node | None]
-"""Patterns and names into a node for all other names; None where that cannot be said."""
+"""Compiles patterns and names to a node for all other names; None if that cannot be expressed."""
 
 
 class Names(Struct, frozen=True):
-    """The names that a member may have which is not declared."""
+    """The possible names of a member that is not declared."""
 
     taken: tuple[str, ...] = ()
     """All but these."""
     body: Node | None = None
-    """Or those that this admits."""
+    """Or those that this node matches."""
 
 
 class Layout(Struct, frozen=True):
@@ -58,7 +58,7 @@ class Layout(Struct, frozen=True):
     member: Callable[[str, SubSchema, str], Node]
     """A member of this name, with a value that satisfies the schema at this path."""
     free_member: Callable[[Names, SubSchema, str], Node] | None = None
-    """The same for a name out of many; None where that cannot be written."""
+    """The same for one of many names; None if that cannot be written."""
 
 
 class Members:
@@ -110,7 +110,7 @@ class Members:
         return [name for name in names if not schema.problems(name)]
 
     def _counted(self, written: list[tuple[Node, bool]], others: Node, layout: Layout) -> Node:
-        """Any of the members in their order, as many as there must be and may be."""
+        """Any of the members in order, within the bounds on their number."""
         least = self._keywords.get("minProperties", 0)
         most = self._keywords.get("maxProperties")
         needed = sum(required for _, required in written)
@@ -132,11 +132,11 @@ class Members:
         return row(layout.open, optional(inside) if may_be_empty else inside, layout.close)
 
     def _inside(self, written: list[tuple[Node, bool]], others: Node, separator: Node) -> Node:
-        """One member or more, each one that is followed once."""
+        """One member or more, each tracked one once."""
         due = [member for member, required in written if required]
         free = [member for member, required in written if not required]
         if len(written) > FOLLOWED:
-            # Those of which any number may come say so in one rule.
+            # Those that may be repeated share one rule.
             others, free = self._shared("member", choice(*free, others)), []
         if others != NOTHING:
             self._note_names()
@@ -170,7 +170,7 @@ class Members:
     def _others(
         self, names: tuple[str, ...], layout: Layout, name_of: NameOf, not_named: NotNamed
     ) -> Node:
-        """A member that is not declared; nothing where there can be none."""
+        """A member that is not declared; nothing if there can be none."""
         keywords, make = self._keywords, layout.free_member
         said, others = keywords.get("propertyNames", True), keywords.get("additionalProperties", True)
         patterns = keywords.get("patternProperties", {})
@@ -182,7 +182,7 @@ class Members:
         if any(pattern in _EVERYTHING for pattern in patterns):
             others = False
         if any(dump(name) != f'"{name}"' for name in names):
-            # A name with an escape in it is not told from others.
+            # A name with an escape in it is not compared with others.
             self._note("properties")
         found: list[Node] = []
         free = Names(names, self._name(said, names, name_of))
@@ -202,16 +202,16 @@ class Members:
         return self._rules.define(f"{self._hint} member", choice(*found))
 
     def _matching(self, pattern: str, names: tuple[str, ...], name_of: NameOf) -> Names:
-        """The names that a pattern matches, without those that are declared."""
+        """The names that a pattern matches, without the declared ones."""
         taken = tuple(name for name in names if matches(pattern, name))
         body = name_of(pattern, taken)
         if body is None and taken and (body := name_of(pattern, ())) is not None:
-            # A declared name is let through here as well.
+            # A declared name is accepted here as well.
             self._note("patternProperties")
         return Names(names) if body is None else Names(body=body)
 
     def _name(self, said: Any, names: tuple[str, ...], name_of: NameOf) -> Node | None:
-        """What ``propertyNames`` says, where it is patterns; None for any name."""
+        """The patterns of ``propertyNames``; None for any name."""
         if not isinstance(said, Mapping):
             return None if said else NOTHING
         keywords = set(said) - {"type"}
@@ -229,7 +229,7 @@ class Members:
         return body
 
     def _note_names(self) -> None:
-        """The same name twice is one member only, and no grammar can count that."""
+        """A name that is written twice is one member, and no grammar can count that."""
         self._findings.unheld.append(f"{self._path} (distinct names)")
 
     def _note(self, keyword: str) -> None:
@@ -237,7 +237,7 @@ class Members:
 
 
 class _Orders:
-    """Members in all their orders: a rule for each set of those that are still to come."""
+    """Members in all orders: a rule for each set of those that are still to come."""
 
     def __init__(
         self,
@@ -250,7 +250,7 @@ class _Orders:
         is_told_twice = len(due) + len(free) > 1
         self._members = [share("member", each) if is_told_twice else each for each in [*due, *free]]
         self._due = (1 << len(due)) - 1
-        """The required members. A set is a number, with a bit for each that is in it."""
+        """The required members. A set is a bitmask."""
         self._others = others
         self._separator = separator
         self._share = share
@@ -261,7 +261,7 @@ class _Orders:
         return self._from((1 << len(self._members)) - 1)
 
     def _from(self, left: int) -> Node:
-        """What begins with a member, where these are still to come."""
+        """The continuation that begins with a member, where these are still to come."""
         if left not in self._known:
             self._known[left] = self._share("rest", self._made(left))
         return self._known[left]
@@ -289,7 +289,7 @@ class _Orders:
 
 
 def _one_by_one(due: list[Node], others: Node, separator: Node) -> Node:
-    """The members in their order, and others anywhere."""
+    """The members in order, and others anywhere."""
     parts: list[Node] = []
     for at, member in enumerate(due):
         parts += [separator if at else EMPTY, repeat(row(others, separator)), member]

@@ -1,4 +1,4 @@
-"""Make schemas plain: only what of them matters, and older drafts' words as the newest draft has them.
+"""Normalises schemas: keeps only what constrains values, in the keywords of the newest draft.
 
 Two schemas with the same structure have the same grammar.
 """
@@ -25,15 +25,15 @@ _SINGLE = frozenset(
     ]
 )  # fmt: skip
 KEYWORDS = _NAMED | _LISTS | _SINGLE
-"""Keywords that hold schemas."""
+"""Keywords that contain schemas."""
 _COUNTS = frozenset(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"])
 _OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
 MOST_DEEP = 200
-"""How deep schemas may stand in schemas."""
+"""The deepest nesting of schemas."""
 
 
 def structure(schema: Any) -> Any:
-    """The schema without what admits and refuses nothing. A property may well be called ``title``."""
+    """The schema without keywords that constrain nothing. A property may be called ``title``."""
     draft = schema.get("$schema") if isinstance(schema, Mapping) else None
     return _structure(schema, 0, is_old=isinstance(draft, str) and any(each in draft for each in _OLD))
 
@@ -42,7 +42,7 @@ def _structure(schema: Any, depth: int, *, is_old: bool) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     if is_old and isinstance(schema.get("$ref"), str):
-        # Up to draft 7, nothing beside a reference counts; but others may refer to what it holds.
+        # Up to draft 7, keywords beside a reference are ignored; but others may refer to them.
         schema = {key: schema[key] for key in ("$ref", "$defs", "definitions") if key in schema}
     if depth > MOST_DEEP:
         raise UsageError(f"a schema nests more than {MOST_DEEP} levels deep, too deep for a grammar")
@@ -65,7 +65,7 @@ def _structure(schema: Any, depth: int, *, is_old: bool) -> Any:
 
 
 def _renew(schema: dict[str, Any]) -> None:
-    """Say what older drafts say in the words of 2020-12."""
+    """Translate older drafts' keywords to those of 2020-12."""
     if isinstance(schema.get("items"), list):
         schema["prefixItems"] = schema.pop("items")
         if "additionalItems" in schema:
@@ -81,7 +81,7 @@ def _renew(schema: dict[str, Any]) -> None:
 
 
 def loosened(schema: Any, most: int) -> Any:
-    """The schema without counts of more than so many."""
+    """The schema without counts larger than that."""
     if isinstance(schema, list | tuple):
         return [loosened(each, most) for each in schema]
     if not isinstance(schema, Mapping):

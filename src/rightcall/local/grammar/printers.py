@@ -1,11 +1,11 @@
-"""Print a rulebook in the grammar language of an engine: llama.cpp's GBNF, or llguidance's Lark dialect.
+"""Prints a rulebook in an engine's grammar language: llama.cpp's GBNF, or llguidance's Lark dialect.
 
-In GBNF, what is repeated is always a single character, a word or a name: llama.cpp multiplies the rules
-inside of a bracket with how often it is repeated, and refuses 2,000 (``src/llama-grammar.cpp``).
+In GBNF, only a single character, a word or a name is repeated: llama.cpp multiplies the rules inside of
+a bracket by the repetition count, and refuses 2,000 (``src/llama-grammar.cpp``).
 
-llguidance reads text in two steps, a lexer that always takes the longest piece and a parser. Tokens of
-the rulebook are printed as the lexer's pieces, in capitals; what two rules share must be cut into pieces
-alike in both (https://github.com/guidance-ai/llguidance, ``docs/syntax.md``).
+llguidance has a lexer, which always takes the longest match, and a parser. Tokens of the rulebook are
+printed as terminals, in capitals; text that two rules share must be split into the same terminals in
+both (https://github.com/guidance-ai/llguidance, ``docs/syntax.md``).
 """
 
 import json
@@ -56,18 +56,18 @@ class _GbnfPrinter:
     def __init__(self) -> None:
         self.lines: dict[str, str] = {}
         self._parts: dict[str, str] = {}
-        """Rules that stand for a part of another, by what they say."""
+        """Auxiliary rules for a part of another rule, by content."""
         self._others: dict[Other, str] = {}
         self._leaving: dict[tuple[Node, str], _Leaving] = {}
 
     def choice(self, node: Node, within: str) -> str:
-        """A node where a choice may stand without brackets."""
+        """A node where a choice needs no brackets."""
         if isinstance(node, Choice):
             return " | ".join(self._row(option, within) for option in node.options) or '""'
         return self._row(node, within)
 
     def _row(self, node: Node, within: str) -> str:
-        # By their very types, the usual ones first: this sees every node of every grammar.
+        # By exact type, the most frequent first: this visits every node of every grammar.
         if type(node) is not Row:
             return node.name if type(node) is Reference else self._item(node, within)
         parts: list[str] = []
@@ -107,7 +107,7 @@ class _GbnfPrinter:
                 assert_never(node)
 
     def _repeated(self, item: Node, within: str) -> str:
-        """What is repeated, as one symbol."""
+        """The repeated node, as one symbol."""
         if isinstance(item, Word | Chars | Reference):
             return self._item(item, within)
         return self._part(self.choice(item, within), within)
@@ -125,7 +125,7 @@ class _GbnfPrinter:
         return f"{within}-x{number}"
 
     def _until(self, mark: str) -> str:
-        """Rules that are the states of a search for the mark: how much of it has just been seen."""
+        """Rules that are the states of a search for the mark: how much of it was just seen."""
         known = f"until {mark}"
         if known not in self._parts:
             states = [self._free("until")]
@@ -139,7 +139,7 @@ class _GbnfPrinter:
         return self._parts[known]
 
     def _other(self, node: Other) -> str:
-        """Rules that follow the names letter by letter, and leave them wherever the text differs."""
+        """Rules that follow the names letter by letter, and leave them where the text differs."""
         if node not in self._others:
             leaving = self._leave(node.letter, node.close)
             begin = _Leaving(node.first, [], leaving.rest) if node.first is not None else None
@@ -157,7 +157,7 @@ class _GbnfPrinter:
 
 
 class _Leaving:
-    """Texts that are none of some names, however far they go along with one."""
+    """Texts that are none of some names, even if they begin like one."""
 
     def __init__(self, letters: Chars, others: list[str], rest: str) -> None:
         self._letters = letters
@@ -166,7 +166,7 @@ class _Leaving:
         self._known: dict[tuple[str, ...], list[str]] = {}
 
     def apart(self, names: tuple[str, ...], close: str, begin: "_Leaving | None" = None) -> str:
-        """What can follow where so much is left of the names. ``begin`` is for the first letter."""
+        """What can follow, given the rests of the names. ``begin`` is for the first letter."""
         if len(names) == 1 and begin is None:
             return self._apart_from(names[0], close)
         groups: dict[str, list[str]] = {}
@@ -180,7 +180,7 @@ class _Leaving:
         return " | ".join(options)
 
     def _apart_from(self, name: str, close: str) -> str:
-        """The same for one name, from its end on: most names soon part from all others."""
+        """The same for a single name: most names soon differ from all others."""
         found = " | ".join(self.differing(()))
         for letter in reversed(name):
             options = [_quoted(close), *self.differing((letter,))]
@@ -188,7 +188,7 @@ class _Leaving:
         return found
 
     def differing(self, letters: tuple[str, ...]) -> list[str]:
-        """Any other letter, and all that may follow it."""
+        """Any other letter, and everything that may follow it."""
         if letters not in self._known:
             found = _others(letters, self._letters)
             self._known[letters] = [*([f"{found} {self.rest}"] if found else []), *self._others]
@@ -202,7 +202,7 @@ def _others(letters: tuple[str, ...], among: Chars) -> str:
 
 
 def _plain(letter: Node) -> Chars:
-    """The characters that stand for themselves."""
+    """The characters that are written unescaped."""
     return next(each for each in _ways(letter) if isinstance(each, Chars))
 
 
@@ -215,7 +215,7 @@ def _ways(letter: Node) -> Sequence[Node]:
 
 
 def _search(mark: str, seen: int, states: list[str]) -> str:
-    """What can follow when the last characters are the mark's first ``seen``."""
+    """What can follow when the last characters are the first ``seen`` of the mark."""
     onward: dict[str, list[str]] = {}
     for each in dict.fromkeys(mark):
         text = mark[:seen] + each
@@ -274,17 +274,17 @@ def _lark_name(name: str, *, token: bool) -> str:
 
 
 class _LarkPrinter:
-    """Prints nodes, and gathers those that are terminals of their own."""
+    """Prints nodes, and collects those that are terminals."""
 
     def __init__(self, names: dict[str, str]) -> None:
         self._names = names
         self.marks: dict[Until, int] = {}
-        """What text goes on until."""
+        """The marks at which texts end."""
         self.others: dict[Other, int] = {}
         """Names that are not taken."""
 
     def choice(self, node: Node) -> str:
-        """A node where a choice may stand without brackets."""
+        """A node where a choice needs no brackets."""
         if isinstance(node, Choice):
             return " | ".join(map(self._row, node.options))
         return self._row(node)
@@ -314,7 +314,7 @@ class _LarkPrinter:
                 assert_never(node)
 
     def other(self, node: Other, number: int) -> str:
-        """Any name, and none of those that are taken."""
+        """Any name except those that are taken."""
         first = f"{self._item(node.first)} " if node.first is not None else ""
         every = f"{first}({self.choice(node.letter)})*"
         close = f" {json.dumps(node.close)}" if node.close else ""
@@ -323,10 +323,11 @@ class _LarkPrinter:
 
 
 def _lark_until(text: Until, number: int) -> str:
-    """Text up to the mark, in one piece; or, should the mark be a token of the model's own, in two.
+    """Text up to the mark, as one terminal; or as two, if the mark is a special token of the model.
 
-    A token in quotes is text to llguidance. Whoever knows the vocabulary puts the token in its place;
-    else the second way leads nowhere, since the lexer would take the mark's beginning for more text.
+    A token in quotes is text to llguidance. The engine, which knows the vocabulary, replaces it by the
+    token; otherwise the second alternative never matches, since the lexer takes the mark's beginning for
+    more text.
     """
     mark = "".join(f"\\x{{{ord(each):X}}}" for each in text.mark)
     first = _class(text.first.ranges) if text.first is not None else ""

@@ -1,8 +1,8 @@
-"""Turn a schema's regular expression into a node that admits what it matches, and nothing else.
+"""Compiles a schema's regular expression to a node that matches the same texts, and no others.
 
-Characters, classes, groups, repetition, alternatives, and anchors around the whole, as the gate takes
-them: as JavaScript does, but for the point, which is anything but a line feed. What goes beyond (looking
-around, references back, word borders, properties) is ``Inexpressible``.
+Characters, classes, groups, repetition, alternatives, and anchors around the whole, as the gate treats
+them: as in JavaScript, except that the dot is anything but a line feed. Everything else (look-around,
+backreferences, word boundaries, properties) is ``Inexpressible``.
 """
 
 import re
@@ -33,7 +33,7 @@ _SPACES = chars((9, 13), " \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff", (0x2
 ALL_SPACES = chars(
     (9, 13), (0x1C, 0x20), "\x85\xa0\u1680\u180e\u2028\u2029\u202f\u205f\u3000\ufeff", (0x2000, 0x200A)
 )
-"""What any language takes for a space."""
+"""The white space of all languages in common."""
 
 _CLASSES: dict[str, Node] = {
     "d": _DIGITS,
@@ -52,11 +52,11 @@ _LONGEST = 4000
 
 
 class Inexpressible(ValueError):
-    """A regular expression that a grammar cannot hold."""
+    """A regular expression that a grammar cannot express."""
 
 
 class Matched(Struct, frozen=True):
-    """What a regular expression admits, its length, and what it repeats, if it is but a repetition."""
+    """A compiled expression, its length, and what it repeats, if it is only a repetition."""
 
     node: Node
     least: int
@@ -66,12 +66,12 @@ class Matched(Struct, frozen=True):
 
 class _Piece(Matched, frozen=True):
     starts: bool = False
-    """Whether an anchor holds its beginning."""
+    """Whether it begins with an anchor."""
     ends: bool = False
 
 
 def matching(pattern: str, one_of: Callable[[Chars], Node]) -> Matched:
-    """Texts that a regular expression finds a match in. ``one_of`` writes a character out of a set."""
+    """Texts in which a regular expression matches. ``one_of`` writes a character of a set."""
     if len(pattern) > _LONGEST:
         raise Inexpressible("too long")
     anything = repeat(one_of(_chars(ANY_CHAR)))
@@ -92,7 +92,7 @@ def matching(pattern: str, one_of: Callable[[Chars], Node]) -> Matched:
 
 
 class _Reader:
-    """Reads a regular expression from left to right."""
+    """Parses a regular expression from left to right."""
 
     def __init__(self, pattern: str, one_of: Callable[[Chars], Node]) -> None:
         self._text = pattern

@@ -1,4 +1,4 @@
-"""Make the rule for a whole reply: a thought, or its rest, and then calls; and say what sets it off."""
+"""Builds the rule for a whole reply: a thought, or its rest, and then calls; and its triggers."""
 
 import re
 from collections.abc import Mapping
@@ -31,25 +31,25 @@ from rightcall.local.grammar.regex import ALL_SPACES
 from rightcall.local.grammar.rulebook import Rules
 
 MOST_CALLS = 16
-"""How many calls one reply may hold; a small model would go on and on."""
+"""The most calls in one reply; a small model would never stop."""
 _INDENT = 5
-"""How much space may stand around the calls of a list: a line break and four blanks."""
+"""The most white space around the calls of a list: a line break and four spaces."""
 _TOKENS = re.compile(r"<[^<>\n]+>|\[[^\[\]\n]+\]")
 
 
 class Place(Struct, frozen=True, gc=False):
-    """Where in a reply the prompt ends, as far as a grammar minds."""
+    """Where in a reply the prompt ends, as far as it matters to a grammar."""
 
     thought_end: str = ""
-    """What ends the thought that was begun."""
+    """The marker that ends the open thought."""
     is_thought_over: bool = False
-    """A thought was begun and ended, and no other will come."""
+    """A thought was opened and closed, and no other will come."""
     is_call_begun: bool = False
-    """The mark before a call has been written."""
+    """The marker before a call was written."""
 
 
 def place(family: Family, tail: str) -> Place:
-    """Where the prompt leaves off."""
+    """The state that a prompt ends in."""
     begun = opened(family, tail)
     channels = family.channels
     if channels is not None:
@@ -75,19 +75,19 @@ class ReplyRules:
         self._where = where
 
     def forced(self, *, several: bool) -> Node:
-        """A reply that must call: perhaps a thought, then one call or more."""
+        """A reply that must call: optionally a thought, then one call or more."""
         before = _thought(self._family, self._rules, self._where)
         return row(before, self._written(several=several), self._after())
 
     def lazy(self, *, several: bool) -> Node:
-        """What follows once one of the triggers comes up, from its first character on."""
+        """What follows a trigger, from its first character on."""
         if self._family.channels is not None:
             return self._addressed(is_lazy=True)
         options = [self._sections(several=several)]
         if self._family.is_bare:
             options.append(self._several(several=several, is_bare=True))
         elif self._family.section.open and self._family.call.open:
-            # A section that was never opened is closed at times all the same.
+            # Models sometimes close a section that was never opened.
             options.append(row(self._several(several=several), optional(self._section_close())))
         if self._where.is_call_begun:
             options.append(self._unopened(several=several))
@@ -102,7 +102,7 @@ class ReplyRules:
         return row(before, choice(row(self._written(several=several), self._after()), answer))
 
     def triggers(self) -> tuple[str, ...]:
-        """The texts that set the lazy rule off; each is how it can begin."""
+        """The triggers of the lazy rule; each is a possible beginning."""
         family, form = self._family, self._family.form
         channels = family.channels
         if channels is not None:
@@ -114,7 +114,7 @@ class ReplyRules:
             opens = [mark, ""] if self._where.is_call_begun else [mark]
             found = [f"{each}{name}{form.marks[0][0]}" for each in opens for name in self._calls]
         elif mark.isalpha():
-            # A plain word is a word of the answer, too, unless the bracket follows.
+            # A plain word may also occur in the answer, unless the bracket follows.
             found = [f"{mark}["]
         if family.is_bare:
             found += self._bare_triggers()
@@ -123,28 +123,28 @@ class ReplyRules:
         return tuple(dict.fromkeys(found))
 
     def special(self) -> tuple[str, ...]:
-        """The markers that a reply may hold."""
+        """The markers that a reply may contain."""
         marks = [*markers_of(self._family, 1), self._first_mark()]
-        # What stands in a marker beside line breaks or another may be a token by itself.
+        # A part of a marker, beside line breaks or another marker, may be a token by itself.
         parts = [part for mark in marks for part in _TOKENS.findall(mark)]
         return tuple(dict.fromkeys(mark for mark in (*parts, *marks) if mark.strip()))
 
     def _first_mark(self) -> str:
-        """What opens the first section, or the first call where there are no sections."""
+        """What opens the first section, or the first call if there are no sections."""
         opens = self._family.section.open or self._family.call.open
-        # A text that holds the end of the turn could not be written in one turn.
+        # A text that contains the end of the turn could not be written in one turn.
         whole = [mark for mark in opens if not any(end in mark for end in self._family.ends)]
         mark = next(iter(whole), "")
         return mark.removeprefix(self._begun_by_turn(mark))
 
     def _begun_by_turn(self, mark: str) -> str:
-        """As much of a mark as the prompt ends with."""
+        """The part of a marker that the prompt ends with."""
         return next((turn for turn in self._family.turn if mark.startswith(turn)), "")
 
     def _bare_triggers(self) -> list[str]:
         match self._family.form:
             case JsonForm(name_keys=(key, *_), is_array=is_array):
-                # JSON with a name may well be an answer; with a tool's name it is a call.
+                # JSON with a name may be an answer; with a tool's name it is a call.
                 begin = f'{"[" if is_array else ""}{{"{key}":'
                 return [f'{begin}{space}"{name}"' for name in self._calls for space in (" ", "")]
             case PythonForm(is_list=True):
@@ -153,7 +153,7 @@ class ReplyRules:
                 return []
 
     def _written(self, *, several: bool) -> Node:
-        """One call or more, as the family writes them."""
+        """One call or more, in the family's format."""
         family = self._family
         if family.channels is not None:
             return self._addressed(is_lazy=False)
@@ -164,7 +164,7 @@ class ReplyRules:
             optional(word(self._begun_by_turn(family.section.open[0]))) if family.section.open else EMPTY
         )
         marked = row(lead, turn, self._sections(several=several))
-        # Where the template shows the tools, it also shows calls without any marker.
+        # If the template shows the tools, it also shows calls without any marker.
         is_shown_bare = family.is_bare and family.shows_specs == "template"
         return choice(self._several(several=several, is_bare=True), marked) if is_shown_bare else marked
 
@@ -184,7 +184,7 @@ class ReplyRules:
         opening = row(word(mark), self._after_mark())
         if not family.section.close:
             return row(opening, inside)
-        # A bracket has closed the list, and not every model goes on to close what is around it.
+        # A bracket has closed the list, and not every model goes on to close the markers around it.
         close = self._section_close()
         return row(opening, inside, optional(close) if self._is_list() else close)
 
@@ -193,7 +193,7 @@ class ReplyRules:
         return row(self._inner(), word(closes[0])) if closes else EMPTY
 
     def _after(self) -> Node:
-        """What may end the turn's wrapping after the calls."""
+        """The optional end of the turn's wrapping after the calls."""
         wrappers = self._family.wrappers
         return optional(word(wrappers[-1])) if wrappers else EMPTY
 
@@ -201,7 +201,7 @@ class ReplyRules:
         return optional(self._rules.define("gap", repeat(chars(" \n"), 1, most), token=True))
 
     def _after_mark(self) -> Node:
-        """A little space: where a mark is not a token by itself, its last token brings some along."""
+        """A little white space: if a marker is not a single token, its last token may include some."""
         if not self._family.inner:
             return EMPTY
         return self._gap(2)
@@ -216,7 +216,7 @@ class ReplyRules:
         return isinstance(form, PythonForm) and form.is_list
 
     def _several(self, *, several: bool, is_bare: bool = False) -> Node:
-        """The calls of a section. Without its mark, a list must begin like one of calls at once."""
+        """The calls of a section. Without its marker, a list must begin with a call at once."""
         family = self._family
         one = self._one()
         inside = row(one, self._more(one) if several and family.parallel != "none" else EMPTY)
@@ -226,12 +226,12 @@ class ReplyRules:
         return row(begin, inside, self._gap(_INDENT), word("]"))
 
     def _one(self) -> Node:
-        """One call with what stands around it."""
+        """One call with the markers around it."""
         open_ = self._family.call.open[0] if self._family.call.open else ""
         return self._rules.define("call", row(word(open_), choice(*self._calls.values()), self._close()))
 
     def _unopened(self, *, several: bool) -> Node:
-        """Calls of which the first has its mark in the prompt."""
+        """Calls of which the first has its marker in the prompt."""
         one = row(choice(*self._calls.values()), self._close())
         is_several = several and self._family.parallel != "none"
         return row(one, self._more(self._one()) if is_several else EMPTY)
@@ -241,17 +241,18 @@ class ReplyRules:
         close = family.call.close[0] if family.call.close else ""
         space = close[: len(close) - len(close.lstrip())]
         ends = (*family.ends, *(family.channels.ends if family.channels is not None else ()))
-        # What ends the turn, too, may be the token that ends generation, and then it is never written.
+        # A closing marker that also ends the turn may be the token that ends generation, and then it is
+        # never written.
         if close in ends:
             return optional(word(close))
         return row(optional(word(space)), word(close.lstrip()))
 
     def _more(self, one: Node) -> Node:
-        """Further calls, or sections, each after what stands between two."""
+        """Further calls, or sections, each after a separator."""
         family = self._family
         bare = family.separator.strip()
         before, space = (bare, family.separator[len(bare) :]) if bare else ("", family.separator)
-        # Marks keep calls apart even without the space between them.
+        # Markers separate calls even without the white space between them.
         is_marked = bool(bare or family.call.open or family.parallel == "sections")
         between = row(word(before), optional(word(space)) if is_marked else word(space))
         if self._is_list():
@@ -259,7 +260,7 @@ class ReplyRules:
         return repeat(row(between, one), 0, MOST_CALLS - 1)
 
     def _addressed(self, *, is_lazy: bool) -> Node:
-        """A call whose name is in the head of a message; another would be another turn."""
+        """A call whose name is in the head of a message; a second would be another turn."""
         family, channels = self._family, self._family.channels
         assert channels is not None
         options: list[Node] = []
@@ -271,7 +272,7 @@ class ReplyRules:
                 continue
             kind = word(f"{channels.channel}commentary")
             any_kind = choice(kind, word(f"{channels.channel}{channels.thoughts[0]}"))
-            # gpt-oss leaves the mark before the type out at times.
+            # gpt-oss sometimes omits the marker before the type.
             json = optional(choice(word(f" {channels.constrain}json"), word(" json")))
             heads = (
                 row(to, optional(any_kind), json)
@@ -283,7 +284,7 @@ class ReplyRules:
 
 
 def _thought(family: Family, rules: Rules, where: Place) -> Node:
-    """The rest of a thought that was begun, or one that may come."""
+    """The rest of an open thought, or an optional thought."""
     if family.channels is not None:
         return _message(family, family.channels, where)
     # Some turns begin anew after the thought. Some calls bring line breaks of their own.
@@ -299,7 +300,7 @@ def _thought(family: Family, rules: Rules, where: Place) -> Node:
 
 
 def _message(family: Family, channels: Channels, where: Place) -> Node:
-    """A thought that is a message of its own, and the beginning of the next."""
+    """A thought that is a message of its own, and the beginning of the next message."""
     rest = row(Until(_message_end(family, channels)), word(f"{channels.start}assistant"))
     if where.thought_end:
         return rest
@@ -312,11 +313,11 @@ def _message(family: Family, channels: Channels, where: Place) -> Node:
 
 
 def _message_end(family: Family, channels: Channels) -> str:
-    """What ends a message that is no call."""
+    """The end of a message that is no call."""
     return next(end for end in channels.ends if end not in family.call.close)
 
 
 def _end_of(family: Family, mark: str) -> str:
-    """What closes a thought that this opens: its counterpart, where they come in pairs."""
+    """The marker that closes a thought opened by this one: its counterpart, if they come in pairs."""
     opens, closes = family.thoughts.open, family.thoughts.close
     return closes[opens.index(mark)] if mark and len(opens) == len(closes) else closes[0]

@@ -1,4 +1,4 @@
-"""Rules: nodes under names, the book of those that are needed, and what they leave to the gate."""
+"""Rules: named nodes, the book of those that are needed, and what they leave to the gate."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -26,42 +26,42 @@ from rightcall.local.grammar.nodes import (
 
 ROOT = "root"
 _TAKEN = frozenset([ROOT, "start"])
-"""Names that mean something to an engine."""
+"""Names that are reserved by an engine."""
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME = 24
 _MOST_REPEATED = 200
 
 
 class Rule(Struct, frozen=True):
-    """A named node. A token is one piece for a lexer: it refers to tokens only, never to itself."""
+    """A named node. A token is one terminal of a lexer: it refers to tokens only, never to itself."""
 
     node: Node
     token: bool = False
 
 
 class Rulebook(Struct, frozen=True):
-    """Rules, and the name of the one that a whole text must fit."""
+    """Rules, and the name of the start rule."""
 
     root: str
     rules: Mapping[str, Rule]
 
 
 class Rules:
-    """Rules in the making: the same node is the same rule, and names do not clash."""
+    """A rulebook under construction: equal nodes share a rule, and names are unique."""
 
     def __init__(self) -> None:
         self.rules: dict[str, Rule] = {}
         self._known: dict[Rule, str] = {}
         self._last: dict[str, int] = {}
-        """The last number that was given out for a name."""
+        """The last number that was used for a name."""
         self._recursive: dict[str, Node] = {}
 
     def define(self, hint: str, node: Node, *, token: bool = False) -> Node:
-        """A reference to a rule that says this; what is nothing or a reference stays what it is."""
+        """A reference to a rule for this node; an empty node or a reference is returned unchanged."""
         if node in (NOTHING, EMPTY) or isinstance(node, Reference):
             return node
         rule = Rule(node, token)
-        # A rule's hash is that of all its nodes: it is looked up once.
+        # Hashing a rule hashes all its nodes: it is looked up once.
         name = self._known.get(rule)
         if name is None:
             self._known[rule] = name = self.reserve(hint)
@@ -69,7 +69,7 @@ class Rules:
         return Reference(name)
 
     def reserve(self, hint: str) -> str:
-        """A name for a rule that refers to itself; give it with ``complete``."""
+        """A name for a rule that refers to itself; define it with ``complete``."""
         wanted = _NOT_IN_A_NAME.sub("-", hint.lower()).strip("-")[:_LONGEST_NAME].rstrip("-") or "rule"
         wanted = wanted if wanted[0].isalpha() else f"r-{wanted}"
         name, number = wanted, self._last.get(wanted, 1)
@@ -81,11 +81,11 @@ class Rules:
         return name
 
     def complete(self, name: str, node: Node) -> None:
-        """What a reserved name stands for."""
+        """Define a reserved name."""
         self.rules[name] = Rule(node)
 
     def recursive(self, key: str, hint: str, make: Callable[[Node], Node]) -> Node:
-        """A rule that refers to itself, made once for a key."""
+        """A rule that refers to itself, built once per key."""
         if key not in self._recursive:
             name = self.reserve(hint)
             self._recursive[key] = Reference(name)
@@ -97,30 +97,30 @@ class Rules:
         return all(self.rules[name].token for name in references(node))
 
     def book(self, root: Node) -> Rulebook:
-        """The rules that are needed from here, without what no text can fit."""
+        """The rules that are reachable from here, without unsatisfiable ones."""
         return _reachable(Rulebook(ROOT, _productive({**self.rules, ROOT: Rule(root)})))
 
 
 class Findings(Struct, eq=False):
-    """What the rules of a schema do not hold, and what cannot be at all, as paths in it."""
+    """What a schema's rules do not enforce, and what is unsatisfiable, as paths in it."""
 
     unheld: list[str] = field(default_factory=list)
     """Keywords that are left to the gate."""
     impossible: list[str] = field(default_factory=list)
-    """Required members that no value fits, or that cannot be written."""
+    """Required members that no value satisfies, or that cannot be written."""
     stricter: dict[str, None] = field(default_factory=dict)
-    """In what the rules want more than the schema does, in words."""
+    """In what the rules are stricter than the schema, in words."""
     parts: int = 0
-    """How large the rules have become."""
+    """The size of the rules."""
 
     def repeat(self, unheld: list[str], path: str, elsewhere: str) -> None:
-        """What was not held at one path is not held at another, where the same schema stands."""
+        """Copy the findings at one path to another with the same schema."""
         if len(self.unheld) + len(unheld) <= _MOST_REPEATED:
             self.unheld += [elsewhere + each[len(path) :] for each in unheld if each.startswith(path)]
 
 
 def nesting(node: Node, rules: Mapping[str, Rule]) -> int:
-    """How many rules refer to one another in a row, at most; a circle counts once."""
+    """The longest chain of references between rules; a cycle counts once."""
     known: dict[str, int] = {}
 
     def below(node: Node) -> int:
@@ -129,7 +129,7 @@ def nesting(node: Node, rules: Mapping[str, Rule]) -> int:
     def depth(name: str) -> int:
         if name not in known:
             known[name] = 0
-            # A token is one piece to an engine, whatever it refers to.
+            # To an engine a token is one terminal, whatever it refers to.
             known[name] = 1 if rules[name].token else 1 + below(rules[name].node)
         return known[name]
 
@@ -137,7 +137,7 @@ def nesting(node: Node, rules: Mapping[str, Rule]) -> int:
 
 
 def _productive(rules: Mapping[str, Rule]) -> dict[str, Rule]:
-    """The rules without those that never come to an end, and without what needs them."""
+    """The rules without those that never terminate, and without what needs them."""
     good: set[str] = set()
     before = -1
     while before != len(good):

@@ -1,4 +1,4 @@
-"""Turn the keywords of strings, numbers and enumerations into nodes, and name what these do not hold."""
+"""Compiles the keywords of strings, numbers and enumerations to nodes, and lists those not enforced."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -32,7 +32,7 @@ _NO_BOUNDS = Interval(None, None, above=False, below=False)
 
 
 def types_of(keywords: Mapping[str, Any]) -> Sequence[str]:
-    """The types that a schema admits: all where it says none. A keyword is about its own type only."""
+    """The types that a schema allows: all if it names none. A keyword applies to its own type only."""
     if "type" not in keywords:
         return TYPES
     named = [kind for kind in as_types(keywords["type"]) if kind in (*TYPES, "integer")]
@@ -40,7 +40,7 @@ def types_of(keywords: Mapping[str, Any]) -> Sequence[str]:
 
 
 def string(keywords: Mapping[str, Any], notation: Notation) -> tuple[Node | None, list[str]]:
-    """What stands between a string's ends, None for anything; and the keywords that it does not hold."""
+    """The body of a string, None for any; and the keywords that it does not enforce."""
     unheld: list[str] = []
     for keyword, pattern in _patterns(keywords, unheld):
         try:
@@ -68,7 +68,7 @@ def string(keywords: Mapping[str, Any], notation: Notation) -> tuple[Node | None
 
 
 def _other_than(excluded: list[str], notation: Notation, unheld: list[str]) -> Node | None:
-    """Any text but these, where a grammar can say so."""
+    """Any text but these, if a grammar can express that."""
     plain = [text for text in excluded if notation.spell(text) == word(f'"{text}"')]
     if not excluded or notation.mark or len(plain) < len(excluded):
         unheld += ["not"] if excluded else []
@@ -94,7 +94,7 @@ def _patterns(keywords: Mapping[str, Any], unheld: list[str]) -> list[tuple[str,
 def _of_length(
     pattern: str, keywords: Mapping[str, Any], notation: Notation, unheld: list[str]
 ) -> tuple[Node, list[str]]:
-    """What matches, as long as it must be, where the two can be said together."""
+    """What matches a pattern and has the right length, if both can be expressed together."""
     matched = _matched(pattern, notation)
     least, most = keywords.get("minLength", 0), keywords.get("maxLength")
     fewest, longest = max(least, matched.least), _smaller(most, matched.most)
@@ -102,7 +102,7 @@ def _of_length(
         return matched.node, unheld
     if matched.unit is not None and max(fewest, longest or 0) <= MOST_REPEATS:
         return repeat(matched.unit, fewest, longest), unheld
-    # Both, or the lower one, which takes fewer steps to follow.
+    # Both bounds, or only the lower one, which takes fewer steps to follow.
     for upper in dict.fromkeys((longest, matched.most)):
         try:
             body = of_length(pattern, fewest, upper, notation)
@@ -120,7 +120,7 @@ def _smaller(first: int | None, second: int | None) -> int | None:
 
 
 def numeric(kind: str, keywords: Mapping[str, Any]) -> tuple[Node, list[str]]:
-    """An integer or a number between bounds, and the keywords that this does not hold."""
+    """An integer or a number within bounds, and the keywords that this does not enforce."""
     bounds = _bounds(keywords)
     multiple = keywords.get("multipleOf", 1)
     step = int(multiple) if multiple == int(multiple) else 0
@@ -144,7 +144,7 @@ def numeric(kind: str, keywords: Mapping[str, Any]) -> tuple[Node, list[str]]:
 
 
 def _places(multiple: float) -> int | None:
-    """How many digits after the point make a multiple: one of a tenth, two of a hundredth and so on."""
+    """The number of decimal places of a multiple: one for a tenth, two for a hundredth and so on."""
     exact = _exact(multiple).normalize().as_tuple()
     is_decimal = exact.digits == (1,) and isinstance(exact.exponent, int) and exact.exponent < 0
     return -exact.exponent if is_decimal and -exact.exponent <= MOST_PLACES else None  # type: ignore[operator]
@@ -164,7 +164,7 @@ def _exact(value: float) -> Decimal:
 
 
 def listed(keywords: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
-    """The values of an ``enum`` that the other keywords admit, and the keywords that judged nothing."""
+    """The values of an ``enum`` that the other keywords allow, and the keywords not applied."""
     beside: dict[str, Any] = {key: value for key, value in keywords.items() if key in _OF_SCALARS}
     judge = Schema(beside) if beside else None
     types = as_types(keywords.get("type", (*TYPES, "integer")))
@@ -178,7 +178,7 @@ def listed(keywords: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
 
 
 def without(values: Sequence[JsonValue], excluded: Sequence[JsonValue]) -> list[JsonValue]:
-    """The values that are none of the others; a number is the same however it is written."""
+    """The values that are none of the others; equal numbers are equal in any spelling."""
     return [value for value in values if not any(_is_same(value, each) for each in excluded)]
 
 

@@ -1,7 +1,7 @@
-"""Arguments between tags: each by its schema, as text where it is a string and as JSON where it is not.
+"""Arguments between tags: each by its schema, as text if it is a string and otherwise as JSON.
 
-The reader tells a value's type by the schema; where a string is one of several types, whatever reads as
-another of them is that other. Text is therefore kept from beginning like what the schema would refuse.
+The reader determines a value's type by the schema; if a string is one of several types, text that parses
+as another of them is that other type. So text may not begin like a value that the schema would refuse.
 """
 
 from collections.abc import Mapping
@@ -74,12 +74,12 @@ def tagged_arguments(
 
 
 def _spaced(text: str) -> Node:
-    """Text that may be left out if it is but space: models of one family differ about that."""
+    """Text that is optional if it is only white space: models of one family differ in that."""
     return optional(word(text)) if text.isspace() else word(text)
 
 
 def _attributes(form: TagForm, types: Types) -> list[tuple[str, Types]]:
-    """What a value's tag may say of its type, and the types that the value may then have."""
+    """The type attributes that a value's tag may have, and the types that the value may then have."""
     match form.attribute:
         case "":
             return [("", types)]
@@ -116,7 +116,7 @@ class _Values:
         self.json = Compiler(document, rules, JSON, findings)
 
     def value(self, schema: SubSchema, path: str, mark: str, *, line: str = "", types: Types) -> Node:
-        """A value and the mark that ends it, for a reader that takes it to be of one of these types."""
+        """A value and its end mark, for a reader that takes it for one of these types."""
         options: list[Node] = []
         if "string" in types:
             first = self._beginning(schema, types)
@@ -126,13 +126,13 @@ class _Values:
         if others:
             value = self._in(json_without(mark)).value(_of(schema, others), path)
             ended = row(value, word(line + mark))
-            # Text takes its line break along in one token, so a scalar beside it must as well.
+            # Text includes its line break in one token, so a scalar beside it must as well.
             is_one = bool(line) and self._rules.is_token(ended)
             options.append(self._rules.define("value", ended, token=True) if is_one else ended)
         return choice(*options)
 
     def _beginning(self, schema: SubSchema, types: Types) -> Node:
-        """What text may begin with, so that it is not read as another type that might be refused."""
+        """What text may begin with, so that it does not parse as another type that might be refused."""
         letters = "".join(
             _BEGIN[kind] for kind in sorted(types) if kind in _BEGIN and not self._is_free(schema, kind)
         )
@@ -141,7 +141,7 @@ class _Values:
         return other_than(ALL_SPACES, other_than(chars(letters), ANY_CHAR))
 
     def _is_free(self, schema: SubSchema, kind: str) -> bool:
-        """Whether every value of a type satisfies a schema, as far as is easily told."""
+        """Whether every value of a type satisfies a schema, as far as is easily seen."""
         schema = self.references.follow(schema)
         if isinstance(schema, bool):
             return schema
@@ -157,7 +157,7 @@ class _Values:
 
 
 class _Nested:
-    """Objects and arrays as tags within tags."""
+    """Objects and arrays as nested tags."""
 
     def __init__(self, document: SubSchema, rules: Rules, findings: Findings, form: NestedForm) -> None:
         self.values = _Values(document, rules, findings, is_nested=True)
@@ -174,7 +174,7 @@ class _Nested:
         return Layout(EMPTY, EMPTY, EMPTY, member)
 
     def _value(self, key: str, schema: SubSchema, path: str, depth: int) -> Node:
-        """A value and the tag that closes it."""
+        """A value and its closing tag."""
         mark = f"{self._form.prefix}</{key}>"
         types = self.values.shapes.types(schema)
         flat = flatten(schema, path, self.values.references.target, Flat())
@@ -194,5 +194,5 @@ class _Nested:
 
 
 def _of(schema: SubSchema, kinds: list[str]) -> SubSchema:
-    """A schema, of values of these types only."""
+    """A schema restricted to values of these types."""
     return {"allOf": [schema, {"type": kinds}]}

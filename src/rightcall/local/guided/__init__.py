@@ -1,1 +1,1 @@
-"""Models too small to be told everything at once, led through a call one question at a time."""
+"""Guided calls for models too small for one large prompt: they get one question at a time."""

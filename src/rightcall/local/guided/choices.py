@@ -1,4 +1,4 @@
-"""What a question says where the values are fixed: one of a list, or yes or no."""
+"""Finds the value of a parameter with fixed values in a question: one of a list, or yes or no."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +10,7 @@ from rightcall.local.guided.units import currency
 from rightcall.local.guided.wordlist import listed
 
 _LONG = 3
-"""Letters from which on a word may be short for another."""
+"""The fewest letters for a word to be an abbreviation."""
 _NOT = frozenset(
     listed(
         """
@@ -26,7 +26,7 @@ _ON, _OFF = (
 
 
 def values_said(parameter: Parameter, asked: Asked) -> Iterator[Span]:
-    """Where the question says one of the values that a parameter is held to, in this or another form."""
+    """Finds one of a parameter's fixed values in the question, in this or another form."""
     said: list[tuple[float, Span]] = []
     for value in parameter.values:
         if value is None or isinstance(value, bool | Mapping | list):
@@ -43,7 +43,7 @@ def values_said(parameter: Parameter, asked: Asked) -> Iterator[Span]:
 
 
 def _said(value: str, asked: Asked) -> Iterator[tuple[float, int, int]]:
-    """Places where a value is said, with how surely."""
+    """The places of a value, each with a confidence."""
     wanted = terms(value, empty=True)
     tokens = [(start, end, stem(word.lower())) for start, end, word in asked.tokens]
     if not wanted:
@@ -63,7 +63,7 @@ def _said(value: str, asked: Asked) -> Iterator[tuple[float, int, int]]:
 
 
 def _stands_for(word: str, wanted: str) -> float:
-    """How surely one stem is said for another: because it means the same, or is short for it."""
+    """How surely one stem stands for another: a synonym, or an abbreviation."""
     if word in kin_of(wanted):
         return 0.5
     is_short = len(word) > _LONG and wanted.startswith(word)
@@ -71,7 +71,7 @@ def _stands_for(word: str, wanted: str) -> float:
 
 
 def switch_said(parameter: Parameter, asked: Asked) -> bool | None:
-    """What the question says about a yes or no; None where it says nothing."""
+    """The question's answer to a yes-or-no parameter; None if it has none."""
     words = set(parameter.words)
     if words & _SWITCHES:
         if asked.words & _OFF:

@@ -1,8 +1,8 @@
-"""Arguments copied out of a question: a tool and a question into values, and what is missing.
+"""Copies a tool's arguments out of a question, and lists what is missing.
 
-Nothing is made up. A string is a span of the question, a number one that stands there, and each is used
-once; what has to be chosen is chosen among such. A required value that is not there is missing, and has
-to be asked for.
+Nothing is made up. A string is a span of the question, a number is one in the question, and each is used
+once; choices are made only among those. A required value that is not in the question is missing, and the
+user must be asked for it.
 """
 
 import re
@@ -22,30 +22,30 @@ from rightcall.local.guided.spelling import spelt
 from rightcall.local.guided.units import currency
 
 _CLOSE = 0.4
-"""How near to the best fit another is that the model may choose."""
+"""How close to the best fit another must be for the model to choose it."""
 _MOST = 5
 _PLACED = frozenset(("number", "numbers", "date", "time", "email", "url", "path", "code", "quote"))
-"""Values that are there for a reason."""
+"""Kinds of values that always have a purpose."""
 
 
 class Copied(Struct, frozen=True):
-    """The arguments of a call, as far as the question holds them."""
+    """A call's arguments, as far as the question contains them."""
 
     given: dict[str, JsonValue]
-    """By parameter: what fits it best."""
+    """By parameter: the value that fits it best."""
     choices: dict[str, tuple[JsonValue, ...]]
-    """Where something else fits about as well: what can be chosen."""
+    """By parameter: the candidates, if others fit about as well."""
     missing: tuple[str, ...]
-    """What is required, and not there."""
+    """The required parameters without a value."""
     worth: float = 0.0
-    """How well what is required fits, on the whole: the worst of the fits."""
+    """The fit of the required values: the worst of them."""
     unused: int = 0
-    """How many values of the question have no place in the tool."""
+    """How many values of the question have no parameter in the tool."""
     shaped: int = 0
-    """How many of those that show by their form what they are do have one that is meant for such."""
+    """How many values whose kind shows by their form have a parameter of that kind."""
 
     def schema(self) -> JsonObject:
-        """What the model is held to when it writes the arguments."""
+        """The schema that restricts the model when it writes the arguments."""
         properties: dict[str, JsonValue] = {
             name: {"enum": list(self.choices.get(name, (value,)))} for name, value in self.given.items()
         }
@@ -58,26 +58,26 @@ class Copied(Struct, frozen=True):
 
 
 def copied(spec: Spec, question: str | Asked) -> Copied:
-    """What the question holds for the tool."""
+    """The values in the question for the tool."""
     asked = question if isinstance(question, Asked) else Asked(question)
     parameters = parameters_of(spec)
     return _Copying(parameters, own_words(spec, parameters), asked, spec.parameters).done()
 
 
 def own_words(spec: Spec, parameters: Sequence[Parameter]) -> frozenset[str]:
-    """The stems of the words that a tool says of itself; a span is not made of these alone."""
+    """The stems of the words of a tool's definition; a span is not made of these alone."""
     said = [spec.name, spec.description, *(parameter.name for parameter in parameters)]
-    # What a description names for example is a value all the same: dollars, euros.
+    # An example in a description is still a value: dollars, euros.
     return frozenset(word for word in terms(" ".join(said), empty=True) if not currency(word))
 
 
 def _is_shaped(span: Span, role: str) -> bool:
-    """Whether a value has the form of what is meant: a day for a day."""
+    """Whether a value has the form of the parameter's kind: a day for a day."""
     return role == span.kind
 
 
 class _Copying:
-    """Values, given to parameters one by one, the best fits first."""
+    """Assigns values to parameters one by one, the best fits first."""
 
     def __init__(
         self, parameters: Sequence[Parameter], own: frozenset[str], asked: Asked, root: JsonObject
@@ -123,7 +123,7 @@ class _Copying:
         return Copied(given, self._choices, tuple(missing), worth, len(unused), len(shaped))
 
     def _match(self) -> None:
-        """Give single values to single parameters."""
+        """Assign single values to single parameters."""
         single = [
             each for each in self._parameters if each.type in {"string", "integer", "number", "enum"}
         ]
@@ -153,7 +153,7 @@ class _Copying:
         )
 
     def _left_over(self) -> None:
-        """Give the numbers that are left, in their order, where numbers may be given: 6 eggs, 3 dice."""
+        """Assign the remaining numbers, in order, to parameters that take any number: 6 eggs, 3 dice."""
         numbers = [
             each
             for each in self._asked.spans
@@ -172,7 +172,7 @@ class _Copying:
                     self._give(parameter, span)
 
     def _swap(self, scores: Mapping[tuple[str, int, int], float]) -> None:
-        """Change two values round where both together fit better so."""
+        """Swap two values if that fits better overall."""
 
         def worth(parameter: Parameter, span: Span) -> float:
             return scores.get((parameter.name, span.start, span.end), NO)
@@ -200,7 +200,7 @@ class _Copying:
         score: float,
         pairs: Sequence[tuple[float, int, Parameter, Span]],
     ) -> None:
-        """Note what fits a text about as well. Numbers that fit alike are told by their order."""
+        """Record what fits a text about as well. Numbers that fit equally are assigned by order."""
         if parameter.type != "string" or span.kind == "rest":
             return
         near = [
@@ -215,7 +215,7 @@ class _Copying:
             self._choices[parameter.name] = (self._given[parameter.name], *near[: _MOST - 1])
 
     def _shortened(self, span: Span) -> Span | None:
-        """The span, if it is free. What is to be said ends where another value begins."""
+        """The span, if it is free. A text to be said ends where another value begins."""
         if not self._is_used(span):
             return span
         if span.kind != "rest":
@@ -245,7 +245,7 @@ class _Copying:
             yield from self._asked.spans
 
     def _numbers(self, parameter: Parameter) -> None:
-        """A list of numbers: the one that is written as one, or those that stand side by side."""
+        """A list of numbers: one that is written as a list, or adjacent numbers."""
         whole = [
             each for each in self._asked.spans if each.kind == "numbers" and not self._is_used(each)
         ]

@@ -1,8 +1,8 @@
-"""Lessons out of a declaration: a tool that has no examples into questions that lead to it.
+"""Derives lessons from a tool's declaration: sample questions for a tool without examples.
 
 The first sentence of a description is nearly a question already: "Weather for a city" with a city in
-place of "a city". What the sentence does not name is added behind it. The values are typical ones; they
-are seen in lessons, and are never an argument, since those are copied from what was asked.
+place of "a city". Parameters that the sentence does not name are appended. The values are typical ones;
+they occur in lessons only, and never become arguments, since those are copied from the question.
 """
 
 import re
@@ -44,7 +44,7 @@ _NOUNS = frozenset(listed("the a an current all some number list area name price
 
 
 def derived(spec: Spec) -> tuple[tuple[str, dict[str, JsonValue]], ...]:
-    """Two questions and their arguments: what must be given, and in the second one more."""
+    """Two questions and their arguments: the required ones, and in the second one more."""
     parameters = parameters_of(spec)
     required = [each for each in parameters if each.is_required]
     more = [each for each in parameters if not each.is_required and each.type != "object"][:1]
@@ -56,7 +56,7 @@ def derived(spec: Spec) -> tuple[tuple[str, dict[str, JsonValue]], ...]:
 
 
 def says_too_little(spec: Spec) -> bool:
-    """Whether nothing about a tool says what it is for: no description, and no examples."""
+    """Whether nothing says what a tool is for: no description, and no examples."""
     return not (spec.examples or spec.questions or terms(spec.description) or terms(spec.short))
 
 
@@ -76,7 +76,7 @@ def _typical(parameter: Parameter, at: int) -> JsonValue:
 
 
 def _asked(spec: Spec, given: list[Parameter], values: Mapping[str, JsonValue], at: int) -> str:
-    """What a user would say."""
+    """A user's question."""
     sentence = (spec.description or spec.name.replace("_", " ")).strip()
     text = _SENTENCE.split(sentence, maxsplit=1)[0].strip() or sentence
     behind: list[str] = []
@@ -91,7 +91,7 @@ def _asked(spec: Spec, given: list[Parameter], values: Mapping[str, JsonValue], 
 
 
 def _placed(text: str, parameter: Parameter, said: str) -> str | None:
-    """The text with the value where it names the parameter."""
+    """The text with the value in place of the parameter's name."""
     if parameter.type in {"boolean", "array", "object"}:
         return None
     for found in re.finditer(r"\b(?:(?:an?|the|some|this|one|given|specific) )+(\w+)\b", text):
@@ -110,7 +110,7 @@ def _behind(parameter: Parameter, said: str) -> str:
 
 
 def _shaped(text: str, spec: Spec, at: int) -> str:
-    """A wish or a question, by how the description begins."""
+    """A request or a question, by how the description begins."""
     first = text.split(maxsplit=1)[0].lower() if text.split() else ""
     lower = text[:1].lower() + text[1:]
     if _CLAUSE.match(text):

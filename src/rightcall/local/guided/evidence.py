@@ -1,7 +1,7 @@
-"""What in a question speaks for a tool, and for the arguments that a small model wrote.
+"""Checks a question for evidence of a tool, and of the arguments that a small model wrote.
 
-Such a model calls a tool for a question that has nothing to do with it, and copies what its lessons hold
-into an argument that nobody gave. Both show in the words: none is shared.
+Such a model calls a tool for an unrelated question, and copies values of its lessons into arguments that
+the user did not give. Both can be detected: no words are shared.
 """
 
 import re
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
 _SHORTEST_STEM = 4
 _ENDING = 2
-"""Letters at the end of a word that may differ: multiply, multiplied."""
+"""How many letters at the end of a word may differ: multiply, multiplied."""
 _NUMBER_WORDS = frozenset(
     _WORD.findall("""
     zero one two three four five six seven eight nine ten eleven twelve thirteen fifteen twenty thirty
@@ -52,7 +52,7 @@ _STANDS_FOR = {
         "cubed": "3",
     }.items()
 }
-"""Words that hold a number."""
+"""Words that contain a number."""
 _COMMON = frozenset(
     _WORD.findall("""
     a about all also an and any are as ask at be been but by can could did do does for from get give had
@@ -66,11 +66,11 @@ _COMMON = frozenset(
 _TURNING = frozenset(
     _WORD.findall("tomorrow yesterday next last previous ago later until till since before after")
 )
-"""Words that make another question of one: what is so now does not answer it."""
+"""Words that change a question, so that the present state does not answer it."""
 
 
 def speaks_for(question: str, spec: Spec) -> bool:
-    """Whether the question has a word of the tool's, or a number for one that takes numbers."""
+    """Whether the question has a word of the tool's, or a number for a tool that takes numbers."""
     words = _words(question)
     if (_DIGIT.search(question) or words & _NUMBER_WORDS) and _takes_numbers(spec):
         return True
@@ -83,7 +83,7 @@ def speaks_for(question: str, spec: Spec) -> bool:
 
 
 def without_inventions(arguments: str, spec: Spec, question: str) -> tuple[str, tuple[str, ...]]:
-    """The arguments without those whose value the question does not hold; the required ones of these."""
+    """The arguments without those that are not in the question; and the required ones now missing."""
     try:
         given = parse(arguments)
     except JsonError:
@@ -115,11 +115,11 @@ def written(spec: Spec) -> frozenset[str]:
 
 
 def is_called_for(arguments: str, spec: Spec, question: str) -> bool:
-    """Whether these arguments can have come of the question, and leave none of it out that turns it.
+    """Whether these arguments can come from the question, and omit nothing that changes it.
 
-    Numbers of which none stands in the question are a lesson's; a formula with another number instead of
-    one that was asked about is miscopied. A question about tomorrow is not answered by a tool that says
-    nothing of it and was given nothing.
+    Numbers none of which is in the question come from a lesson; a formula with a number other than the
+    question's is miscopied. A question about tomorrow is not answered by a tool that neither mentions it
+    nor got it as an argument.
     """
     try:
         given = parse(arguments)
@@ -133,7 +133,7 @@ def is_called_for(arguments: str, spec: Spec, question: str) -> bool:
 
 
 def _is_held(value: JsonValue, question: str) -> bool:
-    """Words and numbers must stand in the question; a yes or no, or a list, says nothing about that."""
+    """Words and numbers must be in the question; a boolean or a list is no evidence either way."""
     match value:
         case bool() | None:
             return True
@@ -156,7 +156,7 @@ def _is_held(value: JsonValue, question: str) -> bool:
 
 
 def _numbers(question: str) -> set[str]:
-    """The numbers that a question holds, in figures, in words, and in what everybody counts with."""
+    """The numbers in a question: in digits, in words, and in common units of counting."""
     held = numbers_in(question)
     for value in values_in(question):
         held |= numbers_in(dump(value.plain))
@@ -187,6 +187,6 @@ def _words(text: str) -> set[str]:
 
 
 def _alike(word: str, other: str) -> bool:
-    """The same word, but for its ending."""
+    """Whether two words are equal except for their endings."""
     same = max(_SHORTEST_STEM, min(len(word), len(other)) - _ENDING)
     return word == other or (min(len(word), len(other)) >= same and word[:same] == other[:same])

@@ -1,6 +1,6 @@
-"""How well a span of a question fits a parameter: by its form, and by the words around it.
+"""Scores how well a span of a question fits a parameter: by its form, and by the words around it.
 
-``radius of 4`` names its parameter, ``3 days`` its unit, ``from Bern`` its role. What has nothing of
+``radius of 4`` names its parameter, ``3 days`` its unit, ``from Bern`` its role. A span without any of
 that fits a parameter as well as any other of its type, so order decides.
 """
 
@@ -15,9 +15,9 @@ from rightcall.local.guided.units import measure
 from rightcall.local.guided.wordlist import listed
 
 NO = -9.0
-"""It cannot be this."""
+"""The score of an impossible value."""
 SURE = 1.5
-"""What an argument needs that may be left out."""
+"""The score that an optional argument needs."""
 
 _CUES: Mapping[str, str] = {
     "from": "from between leaving off of since departing starting",
@@ -42,7 +42,7 @@ _SURE_CUES = {
 }
 _WHERE = frozenset(["from", "in", "near", "at"])
 _SHORT = 3
-"""Letters that are enough to be short for a word."""
+"""The fewest letters of an abbreviation."""
 _UNITS = frozenset(["unit", "currency", "scale"])
 _SHAPED: Mapping[str, Mapping[str, float]] = {
     "date": {"date": 3.0, "time": 0.2, "quote": 0.5},
@@ -53,7 +53,7 @@ _SHAPED: Mapping[str, Mapping[str, float]] = {
     "path": {"path": 3.0, "code": 0.5, "quote": 1.0, "name": 0.0, "phrase": -0.5},
     "host": {"url": 3.0, "code": 2.0, "quote": 1.0, "name": 0.0, "phrase": -0.5},
 }
-"""By role: the kinds of values that can be meant, where a value shows it by its form."""
+"""By role: the possible kinds of values, if a value's form shows its kind."""
 _BY_KIND: Mapping[str, tuple[float, Mapping[str, float]]] = {
     "quote": (1.0, {"text": 4.5, "title": 3.0, "topic": 3.0, "": 1.5}),
     "rest": (NO, {"text": 2.0, "title": 1.2}),
@@ -68,7 +68,7 @@ _BY_KIND: Mapping[str, tuple[float, Mapping[str, float]]] = {
     "date": (NO, {"from": 0.0, "to": 0.0, "text": 0.0, "": 0.0}),
     "time": (NO, {"from": 0.0, "to": 0.0, "text": 0.0, "": 0.0}),
 }
-"""By kind of value: how it fits any role, and how some."""
+"""By kind of value: its fit to any role, and to some roles."""
 _LANGUAGES = frozenset(
     listed(
         """
@@ -91,7 +91,7 @@ _SHARES = frozenset(listed("percent percentag rate discount tip tax interest sha
 _LOW = frozenset(listed("start from min minimum low lower begin first"))
 _HIGH = frozenset(listed("end to max maximum high upper stop last limit"))
 _APART = frozenset(listed("in at on from with by near for into of to about"))
-"""What stands before these is said of something else."""
+"""Words that attach what is before them to something else."""
 _SKIPPED = frozenset(
     listed(
         """
@@ -102,20 +102,20 @@ _SKIPPED = frozenset(
 
 
 def fit(span: Span, parameter: Parameter, asked: Asked) -> float:
-    """What speaks for it; ``NO`` if it cannot be."""
+    """The score of a value for a parameter; ``NO`` if it is impossible."""
     if parameter.type in {"integer", "number"}:
         return _number_fit(span, parameter, asked)
     return _text_fit(span, parameter, asked)
 
 
 def is_measure(span: Span) -> bool:
-    """Whether a number is one of money, of a share or of time, and so no count of things."""
+    """Whether a number is money, a share or a time, and so not a count of things."""
     unit = stem(span.unit.lower()) if span.unit else ""
     return unit in _MONEY_UNITS or unit in {"%", "percent"} or unit in _TIMES
 
 
 def named_by(span: Span, parameter: Parameter, asked: Asked) -> float:
-    """How near the span a word of the parameter's name stands, or one of its description."""
+    """How near to the span a word of the parameter's name is, or one of its description."""
     if re.search(
         rf"\b{re.escape(parameter.name)}\s*(?:=|:|is|of|equals)?\s*$", asked.text[: span.start]
     ):
@@ -136,7 +136,7 @@ def named_by(span: Span, parameter: Parameter, asked: Asked) -> float:
 
 
 def _in_order(span: Span, parameter: Parameter, asked: Asked) -> float:
-    """For "base and height of 6 and 10": whether the names come in the order that the numbers do."""
+    """For "base and height of 6 and 10": whether the names come in the order of the numbers."""
     run = asked.run_of(span)
     if len(run) == 1 or span not in run:
         return 0.0
@@ -147,7 +147,7 @@ def _in_order(span: Span, parameter: Parameter, asked: Asked) -> float:
         elif word not in _SKIPPED:
             names.append(stem(word))
     said = [at for at, name in enumerate(names) if name in parameter.words]
-    # The names stand side by side, as many as the numbers are.
+    # The names are adjacent, and as many as the numbers.
     last = names[-len(run) :]
     return 3.0 if said and len(last) == len(run) and last[run.index(span)] in parameter.words else 0.0
 
@@ -162,7 +162,7 @@ def _said_by(word: str, parameter: Parameter) -> float:
 
 
 def _is_same(word: str, other: str) -> bool:
-    """The same word, or one that is short for the other: temp, num."""
+    """Whether two words are equal, or one abbreviates the other: temp, num."""
     short, long = sorted((word, other), key=len)
     return word == other or (len(short) >= _SHORT and long.startswith(short))
 
@@ -200,7 +200,7 @@ def _unit_fit(span: Span, parameter: Parameter) -> float:
     kind, name = measure(unit)
     for own, its in map(measure, parameter.words):
         if kind and own == kind and kind != "time":
-            # Miles are no kilometres; how long can be told in another unit.
+            # Miles are not kilometres; a duration can be converted.
             return 2.5 if its == name else -2.0
     if unit in _MONEY_UNITS:
         return 2.0 if words & _MONEY or parameter.hints & (_MONEY | _MONEY_UNITS) else -0.5
@@ -208,12 +208,12 @@ def _unit_fit(span: Span, parameter: Parameter) -> float:
         return 2.0 if (words | parameter.hints) & _SHARES else -0.5
     if unit in parameter.hints:
         return 1.0
-    # Minutes are no number of things.
+    # Minutes are not a number of things.
     return -0.8 if kind == "time" and not any(own == kind for own, _ in map(measure, words)) else 0.0
 
 
 def _end_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
-    """Of two numbers, the one from which and the one up to which."""
+    """Of two numbers, the lower bound and the upper bound."""
     before = asked.before(span.start, 1)
     word = before[0] if before else ""
     words = set(parameter.words)
@@ -257,7 +257,7 @@ def _text_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
 
 
 def _is_kind_of(span: Span, parameter: Parameter) -> bool:
-    """Whether the span is one of what the parameter is named after: a kitchen is a room."""
+    """Whether the span is of the kind that the parameter is named after: a kitchen is a room."""
     words = str(span.plain).lower().split()
     last = stem(words[-1].strip("."))
     if span.kind == "name":
@@ -269,7 +269,7 @@ def _is_kind_of(span: Span, parameter: Parameter) -> bool:
 
 
 def _form_fit(span: Span, role: str) -> float:
-    """What its form says, for a role."""
+    """The score of a value's form, for a role."""
     by_kind = _SHAPED.get(role)
     if by_kind is not None:
         return by_kind.get(span.kind, NO)
@@ -293,7 +293,7 @@ def _cue_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
     if cue in _WHERE and role in {"title", "person", "topic"}:
         # Where somebody or something is from is not who or what it is.
         return -0.8
-    # It is somewhere else's: of two places, "from" is not for where it goes to.
+    # It belongs to another place: of two places, "from" is not the destination.
     opposite = {"from": "to", "to": "from"}.get(role)
     if opposite and cue in _SURE_CUES[opposite]:
         return -1.5

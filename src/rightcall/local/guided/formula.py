@@ -1,7 +1,7 @@
-"""What a question writes in signs, as ``2^10`` or ``sqrt(2)``, and whether a tool takes such a thing.
+"""Finds formulas in a question, as ``2^10`` or ``sqrt(2)``, and tools that take formulas.
 
-A very small model sees nothing to do in a question without words, and miscopies one that it sees. What
-is written out needs neither: it goes to the tool that is shown with formulas, as it stands.
+A very small model does nothing for a question without words, and miscopies formulas. So a formula goes
+unchanged to the tool whose examples are formulas.
 """
 
 import re
@@ -27,13 +27,13 @@ _BEHIND = re.compile(r"[\s=?.!]*$")
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _RUN = re.compile(r"(?<![\w.])[(\d][\d\s.,()*/+^%\u00d7÷-]*[\d)%]")
 _SPAN = re.compile(r"\d+(?:\.\d+)?%|\d+-\d+(?:-\d+)*|\d+/\d+")
-"""What has a sign and is no sum: a share, a season, a fraction."""
+"""Text with an operator sign that is no formula: a share, a season, a fraction."""
 _BEFORE_A_VALUE = frozenset("-\u2212+√")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 def written_out(question: str, spec: Spec) -> str | None:
-    """The arguments, where the question is a formula and no more, and the tool takes formulas."""
+    """The arguments, if the question is only a formula, and the tool takes formulas."""
     member = _formula_member(spec)
     if member is None:
         return None
@@ -47,17 +47,17 @@ def written_out(question: str, spec: Spec) -> str | None:
 
 
 def takes_formulas(spec: Spec) -> bool:
-    """Whether the tool is one that is given formulas."""
+    """Whether the tool takes formulas."""
     return _formula_member(spec) is not None
 
 
 def is_signs(text: str) -> bool:
-    """Whether a piece of a sentence is a sum in figures, whatever tools there are."""
+    """Whether a piece of a sentence is a formula in digits, whatever tools there are."""
     return _reads(_BEHIND.sub("", text.strip()), frozenset())
 
 
 def in_signs(question: str) -> Iterator[tuple[int, int]]:
-    """Where sums in figures stand in a question, from where to where."""
+    """The spans of formulas in digits in a question."""
     for found in _RUN.finditer(question):
         text = found[0].rstrip()
         if is_signs(text) and not _DATE.search(text) and not _SPAN.fullmatch(text):
@@ -65,7 +65,7 @@ def in_signs(question: str) -> Iterator[tuple[int, int]]:
 
 
 def numbers_in(text: str) -> set[str]:
-    """The numbers in a text, each as it would be written plainly."""
+    """The numbers in a text, each in plain notation."""
     found = (number.replace(",", "") for number in _NUMBER.findall(text))
     plain = (number.rstrip("0").rstrip(".") if "." in number else number for number in found)
     return {number.lstrip("0") or "0" for number in plain}
@@ -77,7 +77,7 @@ def _end_of_asking(text: str) -> int:
 
 
 def _formula_member(spec: Spec) -> str | None:
-    """The one argument of a tool all of whose worked examples are formulas."""
+    """The only argument of a tool all of whose examples are formulas."""
     required = spec.parameters.get("required")
     if not isinstance(required, list) or len(required) != 1 or not spec.examples:
         return None
@@ -97,7 +97,7 @@ def _is_formula(text: str, spec: Spec) -> bool:
 
 
 def _reads(text: str, names: frozenset[str]) -> bool:
-    """Whether a text is values with signs between them. A name is one of those that the tool knows."""
+    """Whether a text is values with operators between them. Names must be known to the tool."""
     at, depth, signs = 0, 0, 0
     wants_value, may_have_value = True, True
     while at < len(text):
@@ -118,7 +118,7 @@ def _reads(text: str, names: frozenset[str]) -> bool:
         elif kind == "sign" and (not wants_value or word in _BEFORE_A_VALUE):
             signs, wants_value, may_have_value = signs + 1, True, True
         elif kind == "after" and not wants_value:
-            # What follows a percent sign makes it the sign of a remainder.
+            # What follows a percent sign makes it a remainder operator.
             signs, may_have_value = signs + 1, word == "%"
         elif kind in {"closes", "comma"} and not wants_value and depth:
             depth -= kind == "closes"

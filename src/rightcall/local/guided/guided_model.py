@@ -1,9 +1,10 @@
-"""A model on an engine that calls tools although it was never trained to, and is very small.
+"""A very small model on an engine that calls tools although it was never trained to.
 
-Told about its tools in one prompt, such a model calls none, or the last one it saw. So words decide
-first (``plan``), and what they leave open it is asked one question at a time, each answer held by a
-grammar: a tool among the best, a value among those that were said. What came back is told for it
-(``telling``), and what it chose without a reason in the question is not done (``evidence``).
+If its tools are described in one prompt, such a model calls none, or the last one. So a lexical match
+decides first (``plan``), and what that leaves open the model is asked, one question at a time, with each
+answer restricted by a grammar: a tool among the best, a value among those in the question. Results are
+put into sentences for it (``telling``), and calls without evidence in the question are not made
+(``evidence``).
 """
 
 import asyncio
@@ -55,7 +56,7 @@ class GuidedModel(RawModel):
     """A raw model that is guided through its calls: one round of them for each user message."""
 
     _said: set[str]
-    """The tools of which it was said that they say too little of themselves."""
+    """The tools for which a warning about a missing description was logged."""
 
     @checked("rc.local.GuidedModel")
     def __init__(
@@ -79,7 +80,7 @@ class GuidedModel(RawModel):
         yield ReplyEnd(turn.reply(card.name))
 
     def _say_too_little(self, specs: Sequence[Spec]) -> None:
-        """Say of a tool, once, that nothing leads to it."""
+        """Log once that a tool has no description by which it could be chosen."""
         for spec in specs:
             if spec.name not in self._said and says_too_little(spec):
                 self._said.add(spec.name)
@@ -91,7 +92,7 @@ class GuidedModel(RawModel):
 
 
 class _Pupil:
-    """A model that is asked one small thing after another; what it costs is added up."""
+    """Asks the model one small question after another, and sums up the usage."""
 
     def __init__(self, engine: Engine, template: ChatTemplate, sampling: Sampling) -> None:
         self._engine = engine
@@ -99,16 +100,16 @@ class _Pupil:
         self._sampling = sampling
         self.syntax = engine.syntax
         self.usage = Usage()
-        """What all of it cost."""
+        """The total usage."""
         self.stop: StopReason = "end"
-        """Why the last text ended."""
+        """The finish reason of the last text."""
         self.stop_word = ""
         self._writing: AsyncGenerator[Piece | Finish, None] | None = None
 
     async def write(
         self, lesson: Request, limit: int, grammar: Grammar | None = None, *, steady: bool = True
     ) -> AsyncIterator[str]:
-        """Text, as it comes. Steady: always the likeliest, whatever the request says."""
+        """Generated text, as it comes. Greedy: always the likeliest token, whatever the request says."""
         prompt = render_prompt(lesson, self._template)
         most = min(limit, self._sampling.max_tokens or limit)
         sampling = replace(self._sampling, max_tokens=most)
@@ -123,7 +124,7 @@ class _Pupil:
                 yield chunk.text
 
     async def close(self) -> None:
-        """Stop writing, should somebody have stopped listening."""
+        """Stop generating, if the reader is gone."""
         if self._writing is not None:
             await self._writing.aclose()
 
@@ -134,7 +135,7 @@ class _Pupil:
 
 
 class _Turn:
-    """One reply in the making."""
+    """One reply in progress."""
 
     def __init__(self, pupil: _Pupil, request: Request) -> None:
         self._pupil = pupil
@@ -144,7 +145,7 @@ class _Turn:
         self._text: list[str] = []
 
     def reply(self, model: str) -> Reply:
-        """What came of it."""
+        """The finished reply."""
         text = "".join(self._text)
         parts: list[Text | Call] = [*([Text(text)] if text else []), *self._calls]
         pupil = self._pupil
@@ -152,7 +153,7 @@ class _Turn:
         return Reply(tuple(parts), stop, pupil.stop_word, pupil.usage, model)
 
     async def events(self) -> AsyncIterator[ModelEvent]:
-        """What happens, up to the end of the reply."""
+        """The events, up to the end of the reply."""
         match next_step(self._request):
             case Choose(questions):
                 async for event in self._call_tools(questions):
@@ -168,7 +169,7 @@ class _Turn:
                     yield event
 
     async def _answer_alone(self, questions: Sequence[str]) -> AsyncIterator[ModelEvent]:
-        """No tool was chosen: what is asked stays unanswered, since this model would make it up."""
+        """No tool was chosen: the question is not answered, since this model would make something up."""
         if self._request.output is not None:
             async for event in self._talk():
                 yield event
@@ -196,7 +197,7 @@ class _Turn:
                 return
 
     async def _called(self, question: str) -> tuple[Spec, str] | None:
-        """A tool for the question, and its arguments; None where nothing speaks for one."""
+        """A tool for the question, and its arguments; None if there is no evidence for one."""
         choice = self._request.choice
         named = [
             each for each in self._request.specs if choice in ("auto", "required", Named(each.name))
@@ -217,17 +218,17 @@ class _Turn:
         return spec, arguments
 
     async def _arguments(self, spec: Spec, found: Filled, question: str) -> tuple[str, Sequence[str]]:
-        """The arguments, and what is required of them and was nowhere said."""
+        """The arguments, and the required ones that are missing."""
         if found.missing or found.schema is None:
             return found.arguments, found.missing
         grammar = grammar_for_output(found.schema, syntax=self._pupil.syntax)
         lesson = lessons.filling(spec, question)
-        # Not given on as they come: an argument that nobody gave is taken out again.
+        # Not streamed: an argument that the user did not give is removed again.
         texts = [text async for text in self._pupil.write(lesson, _LONGEST_ARGUMENTS, grammar)]
         return without_inventions("".join(texts), spec, question)
 
     async def _chosen(self, plan: Plan, question: str) -> Spec | None:
-        """The tool that is meant; words decide, and what they leave open the model does."""
+        """The tool for a question; the lexical match decides, and what it leaves open the model does."""
         match plan:
             case Take(spec):
                 return spec
@@ -272,13 +273,13 @@ class _Turn:
                 yield self._said(await self._unfit(question))
 
     async def _small_talk(self, messages: tuple[Message, ...]) -> str:
-        """As much of what the model says as is safe to; a line of ours where that is nothing."""
+        """The safe part of the model's text; a fixed line if there is none."""
         lesson = Request(messages=messages, system=self._request.system)
         heard = " ".join(
             [lesson.system, *(each.text for each in messages if not isinstance(each, Results))]
         )
         text = "".join([text async for text in self._pupil.write(lesson, _LONGEST_SENTENCE)])
-        # What was cut off is not said.
+        # An unfinished sentence is dropped.
         self._pupil.stop = "end"
         return worth_saying(text, heard) or idle(self._names())
 
@@ -292,7 +293,7 @@ class _Turn:
             yield self._said(text)
 
     async def _unfit(self, text: str) -> str:
-        """What is said to a question without a call: what it lacks, or that no tool is for it."""
+        """The reply to a question without a call: what is missing, or that no tool fits."""
         plan = await asyncio.to_thread(plan_for, text, self._request.specs, "auto")
         if isinstance(plan, Take) and (missing := filled(plan.spec, text).missing):
             return wanting(plan.spec.name, missing)
@@ -307,7 +308,7 @@ class _Turn:
 
 
 def _one_of(words: Sequence[str], syntax: Syntax) -> Grammar:
-    """Exactly one of these words."""
+    """A grammar for exactly one of these words."""
     return _printed(choice(*map(word, words)), syntax)
 
 

@@ -1,6 +1,6 @@
-"""Words that people use for one another when they ask for something, and words that say little.
+"""Synonyms that people use in questions, and words that carry little meaning.
 
-A lexical score knows only the words that stand there. Whoever needs an umbrella asks about the weather.
+A lexical score only sees the words in the text. A person who asks about an umbrella means the weather.
 """
 
 import re
@@ -179,7 +179,7 @@ increase raise: turn up, crank up
 decrease lower: turn down
 author: who wrote, who is behind
 """
-"""By what is meant: how else it is said, in more words than one."""
+"""By meaning: the phrases of several words for it."""
 _KINDS = """
 room: kitchen bathroom bedroom hall hallway office lounge nursery garage cellar basement attic study
 room: studio corridor balcony terrace porch library lobby
@@ -192,7 +192,7 @@ instrument: guitar piano violin drums flute trumpet cello
 crop plant vegetable: tomato potato carrot onion lettuce basil rose cucumber pepper wheat
 drink: coffee tea juice beer wine milk
 """
-"""What is a kind of what."""
+"""Kinds and their members."""
 _WEAK = frozenset(
     stem(word)
     for word in listed(
@@ -251,12 +251,12 @@ def _kinds() -> dict[str, frozenset[str]]:
 
 
 def kinds_of(word: str) -> frozenset[str]:
-    """The stems of what is of a kind, given the kind's stem."""
+    """The stems of the members of a kind, given the kind's stem."""
     return _kinds().get(word, frozenset())
 
 
 def kin_of(word: str) -> frozenset[str]:
-    """The stems that may be meant by a stem."""
+    """The stems that a stem may mean."""
     return _kin().get(word, frozenset())
 
 
@@ -273,22 +273,22 @@ def _said_for() -> tuple[tuple[re.Pattern[str], frozenset[str]], ...]:
 
 
 def implied_by(text: str) -> frozenset[str]:
-    """The stems of what a text says in a turn of phrase: "how far" is about a distance."""
+    """The stems of the phrases in a text: "how far" is about a distance."""
     return frozenset().union(*(stems for way, stems in _said_for() if way.search(text)))
 
 
 def is_act(word: str) -> bool:
-    """Whether a stem says that something is done."""
+    """Whether a stem is an action."""
     return word in _ACTS
 
 
 def is_verb(word: str) -> bool:
-    """Whether a stem says what a tool does, rather than what with."""
+    """Whether a stem says what a tool does, and not with what."""
     return word in _ACTS or word in _LOOKS
 
 
 def changes(word: str) -> bool:
-    """Whether a stem says that something is done which is not so already."""
+    """Whether a stem is an action that changes something."""
     return word in _ACTS and word not in _WORKS_OUT
 
 

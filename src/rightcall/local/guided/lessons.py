@@ -1,10 +1,10 @@
-"""What a small model is led through, and shown: one task, a few worked answers, then the question.
+"""The prompts of a small model: one task, a few sample answers, then the question.
 
-Everything it sees is a handful of short turns, because a model of this size copies what is near. The
-worked answers come from the tools' own examples, and where a tool has none, from its declaration.
+A prompt is a handful of short turns, because a model of this size copies what is near. The sample
+answers come from the tools' own examples, or if a tool has none, from its declaration.
 
-A model that is asked two things at once does one of them. So the questions of a message are taken apart,
-and each is asked by itself, with what leads up to it.
+A model that is asked two things at once does only one of them. So the questions of a message are split,
+and each is asked separately, with its context.
 """
 
 import re
@@ -26,17 +26,17 @@ from rightcall.local.guided.plan import Leave, Offer, Take, filled, plan_for
 from rightcall.local.guided.telling import is_question, wanted_in
 
 Shown: TypeAlias = tuple[str, str]
-"""What the user says, and what the model should."""
+"""A user's text, and the model's expected answer."""
 
 NONE = "none"
-"""What the model answers when no tool is needed."""
+"""The model's answer if no tool is needed."""
 
 _SMALL_TALK: tuple[Shown, ...] = (("Good morning!", NONE), ("What is the longest river?", NONE))
 _MOST_SHOWN = 2
-"""Examples of one tool among others."""
+"""The most examples of one tool among others."""
 
 BAG = "local"
-"""The vendor bag of a call, where the question that it answers is kept."""
+"""The vendor key of a call under which its question is kept."""
 
 _END = re.compile(r"(?<=\?)[\"')\]]*\s+")
 _AND = re.compile(
@@ -48,34 +48,34 @@ _MORE = re.compile(
     r"(?:it|it's|its|they|this|there|for|at|from|on|to|with|in|by|the|my|our|we)\b", re.IGNORECASE
 )
 _MOST_QUESTIONS = 6
-"""A message of more questions than this is taken as one."""
+"""The most questions in a message; with more, it is taken as one."""
 
 
 Found: TypeAlias = tuple[str, Call | None, Result | None]
-"""A question, the call that was made for it, and what that came to."""
+"""A question, its call, and the result."""
 
 
 class Choose(Struct, frozen=True):
-    """Find tools for these questions."""
+    """Next step: find tools for these questions."""
 
     questions: tuple[str, ...]
 
 
 class Tell(Struct, frozen=True):
-    """Answer each question, by its result where it has one."""
+    """Next step: answer each question, with its result if there is one."""
 
     found: tuple[Found, ...]
 
 
 class Talk(Struct, frozen=True):
-    """Answer without tools."""
+    """Next step: answer without tools."""
 
 
 Next: TypeAlias = Choose | Tell | Talk
 
 
 def next_step(request: Request) -> Next:
-    """What comes next. One round of calls for each message: then there is an answer."""
+    """The next step. Each message gets one round of calls, and then an answer."""
     asks = [
         (at, each.text)
         for at, each in enumerate(request.messages)
@@ -95,7 +95,7 @@ def next_step(request: Request) -> Next:
 
 
 def spoken(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """What was said in words, without calls and results."""
+    """The text messages, without calls and results."""
     kept: list[Message] = []
     for message in messages:
         match message:
@@ -109,11 +109,11 @@ def spoken(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 def questions_in(text: str) -> tuple[str, ...]:
-    """The questions of a message, in order; the message itself when there is only one."""
+    """The questions of a message, in order; the message itself if there is only one."""
     pieces: list[str] = []
     for sentence in _END.split(text.strip()):
         if pieces and _MORE.match(sentence) and not sentence.endswith("?"):
-            # It says more of what was asked: "Can you book a table? It's for four."
+            # It adds to the question before: "Can you book a table? It's for four."
             pieces[-1] = f"{pieces[-1]} {sentence}"
         else:
             pieces += _asked(sentence)
@@ -124,7 +124,7 @@ def questions_in(text: str) -> tuple[str, ...]:
 
 
 def refuse_media(messages: Transcript) -> None:
-    """A model that is led by words is told of nothing else, so what else was just said is an error."""
+    """Raises an error for other content in the last message: this model is guided by text alone."""
     for at in range(len(messages) - 1, -1, -1):
         message = messages[at]
         if isinstance(message, Reply):
@@ -141,7 +141,7 @@ def refuse_media(messages: Transcript) -> None:
 
 
 def first_lessons(request: Request) -> tuple[Request, ...]:
-    """One for each question that is asked at once; none about results, which are told without it."""
+    """One prompt for each question that is asked at once; none for results, which need no model."""
     match next_step(request):
         case Choose(questions):
             if isinstance(request.choice, Named):
@@ -159,7 +159,7 @@ def first_lessons(request: Request) -> tuple[Request, ...]:
 
 
 def _first_lesson(question: str, request: Request) -> Request | None:
-    """What is asked first about a question; None where words decide."""
+    """The first prompt for a question; None if the lexical match decides."""
     match plan_for(question, request.specs, request.choice):
         case Offer(shown=specs):
             return choosing(specs, question)
@@ -172,7 +172,7 @@ def _first_lesson(question: str, request: Request) -> Request | None:
 
 
 def formula_in(question: str, specs: Sequence[Spec]) -> tuple[Spec, str] | None:
-    """The first tool that takes the question as it is written, and its arguments; there is no lesson."""
+    """The first tool that takes the question as a formula, and its arguments; without a lesson."""
     for spec in specs:
         if (arguments := written_out(question, spec)) is not None:
             return spec, arguments
@@ -180,9 +180,9 @@ def formula_in(question: str, specs: Sequence[Spec]) -> tuple[Spec, str] | None:
 
 
 def labels(specs: Sequence[Spec]) -> dict[str, str]:
-    """What the model calls each tool: the last word of its name, where that is enough.
+    """The label of each tool for the model: the last word of its name, if that is unique.
 
-    A name that begins like a sentence, as ``get_weather``, would be chosen for how it begins.
+    A name that begins like a sentence, as ``get_weather``, would be chosen for its beginning.
     """
     short = [re.split(r"[_-]", spec.name)[-1] or spec.name for spec in specs]
     taken = [*short, NONE]
@@ -193,7 +193,7 @@ def labels(specs: Sequence[Spec]) -> dict[str, str]:
 
 
 def choosing(specs: Sequence[Spec], question: str) -> Request:
-    """Asks which tool answers the question, by its label."""
+    """The prompt that asks which tool answers the question, by its label."""
     called = labels(specs)
     tools = "\n".join(f"{called[spec.name]}: {spec.short or spec.description}" for spec in specs)
     task = f"Choose the tool that answers the user, or {NONE}.\n{tools}\n{NONE}: No tool is needed."
@@ -206,14 +206,14 @@ def choosing(specs: Sequence[Spec], question: str) -> Request:
 
 
 def filling(spec: Spec, question: str) -> Request:
-    """Asks for the arguments."""
+    """The prompt that asks for the arguments."""
     about = spec.short or spec.description
     task = f"Write the arguments of {spec.name} as JSON.\n{spec.name}: {about}{_members(spec)}"
     return _lesson(task, [(asked, dump(given)) for asked, given in _examples(spec)], question)
 
 
 def _gone_on(before: str, between: tuple[Message, ...], asked: str) -> str:
-    """The question of before, with what was given since, where a value was asked for."""
+    """The earlier question with the new value, if the user was asked for one."""
     last = between[-1] if between else None
     wanted = wanted_in(last.text) if isinstance(last, Reply) else ()
     if not wanted or is_question(asked) or not asked.strip():
@@ -245,13 +245,13 @@ def _question_of(call: Call | None, asked: str) -> str:
 def _paired(questions: tuple[str, ...], answered: list[Found]) -> tuple[Found, ...]:
     by_question = {found[0]: found for found in answered}
     if not set(by_question) <= set(questions):
-        # The calls were made for something else, or by someone else: each speaks for itself.
+        # The calls were made for something else, or by another model: each is shown by itself.
         return tuple(answered)
     return tuple(by_question.get(question, (question, None, None)) for question in questions)
 
 
 def _asked(sentence: str) -> list[str]:
-    """What a sentence asks; each piece is a question, if the whole is one."""
+    """The questions of a sentence; each piece is a question, if the whole is one."""
     pieces = [piece.strip() for each in _AND.split(sentence) for piece in _sum_apart(each)]
     pieces = [piece for piece in pieces if piece]
     mark = "?" if sentence.endswith("?") else ""
@@ -259,14 +259,14 @@ def _asked(sentence: str) -> list[str]:
 
 
 def _sum_apart(piece: str) -> tuple[str, ...]:
-    """A question in words, and the sum in figures that comes behind it: the date, and 99/3."""
+    """Splits a question in words from a formula in digits after it: the date, and 99/3."""
     words, _, rest = piece.rpartition(" and ")
     has_sum = bool(words) and not re.search(r"\d", words) and is_signs(rest)
     return (words, rest) if has_sum else (piece,)
 
 
 def _examples(spec: Spec) -> Iterator[tuple[str, JsonObject]]:
-    """The worked arguments, each with what a user would say for it."""
+    """The sample arguments, each with a user's question for it."""
     if not spec.examples:
         yield from derived(spec)
     for at, given in enumerate(spec.examples):

@@ -1,7 +1,7 @@
-"""What a tool takes, as far as words can tell: each parameter with its kind, its words and its role.
+"""A tool's parameters, each with its kind, its words and its role, as far as its text shows them.
 
-A role is what a value has to be to be meant: a place, somebody, a day, a text. It is told by the words
-of the name, and by those of the description where the name says nothing.
+A role is the kind of value that is expected: a place, a person, a day, a text. It is found by the words
+of the name, or of the description if the name says nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ _DEPTH = 4
 _OF_SORTS = frozenset(
     listed("type kind size color colour style category mode unit format level genre sort")
 )
-"""What a name ends with that says no more than that there are several."""
+"""Endings of names that only mean that there are several."""
 
 ROLES: Mapping[str, str] = {
     "email": "email mail",
@@ -57,7 +57,7 @@ _ROLE_OF = {word: role for role, words in ROLES.items() for word in words.split(
 
 
 class Parameter(Struct, frozen=True):
-    """One thing that a tool takes."""
+    """One parameter of a tool."""
 
     name: str
     schema: JsonObject
@@ -72,13 +72,13 @@ class Parameter(Struct, frozen=True):
 
     @property
     def values(self) -> tuple[JsonValue, ...]:
-        """What it is held to, if it is."""
+        """Its fixed values, if it has any."""
         listed = self.schema.get("enum")
         return tuple(listed) if isinstance(listed, list) else (self.schema.get("const"),)
 
 
 def parameters_of(spec: Spec) -> tuple[Parameter, ...]:
-    """What the tool takes, in its order."""
+    """The tool's parameters, in order."""
     return tuple(members(spec.parameters, spec.parameters))
 
 
@@ -119,7 +119,7 @@ def _parameter(
 
 
 def _meant(about: JsonObject, root: JsonObject, depth: int) -> JsonObject:
-    """The schema behind a reference, and the one of some alternatives that is not null."""
+    """The schema behind a reference, and the non-null one of some alternatives."""
     reference = about.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/") and depth:
         found: JsonValue = dict(root)
@@ -153,7 +153,7 @@ def _role(name: str, described: str, schema: JsonObject) -> str:
     words = _plain_words(name)
     if words and words[-1] in _OF_SORTS:
         return ""
-    # The last word of a name is what it is: file_name, user_id. What it begins with says whose.
+    # The last word of a name is its kind: file_name, user_id. The first words say whose.
     for word in (*[word for word in words if word in {"from", "to"}], *reversed(words)):
         if word in _ROLE_OF:
             return _ROLE_OF[word]

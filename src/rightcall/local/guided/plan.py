@@ -1,8 +1,8 @@
-"""What is done about a question before the model is asked: which tools may be meant, and the arguments.
+"""Plans a question before the model is asked: the candidate tools, and the arguments.
 
-The model of this size is the last to be asked, and only what words leave open. A tool that leads clearly
-is taken, a value that stands in the question is copied, and a question that no tool has a word for is
-left alone.
+A model of this size is asked last, and only what the lexical match leaves open. A tool that clearly
+scores best is used, a value in the question is copied, and a question that shares no word with any tool
+gets no call.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from rightcall.local.guided.talk import is_talk
 
 
 class Take(Struct, frozen=True):
-    """A tool is meant."""
+    """A tool is chosen."""
 
     spec: Spec
 
@@ -32,36 +32,37 @@ class Offer(Struct, frozen=True):
     specs: tuple[Spec, ...]
     or_none: bool
     shown: tuple[Spec, ...]
-    """Those that the model is shown: all, if they are few; what it has read it need not read again."""
+    """The tools that the model is shown: all, if they are few, so that its cached prompt can be
+    reused."""
 
 
 class Leave(Struct, frozen=True):
-    """No tool is meant."""
+    """No tool is chosen."""
 
 
 Plan: TypeAlias = Take | Offer | Leave
 
 
 class Filled(Struct, frozen=True):
-    """The arguments that a question holds for a tool."""
+    """The arguments that a question has for a tool."""
 
     arguments: str
-    """All of them, unless something is left to choose or to write."""
+    """All arguments, unless something is left to choose or to write."""
     schema: JsonObject | None
-    """What the model is held to while it does that."""
+    """The schema that restricts the model while it does that."""
     missing: tuple[str, ...]
-    """What is required, and the question does not hold."""
+    """The required parameters whose values are not in the question."""
 
 
 def plan_for(question: str, specs: Sequence[Spec], choice: ToolChoice) -> Plan:
-    """Which tools come into question."""
+    """The candidate tools."""
     if isinstance(choice, Named):
         return Take(next(spec for spec in specs if spec.name == choice.name))
     forced = choice == "required"
     if forced and len(specs) == 1:
         return Take(specs[0])
     found = matches(question, specs)
-    # What the tool's own examples teach needs no word in common: a sum has only numbers.
+    # A tool whose examples teach it needs no common word: a sum has only numbers.
     taught = [spec for spec in specs if spec.examples and speaks_for(question, spec)]
     if is_clear(found):
         first, others = found[0], [spec for spec in taught if spec is not found[0].spec]
@@ -70,7 +71,7 @@ def plan_for(question: str, specs: Sequence[Spec], choice: ToolChoice) -> Plan:
     sure = bool(found) and is_meant(found[0])
     if not forced and not sure and (is_talk(question) or not (found or taught)):
         return Leave()
-    # What words speak for clearly less is not left to the model, which would choose it as gladly.
+    # A tool with clearly less evidence is not offered to the model, which would choose it as readily.
     near = (found[0], *rivals(found)) if sure else found
     best = [*(match.spec for match in near if sure or forced or may_be_meant(match)), *taught]
     offered = [spec for spec in specs if any(spec is each for each in best[:MOST])]
@@ -83,7 +84,7 @@ def plan_for(question: str, specs: Sequence[Spec], choice: ToolChoice) -> Plan:
 
 
 def filled(spec: Spec, question: str) -> Filled:
-    """What the question holds for the tool; what its examples show to be written, the model writes."""
+    """The question's arguments for the tool; the model writes those that its examples do not copy."""
     found = copied(spec, question)
     free = written(spec)
     missing = tuple(name for name in found.missing if name not in free)

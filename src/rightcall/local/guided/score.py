@@ -1,8 +1,8 @@
-"""Which tools a question is for, by its words: the tools in order, and how surely the first is meant.
+"""Ranks tools for a question by its words, and estimates whether the first one is meant.
 
-The order is that of the search among tools. Whether any of them is meant at all is another matter: two
-words may be shared by chance. So it is counted, too, how much of what the question is about the tool has
-words for, and whether the question holds what the tool must be given.
+The order is that of the tool search. Whether any of them is meant is a separate question: two words may
+be shared by chance. So it also measures what share of the question's meaning the tool covers, and
+whether the question has the tool's required values.
 """
 
 import re
@@ -19,75 +19,76 @@ from rightcall.local.guided.parameters import parameters_of
 from rightcall.local.guided.spans import Asked
 
 MOST = 5
-"""Tools that a very small model can choose among."""
+"""The most tools that a very small model can choose among."""
 _KIN = 0.5
-"""What a word counts for that stands for another."""
+"""The weight of a synonym."""
 _IMPLIED = 0.6
-"""And what is said in a turn of phrase."""
+"""The weight of a phrase."""
 _LACKING = 0.65
-"""What is left of a tool's score for each value that it must have and the question does not hold."""
+"""The factor for each required value that is not in the question."""
 _UNUSED = 0.6
-"""And for each value of the question that has no place in it."""
+"""The factor for each value of the question that has no parameter."""
 _FITTING, _BEST = 0.1, 5.0
-"""What the fit of a value adds to the score, and the fit from which on it adds no more."""
+"""The weight of a value's fit in the score, and the fit above which it adds no more."""
 _CLEAR = 1.35
-"""How far ahead of the next a tool is that is meant beyond doubt."""
+"""The lead over the next tool from which a tool is certainly meant."""
 _WEAK = 0.25
 _LONG, _ENDING = 6, 3
-"""From how many letters on words are the same but for their ending, and how long that may be."""
+"""The fewest letters of words that may be equal except for their ending, and the ending's length."""
 _SHAPES = frozenset(("path", "url", "email", "sum"))
-"""Values that show by their form alone what kind of tool takes them."""
+"""Kinds of values whose form alone shows what kind of tool takes them."""
 _FORMS = {"host": "url", "id": "code"} | {
     role: role for role in ("path", "url", "email", "sum", "date", "time")
 }
-"""By role: the kind of value that shows it by its form."""
+"""By role: the kind of value whose form shows it."""
 _SHAPE = 3.0
-"""What such a value is worth to a tool that takes it."""
+"""The weight of such a value for a tool that takes it."""
 _LOOKED_INTO = 12
 _STRONG = 2.8
-"""How well a value fits that shows by its form, or by the words around it, what it is for."""
+"""The fit of a value whose form, or the words around it, show its parameter."""
 _LITTLE, _SOME, _NEARLY = 0.2, 0.4, 0.6
-"""How much of a tool is said: a word that says little, one that stands for another, one and a half."""
+"""Levels of shared meaning: a word that says little, a synonym, one and a half words."""
 _SAYS = 1.0
-"""How much a sentence must say to be looked at by itself: a telling word."""
+"""The least meaning of a sentence that is scored by itself: one telling word."""
 _TENTH, _FEW, _PART, _THIRD, _HALF, _ALL = 0.1, 0.18, 0.3, 0.33, 0.5, 0.9
-"""How much of a question that is."""
+"""Shares of a question."""
 _ASKS = re.compile(
     r"\s*(?:what|which|when|where|who|whose|why|how|is|are|was|were|does|do|did|has|have)\b",
     re.IGNORECASE,
 )
 _WANTING = re.compile(r"\b(?:get|give|show|tell|want|need|know|look|help|let)s?\b", re.IGNORECASE)
-"""Words that say only that something is wanted; many tools are named after them."""
+"""Words that only say that something is wanted; many tools are named after them."""
 _WANTED = re.compile(
     r"\W*(?:(?:please|kindly|hey|hi|ok)\W+)*(?:(?:can|could|would|will)\s+you\s+(?:please\s+)?)?(\w+)",
     re.IGNORECASE,
 )
-"""The word that says what is to be done, if anything is."""
+"""The word for the requested action, if there is one."""
 _WHY = re.compile(r"\W*why\b", re.IGNORECASE)
 _REASONS = frozenset(map(stem, ("why", "reason", "cause", "explain", "explanation", "diagnose")))
-"""Of a tool that tells why something is so."""
+"""Words of a tool that explains why something is so."""
 _ACTED = 0.45
-"""What is left of the score of a tool that does something, when somebody only asks."""
+"""The factor for a tool that changes something, if the user only asks."""
 
 
 class Match(Struct, frozen=True):
-    """A tool, with what speaks for it."""
+    """A tool, with its evidence."""
 
     spec: Spec
     score: float
-    """Beside the others, for this question."""
+    """Its score for this question, relative to the other tools."""
     said: float
-    """How many of its telling words the question has: name and description, parameters, and kin less."""
+    """How many of its telling words the question has: name and description, parameters, and synonyms
+    less."""
     share: float
-    """How much of what the question is about that is, from 0 to 1."""
+    """The share of the question's meaning that this covers, from 0 to 1."""
     copied: Copied
-    """The arguments, as far as the question holds them."""
+    """The arguments, as far as the question contains them."""
     is_undone: bool = False
-    """Whether the question begins with something to be done, or told, that the tool has no word for."""
+    """Whether the question begins with an action that the tool has no word for."""
 
 
 def matches(question: str, specs: Sequence[Spec]) -> tuple[Match, ...]:
-    """The tools that a question has words for, the best first; at most ``MOST``."""
+    """The tools that share words with a question, best first; at most ``MOST``."""
     index = ToolIndex(specs)
     asked = Asked(question)
     scores: dict[str, float] = {}
@@ -99,7 +100,7 @@ def matches(question: str, specs: Sequence[Spec]) -> tuple[Match, ...]:
         for spec, score in index.scored(text, len(specs)) if text else ():
             scores[spec.name] = scores.get(spec.name, 0.0) + worth * score
     for spec in specs:
-        # Looked into although it has no word in common.
+        # Included although it has no common word.
         if _takes_role(spec, {each.kind for each in asked.spans}):
             scores.setdefault(spec.name, 0.0)
     best = sorted((spec for spec in specs if spec.name in scores), key=lambda spec: -scores[spec.name])
@@ -117,7 +118,7 @@ def is_clear(found: Sequence[Match]) -> bool:
 
 
 def rivals(found: Sequence[Match]) -> tuple[Match, ...]:
-    """Those that may be meant instead of the first: about as good, and not lacking what it has."""
+    """The tools that may be meant instead of the first: about as good, with no more values missing."""
     best = found[0]
     return tuple(
         each
@@ -127,7 +128,7 @@ def rivals(found: Sequence[Match]) -> tuple[Match, ...]:
 
 
 def is_meant(match: Match) -> bool:
-    """Whether enough speaks for a tool to call it."""
+    """Whether there is enough evidence to call a tool."""
     said, share, fits = match.said, match.share, not match.copied.missing
     if match.is_undone:
         return False
@@ -138,15 +139,15 @@ def is_meant(match: Match) -> bool:
     if fits and match.copied.given and not match.copied.unused and said >= _SOME and share >= _THIRD:
         return True
     if fits and len(match.copied.given) > 1 and not match.copied.unused:
-        # Two values that have a place are no chance.
+        # Two assigned values are no coincidence.
         return said >= _SOME and share >= _FEW and match.copied.worth >= _HALF
     return fits and ((said >= _NEARLY and share >= _HALF) or (said >= _LITTLE and share >= _ALL))
 
 
 def may_be_meant(match: Match) -> bool:
-    """Whether the tool is worth offering to the model, which chooses one too gladly.
+    """Whether to offer the tool to the model, which chooses one too readily.
 
-    It has all that it must have from the question, and nothing of the question is left over.
+    All its required values are in the question, and no value of the question is left over.
     """
     values = match.copied
     has_values = bool(values.given) or not parameters_of(match.spec)
@@ -158,7 +159,7 @@ def _match(spec: Spec, score: float, asked: Asked) -> Match:
     values = copied(spec, asked)
     said, share = _shared(spec, asked, values)
     if values.shaped and not values.missing and not values.unused:
-        # Nothing that was said is left over, and nothing is missing.
+        # No value is left over, and none is missing.
         score, said = score + values.shaped, said + _SOME * values.shaped
     if _acts(spec) and _ASKS.match(asked.text):
         score *= _ACTED
@@ -171,7 +172,7 @@ def _match(spec: Spec, score: float, asked: Asked) -> Match:
 
 
 def _takes_role(spec: Spec, kinds: Collection[str]) -> bool:
-    """Whether the tool takes one of the values that show by their form what they are."""
+    """Whether the tool takes one of the values whose form shows their kind."""
     return any(_FORMS.get(each.role) in kinds for each in parameters_of(spec))
 
 
@@ -191,7 +192,7 @@ def _is_undone(spec: Spec, asked: Asked) -> bool:
 
 
 def _takes_shape(values: Copied, asked: Asked) -> bool:
-    """Whether the tool is given a value that shows by its form what it is."""
+    """Whether the tool gets a value whose form shows its kind."""
     shaped = [each.plain for each in asked.spans if each.kind in _SHAPES]
     return (
         not values.missing
@@ -201,7 +202,7 @@ def _takes_shape(values: Copied, asked: Asked) -> bool:
 
 
 def _shared(spec: Spec, asked: Asked, values: Copied) -> tuple[float, float]:
-    """How much the question and the tool have in common, and how much of the question that is."""
+    """How much meaning the question and the tool share, and what share of the question that is."""
     worth = _worth(spec)
     copied_words = {word for value in values.given.values() for word in terms(str(value))}
     copied_words |= {word for span in asked.spans for word in terms(span.unit)}
@@ -215,10 +216,10 @@ def _shared(spec: Spec, asked: Asked, values: Copied) -> tuple[float, float]:
         weight = _WEAK if is_weak(word) else 1.0
         met, own = _met(word, worth)
         if word == first and own and _does(spec, word):
-            # What is wanted is said first.
+            # The requested action comes first.
             weight = max(weight, _HALF)
         if own or word not in copied_words:
-            # A value says nothing about what is wanted.
+            # A value says nothing about the request.
             weights[word], said[word] = weight, (met, weight * own)
     for word in asked.implied & worth.keys():
         weights[word] = max(weights.get(word, 0.0), _IMPLIED * (_WEAK if is_weak(word) else 1.0))
@@ -226,14 +227,14 @@ def _shared(spec: Spec, asked: Asked, values: Copied) -> tuple[float, float]:
     whole, share = _share(weights, said, weights)
     is_all_values = sum(weights.values()) <= _WEAK and _takes_names(values, asked)
     if is_all_values and values.shaped and not values.missing:
-        # All that was said is values, and they have a place here.
+        # The whole question is values, and they all have parameters here.
         return whole, 1.0
-    # What else is told, in a sentence of its own, takes nothing from what is asked.
+    # Other statements, in separate sentences, do not reduce the share.
     return whole, max([share, *(_share(weights, said, each)[1] for each in asked.sentences)])
 
 
 def _takes_names(values: Copied, asked: Asked) -> bool:
-    """Whether each name that was said has a place."""
+    """Whether each name in the question is assigned to a parameter."""
     given = " ".join(str(value) for value in values.given.values())
     return all(str(each.plain) in given for each in asked.spans_for(()) if each.kind == "name")
 
@@ -245,7 +246,7 @@ def _share(
     by_met: dict[str, float] = {}
     for word in words:
         met, much = said.get(word, ("", 0.0))
-        # Two words may stand for the same third, which is said once.
+        # Two words may be synonyms of the same third, which counts once.
         by_met[met] = max(by_met.get(met, 0.0), much)
     whole, about = sum(by_met.values()), sum(weights.get(word, 0.0) for word in words)
     # A sentence that says next to nothing is no measure.
@@ -254,7 +255,7 @@ def _share(
 
 
 def _met(word: str, worth: Mapping[str, float]) -> tuple[str, float]:
-    """The word of a tool that a word of the question is, stands for, or begins like; its worth."""
+    """The tool's word that equals a word, is its synonym, or begins like it; and its weight."""
     if word in worth:
         return word, worth[word]
     kin = max(sorted(kin_of(word)), key=lambda each: _through(each, worth), default="")
@@ -274,7 +275,7 @@ def _does(spec: Spec, word: str) -> bool:
 
 
 def _alike(word: str, other: str) -> bool:
-    """The same word, but for its ending: discovered, discoverer."""
+    """Whether two words are equal except for their endings: discovered, discoverer."""
     same = min(len(word), len(other))
     return (
         same >= _LONG
@@ -284,7 +285,7 @@ def _alike(word: str, other: str) -> bool:
 
 
 def _worth(spec: Spec) -> Mapping[str, float]:
-    """What each of a tool's words speaks for it."""
+    """The weight of each of a tool's words."""
     worth: dict[str, float] = {}
     fields = [
         (0.6, " ".join(str(value) for each in parameters_of(spec) for value in each.values)),

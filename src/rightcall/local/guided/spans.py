@@ -1,8 +1,8 @@
-"""The spans of a question that a string can be copied from, and the words that stand around each.
+"""The spans of a question that a string can be copied from, and the words around each.
 
-Values that show by their form are spans, and so is what is left between the words that hold a sentence
-together, without the words of the tool itself: "sushi" of "the closest sushi restaurant in Boston", for
-a tool that finds the closest restaurant.
+Values that are recognised by their form are spans, and so are the runs of words between function words,
+without the words of the tool itself: "sushi" of "the closest sushi restaurant in Boston", for a tool
+that finds the closest restaurant.
 """
 
 import re
@@ -49,12 +49,12 @@ _HOLDING = frozenset(
     """
     )
 )
-"""Words that hold a sentence together, or say no more than that something is wanted."""
+"""Function words, and words that only say that something is wanted."""
 _VAGUE = frozenset(listed("list lists entry entries stuff"))
-"""What is no value when it stands alone: the list that something is put on."""
+"""Words that are no value by themselves: the list that something is put on."""
 _BEHIND_VERBS = frozenset(listed("for in at on from to with by per if when as each"))
 _HEADS = frozenset(listed("room rooms pool lot machine list space"))
-"""What is only half of a name behind a word in -ing."""
+"""Words that are only half of a name after a word in -ing."""
 _GOING = frozenset(listed("go fly drive travel walk ride sail run send ship move navigate talk write"))
 _CALLED = frozenset(listed("called named titled"))
 _REST = re.compile(
@@ -71,7 +71,7 @@ _STARTS = re.compile(r"(?:^|[.?!]\s+)$")
 
 
 class Span(Struct, frozen=True):
-    """A piece of a question, and what it is as an argument."""
+    """A piece of a question, and its value as an argument."""
 
     kind: SpanKind
     start: int
@@ -79,12 +79,12 @@ class Span(Struct, frozen=True):
     plain: JsonValue
     unit: str = ""
     text: str = ""
-    """What shows by its form, as it was written: 00123."""
+    """A value recognised by its form, as it was written: 00123."""
     is_attached: bool = False
-    """Whether a word of the tool's own stands right behind it: bedroom lights."""
+    """Whether a word of the tool's own follows directly: bedroom lights."""
 
     def overlaps(self, other: "Span") -> bool:
-        """Whether the two stand in the same place."""
+        """Whether two spans overlap."""
         return self.start < other.end and other.start < self.end
 
 
@@ -98,12 +98,12 @@ class Asked:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The words, as they are compared."""
+        """The words, normalised for comparison."""
         return frozenset(terms(self.text, empty=True))
 
     @cached_property
     def bare(self) -> str:
-        """The question without values that are words by chance: a path, an address, a code, a quote."""
+        """The question without values that look like words: a path, an address, a code, a quote."""
         text = self.text
         for value in self.values:
             if value.kind in {"email", "url", "path", "quote"}:
@@ -112,36 +112,36 @@ class Asked:
 
     @cached_property
     def meant(self) -> tuple[str, ...]:
-        """The stems of the words that say something, in order, each once."""
-        # These say nothing to a search, and something here.
+        """The stems of the meaningful words, in order, each once."""
+        # These mean nothing to a search, but something here.
         also = [stem(word) for word in ("where", "off") if word in self.words]
         return tuple(dict.fromkeys([*terms(self.bare), *also]))
 
     @cached_property
     def sentences(self) -> tuple[frozenset[str], ...]:
-        """What is meant, sentence by sentence, where there are several."""
+        """The stems, sentence by sentence, if there are several."""
         found = [frozenset(terms(each)) for each in _SENTENCE.split(self.bare) if each.strip()]
         return tuple(found) if len(found) > 1 else ()
 
     @cached_property
     def implied(self) -> frozenset[str]:
-        """The stems of what is said in a turn of phrase."""
+        """The stems of the phrases."""
         return implied_by(self.bare)
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words, as they stand."""
+        """The words, unchanged."""
         return frozenset(word.lower() for _, _, word in self.tokens)
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
-        """What shows by its form."""
+        """The values that are recognised by their form."""
         return tuple(map(_span, self.values))
 
     def before(self, start: int, most: int = 4) -> list[str]:
-        """The words before a place, the nearest first, without articles, up to the end of the clause.
+        """The words before a position, nearest first, without articles, up to the start of the clause.
 
-        A number ends them, and the word behind it is its own.
+        A number ends them, and the word after the number belongs to it.
         """
         words: list[str] = []
         for _, end, word in reversed(self.tokens):
@@ -159,7 +159,7 @@ class Asked:
         return words
 
     def behind(self, end: int, most: int = 2) -> list[str]:
-        """The words behind a place, up to the end of the clause."""
+        """The words after a position, up to the end of the clause."""
         words: list[str] = []
         for start, _, word in self.tokens:
             if start < end:
@@ -174,7 +174,7 @@ class Asked:
         return words
 
     def run_of(self, span: Span) -> list[Span]:
-        """The numbers that stand side by side with one, joined by commas and "and"."""
+        """The numbers adjacent to one, joined by commas and "and"."""
         runs: list[list[Span]] = [[]]
         for each in self.spans:
             between = self.text[runs[-1][-1].end : each.start] if runs[-1] else ""
@@ -185,7 +185,7 @@ class Asked:
         return next((run for run in runs if span in run), [])
 
     def spans_for(self, own: Collection[str]) -> Iterator[Span]:
-        """What a string of a tool can be copied from, given the stems of its own words."""
+        """The spans that a tool's string can be copied from, given the stems of its own words."""
         names = [each for each in self.values if each.kind == "name"]
         for value in self.values:
             if value.kind == "name":
@@ -193,18 +193,18 @@ class Asked:
             elif value.kind != "numbers":
                 yield _span(value)
                 if value.kind == "date" and value.text[0].isupper() and value.text.isalpha():
-                    # May is a month and somebody; Yesterday is a song.
+                    # May is a month and a person; Yesterday is a song.
                     yield Span("name", value.start, value.end, value.plain)
                     yield from self._begun(value)
         for span in self._phrases(own):
-            # Part of a name is none of its own: The Left Hand of Darkness.
+            # Part of a name is not a name of its own: The Left Hand of Darkness.
             if not any(each.start <= span.start and span.end < each.end for each in names) and not any(
                 each.start < span.start and span.end <= each.end for each in names
             ):
                 yield span
 
     def _begun(self, day: Value) -> Iterator[Span]:
-        """The name that begins with a day: called Sunday Tea."""
+        """A name that begins with a day: called Sunday Tea."""
         if set(self.before(day.start, 1)) & _CALLED:
             more = re.match(r"(?:\s+[A-Z][\w'\u2019-]*\b)+", self.text[day.end :])
             if more:
@@ -212,7 +212,7 @@ class Asked:
                 yield Span("name", day.start, end, self.text[day.start : end])
 
     def rests(self) -> Iterator[Span]:
-        """What is to be said or noted: from a word that leads to it to the end of the sentence."""
+        """A text to be said or noted: from the word that introduces it to the end of the sentence."""
         for found in _REST.finditer(self.text):
             stop = _SENTENCE.search(self.text, found.end())
             end = stop.start() if stop and stop[0] != "?" else len(self.text.rstrip("?.! "))
@@ -222,7 +222,7 @@ class Asked:
                 yield Span("rest", found.end(), end, text)
 
     def _without_when(self, start: int, end: int) -> int:
-        """The end of a text without the day and time behind it, which are arguments of their own."""
+        """The end of a text without the day and time after it, which are arguments of their own."""
         for value in reversed(self.values):
             between = self.text[value.end : end]
             if (
@@ -246,7 +246,7 @@ class Asked:
             rest = text[len(word) :].lstrip()
             start, text = start + len(text) - len(rest), rest
         if any(currency(word) for word in self.behind(start + len(text), 1)):
-            # US dollars are no place.
+            # US dollars are not a place.
             return
         if text and not all(_stem(word) in own for word in re.findall(r"\w+", text)):
             yield Span("name", start, start + len(text), text)
@@ -255,12 +255,12 @@ class Asked:
                 yield Span("name", start, start + len(place), place)
 
     def _is_place(self, end: int, word: str) -> bool:
-        """Whether a first word is where one starts: "Bern to Basel", but "Fly to Basel" is none."""
+        """Whether a first word is the start of a trip: "Bern to Basel", but not "Fly to Basel"."""
         goes_on = re.match(r"\s+to\s+[A-Z]", self.text[end:])
         return goes_on is not None and word.lower() not in _GOING
 
     def _phrases(self, own: Collection[str]) -> Iterator[Span]:
-        """Runs of words that say something, without what is a value, and without the tool's own ends."""
+        """Runs of meaningful words, without values, and without the tool's own words at the ends."""
         taken = [(each.start, each.end) for each in self.values if each.kind != "name"]
         run: list[tuple[int, int, str]] = []
         for token in [*self.tokens, (len(self.text), len(self.text), ".")]:
@@ -275,17 +275,17 @@ class Asked:
     def _phrase(self, run: list[tuple[int, int, str]], own: Collection[str]) -> Iterator[Span]:
         low, high = 0, len(run)
         if run and run[0][2][0].isupper() and _STARTS.search(self.text[: run[0][0]]):
-            # What a sentence begins with says what is to be done; a name there is found as one.
+            # The first word of a sentence is usually the action; a name there is found as a name.
             low = 1
         elif run and self.before(run[0][0], 1) and self.before(run[0][0], 1)[0] in _WHO:
-            # What somebody does: "can I cook".
+            # An action of somebody: "can I cook".
             low = 1
         while low < high and _stem(run[low][2]) in own:
             low += 1
         while low < high and _stem(run[high - 1][2]) in own:
             head = run[high - 1][2].lower()
             if high - low > 1 and head in _HEADS and run[high - 2][2].lower().endswith("ing"):
-                # One thing with one name: a living room.
+                # One thing with a name of two words: a living room.
                 break
             high -= 1
         high -= high - low > 1 and self._is_done(run, low, high)
@@ -298,7 +298,7 @@ class Asked:
         yield Span(kind, start, start + len(text), text, is_attached=high < len(run))
 
     def _is_done(self, run: list[tuple[int, int, str]], low: int, high: int) -> bool:
-        """Whether the last word of a run is what somebody does: "what does Acme charge for"."""
+        """Whether the last word of a run is an action of somebody: "what does Acme charge for"."""
         before = self.before(run[low][0], 1)
         behind = self.behind(run[high - 1][1], 1)
         is_small = run[high - 1][2].islower()

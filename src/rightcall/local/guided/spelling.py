@@ -1,6 +1,6 @@
-"""A span of a question as a parameter takes it: a day as 2026-03-05, two hours in minutes, euros as EUR.
+"""Converts a span to a parameter's format: a day as 2026-03-05, two hours in minutes, euros as EUR.
 
-These are other spellings of what was said. What cannot be spelt so is not taken.
+These are other spellings of the user's text. A span that cannot be converted is not used.
 """
 
 import re
@@ -27,7 +27,7 @@ _SECONDS = {
 
 
 def spelt(span: Span, parameter: Parameter) -> JsonValue:
-    """The span as the parameter takes it; None if it does not."""
+    """The span in the parameter's format; None if it does not fit."""
     plain = span.plain
     if parameter.type in {"integer", "number"}:
         if span.kind == "date":
@@ -41,7 +41,7 @@ def spelt(span: Span, parameter: Parameter) -> JsonValue:
     if (code := _currency(str(plain), parameter)) is not None:
         return code
     if span.kind == "number":
-        # As it was written, with the zeros before it; a number in words is nobody's id.
+        # As it was written, with leading zeros; a number in words is no id.
         plain = re.sub(r"[^\d.,+-]", "", span.text)
     text = str(plain)
     described = str(parameter.schema.get("description", "")).lower()
@@ -56,14 +56,14 @@ def spelt(span: Span, parameter: Parameter) -> JsonValue:
 
 
 def _currency(text: str, parameter: Parameter) -> str | None:
-    """The code of a currency that is said in words, for a parameter that wants codes."""
+    """The code of a currency given in words, for a parameter that wants codes."""
     described = str(parameter.schema.get("description", ""))
     wants_code = "currency" in parameter.name.lower() and re.search(r"\b[A-Z]{3}\b|code", described)
     return currency(text.rsplit(maxsplit=1)[-1]) or None if wants_code and text.split() else None
 
 
 def _in_unit(plain: JsonValue, span: Span, parameter: Parameter) -> JsonValue:
-    """How long, in the unit that the parameter is named after: two hours are 120 minutes."""
+    """A duration in the unit that the parameter is named after: two hours are 120 minutes."""
     unit = _SECONDS.get(stem(span.unit.lower())) if span.unit else None
     wanted = next((_SECONDS[word] for word in parameter.words if word in _SECONDS), None)
     if wanted is None:
@@ -77,7 +77,7 @@ def _in_unit(plain: JsonValue, span: Span, parameter: Parameter) -> JsonValue:
 
 
 def _share(plain: JsonValue, span: Span, parameter: Parameter) -> JsonValue:
-    """A percentage as a share, for a parameter that says it is one."""
+    """A percentage as a fraction, for a parameter that says it is one."""
     described = str(parameter.schema.get("description", "")).lower()
     is_share = span.unit in {"%", "percent"} and re.search(
         r"decimal|fraction|between 0 and 1|0\.\d", described

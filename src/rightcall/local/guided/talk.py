@@ -1,8 +1,8 @@
-"""What is no more than talk, and what a very small model may say to it.
+"""Detects small talk, and limits what a very small model may say to it.
 
-Such a model claims whatever follows from how a sentence began: cities that do not exist, letters that
-it has sent. So it talks only with people who talk, and of what stands between them: a sentence about
-neither of the two is about the world, and a name or a number that nobody gave is made up.
+Such a model claims whatever follows from how a sentence began: cities that do not exist, letters that it
+has sent. So it only answers small talk, and only about the user and itself: a sentence about neither is
+about the world, and a name or a number that the user did not give is made up.
 """
 
 import re
@@ -29,12 +29,12 @@ _BETWEEN_US = re.compile(r"\b(?:i|me|my|you|your|we|us|our)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,;:'\u2019-]\s)[^\W\d_a-z][\w\u2019'-]*|(?<=[Ii]['\u2019]m )\w+")
 _WORD = re.compile(r"[^\W\d_]+")
 _SHORT = 3
-"""Words in which no more than a greeting can be said."""
+"""The most words of a mere greeting."""
 _MOST_SENTENCES = 2
 
 
 def is_talk(text: str) -> bool:
-    """Whether nobody wants anything: a greeting, thanks, or what a person says of themselves."""
+    """Whether the user wants nothing: a greeting, thanks, or a statement about themselves."""
     rest = text.strip()
     while greeting := _GREETING.match(rest):
         rest = rest[greeting.end() :]
@@ -46,13 +46,13 @@ def is_talk(text: str) -> bool:
 
 
 def worth_saying(text: str, said: str) -> str:
-    """The first sentences of a text that keep to the two who talk, and to what was said; or nothing."""
+    """The first sentences of a text that keep to user, model and conversation; or empty."""
     return " ".join(_kept(text, said))
 
 
 def _kept(text: str, said: str) -> Iterator[str]:
     for sentence in _SENTENCE.split(text.strip())[:_MOST_SENTENCES]:
-        # Without its end it was cut off.
+        # A sentence without its end was cut off.
         if not sentence.endswith((".", "!", "?")) or not _keeps_to(sentence, said):
             return
         yield sentence

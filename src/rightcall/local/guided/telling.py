@@ -1,8 +1,8 @@
-"""What came of a call, told in a sentence of ours around the result as it is.
+"""Puts the unchanged result of a call into a fixed sentence.
 
-A model of this size garbles numbers when it says them again, and says wrong things that hold the right
-number. So it is not asked: who answered, what with, and for which arguments stand in the sentence, and
-a wrong argument can be seen.
+A model of this size garbles numbers when it repeats them, and makes wrong statements with the right
+number. So it is not asked: the sentence names the tool, the result and the arguments, so that a wrong
+argument can be seen.
 """
 
 import re
@@ -13,7 +13,7 @@ from rightcall.core.jsontext import JsonError, JsonValue, dump, parse
 from rightcall.core.parts import Result
 
 _LONGEST_INLINE = 240
-"""Characters that still read as part of a sentence."""
+"""The longest result, in characters, that still reads as part of a sentence."""
 _LONGEST_SHOWN = 1200
 _MOST_MEMBERS = 12
 _WORD = re.compile(r"[a-z]{3,}")
@@ -24,7 +24,7 @@ _ASKS = re.compile(r"\s*(?:what|which|when|where|who|whose|why|how)\b", re.IGNOR
 
 
 def told(question: str, call: Call | None, result: Result) -> str:
-    """A sentence with the result in it, or the result below a line that says whose it is."""
+    """A sentence with the result in it, or the result below a line that names its tool."""
     name, about = result.name, _about(call)
     text = result.text.strip()
     if result.is_error:
@@ -38,34 +38,34 @@ def told(question: str, call: Call | None, result: Result) -> str:
 
 
 def unfit(text: str, names: list[str]) -> str:
-    """What is said to a question or a wish that no tool is for; this model would make something up."""
+    """The reply to a question or a request that no tool fits; this model would make something up."""
     verb = "answer" if is_question(text) else "do"
     return f"None of the tools here can {verb} that ({', '.join(names)})."
 
 
 def wanting(name: str, missing: Sequence[str]) -> str:
-    """What is said where a tool fits, and the question does not hold what it must be given."""
+    """The reply if a tool fits, but the question lacks its required values."""
     return f"{name} needs a value that you did not give: {', '.join(missing)}. What should it be?"
 
 
 def wanted_in(text: str) -> tuple[str, ...]:
-    """What a sentence of ``wanting`` asks for; nothing for any other text."""
+    """The value that a sentence of ``wanting`` asks for; empty for any other text."""
     found = _WANTING.search(text)
     return tuple(found[1].split(", ")) if found else ()
 
 
 def idle(names: list[str]) -> str:
-    """What is said to talk when the model had nothing to say that is safe."""
+    """The reply to small talk if the model produced nothing safe."""
     return f"I am here for what my tools can do ({', '.join(names)})."
 
 
 def is_question(text: str) -> bool:
-    """Whether somebody wants to know something, rather than to talk."""
+    """Whether the user wants to know something, and not just to talk."""
     return text.rstrip().endswith("?") or _ASKS.match(text) is not None
 
 
 def _about(call: Call | None) -> str:
-    """What the tool was asked with; nothing where it was given nothing, or too much for a sentence."""
+    """The arguments in words; empty if there were none, or too many for a sentence."""
     given = _parsed("" if call is None else call.arguments)
     if not isinstance(given, Mapping) or not given:
         return ""
@@ -78,7 +78,7 @@ def _about(call: Call | None) -> str:
 
 
 def _members(text: str, question: str) -> str:
-    """A small flat object as words: the members that the question names, or all of them."""
+    """A small flat object in words: the members that the question names, or all of them."""
     value = _parsed(text)
     if not isinstance(value, Mapping) or not 0 < len(value) <= _MOST_MEMBERS:
         return ""

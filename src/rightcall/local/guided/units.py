@@ -1,4 +1,4 @@
-"""What is counted and measured, by the names that it goes by: kilometres and km, dollars and USD."""
+"""Units and currencies, by all their names: kilometres and km, dollars and USD."""
 
 from collections.abc import Iterator, Mapping
 
@@ -69,10 +69,10 @@ _CODE_OF: Mapping[str, str] = {
 
 
 def measure(word: str) -> tuple[str, str]:
-    """What kind of thing a unit measures, and the unit by its full name; nothing for other words."""
+    """The quantity that a unit measures, and the unit's full name; empty for other words."""
     return _MEASURE_OF.get(stem(word.lower().replace(" ", "")), ("", ""))
 
 
 def currency(word: str) -> str:
-    """The code of a currency that is named in a word; nothing for other words."""
+    """The code of a currency that a word names; empty for other words."""
     return _CODE_OF.get(stem(word.lower()), "")

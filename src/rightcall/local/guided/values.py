@@ -1,7 +1,7 @@
-"""What a question holds that can be an argument: numbers, days, times, addresses, codes, quotes, names.
+"""Finds values in a question: numbers, days, times, addresses, codes, quotes, names.
 
-Nothing here knows a tool. Each value keeps where it stands, so that the words around it can say which
-parameter it is for, and what it is as JSON, so that "two hundred" and "$1,200" are numbers.
+This is independent of tools. Each value has its position, so that the words around it can show its
+parameter, and its JSON value, so that "two hundred" and "$1,200" are numbers.
 """
 
 import re
@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal[
 
 
 class Value(Struct, frozen=True):
-    """A value, where it stands in the question, and what it is as an argument."""
+    """A value, its position in the question, and its value as an argument."""
 
     kind: Kind
     start: int
@@ -30,7 +30,7 @@ class Value(Struct, frozen=True):
     plain: JsonValue
     """A number, a list of numbers, or the text without its quotes."""
     unit: str = ""
-    """What a number counts: the sign at it, or the word behind it."""
+    """The unit of a number: the sign at it, or the word after it."""
 
 
 _EMAIL = re.compile(r"[\w.+'-]+@[\w-]+(?:\.[\w-]+)+")
@@ -68,7 +68,7 @@ _SMALL = listed(
 )
 _TENS = listed("twenty thirty forty fifty sixty seventy eighty ninety")
 _THOUSAND = 1000
-"""What comes behind a thousand is added to it."""
+"""A number after a thousand is added to it."""
 _EXACT = 1e15
 """Below this, a float without a fraction is the integer that was written."""
 _COUNTS = {word: at for at, word in enumerate(_SMALL)} | {
@@ -97,7 +97,7 @@ _PROPER = re.compile(
 def values_in(question: str) -> tuple[Value, ...]:
     """The values of a question, in order.
 
-    What stands in another is none of its own: no number of a date is. Those of a sum are.
+    A value inside of another is not listed: no number of a date is. Those of a sum are.
     """
     found: list[Value] = []
     taken = bytearray(len(question))
@@ -111,7 +111,7 @@ def values_in(question: str) -> tuple[Value, ...]:
 
 
 def number_words(text: str) -> int | None:
-    """The number that some words say: two hundred and fifty."""
+    """The number that some words name: two hundred and fifty."""
     total, part, seen = 0, 0, False
     for word in re.findall(r"[a-z]+", text.lower()):
         if word in _COUNTS:
@@ -131,7 +131,7 @@ def _is_in(value: Value, other: Value) -> bool:
 
 
 def _by_form(question: str) -> Iterator[Value]:
-    """What can be told by its form, the surest first."""
+    """The values that are recognised by their form, the surest first."""
     for found in _QUOTE.finditer(question):
         inner = next(group for group in found.groups() if group is not None)
         yield Value("quote", found.start(), found.end(), found[0], inner.strip())
@@ -173,7 +173,7 @@ def _numbers(question: str) -> Iterator[Value]:
         yield Value("number", found.start(), found.end(), found[0], number, unit)
     for found in _WORDY.finditer(question):
         count = number_words(found[0])
-        # "One" is as often somebody or something.
+        # "One" is as often a pronoun.
         if count is not None and not (
             found[0].lower() == "one" and not _word_behind(question, found.end())
         ):
@@ -182,7 +182,7 @@ def _numbers(question: str) -> Iterator[Value]:
 
 
 def _durations(question: str) -> Iterator[Value]:
-    """How long, where no number says it: half an hour."""
+    """A duration without a number: half an hour."""
     for found in _ONE.finditer(question):
         if found["unit"]:
             yield Value("number", found.start(), found.end(), found[0], 1, found["unit"].lower())
@@ -192,7 +192,7 @@ def _durations(question: str) -> Iterator[Value]:
 
 
 def _names(question: str) -> Iterator[Value]:
-    """Words with capitals. The first of a sentence has one anyway; who knows the tool cuts it off."""
+    """Capitalised words. The first of a sentence always is; the caller cuts it off."""
     for found in _PROPER.finditer(question):
         text = re.sub(r"['\u2019]s$", "", found[0]).rstrip(".,")
         if text != "I" and not text.startswith(("I'", "I\u2019")):
@@ -202,7 +202,7 @@ def _names(question: str) -> Iterator[Value]:
 def _word_behind(question: str, at: int) -> str:
     found = _WORD.match(question, at + 1) if question[at : at + 1] in {" ", "-"} else None
     if found and found[0].lower() in {"degree", "degrees"}:
-        # What kind of degrees they are says more.
+        # The kind of degrees says more.
         return _word_behind(question, found.end()) or found[0].lower()
     return found[0].lower() if found else ""
 

@@ -1,6 +1,6 @@
-"""Days and times as people write them: where they stand in a text, and as 2026-03-05 and 17:30.
+"""Finds days and times as people write them, and converts them to 2026-03-05 and 17:30.
 
-Nothing is worked out that needs a calendar or a clock: "next Friday" stays as it is.
+Nothing is computed that needs a calendar or a clock: "next Friday" stays unchanged.
 """
 
 import re
@@ -35,7 +35,7 @@ DATE = re.compile(
     |(?:the\ )?day\ after\ tomorrow|today|tomorrow|tonight|yesterday\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A day, a month, or a stretch of days that has a name."""
+"""A day, a month, or a named period of days."""
 TIME = re.compile(
     rf"""\b(?:\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:\s?[ap]\.?m\b\.?|{_HALF_DAY})?
     |\d{{1,2}}\.\d{{2}}\s?[ap]\.?m\b\.?|\d{{1,2}}h\d{{2}}\b
@@ -54,7 +54,7 @@ _SPOKEN = re.compile(
 
 
 def iso_date(text: str) -> str:
-    """A day as 2026-03-05, where the text says its year; else nothing."""
+    """A day as 2026-03-05, if the text has the year; otherwise empty."""
     if found := re.fullmatch(r"(\d{4})[-/](\d{2})[-/](\d{2})", text):
         return "-".join(found.groups())
     year = re.search(r"\b\d{4}\b", text)
@@ -68,7 +68,7 @@ def iso_date(text: str) -> str:
 
 
 def clock_time(text: str) -> str:
-    """A time as 17:30, where it says before or after noon, or is written so; else nothing."""
+    """A time as 17:30, if it says before or after noon, or is written so; otherwise empty."""
     lower = text.lower().strip()
     if lower in {"noon", "midday", "midnight"}:
         return "00:00" if lower == "midnight" else "12:00"

@@ -1,6 +1,6 @@
-"""Lists of words, as they are written in the rules that go by them."""
+"""Splits the word lists of the rules."""
 
 
 def listed(words: str) -> tuple[str, ...]:
-    """The words of a text, with nothing done to them."""
+    """The words of a text, unchanged."""
     return tuple(words.split())

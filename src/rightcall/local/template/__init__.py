@@ -1,6 +1,6 @@
-"""Chat templates: a model's own, rendered in a sandbox, and found out by being tried.
+"""Chat templates: a model's own, rendered in a sandbox, and probed for what they support.
 
-``read_template`` finds one in a GGUF file or a model's folder; ``probe`` says what it takes.
+``read_template`` finds one in a GGUF file or a model's folder; ``probe`` returns its quirks.
 """
 
 from typing import TYPE_CHECKING
@@ -41,6 +41,6 @@ _HOMES = {
     "template_of": "template_file",
 }
 
-# Nothing in here is of use without it.
+# Nothing in this package works without it.
 require("jinja2")
 lazily(__name__, {name: f"local.template.{home}" for name, home in _HOMES.items()})

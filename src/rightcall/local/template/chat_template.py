@@ -1,7 +1,7 @@
-"""Messages into the prompt that a model was trained on, by the model's own chat template.
+"""Renders messages as the prompt that a model was trained on, with the model's own chat template.
 
-Renders what it is given, as Hugging Face's ``apply_chat_template`` does, byte for byte. What a template
-cannot take is for ``local/prompt.py`` to know.
+The output equals that of Hugging Face's ``apply_chat_template``, byte for byte. ``local/prompt.py``
+handles what a template does not support.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,13 @@ from rightcall.local.template.sandbox import (
 )
 
 NAME = "chat template"
-"""What an EncodeError names as the dialect."""
+"""The dialect in an EncodeError."""
 
 Fields: TypeAlias = Mapping[str, Any]
-"""A message, a tool or a document, as templates know them."""
+"""A message, a tool or a document, in the form for templates."""
 
 REASONING = ("reasoning_content", "thinking", "reasoning")
-"""The members that hold a message's reasoning. Templates read the first, gpt-oss's the second."""
+"""The fields with a message's reasoning. Templates read the first, gpt-oss's the second."""
 
 _RAISED = (
     TemplateError,
@@ -42,18 +42,18 @@ _RAISED = (
     RuntimeError,
     MemoryError,
 )
-"""What a template's own code can raise."""
+"""The exceptions that a template's own code can raise."""
 _CONTINUED = "qz-the-message-goes-on-here "
-"""Ends a message that is to be continued; what it becomes shows where the prompt must stop. Its space
-shows whether the template trims."""
+"""The end mark of a message that is to be continued; its place shows where the prompt must stop. Its
+space shows whether the template trims."""
 
 _OPTIONS = ("tools", "documents", "add_generation_prompt", "continue_final")
 _MISSPELT = 0.85
-"""How like an option's name a switch is that was meant for it; any other may be a template's own."""
+"""How similar a switch must be to an option's name to be a typo; any other may be a template's own."""
 
 
 class ChatTemplate:
-    """A model's chat template, with its special tokens. Holds nothing of what it renders."""
+    """A model's chat template, with its special tokens. It keeps no state of what it renders."""
 
     @checked("rc.local.ChatTemplate")
     def __init__(
@@ -72,11 +72,12 @@ class ChatTemplate:
         self.variants: Mapping[str, str] = variants
         """Templates by name: ``default``, ``tool_use``, ``rag``…"""
         self.tokens: Mapping[str, str] = dict(tokens or {})
-        """Special tokens by the name templates know them by: ``bos_token``, ``eos_token``…"""
+        """Special tokens by their names in templates: ``bos_token``, ``eos_token``…"""
         self.special = tuple(special)
-        """Further special tokens that are known; what the template itself writes need not be here."""
+        """Further known special tokens; those that the template itself writes need not be here."""
         self.add_bos = add_bos
-        """The prompt must begin with the beginning token, whether or not the template writes it."""
+        """Whether the prompt must begin with the beginning token, whether or not the template writes
+        it."""
         self._clock = clock
         self._bounds = bounds
         for each in variants.values():
@@ -89,16 +90,16 @@ class ChatTemplate:
 
     @property
     def bos(self) -> str:
-        """The text of the beginning token; empty when it is not known."""
+        """The text of the beginning token; empty if unknown."""
         return self.tokens.get("bos_token", "")
 
     @property
     def variables(self) -> frozenset[str]:
-        """The names that any of the templates reads."""
+        """The variables that any of the templates reads."""
         return frozenset().union(*map(variables_of, self.variants.values()))
 
     def choose(self, *, tools: bool) -> str:
-        """The text of the template for a conversation: ``tool_use`` if there are tools, and it."""
+        """The text of the template for a conversation: ``tool_use`` if there are tools and it exists."""
         if tools and "tool_use" in self.variants:
             return self.variants["tool_use"]
         if "default" in self.variants:
@@ -120,9 +121,9 @@ class ChatTemplate:
         continue_final: bool = False,
         **switches: Any,
     ) -> str:
-        """The prompt. ``continue_final`` leaves the last message open, for the model to go on.
+        """The prompt. ``continue_final`` leaves the last message open, for the model to continue.
 
-        ``switches`` are the template's own words, as ``enable_thinking``.
+        ``switches`` are the template's own variables, as ``enable_thinking``.
         """
         for name in switches:
             if near := get_close_matches(name, _OPTIONS, n=1, cutoff=_MISSPELT):
@@ -143,7 +144,7 @@ class ChatTemplate:
         return _cut(text) if continue_final else text
 
     def fill(self, **variables: Any) -> str:
-        """The template with just these variables and the special tokens."""
+        """Render the template with only these variables and the special tokens."""
         template = compile_template(self.choose(tools=variables.get("tools") is not None))
         given = {"strftime_now": strftime(self._clock), **self.tokens, **_plain(variables)}
         try:
@@ -161,7 +162,7 @@ class ChatTemplate:
 
 
 def _with_reasoning(message: Fields) -> Fields:
-    """The message with its reasoning under every name that templates read it by."""
+    """The message with its reasoning in every field that templates read."""
     found = next((message[key] for key in REASONING if message.get(key) is not None), None)
     if found is None:
         return message
@@ -169,7 +170,7 @@ def _with_reasoning(message: Fields) -> Fields:
 
 
 def _plain(value: Any) -> Any:
-    """The same value, of nothing but JSON's types: no method of ours is within a template's reach."""
+    """The same value, with only JSON's types: a template cannot reach any method of ours."""
     if value is None or type(value) in (str, int, float, bool):
         return value
     match value:
@@ -190,7 +191,7 @@ def _plain(value: Any) -> Any:
 
 
 def _marked(messages: list[Fields]) -> list[Fields]:
-    """The messages with a mark where the last one ends."""
+    """The messages with a mark at the end of the last one."""
     content = messages[-1].get("content") if messages else None
     if isinstance(content, str):
         marked: Any = content + _CONTINUED

@@ -1,6 +1,6 @@
-"""What operators, filters, methods and tests could make out of what they are given, seen before they do.
+"""Limits what operators, filters, methods and tests could build, checked before they run.
 
-Each looks at its operands and refuses what would be too much. What it builds is counted afterwards.
+Each checks its operands and refuses an excessive result. What it builds is counted afterwards.
 """
 
 import re
@@ -19,26 +19,26 @@ from rightcall.local.template.render_bounds import (
 )
 
 Check: TypeAlias = Callable[..., Any]
-"""Looks at a value and the arguments; gives the value back, or a list of what it would have given."""
+"""Checks a value and the arguments; returns the value, or a list of what it would have yielded."""
 
 _SIZED = (str, bytes, list, tuple)
 _LONG_WIDTH = re.compile(r"\d{6,}|\*|\{[^{}]*\{")
 """In a format string: a width of a million, one from the arguments, or a nested field."""
 _WIDTH = re.compile(r"\d{2,5}")
 _FINEST_ROUNDING = 400
-"""Decimal places; a float has no more."""
+"""The most decimal places; a float has no more."""
 _PIECE = 96
 """Bytes of a short text in a list."""
 _DEEPEST = 400
-"""How deep a value can be that is written out by a function that calls itself."""
+"""The deepest value that a recursive function may write out."""
 _FOREIGN = 12
-"""Characters at most that one character is escaped by."""
+"""The most characters that an escaped character takes."""
 _DATE = 256
-"""Characters at most that one character of a form of dates becomes."""
+"""The most characters that one character of a date format becomes."""
 
 
 def join(pieces: Iterable[str]) -> str:
-    """All pieces as one text, as long as that is not too long."""
+    """All pieces as one text, unless that is too long."""
     kept, size = [], 0
     for piece in pieces:
         size += len(piece)
@@ -108,15 +108,15 @@ def cut(value: Any, start: Any, stop: Any, step: Any) -> Any:
 
 
 def literal(value: Any) -> Any:
-    """A list, a dictionary or a tuple that stands in a template."""
+    """A list, a dictionary or a tuple in a template."""
     if isinstance(value, tuple):
-        # It may become a key, for which all of it is gone through.
+        # It may become a key, for which all of it is hashed.
         weigh(value)
     return charge(value)
 
 
 def comparable(value: Any) -> Any:
-    """A value that is compared with another one, as long as that is not too large."""
+    """A value to be compared with another, unless it is too large."""
     if not isinstance(value, str | bytes | int | float):
         weigh(value)
     return value
@@ -132,7 +132,7 @@ def check_format(text: str, values: Iterable[object]) -> None:
 
 
 def check_date(form: object) -> str:
-    """A form of dates that is not too long for what can become of it."""
+    """A date format whose result cannot be too long."""
     text = written(form)
     allow(len(text) * _DATE)
     return text
@@ -148,7 +148,7 @@ def check_json(value: Any, indent: object, separators: object) -> None:
 
 
 def check_method(of: Any, name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Look at a call of a method of a text, bytes, a number or a list; the arguments it is to get."""
+    """Check a call of a method of a text, bytes, a number or a list; returns the arguments for it."""
     if isinstance(of, list | tuple):
         weigh(of)
         return arguments
@@ -167,7 +167,7 @@ def taken_apart(of: Any, result: Any) -> None:
 
 
 def guarded(name: str, function: Callable[..., Any], skips: int) -> Callable[..., Any]:
-    """A filter that looks at its arguments first (the first ``skips`` are Jinja's), and is counted."""
+    """A filter that checks its arguments first (the first ``skips`` are Jinja's), and is counted."""
     check = FILTERS.get(name)
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -180,14 +180,14 @@ def guarded(name: str, function: Callable[..., Any], skips: int) -> Callable[...
 
 
 def _size(value: object) -> int:
-    """How much a value stands for: a number for as many."""
+    """The size of a value; a number counts as its own value."""
     if isinstance(value, int):
         return abs(value)
     return len(value) if isinstance(value, str | bytes) else weigh(value)
 
 
 def _as_text(value: Any, *rest: object) -> Any:
-    """For what writes its value out, and its arguments beside it."""
+    """For filters that write out their value, and their arguments beside it."""
     for each in (value, *rest):
         if not isinstance(each, str | bytes | int):
             weigh(each)
@@ -201,7 +201,7 @@ def _width(value: Any, *rest: object) -> Any:
 
 
 def _times(value: Any, *rest: object) -> Any:
-    """For what may write its arguments once for every character."""
+    """For filters that may write their arguments once per character."""
     foresee(weigh(value) * (_FOREIGN + sum(map(_size, rest))))
     return value
 
@@ -213,7 +213,7 @@ def _indented(text: Any, *rest: object) -> Any:
 
 
 def _pieces(text: Any, separator: object = None, *_: object) -> Any:
-    """For what takes a text apart."""
+    """For filters that split a text."""
     if isinstance(text, str | bytes):
         known = isinstance(separator, str | bytes) and type(separator) is type(text) and separator
         count = text.count(separator) if known else len(text)  # type: ignore[arg-type]
@@ -236,7 +236,7 @@ def _replaced(text: Any, old: object = "", new: object = "", *_: object) -> Any:
 
 
 def _joined(values: Any, separator: object = "", *_: object) -> Any:
-    """The members that are to be joined, when they are not too long together."""
+    """The members to be joined, unless they are too long together."""
     members = gathered(values)
     between = _size(separator) if isinstance(separator, str | bytes) else weigh(separator)
     allow(between * len(members))
@@ -248,7 +248,7 @@ def _joined(values: Any, separator: object = "", *_: object) -> Any:
 
 
 def _compared(values: Any, *_: object) -> Any:
-    """For what compares members with each other."""
+    """For filters that compare members with each other."""
     if isinstance(values, str | bytes | Mapping):
         _pieces(values)
         weigh(values)
@@ -262,7 +262,7 @@ def _compared(values: Any, *_: object) -> Any:
 def _summed(values: Any, *rest: object) -> Any:
     members = gathered(values)
     if isinstance(members, str | bytes) or not all(isinstance(each, int | float) for each in members):
-        # Lists that are added up are copied once for each that is added.
+        # Adding up lists copies each once for every list that is added.
         foresee(weigh(members) * max(len(members), 1) * 8)
     _as_text(None, *rest)
     return members
@@ -273,7 +273,7 @@ def _listed(values: Any, *_: object) -> Any:
 
 
 def gathered(values: Any) -> Any:
-    """What comes out of something lazy, as a list; the clock is looked at meanwhile."""
+    """The items of an iterator, as a list; the deadline is checked meanwhile."""
     if isinstance(values, Sized) or not isinstance(values, Iterable):
         return values
     kept = []
@@ -307,7 +307,7 @@ def _printed(value: Any, *_: object) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Text, or bytes with a character for each: as long, and with the same in it."""
+    """Text, or bytes as text of the same length and content."""
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
@@ -319,7 +319,7 @@ _METHODS: Mapping[str, Check] = {
     "translate": _times,
 }
 """Methods of texts, bytes and numbers that can make much out of little. The others make at most a few
-times what they are given."""
+times their input."""
 
 FILTERS: Mapping[str, Check] = {
     **dict.fromkeys(("capitalize", "lower", "title", "trim", "truncate", "upper"), _as_text),

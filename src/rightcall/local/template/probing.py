@@ -1,7 +1,7 @@
-"""A chat template into its quirks, by trying it out.
+"""Finds a chat template's quirks by trying it out.
 
-Small conversations are rendered with words that appear nowhere else, and what becomes of the words tells
-what the template does. No model's name is looked at.
+It renders small conversations with unique words, and their places in the output show what the template
+does. Model names are not used.
 """
 
 import re
@@ -40,9 +40,9 @@ _FLAT_TOOL: Fields = {
 _TOOL: Fields = {"type": "function", "function": _FLAT_TOOL}
 _LISTED = re.compile(r"""['"]type['"]: ?['"](text|thinking)['"]""")
 _IDS = {"any": ("qzx1", "call_qzidentity2"), "nine": ("qzidenti1", "qzidenti2")}
-"""Ids that are short and long, and ids that are just right for some."""
+"""Ids: a short one, a long one, and some of the length that certain templates require."""
 _ROLES = ("tool", "function", "ipython", "observation", "tool_response")
-"""What the role of a result may be called."""
+"""The possible roles of a result."""
 _THINKING = (
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),
@@ -50,12 +50,12 @@ _THINKING = (
     ("<seed:think>", "</seed:think>"),
 )
 _SILENCES = ("", "OK.")
-"""What an assistant says that says nothing; the first that is taken."""
+"""Placeholder texts of an assistant; the first that is accepted is used."""
 _WHEN = datetime(2026, 1, 1)  # noqa: DTZ001 - templates read local time; probing must not depend on it
 
 
 class _Form(Struct, frozen=True):
-    """How a call is written into a message."""
+    """A way to write a call in a message."""
 
     arguments: Literal["object", "text"] = "object"
     no_text: Literal["empty", "null", "absent"] = "empty"
@@ -64,7 +64,7 @@ class _Form(Struct, frozen=True):
 
 
 def probe(template: ChatTemplate) -> Quirks:
-    """What the template takes and does. Found once for each template."""
+    """The template's quirks. Cached by template."""
     return _probe(tuple(template.variants.items()), tuple(template.tokens.items()), template.special)
 
 
@@ -77,7 +77,7 @@ def _probe(
 
 
 class _Trial:
-    """One template being tried out."""
+    """Probes one template."""
 
     def __init__(self, template: ChatTemplate) -> None:
         self._template = template
@@ -138,7 +138,7 @@ class _Trial:
     def _render(
         self, messages: Sequence[Fields], *, tools: bool = False, opened: bool = True, **given: Any
     ) -> str | None:
-        """What the template makes of it; None when it refuses."""
+        """The rendered text; None if the template refuses."""
         if self._parts:
             messages = [_in_parts(message) for message in messages]
         try:
@@ -166,19 +166,19 @@ class _Trial:
 
     def _takes_parts(self) -> bool:
         text = self._render([_in_parts(_USER)]) or ""
-        # A list that was taken for text shows its own members.
+        # A list that was converted to text shows its own keys.
         return "qzuser" in text and not _LISTED.search(text)
 
     def _system(self, form: _Form, role: str) -> Seen:
         seen = self._shows([_SYSTEM, _USER], "qzsystem", "qzuser")
-        # Mistral's hold it until a last user message, and lose it when the last one is a result.
+        # Mistral's keep it until the last user message, and lose it if the last message is a result.
         if seen == "shown" and role:
             later = self._shows([_SYSTEM, *_called(form, role)], "qzsystem", tools=True)
             return "ignored" if later == "ignored" else "shown"
         return seen
 
     def _tools(self) -> Seen:
-        """What becomes of tools; in the shape that is shown, if one is, they are given from here on."""
+        """How tools are shown; in the format that shows them, if any, they are passed from here on."""
         seen = self._tools_in_shape()
         if seen == "shown":
             return seen
@@ -194,7 +194,7 @@ class _Trial:
         return with_system if with_system == "shown" else self._shows([_USER], *words, tools=True)
 
     def _call_form(self) -> tuple[_Form, bool]:
-        """The first way to write a call that shows it whole; whether there is one."""
+        """The first way to write a call that shows it completely; returns whether there is one."""
         forms = [
             _Form(arguments, no_text, ids, is_flat)
             for is_flat in (False, True)
@@ -208,7 +208,7 @@ class _Trial:
         return _Form(), False
 
     def _is_whole(self, form: _Form) -> bool:
-        """The call is shown, its arguments neither as Python writes them nor as JSON in JSON."""
+        """Whether the call is shown, with arguments neither as Python's repr nor as JSON inside JSON."""
         for role in ("tool", ""):
             text = self._render(_called(form, role), tools=True)
             if text is not None:
@@ -254,7 +254,7 @@ class _Trial:
         return ""
 
     def _reasoning(self, form: _Form) -> tuple[str, str]:
-        """The member that reasoning is read from, and a rendering that shows it."""
+        """The field that reasoning is read from, and a rendering that shows it."""
         called = _called(form, "tool")
         for key in (*REASONING, "part"):
             places = (
@@ -276,7 +276,7 @@ class _Trial:
         return self._shows(messages, "qzreply", "qzvalue1", tools=True) == "shown"
 
     def _thinking(self, shown: str) -> tuple[str, str] | None:
-        """The markers around reasoning: those that stand there, or well-known ones in the template."""
+        """The markers around reasoning: those in the rendering, or well-known ones in the template."""
         before, _, after = shown.partition("qzthought")
         opening = re.search(r"([<\[][^<>\[\]\s]{1,40}[>\]])\s*$", before)
         closing = re.match(r"\s*([<\[][^<>\[\]\s]{1,40}[>\]])", after)
@@ -286,7 +286,7 @@ class _Trial:
         return next((pair for pair in _THINKING if pair[0] in text and pair[1] in text), None)
 
     def _opening(self) -> tuple[Opens, str]:
-        """When the model's turn is opened, and by what."""
+        """When the model's turn is opened, and by which text."""
         asked, unasked = (
             (self._render([_USER], opened=opened) or "").rpartition("qzuser")[2]
             for opened in (True, False)
@@ -301,7 +301,7 @@ class _Trial:
 
     def _markers(self, form: _Form, role: str, more: Sequence[str]) -> tuple[str, ...]:
         template = self._template
-        # Without tools: what a template says of them is words to the model, with tags that are none.
+        # Without tools: a template's text about tools is prose, with tags that are no markers.
         self._render([*_called(form, role, 2), _REPLY, _USER])
         texts = "\n".join(template.variants.values())
         known = [*template.tokens.values(), *template.special, *more]
@@ -309,18 +309,18 @@ class _Trial:
 
 
 def tail_of(opened: str, unopened: str) -> str:
-    """What a prompt that opens the model's turn has beyond one that does not."""
+    """The text that a prompt which opens the model's turn has beyond one that does not."""
     if opened.startswith(unopened):
         return opened[len(unopened) :]
     pairs = enumerate(zip(opened, unopened, strict=False))
     at = next((at for at, (one, other) in pairs if one != other), len(opened))
-    # Two markers that begin alike part in the middle; the tail has all of its own.
+    # Two markers with a common prefix split in the middle; the tail must have its whole marker.
     begun = re.search(r"[<\[][^<>\[\]\s]*$", opened[:at])
     return opened[begun.start() if begun else at :]
 
 
 def _called(form: _Form, role: str, count: int = 1) -> list[Fields]:
-    """A user's message, a message of calls, and their results if these have a role."""
+    """A user message, a message of calls, and their results if these have a role."""
     numbers = range(1, count + 1)
     ids = _IDS[form.ids][:count]
     calls = [_call(form, identity, number) for identity, number in zip(ids, numbers, strict=True)]

@@ -1,11 +1,11 @@
-"""What is known of a chat template: its quirks, the switches of its reasoning, its special strings.
+"""A chat template's quirks, its switches for reasoning, and its special strings.
 
-For how much a model is to think, every maker invents another variable: a boolean, a word, a number of
-tokens. Which of them a template has is found out by setting it and looking for a difference.
+Every maker has another variable for how much a model should think: a boolean, a word, a number of
+tokens. A template's own is found by setting each and comparing the output.
 
-Whoever can write ``<|im_end|>`` into a tool's result can end its turn and speak as someone else: an
-engine reads the prompt's special tokens as such, wherever they come from. So text that is not the
-template's own has a space put into each of them.
+Untrusted text with ``<|im_end|>`` in a tool's result could end its turn and speak as another role: an
+engine parses special tokens anywhere in the prompt. So a space is inserted into each special token in
+text that is not the template's own.
 """
 
 import re
@@ -18,10 +18,10 @@ from msgspec import Struct, field
 from rightcall.core.jsontext import JsonValue
 
 Seen: TypeAlias = Literal["shown", "ignored", "refused"]
-"""What becomes of something that a template is given."""
+"""How a template handles an input."""
 
 Opens: TypeAlias = Literal["asked", "always", "doubled", "never"]
-"""When a template opens the model's turn: when asked to; always; always and again when asked; never."""
+"""When a template opens the model's turn: on request; always; always and again on request; never."""
 
 BOOLEANS = ("enable_thinking", "thinking", "reasoning")
 WORDS = ("reasoning_effort", "thinking_effort", "reasoning_strength", "thinking_mode")
@@ -35,7 +35,7 @@ _SAME: Mapping[str, tuple[str, ...]] = {
     "high": ("high", "enabled"),
     "max": ("max", "xhigh", "enabled"),
 }
-"""What says a level."""
+"""The words for each level."""
 _NEAR: Mapping[str, tuple[str, ...]] = {
     "none": ("minimal", "low"),
     "minimal": ("low",),
@@ -44,107 +44,106 @@ _NEAR: Mapping[str, tuple[str, ...]] = {
     "high": ("max",),
     "max": ("high",),
 }
-"""What comes near it, for a template that must be told one of its own words."""
+"""The nearest words, for a template that requires one of its own."""
 _TOKENS = {"none": 0, "minimal": 512, "low": 1024, "medium": 4096, "high": 16_384}
-"""Tokens to think with, for a level; without any, as many as the model likes."""
+"""Thinking tokens for a level; without any, unlimited."""
 _PLAIN = ("low", "medium", "high")
-"""What models that get the word itself to read were trained on."""
+"""The words that models which read the level itself were trained on."""
 _NONSENSE = "qzeffort"
 
 Segment: TypeAlias = tuple[Literal["marker", "text"], str]
 
-# Tags of all kinds, as they stand around content: <|im_end|>, <turn|>, <tool_call>, [INST].
+# Tags of all kinds, as they occur around content: <|im_end|>, <turn|>, <tool_call>, [INST].
 _AROUND = re.compile(r"<[^<>\s]{1,64}>|\[/?[A-Za-z][A-Z_]{2,40}\]")
-# Those that are special wherever they stand in a template.
-# DeepSeek writes its bars in full width.
+# Those that are special anywhere in a template. DeepSeek writes its bars in full width.
 _SPECIAL = re.compile(r"<[|\uff5c][^<>\s]{1,64}>|<[^<>\s]{1,64}[|\uff5c]>|\[/[A-Z][A-Z_]{2,40}\]")
 _SHORTEST = 3
-# A special token that is a word, or holds a space, cannot be told from text, and is left alone.
+# A special token that is a word, or contains a space, looks like text, and is left alone.
 _ORDINARY = re.compile(r"\s|^\w")
 
 
 class Switch(Struct, frozen=True, kw_only=True):
-    """A variable of a template that says how much to think."""
+    """A template's variable for how much to think."""
 
     name: str
     values: Mapping[str, JsonValue] = field(default_factory=dict)
-    """What to set it to, by level; a level that is not here is the template's own default."""
+    """Its value by level; a missing level is the template's own default."""
     counts: bool = False
-    """It takes a number of tokens."""
+    """Whether it takes a number of tokens."""
 
 
 class Quirks(Struct, frozen=True, kw_only=True):
-    """What is known of a template after it was tried out. Nothing here comes from a model's name."""
+    """The results of probing a template. None of them comes from a model's name."""
 
     shows_user: bool = True
-    """It is made for conversations: what a user says is shown, or refused in words."""
+    """Whether it is for conversations: a user's text is shown, or refused with a message."""
     takes_text: bool = True
-    """Content may be a string. If not, it must be a list of parts."""
+    """Whether content may be a string. If not, it must be a list of parts."""
     takes_parts: bool = False
-    """Content may be a list of parts."""
+    """Whether content may be a list of parts."""
     system: Seen = "shown"
     developer: Seen = "ignored"
     tools: Seen = "shown"
     flat_tools: bool = False
-    """A tool's name and parameters are read from the tool itself, not from its ``function``."""
+    """Whether a tool's name and parameters are read from the tool itself, not from its ``function``."""
     needs_tools: bool = False
-    """Without tools it wants an empty list, and refuses none."""
+    """Whether, without tools, it needs an empty list and refuses None."""
     calls: bool = True
-    """Earlier calls are shown, with their names and arguments."""
+    """Whether earlier calls are shown, with their names and arguments."""
     flat_calls: bool = False
-    """The same for a call's name and arguments."""
+    """The same for a call's name and arguments: read from the call itself."""
     parallel: bool = True
-    """One message may hold several calls."""
+    """Whether one message may have several calls."""
     arguments: Literal["object", "text", "either"] = "object"
-    """How a call's arguments must be given to be shown as JSON."""
+    """The form of a call's arguments in which they are shown as JSON."""
     no_text: Literal["empty", "null", "absent"] = "empty"
-    """The content of a message that holds nothing but calls."""
+    """The content of a message that has only calls."""
     results: str = "tool"
-    """The role of a message that holds a result; empty when there is none that is shown."""
+    """The role of a message with a result; empty if no role is shown."""
     ids: Literal["any", "nine"] = "any"
-    """Call ids are taken as they are, or must have nine letters and digits (Mistral)."""
+    """Whether call ids are accepted unchanged, or must have nine letters and digits (Mistral)."""
     ids_shown: bool = False
     alternates: bool = False
-    """Two messages of one role in a row are refused, or one of them is lost."""
+    """Whether two consecutive messages of one role are refused, or one of them is lost."""
     user_after_results: bool = True
-    """A user may speak right after results."""
+    """Whether a user message may follow results directly."""
     silence: str = ""
-    """What an assistant says that says nothing, where that is refused."""
+    """An assistant's placeholder text, if an empty one is refused."""
     reasoning: str = ""
-    """The member of a message that holds its reasoning; ``part`` when it must be a part of the content;
-    empty when reasoning is not shown."""
+    """The field of a message with its reasoning; ``part`` if it must be a part of the content; empty if
+    reasoning is not shown."""
     text_with_calls: bool = True
-    """Text beside calls is shown, and hides none of them."""
+    """Whether text beside calls is shown, and hides none of them."""
     reasoning_with_text: bool = True
-    """A message may hold reasoning, text and calls at once."""
+    """Whether a message may have reasoning, text and calls at once."""
     opens: Opens = "asked"
     tail: str = ""
-    """What opens the model's turn after a user's message. Where it is always opened: all that follows
-    the user's text."""
+    """The text that opens the model's turn after a user message. If it is always opened: everything
+    after the user's text."""
     thinking: tuple[str, str] | None = None
     """The markers around reasoning, if there are any."""
     opens_thinking: bool = False
-    """The tail leaves a thought open: what the model writes first is one."""
+    """Whether the tail leaves a thought open: the model's first text is then a thought."""
     writes_bos: bool = False
-    """The prompt already begins with the beginning token; an engine must not add another."""
+    """Whether the prompt already begins with the beginning token; an engine must not add another."""
     switches: tuple[Switch, ...] = ()
-    """What turns reasoning on and off."""
+    """The variables that control reasoning."""
     markers: tuple[str, ...] = ()
-    """Special strings of the template: what opens and closes turns, calls, thoughts."""
+    """Special strings of the template: those that open and close turns, calls, thoughts."""
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What the template cannot do, and what is done instead."""
+        """What the template does not support, and what is done instead."""
         return tuple(problems_of(self).values())
 
 
 def problems_of(quirks: Quirks) -> dict[str, str]:
-    """The same, by what it is about."""
+    """The same, by subject."""
     return {about: f"the template {words}" for about, is_so, words in _problems(quirks) if is_so}
 
 
 def _problems(quirks: Quirks) -> Iterator[tuple[str, bool, str]]:
-    """What each problem is about, whether there is it, and what is done instead."""
+    """By problem: its subject, whether it exists, and what is done instead."""
     verbs = {"refused": "refuses", "ignored": "ignores", "shown": ""}
     system, tools = verbs[quirks.system], verbs[quirks.tools]
     yield "system", bool(system), f"{system} a system message: it is merged into the first user message"
@@ -173,7 +172,7 @@ def _problems(quirks: Quirks) -> Iterator[tuple[str, bool, str]]:
 
 
 def set_reasoning(switches: Sequence[Switch], wanted: str | int) -> dict[str, JsonValue]:
-    """The variables that ask for so much reasoning: a level, or a number of tokens."""
+    """The variables for that much reasoning: a level, or a number of tokens."""
     variables: dict[str, JsonValue] = {}
     for switch in switches:
         if switch.counts and isinstance(wanted, int):
@@ -184,7 +183,7 @@ def set_reasoning(switches: Sequence[Switch], wanted: str | int) -> dict[str, Js
 
 
 def level_of(wanted: str | int) -> str:
-    """The level that a number of tokens comes nearest to; a level is itself."""
+    """The level nearest to a number of tokens; a level is itself."""
     if isinstance(wanted, str):
         return wanted
     return next((level for level, most in _TOKENS.items() if wanted <= most), "max")
@@ -193,7 +192,7 @@ def level_of(wanted: str | int) -> str:
 def find_switches(
     variables: frozenset[str], render: Callable[[Mapping[str, Any]], str | None]
 ) -> tuple[Switch, ...]:
-    """The switches among a template's variables. ``render`` gives None where the template refuses."""
+    """The switches among a template's variables. ``render`` returns None if the template refuses."""
     found: list[Switch] = []
     turned_on: dict[str, Any] = {}
     for name in BOOLEANS:
@@ -216,7 +215,7 @@ def find_switches(
 
 
 def _words(name: str, render: Callable[[Mapping[str, Any]], str | None]) -> dict[str, JsonValue]:
-    """The word for every level, as far as the template knows one."""
+    """The word for every level, as far as the template has one."""
     unknown = render({name: _NONSENSE})
     shown = unknown is not None and _NONSENSE in unknown
     known = {
@@ -224,7 +223,7 @@ def _words(name: str, render: Callable[[Mapping[str, Any]], str | None]) -> dict
         for word in {each for words in _SAME.values() for each in words}
         if (word in _PLAIN if shown else render({name: word}) not in {None, unknown})
     }
-    # Where an unknown word changes nothing, a level without a word of its own is the default.
+    # If an unknown word changes nothing, a level without its own word is the default.
     must_choose = shown or unknown is None
     candidates = {level: (*_SAME[level], *(_NEAR[level] if must_choose else ())) for level in _SAME}
     best = {level: next((w for w in words if w in known), None) for level, words in candidates.items()}
@@ -236,8 +235,8 @@ def find_markers(
 ) -> tuple[str, ...]:
     """The special strings, longest first.
 
-    From renderings, what stands between the words that were put in; from the template's text, what can
-    only be special; and those that are known anyway.
+    From renderings, what is between the inserted words; from the template's text, what can only be
+    special; and those that are already known.
     """
     found = set(known)
     for text in rendered:
@@ -249,23 +248,24 @@ def find_markers(
 
 
 def neutralise(text: str, markers: Sequence[str]) -> str:
-    """The text with a space inside of everything that is one of the markers, so that none is left.
+    """The text with a space inserted into every marker, so that none is left.
 
-    Seen by the model and by people, and of no effect: ``<|im_end|>`` becomes ``< |im_end|>``.
+    It is still readable to the model and to people, but has no effect: ``<|im_end|>`` becomes ``<
+    |im_end|>``.
     """
-    # Looking for one after the other is faster than looking for all at once, and most texts have none.
+    # Searching for one after the other is faster than for all at once, and most texts have none.
     if not any(marker in text for marker in markers):
         return text
     pattern = _pattern(tuple(markers))
-    # Markers may overlap, and the second one is left when the first has been broken. A space is in no
-    # marker, so every pass leaves fewer.
+    # Markers may overlap, and the second one is left when the first has been broken. No marker contains
+    # a space, so every pass leaves fewer.
     while pattern.search(text):
         text = pattern.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
     return text
 
 
 def segments(text: str, markers: Sequence[str]) -> list[Segment]:
-    """The text in pieces, special strings apart, for showing. Joined again they are the text."""
+    """The text in pieces, with special strings separate, for display. Joined they are the text."""
     if not markers:
         return [("text", text)] if text else []
     pieces: list[Segment] = []

@@ -1,10 +1,9 @@
-"""What a chat template may cost: seconds, characters and memory, counted while it is rendered.
+"""Limits of rendering a chat template: seconds, characters and memory, counted meanwhile.
 
-A template comes with a model, from anyone. The sandbox keeps it from reaching out; this keeps it from
-never ending and from growing without end. The clock is looked at on every turn of a loop, call and
-filter. Whatever can hold memory is counted when it is built and never counted back, so all of it
-together stays within ``Bounds.memory``; what a filter or method could make out of little is worked out
-before it is reached (``growth.py``).
+A template comes with a model, from anyone. The sandbox limits what it can reach; this limits its time
+and memory. The deadline is checked on every iteration of a loop, call and filter. Whatever can hold
+memory is counted when it is built and never subtracted, so the total stays within ``Bounds.memory``; a
+filter or method that could build much out of little is checked before it runs (``growth.py``).
 """
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
@@ -18,34 +17,35 @@ from jinja2.utils import Namespace
 from msgspec import Struct
 
 LONGEST_TEMPLATE = 250_000
-"""Characters of a template's own text. Real ones stay under twenty thousand; compiling has no clock."""
+"""The longest template, in characters. Real ones stay under twenty thousand; compiling has no
+deadline."""
 _UNLOOKED = 32
-"""How many steps are taken without a look at the clock."""
+"""How many steps are taken between two checks of the deadline."""
 _MEMBER = 64
-"""Bytes of a member of a list, beside its place in it: a short text, a small number."""
+"""Bytes of a list's member, besides its slot: a short text, a small number."""
 _SCALAR, _FLOAT = 8, 24
-"""Characters of a value that is no text: ``false`` has five, a float as many as it needs."""
+"""Characters of a value that is not text: ``false`` has five, a float as many as it needs."""
 _UNLOOKED_WEIGHED = 1024
-"""How many values are weighed without a look at the clock."""
+"""How many values are measured between two checks of the deadline."""
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """What one rendering may cost."""
+    """The limits of one rendering."""
 
     seconds: float = 5.0
     characters: int = 16_000_000
-    """Of any text that is built on the way, and of the prompt. Ten times what a model can read."""
+    """Characters of any text that is built, and of the prompt. Ten times what a model can read."""
     memory: int = 512_000_000
-    """Bytes of all that is built on the way, also of what is soon let go of. A text that is made longer
+    """Bytes of everything that is built, including what is soon released. A text that is made longer
     with each of a thousand messages, up to half a million characters, takes half of it."""
 
 
 class Exceeded(RuntimeError):
-    """A rendering went over its bounds; the message says which."""
+    """A rendering exceeded its limits; the message says which."""
 
 
 class Meter:
-    """What one rendering has left."""
+    """The remaining budget of one rendering."""
 
     __slots__ = ("_deadline", "bounds", "memory", "steps")
 
@@ -56,7 +56,7 @@ class Meter:
         self.memory = bounds.memory
 
     def look(self) -> None:
-        """Look at the clock."""
+        """Check the deadline."""
         self.steps = _UNLOOKED
         if monotonic() > self._deadline:
             raise Exceeded(f"it was still not rendered after {self.bounds.seconds:g} s")
@@ -68,7 +68,7 @@ DEFAULT = Bounds()
 
 @contextmanager
 def metered(bounds: Bounds) -> Iterator[None]:
-    """Count what is rendered inside of it."""
+    """Count what is rendered inside this context."""
     token = _METER.set(Meter(bounds))
     try:
         yield
@@ -77,7 +77,7 @@ def metered(bounds: Bounds) -> Iterator[None]:
 
 
 def tick(size: int) -> None:
-    """Count a step that could be taken without end, and the bytes that it may leave behind."""
+    """Count a step that could be repeated endlessly, and the bytes that it may leave behind."""
     meter = _METER.get()
     if meter is None:
         return
@@ -90,13 +90,13 @@ def tick(size: int) -> None:
 
 
 def charge(built: Any) -> Any:
-    """Count what was built, and give it back. What a list holds was there before."""
+    """Count a built value, and return it. A list's members existed before."""
     tick(getsizeof(built))
     return built
 
 
 def charge_all(built: Any) -> Any:
-    """Count what was built together with its members, which may be new, and give it back."""
+    """Count a built value with its members, which may be new, and return it."""
     tick(getsizeof(built) + (_MEMBER * len(built) if isinstance(built, list | tuple) else 0))
     return built
 
@@ -113,7 +113,7 @@ def _too_much(bounds: Bounds) -> Exceeded:
 
 
 def allow(size: int) -> None:
-    """Refuse text, or a list, of more than is allowed."""
+    """Refuse text, or a list, longer than allowed."""
     meter = _METER.get()
     most = (DEFAULT if meter is None else meter.bounds).characters
     if size > most:
@@ -121,14 +121,14 @@ def allow(size: int) -> None:
 
 
 def weigh(value: object) -> int:
-    """About how long ``value`` is when it is written out; what is too heavy is refused.
+    """The approximate length of ``value`` when it is written out; refuses one that is too long.
 
-    A value that holds another one many times over is as heavy as all of them.
+    A value that contains another one several times counts it each time.
     """
     total, unlooked, waiting = 0, _UNLOOKED_WEIGHED, [value]
     while waiting:
         each = waiting.pop()
-        # By far the most are of these types, and asking for one is quicker than for all like it.
+        # Most values have these exact types, and checking a type is faster than isinstance.
         kind = type(each)
         if kind is str:
             total += len(each) + 1  # type: ignore[arg-type]
@@ -149,14 +149,14 @@ def weigh(value: object) -> int:
 
 
 def look() -> None:
-    """Look at the clock, if something is being rendered."""
+    """Check the deadline, if something is being rendered."""
     meter = _METER.get()
     if meter is not None:
         meter.look()
 
 
 def _alone(value: object) -> int:
-    """How long a value is without its parts."""
+    """The length of a value without its parts."""
     if isinstance(value, str | bytes):
         return len(value) + 1
     if isinstance(value, int):
@@ -165,7 +165,7 @@ def _alone(value: object) -> int:
 
 
 def _parts(value: object) -> Iterable[object]:
-    """What is written out as a part of ``value``."""
+    """The parts that are written out with ``value``."""
     match value:
         case None | str() | bytes() | int() | float():
             return ()

@@ -1,8 +1,8 @@
-"""Compile a chat template's text into something that can be rendered, in a sandbox.
+"""Compiles a chat template for rendering, in a sandbox.
 
 The environment is the one that Hugging Face's templates are written for: ``raise_exception``,
 ``strftime_now``, a ``tojson`` that escapes nothing, ``break`` and ``continue``, ``{% generation %}``,
-blocks that leave no white space behind. What a template can reach and what it can cost is bounded.
+blocks that leave no white space behind. A template's access and its cost are limited.
 """
 
 import functools
@@ -37,22 +37,21 @@ _BINARY = {
 }
 _PASSING, _JOINED, _CUT, _LITERAL, _COMPARED = "_passing", "_joined", "_cut", "_literal", "_compared"
 _GATHERED = "_gathered"
-"""Filters that are put into a template where it goes around a loop, for ``~`` and for slices, and around
-what it builds and compares. A filter is called without a detour through the sandbox."""
+"""Filters that are inserted into a template around loops, for ``~`` and for slices, and around what it
+builds and compares. A filter is called directly, not through the sandbox."""
 _CALLED, _GIVEN, _WRITTEN = 256, 128, 64
-"""Bytes that a call, an argument and something that is written out may leave behind, beside what is
-counted."""
+"""Bytes that a call, an argument and a written value may leave behind, besides what is counted."""
 _METHODS = (BuiltinMethodType, MethodType)
 _ESCAPED = 24
-"""Bytes at most that a character is escaped by."""
+"""The most bytes that an escaped character takes."""
 
 
 class Refused(TemplateError):
-    """The template said no, with ``raise_exception``."""
+    """The template refused, with ``raise_exception``."""
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Where chat templates are rendered."""
+    """The Jinja environment of chat templates."""
 
     intercepted_binops = frozenset(_BINARY)
     intercepted_unops = frozenset("-")
@@ -64,7 +63,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             lstrip_blocks=True,
             extensions=[Generation, LoopControls],
             finalize=_show,
-            # Nothing is worked out while compiling, where nothing is counted.
+            # Nothing is evaluated while compiling, where nothing is counted.
             optimized=False,
         )
         self.binop_table.update(_BINARY)
@@ -88,11 +87,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "dict": _Dict(),
             "namespace": _Namespace,
         }
-        # Latin filler, of any length that is asked for.
+        # Latin filler, of any requested length.
         del self.globals["lipsum"]
 
     def call(self, context: Context, called: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Call what the template calls."""
+        """Make a call for the template."""
         tick(_CALLED + _GIVEN * (len(args) + len(kwargs)))
         of = getattr(called, "__self__", None) if isinstance(called, _METHODS) else None
         if isinstance(of, LoopContext):
@@ -106,7 +105,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return result
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """``str.format``, without its way into attributes and without long widths."""
+        """``str.format``, without access to attributes and without large widths."""
         wrapped = super().wrap_str_format(value)
         if wrapped is None:
             return None
@@ -120,7 +119,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 class Generation(Extension):
-    """``{% generation %}…{% endgeneration %}`` marks what a model wrote, for training; here its body."""
+    """``{% generation %}…{% endgeneration %}`` marks a model's text, for training; here its body."""
 
     tags = {"generation"}  # noqa: RUF012 - as the class above declares it
 
@@ -132,7 +131,7 @@ class Generation(Extension):
 
 
 class _Dict:
-    """What ``dict`` is to a template: no class, which would lead to others."""
+    """The ``dict`` of a template: not a class, which would give access to others."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -142,10 +141,10 @@ class _Dict:
 
 
 class _Namespace(Namespace):
-    """A namespace without private members, which the sandbox would not look at."""
+    """A namespace without private attributes, which the sandbox would not check."""
 
     def __init__(*args: Any, **kwargs: Any) -> None:
-        # No parameter is named, so that ``self`` can be a member's name.
+        # No named parameter, so that ``self`` can be an attribute's name.
         members = dict(*args[1:], **kwargs)
         for name in members:
             _check_member(name)
@@ -157,12 +156,12 @@ class _Namespace(Namespace):
 
 
 def strftime(clock: Clock) -> Callable[[str], str]:
-    """What a template reads the time with."""
+    """A template's clock."""
     return lambda form: clock().strftime(growth.check_date(form))
 
 
 def refuse(message: object) -> NoReturn:
-    """What a template calls ``raise_exception``."""
+    """A template's ``raise_exception``."""
     raise Refused(growth.written(message))
 
 
@@ -173,7 +172,7 @@ def to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,  # noqa: FBT001, FBT002
 ) -> str:
-    """JSON as models are trained on it: nothing escaped for HTML, keys in their order."""
+    """JSON as models are trained on it: no HTML escapes, keys in their order."""
     growth.check_json(value, indent, separators)
     text: str = charge(
         json.dumps(
@@ -185,7 +184,7 @@ def to_json(
 
 @functools.lru_cache(maxsize=64)
 def compile_template(text: str) -> Template:
-    """The template, ready to be rendered, or a UsageError that says what is wrong with it."""
+    """The compiled template. Raises a UsageError that says what is wrong with it."""
     if len(text) > LONGEST_TEMPLATE:
         raise UsageError(
             f"the chat template is {len(text):,} characters long; "
@@ -204,44 +203,44 @@ def compile_template(text: str) -> Template:
 
 @functools.lru_cache(maxsize=64)
 def variables_of(text: str) -> frozenset[str]:
-    """The names a template reads: messages, tools, switches, and what it sets itself."""
+    """The variables that a template reads: messages, tools, switches, and what it sets itself."""
     names = Sandbox().parse(text).find_all(nodes.Name)
     return frozenset([name.name for name in names if name.ctx == "load"])
 
 
 def _watched(tree: nodes.Template) -> nodes.Template:
-    """The same template, where loops look at the clock and what is built and compared is counted.
+    """The same template, in which loops check the deadline and what is built and compared is counted.
 
     Jinja lets a sandbox intercept calls, attributes and most operators, but compiles ``for``, ``~``,
     slices, lists and comparisons to plain Python: nested empty loops would run for hours, and ``a ~ a``
-    in a loop doubles each time, with nothing of ours ever called. So the tree is changed before it is
+    in a loop doubles each time, without any call of our code. So the tree is changed before it is
     compiled.
     """
     # As a filter, because the compiler binds filters when a template begins and calls them directly; a
-    # call would pass through ``Sandbox.call`` each time round.
+    # call would pass through ``Sandbox.call`` in each iteration.
     bodies = tree.find_all((nodes.For, nodes.Macro, nodes.CallBlock))
     for loop in cast("Iterator[nodes.For | nodes.Macro | nodes.CallBlock]", bodies):
         size = _WRITTEN * (1 + sum(len(each.nodes) for each in loop.find_all(nodes.Output)))
         passing = _filter(_PASSING, [nodes.Const(size)], loop)
         loop.body.insert(0, nodes.ExprStmt(passing, lineno=loop.lineno))
         if isinstance(loop, nodes.For):
-            # What is lazy is gone through once more by ``loop.length``, and kept.
+            # ``loop.length`` iterates a lazy value once more, and keeps it.
             loop.iter = _filter(_GATHERED, [cast("nodes.Expr", loop.iter)], loop)
-    # A node does not know its parent, so each is looked at for children that are to be replaced; the
-    # innermost first, because the filter that replaces a ``~`` takes the operands over as they are then.
+    # A node does not know its parent, so each is searched for children to replace; the innermost first,
+    # because the filter that replaces a ``~`` takes over the operands as they are then.
     for parent in reversed(list(tree.find_all(nodes.Node))):
         for name, value in list(parent.iter_fields()):
             if isinstance(value, nodes.Node):
                 setattr(parent, name, _counted(value))
             elif isinstance(value, list):
                 value[:] = [_counted(each) if isinstance(each, nodes.Node) else each for each in value]
-    # The new nodes have no environment yet, and the compiler asks each for its own.
+    # The new nodes have no environment yet, and the compiler needs it on each.
     tree.set_environment(tree.environment)  # type: ignore[arg-type]
     return tree
 
 
 def _counted(node: nodes.Node) -> nodes.Node:
-    """What stands for a node, where it builds something that Jinja lets nobody look at."""
+    """The replacement of a node, if it builds something that Jinja does not let us intercept."""
     match node:
         case nodes.Concat():
             return _filter(_JOINED, node.nodes, node)
@@ -253,7 +252,7 @@ def _counted(node: nodes.Node) -> nodes.Node:
         case nodes.Tuple(ctx="load", items=items) if not all(isinstance(x, nodes.Const) for x in items):
             return _filter(_LITERAL, [node], node)
         case nodes.Compare(ops=[nodes.Operand(expr=nodes.Const())]) | nodes.Compare(expr=nodes.Const()):
-            # With one text or number on either side there is little to compare.
+            # With a single text or number on either side there is little to compare.
             return node
         case nodes.Compare():
             node.expr = _filter(_COMPARED, [node.expr], node)
@@ -275,7 +274,7 @@ def _join(*values: Any) -> str:
 
 @pass_context
 def _show(context: Context, value: Any) -> str:
-    # It takes the context also so that it is not called while compiling.
+    # It takes the context also to keep Jinja from evaluating it while compiling.
     text: str = value if isinstance(value, str) else charge(growth.written(value))
     if context.eval_ctx.autoescape:
         tick(_ESCAPED * len(text))
@@ -288,13 +287,13 @@ def _check_member(name: object) -> None:
 
 
 def _guarded(name: str, filter_function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter that is not reached if its arguments do not pass. What Jinja reads off it stays."""
+    """A filter that runs only if its arguments pass the check. Jinja's attributes on it are kept."""
     skips = 1 if hasattr(filter_function, "jinja_pass_arg") else 0
     return functools.wraps(filter_function)(growth.guarded(name, filter_function, skips))
 
 
 def _weighing(test: Callable[..., Any]) -> Callable[..., Any]:
-    """A test that takes no value that is too large."""
+    """A test that refuses values that are too large."""
 
     @functools.wraps(test)
     def weighing(*args: Any) -> Any:

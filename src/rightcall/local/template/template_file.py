@@ -1,8 +1,8 @@
-"""A file or folder that holds a chat template into a ChatTemplate.
+"""Reads a ChatTemplate from a file or folder.
 
-A GGUF file; a ``tokenizer_config.json``; the folder of a model, as it is downloaded from a hub, where a
-``chat_template.jinja`` stands before what the configuration says; or a template's own file. What was
-downloaded from Hugging Face's hub is also found by its name, in the cache that their tools keep.
+A GGUF file; a ``tokenizer_config.json``; the folder of a model, as downloaded from a hub, where a
+``chat_template.jinja`` takes precedence over the configuration; or a template's own file. A model
+downloaded from Hugging Face's hub is also found by its name, in the cache of their tools.
 """
 
 import os
@@ -18,13 +18,13 @@ from rightcall.local.template.chat_template import ChatTemplate
 CONFIG = "tokenizer_config.json"
 BESIDE = "chat_template.jinja"
 NAMED = "additional_chat_templates"
-"""The folder with further templates, each named as its file is."""
+"""The folder with further templates, each named after its file."""
 LARGEST = 64 * 1024 * 1024
-"""Bytes of a configuration; those with all added tokens have a few hundred kilobytes."""
+"""The largest configuration, in bytes; those with all added tokens have a few hundred kilobytes."""
 
 
 def read_template(path: str | os.PathLike[str], **settings: Any) -> ChatTemplate:
-    """The chat template found there. ``settings`` are those of ChatTemplate."""
+    """The chat template at a path. ``settings`` are those of ChatTemplate."""
     place = Path(path)
     if place.is_dir():
         place = place / (CONFIG if (place / CONFIG).exists() else BESIDE)
@@ -54,7 +54,7 @@ def model_folder(name: str) -> Path | None:
     except OSError:
         wanted = ""
     copies = [copy for copy in (kept / "snapshots").glob("*") if _has_template(copy)]
-    # The one that "main" points to; else the newest.
+    # The revision of "main"; else the newest.
     copies.sort(key=lambda copy: (copy.name == wanted, copy.stat().st_mtime))
     return copies[-1] if copies else None
 
@@ -114,7 +114,7 @@ def _variants(value: Any, place: Path) -> dict[str, str]:
 
 
 def _token(name: str, value: Any) -> str:
-    """A special token's text; it is written as such, or as an object around it."""
+    """A special token's text; given as a string, or as an object with it."""
     if not name.endswith("_token"):
         return ""
     content = value.get("content") if isinstance(value, Mapping) else value

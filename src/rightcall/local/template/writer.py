@@ -1,7 +1,7 @@
-"""Write a transcript as the messages that one chat template can show, as its quirks demand.
+"""Converts a transcript to messages that one chat template can show, according to its quirks.
 
-Nothing that was said is lost if there is a way to show it: what the template has no place for goes where
-it has one. What was done is kept in ``used``, for notes.
+Nothing is lost if there is a way to show it: content that the template does not support is moved to
+where it does. ``used`` records what was done, for notes.
 """
 
 import re
@@ -23,35 +23,35 @@ from rightcall.local.template.quirks import Quirks
 Turn: TypeAlias = dict[str, Any]
 
 OURS = "local"
-"""The key of what local models attach to reasoning. What bears another vendor's marks is left out."""
+"""The key of what local models attach to reasoning. Reasoning with another vendor's data is left out."""
 
 
 RAW_ARGUMENTS = "raw_arguments"
-"""Arguments that are not a JSON object are shown as text under this key: a template that walks through
-them, or that a model learns from, must see an object."""
+"""Arguments that are not a JSON object are shown as text under this key: a template that iterates over
+them, or a model that learns from them, must see an object."""
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _LEGAL = {"any": re.compile(r"[A-Za-z0-9_.:/-]{1,64}"), "nine": re.compile(r"[A-Za-z0-9]{9}")}
-"""What an id may be as it is. Others are the model's own text, and may hold anything."""
+"""The ids that are kept. Others are the model's own text, and may contain anything."""
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 64
 
 
 class Fallback(Protocol):
-    """How tools are spoken of to a model whose template knows nothing of them."""
+    """Describes tools to a model whose template does not support them."""
 
     def instructions(self, specs: tuple[Spec, ...], /) -> str:
-        """What the system message says of the tools, and of how to call them."""
+        """The system message's text about the tools, and how to call them."""
 
     def calls(self, calls: tuple[Call, ...], /) -> str:
         """Earlier calls, as the assistant wrote them."""
 
     def results(self, results: tuple[Result, ...], /) -> str:
-        """Their results, as a user's message."""
+        """Their results, as a user message."""
 
 
 class Writer:
-    """Writes one transcript for one template."""
+    """Converts one transcript for one template."""
 
     def __init__(self, quirks: Quirks, fallback: Fallback | None, clean: Callable[[str], str]) -> None:
         self._quirks = quirks
@@ -64,13 +64,13 @@ class Writer:
         self._origins: list[int] = []
         self._at = -1
         self._is_split = False
-        """The results that come next have been written already, each after its call."""
+        """Whether the next results were already written, each after its call."""
         self.used: set[str] = set()
-        """What the template could not take, by the names of its problems."""
+        """What the template does not support, by the names of its problems."""
 
     @property
     def origins(self) -> Sequence[int]:
-        """For every message, the position of what it came from; -1 for the system text."""
+        """For every message, the index of its source; -1 for the system text."""
         return self._origins
 
     def write(self, system: str, messages: Transcript) -> list[Turn]:
@@ -90,7 +90,7 @@ class Writer:
         return [self._shaped(turn) for turn in self._turns]
 
     def _system(self, system: str) -> str:
-        """Write the system text, or give it back for the first user message to hold."""
+        """Write the system text, or return it for the first user message."""
         if not system:
             return ""
         if self._quirks.system != "shown":
@@ -207,7 +207,7 @@ class Writer:
                 self._add({"role": "user", "content": f"{result.name} returned:\n{result.text}"})
 
     def _add(self, turn: Turn) -> None:
-        """Add a message, merged into the last one or kept apart from it if need be."""
+        """Add a message, merged into the last one or kept apart from it if needed."""
         last = self._turns[-1] if self._turns else {"role": ""}
         if self._quirks.alternates and last["role"] == turn["role"] and _merge(last, turn):
             self.used.add("turns")
@@ -221,7 +221,7 @@ class Writer:
         self._origins.append(self._at)
 
     def _shaped(self, turn: Turn) -> Turn:
-        """The message with its content in the shape that is taken."""
+        """The message with its content in the supported form."""
         content = turn["content"]
         if "tool_calls" in turn and content == "" and self._quirks.no_text != "empty":
             rest = {key: value for key, value in turn.items() if key != "content"}
@@ -233,7 +233,7 @@ class Writer:
 
 
 def _merge(last: Turn, turn: Turn) -> bool:
-    """Add a message to one of the same role, if both are nothing but text, or the last one is."""
+    """Merge a message into one of the same role, if both are only text, or the last one is."""
     plain = isinstance(last["content"], str) and isinstance(turn["content"], str)
     if last["role"] not in {"user", "assistant"} or not plain or "tool_calls" in last:
         return False
@@ -258,7 +258,7 @@ def _part(part: Part, at: int, *, is_new: bool) -> str:
 
 
 def _shown(part: object) -> str:
-    """What a part of a reply says. Thoughts and calls are written apart from it."""
+    """The text of a part of a reply. Thoughts and calls are written separately."""
     match part:
         case Text(text):
             return text
@@ -271,7 +271,7 @@ def _shown(part: object) -> str:
 def _worded(result: Result) -> str:
     parts = [part.text if isinstance(part, Text) else _note(part) for part in result.content]
     text = "\n".join(parts)
-    # No template has a mark for an error.
+    # No template has a marker for an error.
     if result.is_error and not text.lower().startswith("error"):
         return f"Error: {text}"
     return text
@@ -284,7 +284,7 @@ def _note(part: Media) -> str:
 class _CallIds:
     """The ids of one transcript, in its order: each used once, however often a model repeats it.
 
-    Only what came before decides, so that a longer history gives the same ids to its beginning.
+    An id depends only on what came before, so that a longer history has the same ids at its beginning.
     """
 
     def __init__(self, kind: Literal["any", "nine"]) -> None:
@@ -298,7 +298,7 @@ class _CallIds:
         return [legal for _, legal in self._waiting]
 
     def of_result(self, result: Result) -> str:
-        """The id of the call that this answers: by id, and by order where ids are the same."""
+        """The id of the call that a result answers: by id, and by order if ids are equal."""
         for at, (given, legal) in enumerate(self._waiting):
             if given == result.call_id:
                 del self._waiting[at]
@@ -322,7 +322,7 @@ class _CallIds:
 
 
 def _name_of(name: str) -> str:
-    """A tool's name as it can be shown; what a model made up may be anything."""
+    """A tool's name as it can be shown; a model may have made up anything."""
     return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "unnamed"
 
 
@@ -331,7 +331,7 @@ def _call_fields(call: Call, *, as_text: bool, clean: Callable[[str], str]) -> d
     text = clean(call.as_json).strip()
     value = _arguments(text)
     if not as_text:
-        # An escape in the text may have hidden what is one no longer.
+        # Decoding an escape may have revealed a marker.
         arguments: Any = _cleaned(value, clean)
     else:
         arguments = text if text and RAW_ARGUMENTS not in value else dump(value)
@@ -339,7 +339,7 @@ def _call_fields(call: Call, *, as_text: bool, clean: Callable[[str], str]) -> d
 
 
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
-    """The same JSON, all of its text cleaned."""
+    """The same JSON, with all of its text cleaned."""
     match value:
         case str():
             return clean(value)

@@ -1,7 +1,7 @@
-"""The families that are known, and which of them a chat template's text or a name belongs to.
+"""The known families, and how to find one by a chat template's text or a name.
 
-A family is one entry in one of the files here, by the form of its calls. Its signs, rank and aliases are
-in that entry, and nothing else lists it.
+A family is one entry in one of the files here, which are divided by call format. Its signs, rank and
+aliases are in that entry, and nothing else lists it.
 """
 
 import difflib
@@ -23,7 +23,7 @@ _BY_RANK = sorted(FAMILIES.values(), key=lambda family: family.rank)
 
 
 def detect(template: str) -> Family:
-    """The family whose markers a chat template's text contains; the generic one when it has none."""
+    """The family whose markers a chat template's text contains; the generic one if there is none."""
     for family in _BY_RANK:
         if any(all(sign in template for sign in signs) for signs in family.signs):
             return family
@@ -31,7 +31,7 @@ def detect(template: str) -> Family:
 
 
 def named(name: str) -> Family:
-    """The family of a name, whatever its case and punctuation."""
+    """The family with a name, ignoring case and punctuation."""
     folded = _fold(name)
     if folded in _FOLDED:
         return _FOLDED[folded]

@@ -188,7 +188,7 @@ APRIEL = Family(
     form=JsonForm(is_array=True),
     section=Markers(("<tool_calls>",), ("</tool_calls>",)),
     separator=", ",
-    # The prompt opens the thoughts with words, and nothing else marks their beginning.
+    # The prompt opens the thoughts with words; no other marker begins them.
     thoughts=Markers((), ("[BEGIN FINAL RESPONSE]",)),
     thinking="opened",
     wrappers=("[END FINAL RESPONSE]",),
@@ -323,7 +323,7 @@ INKLING = Family(
     section=Markers(("<|content_invoke_tool_json|>",), ("<|end_message|>",)),
     parallel="sections",
     thoughts=Markers(("<|content_thinking|>",), ("<|end_message|>",)),
-    # Its messages say what they are: one to a tool is no thought, whatever was left open before it.
+    # Its messages have a head: one to a tool is no thought, whatever was left open before it.
     calls_in_thoughts=True,
     authors=("<|message_model|>",),
     wrappers=(

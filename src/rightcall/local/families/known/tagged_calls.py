@@ -55,7 +55,7 @@ _DSML = replace(
     attribute="string",
 )
 
-# V3.2 and V4 differ in nothing but this word, and models mix them up.
+# V3.2 and V4 differ only in this word, and models mix them up.
 _DSML_OPEN = ("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>")
 _DSML_CLOSE = ("</｜DSML｜function_calls>", "</｜DSML｜tool_calls>")
 
@@ -206,7 +206,7 @@ GLM = Family(
 
 
 def _hy_v3(suffix: str) -> Family:
-    """Hunyuan's tags, which in the open weights bear a suffix."""
+    """Hunyuan's tags, which have a suffix in the open weights."""
     return Family(
         name="hy_v3",
         aliases=("hy3",),
