@@ -127,7 +127,7 @@ class Guard:
                 return tuple([piece for each in found for piece in self._see_result(*each)])
 
     def _see_user(self, message: User) -> Piece:
-        # An inner run has no user: its user messages were written by the outer run's model.
+        # An inner run has no user: its user messages come from the outer run.
         match "agent" if message.author == "user" and self._above is not None else message.author:
             case "user" | "developer" as author:
                 self.provenance.vouch(message.text, author)
@@ -388,6 +388,6 @@ def _decoded(call: Call | None) -> JsonValue:
 
 
 def _is_open_ended(case: Case) -> bool:
-    """Whether a call that reaches outside or is dangerous has no target."""
+    """Whether a call that acts, and reaches outside or is dangerous, has no target."""
     facts = case.facts
     return not case.targets and facts.acts and (facts.reach == "outside" or bool(facts.dangers))
