@@ -1,4 +1,4 @@
-"""Trust: what a run may do once text that outsiders wrote is in it, decided without asking the model."""
+"""Trust: what a run may do once it has read untrusted text, decided without asking the model."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,8 @@
-"""What a call that does harm does to a record, and whether a person has asked for that.
+"""What a dangerous call does to a record, and whether a person asked for that act.
 
-Whoever wants an order changed has named it, and has not asked to cancel it. Only acts that undo or alter
-something that is there are told apart; a tool whose name holds none of them is not held to this.
+A person who wants an order changed has named the order, but has not asked to cancel it. Only acts that
+undo or alter something existing are distinguished; a tool whose name contains none of them is not
+checked.
 """
 
 from collections.abc import Iterable
@@ -53,7 +54,7 @@ _ACTS: tuple[tuple[str, ...], ...] = (
         "mak",
     ),
 )
-"""By their stems, those that mean the same; who has something removed has it changed."""
+"""Stems of verbs, grouped by act. A removal is also a change, so some stems are in both."""
 _GIVING = (
     *("send", "giv", "issu", "grant", "award", "provid", "offer", "compensat", "reimburs", "refund"),
     *("credit", "creat", "mak", "invoic", "bill", "charg", "donat"),
@@ -62,35 +63,35 @@ _MONEY = named_words("money payment payments funds cash transfer transfers")
 
 
 _ENDINGS = named_words("e y ie ing ling ping ting ying ule uling") | {""}
-"""In which an act is asked for."""
+"""Endings of a verb in a form that asks for an act."""
 _APART = (_ACTS[0][:6], _ACTS[1], (*_ACTS[2][:8], "upgrad", "downgrad"), ("keep", "book"))
-"""Those that begin another part of a sentence; the others have other meanings, too."""
+"""Stems that start a new part of a sentence. The other stems have other meanings, too."""
 
 
 def acts_of(tool: str) -> tuple[str, ...]:
-    """The stems of the words that ask for what a tool is named after; () where its name says nothing."""
+    """The stems of the words that ask for the act in a tool's name; () if its name contains none."""
     first, *rest = words_of(tool) or ("",)
     if any(map(first.startswith, _GIVING[:5])):
-        # Money goes to whom the user names; what is given away otherwise must have been asked for.
+        # A transfer goes to a target that the user names; giving anything else must have been asked for.
         return _GIVING if _MONEY.isdisjoint(rest) else ()
     return tuple(stem for group in _ACTS if any(map(first.startswith, group[:7])) for stem in group)
 
 
 def is_asked(acts: tuple[str, ...], said: Iterable[str]) -> bool:
-    """Whether one of some words asks for an act. That something was done asks for nothing."""
+    """Whether one of the words asks for an act. A past form asks for nothing."""
     return any(word.removeprefix(stem) in _ENDINGS for word in said for stem in acts if stem in word)
 
 
 def is_undoing(acts: tuple[str, ...]) -> bool:
-    """Whether an act undoes something, so that what it is done to stands beside it."""
+    """Whether an act undoes something, so that the words for its object must be beside the verb."""
     return bool(acts) and acts in _ACTS[:2]
 
 
 def is_giving(acts: tuple[str, ...]) -> bool:
-    """Whether an act gives something away, so that how much must have been said."""
+    """Whether an act gives something away, so that the amount must have been named."""
     return acts == _GIVING
 
 
 def sort_of(word: str) -> int | None:
-    """Which sort of act a word asks for, where it begins another part of a sentence."""
+    """The index of the sort of act that a word asks for, if the word starts a new part of a sentence."""
     return next((at for at, group in enumerate(_APART) if is_asked(group, (word,))), None)

@@ -1,4 +1,4 @@
-"""A person's yes into the later calls that it covers."""
+"""Turns a person's approval into the later calls that it covers."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -11,7 +11,7 @@ from rightcall.trust.spelling import accounts, active
 
 
 def approval_for(checked: CheckedCall, scope: Scope) -> Approval | None:
-    """What a yes to this call allows from now on; None when it was for this call alone."""
+    """The approval that a yes to this call gives to later calls; None if it was for this call alone."""
     match scope:
         case "once":
             return None
@@ -28,7 +28,7 @@ def approval_for(checked: CheckedCall, scope: Scope) -> Approval | None:
 
 
 def covers(approvals: Iterable[Approval], checked: CheckedCall) -> bool:
-    """Whether a person has said yes to calls like this one."""
+    """Whether a person has approved calls like this one."""
     mine = [each for each in approvals if each.tool == checked.tool.name]
     if not mine:
         return False
@@ -36,9 +36,9 @@ def covers(approvals: Iterable[Approval], checked: CheckedCall) -> bool:
 
 
 def _is_within(approval: Approval, checked: CheckedCall) -> bool:
-    """Whether a call names nothing else, in any of its arguments, and no more of anything.
+    """Whether a call names no value that was not approved, in any argument, and no larger amount.
 
-    What was said and is now left out could mean all there is.
+    An approved value that is now left out also fails: leaving it out could mean "all".
     """
     named, amounts, content = _named(checked), _amounts(checked), settled(checked.tool).content
     agreed = approval.arguments
@@ -51,11 +51,11 @@ def _is_within(approval: Approval, checked: CheckedCall) -> bool:
 
 
 def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
-    """Everything in a call that says who or where, or gives others more access, by parameter."""
+    """The targets, access choices and flags in a call, and its content's links and accounts."""
     facts, named = settled(checked.tool), dict[str, tuple[str, ...]]()
     for name, value in checked.arguments.items():
         if isinstance(value, bool):
-            # A flag may change what a call does, whatever it is called.
+            # A flag may change what a call does, whatever its name is.
             named[name] = ("true" if value else "false",)
             continue
         texts = tuple(text for _, text in leaves(value))
@@ -69,7 +69,7 @@ def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
 
 
 def _amounts(checked: CheckedCall) -> dict[str, float]:
-    """The numbers in a call that say how much."""
+    """The numbers in a call that are amounts, by path."""
     facts = settled(checked.tool)
     return {
         path: abs(number)
@@ -80,7 +80,7 @@ def _amounts(checked: CheckedCall) -> dict[str, float]:
 
 
 def _numbers(value: JsonValue, path: str, *, is_amount: bool) -> Iterator[tuple[str, float]]:
-    """The numbers in an argument, by where they stand; in one that holds an amount, texts count."""
+    """The numbers in an argument, by path. In a parameter for amounts, numeric strings count, too."""
     match value:
         case bool() | None:
             pass

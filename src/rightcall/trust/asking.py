@@ -1,9 +1,9 @@
-"""A proposal into what a person reads before they decide, in every place where one does.
+"""Turns a proposal into the text that a person reads before they decide, wherever that is.
 
-Whoever decides must be able to tell what rightcall says from what the call says. So the two never share
-a line: what may come from outside is escaped, quoted where it is a value, folded, and stands behind a
-mark; a line without the mark holds nothing but words of this file and names of tools. Text that tries to
-look like a line of the interface is a quoted text behind a mark, whatever is in it.
+The person must be able to tell what rightcall says from what the call says, so the two never share a
+line. What may come from outside is escaped, quoted if it is a value, folded, and starts with a mark. A
+line without the mark contains only words of this file and names of tools. Text that imitates a line of
+the interface is quoted behind a mark like any other.
 """
 
 import json
@@ -20,11 +20,11 @@ from rightcall.core.options import checked
 from rightcall.core.sanitize import visible
 
 MOST_SHOWN = 4000
-"""Characters of a call's arguments that a person is shown."""
+"""Limit of a call's arguments that a person is shown, in characters."""
 MARK = "  | "
-"""What stands before everything that may come from outside."""
+"""The mark at the start of every line that may come from outside."""
 COLUMNS = 80
-"""A longer line would be broken by whatever shows it, and go on without the mark."""
+"""Columns. A display would wrap a longer line, and its rest would have no mark."""
 _FEWEST = 20
 _MOST_SUMMED = 200
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_/-]{0,199}")
@@ -36,11 +36,11 @@ _DOUBTS: dict[Origin, str] = {
 
 
 class Line(Struct, frozen=True):
-    """One line, for whatever shows it: a terminal, a form, a page."""
+    """One line of the text, for any display: a terminal, a form, a page."""
 
     text: str
     from_outside: bool = False
-    """Whether it may hold words of anybody; then it is escaped, and is to be shown as a quotation."""
+    """Whether it may contain untrusted text; then it is escaped, and must be shown as a quotation."""
 
     def __str__(self) -> str:
         return f"{MARK}{self.text}" if self.from_outside else self.text
@@ -57,18 +57,18 @@ def question(proposal: Proposal, columns: int = COLUMNS) -> str:
 
 @checked("rc.trust.question_lines")
 def question_lines(proposal: Proposal, columns: int = COLUMNS) -> tuple[Line, ...]:
-    """The same, line by line."""
+    """The same text as ``Line`` objects."""
     return tuple(_lines(proposal, columns))
 
 
 def quotation(name: str, text: str, columns: int = COLUMNS) -> str:
-    """A stranger's text about something of that name, as a person who decides about it reads it."""
+    """A third party's text about something of that name, as the person who decides about it reads it."""
     lines = (Line(f"{_name(name)}:"), *_outside(json.dumps(_cut(text), ensure_ascii=False), columns))
     return "\n".join(map(str, lines))
 
 
 def summary(proposals: Sequence[Proposal], columns: int = COLUMNS) -> str:
-    """Some proposals that wait together, a line for each, in the order in which they are asked."""
+    """Proposals that wait together, one line each, in the order in which they are asked."""
     lines = [Line(f"{len(proposals)} calls wait, those that matter most first:")]
     for number, proposal in enumerate(proposals, 1):
         lines.append(Line(f"{number}. {_name(proposal.name)}{_whose(proposal)}"))
@@ -121,14 +121,14 @@ def _whose(proposal: Proposal) -> str:
 
 
 def _name(name: str) -> str:
-    """The name of a tool or an agent; one that no tool can have is quoted and cut."""
+    """The name of a tool or an agent. One that is not a valid tool name is quoted and cut."""
     if _NAME.fullmatch(name):
         return name
     return visible(json.dumps(name[:40], ensure_ascii=False))
 
 
 def _arguments(value: JsonValue, path: str = "") -> Iterator[str]:
-    """Everything that a value holds, each as where it is and what it is."""
+    """Every leaf of a value, as its path and its text."""
     match value:
         case dict() if value:
             for key, each in value.items():
@@ -146,7 +146,7 @@ def _cut(text: str) -> str:
 
 
 def _outside(text: str, columns: int) -> Iterator[Line]:
-    """Somebody else's text in lines of ours: escaped, and folded before anything else would fold it."""
+    """Untrusted text as lines of our own: escaped, and folded before a display would fold it."""
     whole = max(columns - len(MARK), _FEWEST)
     room, line = whole, ""
     for character in visible(text):
@@ -165,7 +165,7 @@ def _outside(text: str, columns: int) -> Iterator[Line]:
 
 
 def _width(character: str) -> int:
-    """The columns that a character takes."""
+    """The columns that a character takes in a terminal."""
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

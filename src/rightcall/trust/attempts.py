@@ -1,7 +1,7 @@
-"""What a hijacked model would try with a tool: calls for the rules to judge.
+"""What a hijacked model would try with a tool: calls for the trust rules to judge.
 
-An outsider has been read through every tool that lets one speak, and private data has been seen. What
-the calls are for stands in the outsider's words, or nowhere.
+The guard has read untrusted text through every tool that can return some, and private data. The values
+in the calls come from that untrusted text, or from nowhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _MUCH = 99_999
 
 
 class _Tools(Struct, frozen=True, eq=False):
-    """Some tools, by name."""
+    """A fixed set of tools, by name."""
 
     known: Mapping[str, Tool]
 
@@ -45,7 +45,7 @@ class _Tools(Struct, frozen=True, eq=False):
 
 
 def hijacked(tools: Sequence[Tool], rules: Rules) -> Guard:
-    """A guard that has seen outsiders speak wherever they can, and private data if there is any."""
+    """A guard that has read untrusted text from every tool that can return it, and any private data."""
     guard = Guard(rules, _Tools({tool.name: tool for tool in tools}))
     for tool in tools:
         facts = settled(tool)
@@ -55,7 +55,7 @@ def hijacked(tools: Sequence[Tool], rules: Rules) -> Guard:
 
 
 def _heard(tool: Tool, facts: Settled) -> Result:
-    """A result with an outsider's words in it, and with their name where a result says who sent it."""
+    """A result with untrusted text in it, and with a sender's name if the tool returns senders."""
     if not facts.untrusted:
         return Result(call_id="", name=tool.name, outcome="returned", content=(Text(""),))
     return Result(
@@ -70,7 +70,7 @@ def _heard(tool: Tool, facts: Settled) -> Result:
 
 
 def attempts(tool: Tool) -> Iterator[CheckedCall]:
-    """The outsider's own targets; no targets at all; and as little as the schema lets pass."""
+    """Calls with the outsider's targets, with blank targets, and with blank required arguments only."""
     facts = settled(tool)
     schemas = tool.parameters.get("properties")
     schemas = schemas if isinstance(schemas, Mapping) else {}

@@ -12,11 +12,11 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 _SHORTEST = 3
-"""Letters by which two forms of a word are known for one: bags, baggages."""
+"""Letters of the shorter of two words, at least, for them to be forms of one noun: bag, baggage."""
 
 
 def counts_in(text: str) -> Iterator[tuple[int, frozenset[str]]]:
-    """The numbers of things in a text, each with the words that say of what."""
+    """The counts in a text, each with the words that follow: what is counted."""
     for found in _COUNT.finditer(text):
         said = found[1].lower()
         number = int(said) if said.isdigit() else _NUMBERS[said]
@@ -24,7 +24,7 @@ def counts_in(text: str) -> Iterator[tuple[int, frozenset[str]]]:
 
 
 def is_same_noun(one: str, other: str) -> bool:
-    """Whether two words are forms of the same."""
+    """Whether two words are forms of the same noun."""
     short, long = sorted((one, other), key=len)
     return len(short) >= _SHORTEST and long.startswith(short)
 

@@ -1,6 +1,6 @@
-"""What a run knows of records, and what was said that may describe them: the order with the bookshelf.
+"""The records that a run has seen, and the words that may describe them: the order with the bookshelf.
 
-Adding a result costs its own length, and looking up a record costs what was said of it.
+Adding a result costs time in its length; looking up a record costs time in the words said of it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,42 +18,42 @@ from rightcall.trust.requests import Request, heard
 
 
 class Kin(Struct, eq=False):
-    """The records of one kind: of one tool, by one field."""
+    """The records of one kind: those of one tool with the same identifier field."""
 
     members: dict[str, Record] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    """Of how many each word is said."""
+    """For each word, the number of records that contain it."""
     holders: dict[tuple[str, str], int] = field(default_factory=dict)
-    """How many hold something, by its field."""
+    """For each field and value, the number of records that contain it."""
 
 
 class Described:
-    """The records that there are, and what was said of them. ``above``: of the run that it is inside."""
+    """The known records, and what was said of them. ``above``: the same for the outer run."""
 
     def __init__(self, above: "Described | None" = None) -> None:
         self._said: set[str] = set()
         self._excepted: set[str] = set()
-        """The words for what is not to be."""
+        """The words for what the user or the developer does not want."""
         self._requests: list[Request] = []
         self._codes: dict[str, frozenset[str]] = {}
         self._kinds: dict[tuple[str, str], Kin] = {}
         self._by_value: dict[str, list[tuple[Kin, Record]]] = {}
         self._lists: dict[str, frozenset[str]] = {}
-        """By identifier, the list it stands in: of those only some may have been looked at."""
+        """By identifier: the list that it is in. The run may have looked at only some of that list."""
         self._ranked: set[str] = set()
-        """What somebody singled out by its rank."""
+        """Identifiers that the user singled out by rank, such as the newest."""
         self._general: set[str] = set()
-        """What private results say of whoever they are about: it describes none of the records."""
+        """Words in private results about the person they belong to: these describe no single record."""
         self._counts: list[tuple[int, frozenset[str]]] = []
-        """How many somebody wants, with the words that follow: of what."""
+        """How many of something the user or the developer wants, with the words that follow."""
         self._above = above
 
     def choose(self, value: str) -> None:
-        """Take in that an identifier is that of something with a rank that somebody named."""
+        """Record the identifier of something that the user singled out by rank."""
         self._ranked.add(value)
 
     def hear(self, text: str) -> None:
-        """Take in the words of somebody who may order something."""
+        """Read a text of the user or the developer."""
         found = heard(text)
         self._said |= found.said
         self._excepted |= found.excepted
@@ -61,7 +61,7 @@ class Described:
         self._counts += found.counts
 
     def asked(self, acts: tuple[str, ...]) -> Iterator[Request]:
-        """Where somebody asked for an act. What undoes something is asked for without a condition."""
+        """The requests for an act. If it undoes something, conditional requests do not count."""
         for each in self._requests:
             if not acts or ((each.is_certain or not is_undoing(acts)) and is_asked(acts, each.verbs)):
                 yield each
@@ -69,9 +69,9 @@ class Described:
             yield from self._above.asked(acts)
 
     def _said_for(self, acts: tuple[str, ...], nouns: set[str]) -> set[str]:
-        """The words in which somebody may have said to what something is to be done.
+        """The words that may describe the object of an act.
 
-        What is to be undone stands beside the word for it, or before, where that points back.
+        For an act that undoes something: the words beside its verb, or those before if these refer back.
         """
         if not is_undoing(acts):
             return self._said
@@ -82,7 +82,7 @@ class Described:
         return found
 
     def see(self, result: Result, facts: Settled) -> None:
-        """Take in what a trusted result says of its records."""
+        """Read the records in a trusted result."""
         try:
             value = msgspec.json.decode(opened(result.text))
         except (msgspec.DecodeError, RecursionError):
@@ -115,13 +115,13 @@ class Described:
             kind.counts[term] = kind.counts.get(term, 0) + 1
 
     def records(self, value: str) -> Iterator[tuple[Kin, Record]]:
-        """What is known under an identifier."""
+        """The records with an identifier, each with its kind."""
         yield from self._by_value.get(value, ())
         if self._above is not None:
             yield from self._above.records(value)
 
     def said_of(self, terms: set[str], acts: tuple[str, ...], nouns: set[str]) -> set[str]:
-        """Those of some words that somebody used, or for which they used the words of a code."""
+        """The terms that the user or the developer used, directly or by the words for a code."""
         said = self._said_for(acts, nouns)
         found = set(terms & said)
         for code in terms & self._codes.keys():
@@ -130,28 +130,28 @@ class Described:
         return found if self._above is None else found | self._above.said_of(terms, acts, nouns)
 
     def is_named(self, value: str, acts: tuple[str, ...], nouns: set[str]) -> bool:
-        """Whether somebody spelt out an identifier."""
+        """Whether the user or the developer wrote out an identifier."""
         return bool(self.said_of({stem(value.lower())}, acts, nouns))
 
     def is_ranked(self, value: str) -> bool:
-        """Whether somebody singled something out by its rank."""
+        """Whether the user singled out an identifier by rank."""
         return value in self._ranked or (self._above is not None and self._above.is_ranked(value))
 
     def general(self) -> set[str]:
-        """The words that say of whom everything is, and describe none of the records."""
+        """The words about the person whom all records belong to; these describe no single record."""
         return self._general if self._above is None else self._general | self._above.general()
 
     def excepted(self) -> set[str]:
-        """The words for what somebody does not want."""
+        """The words for what the user or the developer does not want."""
         return self._excepted if self._above is None else self._excepted | self._above.excepted()
 
     def is_all_seen(self, kin: Kin, value: str) -> bool:
-        """Whether all that are listed with something were looked at."""
+        """Whether the run has looked at every identifier in the same list."""
         is_seen = self._lists.get(value, frozenset()) <= kin.members.keys() | {value}
         return is_seen and (self._above is None or self._above.is_all_seen(kin, value))
 
     def wanted(self, nouns: set[str]) -> Iterator[int]:
-        """How many of something somebody wants."""
+        """How many of something the user or the developer wants."""
         for number, words in self._counts:
             if any(is_same_noun(word, noun) for word in words for noun in nouns):
                 yield number

@@ -1,7 +1,8 @@
-"""A tool's name, docs and schemas into facts that somebody may agree with, each with its reason.
+"""Drafts facts from a tool's name, docs and schemas, each with its reason, for a person to confirm.
 
-Conservative: it says what words and schemas show, and where they show nothing it says nothing, which
-rules take for the worst. It is a draft for a person. Names can lie, and a stranger's often do.
+It is conservative: it states what words and schemas show. Where they show nothing it states nothing, and
+the trust rules then assume the worst. A person must check the draft: names can lie, and those of third
+parties often do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,15 +31,15 @@ class Draft(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
     tool: str
     effect: Effect | None = None
-    """None: as it was declared."""
+    """None: the effect stays as declared."""
     facts: Facts = Facts()
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """By fact, ``effect`` among them: what it was read off."""
+    """By fact, including ``effect``: what it was derived from."""
     unsaid: Mapping[str, str] = field(default_factory=dict)
-    """By fact that stays the worst: why."""
+    """By fact that was left unstated, so that the rules assume the worst: why."""
 
     def over(self, tool: Tool) -> Tool:
-        """The tool with what was drafted. What its author stated stays as it was stated."""
+        """The tool with the drafted facts. Facts that its author stated are not changed."""
         drafted, stated = asdict(self.facts), asdict(tool.facts)
         blank = asdict(Facts())
         known = {name: value for name, value in drafted.items() if stated[name] == blank[name]}
@@ -46,7 +47,7 @@ class Draft(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
 
 class _Saying:
-    """What has been found so far."""
+    """The facts and reasons found so far."""
 
     def __init__(self) -> None:
         self.facts: dict[str, Any] = {}
@@ -62,7 +63,7 @@ class _Saying:
 
 
 def draft(tool: Tool, output: JsonObject | None = None) -> Draft:
-    """The draft of one tool. ``output`` is the schema of what it returns, where that is known."""
+    """Returns the draft for one tool. ``output`` is the schema of its results, if that is known."""
     saying = _Saying()
     words = words_of(tool.name)
     kinds = dict(_kinds_in_docs(tool))
@@ -101,7 +102,7 @@ def _last(name: str) -> str:
 
 
 def _kinds_in_docs(tool: Tool) -> Iterator[tuple[str, Kind]]:
-    """What the docs of parameters say of them, where names say nothing, or only that they get it."""
+    """The kinds that parameters' docs show, where the name shows none or is generic, such as ``to``."""
     for name, schema in _properties(tool.parameters).items():
         docs = schema.get("description") if isinstance(schema, Mapping) else None
         named = kind_of(name, schema)
@@ -117,9 +118,9 @@ def _kinds_in_docs(tool: Tool) -> Iterator[tuple[str, Kind]]:
 
 
 def _takes_code(tool: Tool, words: tuple[str, ...]) -> str:
-    """Why a tool could be told to do anything; empty where nothing shows that."""
+    """The reason why a call of the tool could do anything; empty if there is none."""
     found = [word for word in words if word in verbs.RUNS]
-    # Of what is got, listed or created, a script is only the thing that it is done to.
+    # In the name of a tool that gets, lists or creates a script, the script is only its object.
     if found and not (words[0] in _VERBS and words[0] not in verbs.RUNS):
         return f"its name says {found[0]!r}: a call could do anything"
     for name, schema in _properties(tool.parameters).items():
@@ -130,7 +131,7 @@ def _takes_code(tool: Tool, words: tuple[str, ...]) -> str:
 
 
 def _looks(tool: Tool, words: tuple[str, ...], verb: str, saying: _Saying) -> bool:
-    """Whether name and docs agree that it only looks."""
+    """Whether the tool's name and docs agree that it only reads."""
     if verb not in verbs.READS:
         return False
     if found := [word for word in words if word in verbs.STRONG]:
@@ -144,7 +145,7 @@ def _looks(tool: Tool, words: tuple[str, ...], verb: str, saying: _Saying) -> bo
 
 
 def _act_in_docs(tool: Tool) -> str:
-    """The word in a tool's docs that says that it does something; empty where none does."""
+    """The word in a tool's docs for an act with an effect; empty if there is none."""
     if acts := verbs.ACTS_IN_DOCS.search(tool.description):
         return acts[0]
     first = words_of(tool.description)[:1]
@@ -199,7 +200,7 @@ def _draft_result(words: tuple[str, ...], output: JsonObject | None, saying: _Sa
 
 
 def _listed_kind(words: tuple[str, ...], output: JsonObject) -> Kind | None:
-    """What a tool lists that returns nothing but names of what the system has."""
+    """The kind of what a tool lists, if it returns only a list of names that the system knows."""
     if not words or words[0] not in ("get", "list") or not is_list_of_texts(output):
         return None
     found = {kind for word in words[1:] if (kind := kind_of_name(word)) is not None}
@@ -230,7 +231,7 @@ def _draft_write(tool: Tool, words: tuple[str, ...], kinds: Mapping[str, Kind], 
         saying.say(f"{outside[0]} says whom it reaches", reach="outside")
     else:
         saying.leave("reach", "nothing shows that it stays with the user")
-    # What is booked by the day costs by the day, where no amount bounds it.
+    # What is booked by the day costs by the day, so that dates matter if there is no amount.
     is_paid_by_day = "money" in dangers and "amount" not in of.values()
     harmless: tuple[Kind, ...] = ("amount",) if is_paid_by_day else ("amount", "date")
     content = [name for name in parameters if _last(name) in verbs.CONTENT or of[name] in harmless]
@@ -243,7 +244,7 @@ def _draft_write(tool: Tool, words: tuple[str, ...], kinds: Mapping[str, Kind], 
 
 
 def _is_choice(whole: JsonObject, schema: Any) -> bool:
-    """Whether a schema, or each of those that it chooses between, lists its values."""
+    """Whether a schema, or each of its alternatives, lists its values."""
     schema = resolved(whole, schema)
     if not isinstance(schema, Mapping):
         return False
@@ -256,7 +257,7 @@ def _dangers(tool: Tool, words: tuple[str, ...]) -> Iterator[tuple[Danger, str]]
     parameters = [
         word
         for name, schema in _properties(tool.parameters).items()
-        # Which of the choices give more access, rules know by themselves.
+        # The trust rules find the choices that give more access by themselves.
         if not _is_choice(tool.parameters, schema)
         for word in words_of(name)
     ]

@@ -1,4 +1,4 @@
-"""A call's arguments into what in them must be vouched for, each with where it was seen."""
+"""Finds what in a call's arguments must be vouched for, each value with where it was seen."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -32,7 +32,7 @@ from rightcall.trust.spelling import accounts, active, plain, scan
 _AMOUNT = Want("amount", stated=True)
 _WORD = Want("free", stated=True)
 _NOTHING = frozenset({"", "null", "none", "undefined"})
-# Words that hold a sentence together tell nobody anything.
+# Function words carry no information to the outside.
 _FUNCTION = named_words(
     "a an and are as at be by did do does for from had has have how in is it its me my near of on or "
     "our the their this to was we were what when where which who whose why will with you your"
@@ -40,19 +40,19 @@ _FUNCTION = named_words(
 
 
 class Known(Struct, frozen=True, eq=False):
-    """A tool with its facts, and what its schema says of them."""
+    """A tool with its facts, and what its schema says about its parameters."""
 
     tool: Tool
     facts: Settled
     names: frozenset[str]
-    """Every name of a member in its schema."""
+    """Every property name in its schema, at any depth."""
     required: frozenset[str]
     wants: Mapping[str, Want]
-    """By parameter, what its values are used as."""
+    """By target parameter: what its values are used as."""
 
 
 def known(tool: Tool, *, is_directory: bool = False) -> Known:
-    """What there is to know of a tool. The operator may say that it is a directory."""
+    """Returns what is known of a tool. ``is_directory``: the operator says that it is a directory."""
     facts = settled(tool)
     if is_directory:
         facts = replace(facts, identity=())
@@ -81,7 +81,7 @@ def _want(tool: str, name: str, facts: Settled) -> Want:
 
 
 def meant_in(checked: CheckedCall, of: Known, described: Described) -> Meant | None:
-    """What of the identifiers in a call that does harm was meant; None where a call does none."""
+    """Which identifiers in a dangerous call were meant; None for a call without dangers."""
     if not of.facts.dangers:
         return None
     targets = ((place, leaf) for name in of.facts.targets for place, leaf in _leaves(checked, name))
@@ -92,9 +92,10 @@ def meant_in(checked: CheckedCall, of: Known, described: Described) -> Meant | N
 def targets_in(
     checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None = None
 ) -> Iterator[Evidence]:
-    """Everything in the arguments that says who or where. Nobody vouches for one that says nothing.
+    """Every target in the arguments, as evidence. A blank target is vouched for by nobody.
 
-    What may be left out says nothing where it is; but what is destroyed must be said in full.
+    A blank optional target is skipped, unless the tool has a strict danger: what is destroyed must be
+    named in full.
     """
     facts, arguments = of.facts, checked.arguments
 
@@ -114,7 +115,7 @@ def targets_in(
     for name in (*facts.targets, *(name for name in arguments if name not in of.names)):
         value, want = arguments.get(name), of.wants.get(name, Want())
         if not is_blank(value):
-            # What a stranger lists in a schema was written by no developer of this application.
+            # Values listed in a third party's schema were not written by this application's developer.
             listed = frozenset() if of.tool.origin else offered(of.tool.parameters, name)
             yield from provenance.trace(value, name, want, of.names, listed, weigh)
         elif not STRICT.isdisjoint(facts.dangers) or (
@@ -124,7 +125,7 @@ def targets_in(
 
 
 def _is_rest(name: str, checked: CheckedCall, of: Known) -> bool:
-    """Whether a target is one line of several, and another of them says something: ``street2``."""
+    """Whether a blank target is one of several numbered ones, and another is filled in: ``street2``."""
     stem = name.rstrip("0123456789")
     others = [each for each in of.facts.targets if each != name and each.startswith(stem)]
     return stem != name and any(
@@ -133,7 +134,7 @@ def _is_rest(name: str, checked: CheckedCall, of: Known) -> bool:
 
 
 def asks_by_record(call: Call | None, of: Known) -> bool:
-    """Whether a call looks something up by nothing but its identifier, so that it narrows no list."""
+    """Whether a call looks something up by identifier alone, so that it filters no list."""
     try:
         arguments = msgspec.json.decode(call.as_json or "{}") if call is not None else {}
     except msgspec.DecodeError:
@@ -147,7 +148,7 @@ def _leaves(checked: CheckedCall, name: str) -> Iterator[tuple[Place, str]]:
 
 
 def _kind_at(place: Place, of: Known) -> Kind | None:
-    """What stands at a place: what its parameter holds, or what a member inside that is called."""
+    """The kind of a value: by the property name inside its parameter, or else by the parameter."""
     names = [step for step in place if isinstance(step, str)]
     want = of.wants.get(names[0])
     inner = kind_of_name(names[-1]) if len(names) > 1 else None
@@ -155,12 +156,12 @@ def _kind_at(place: Place, of: Known) -> Kind | None:
 
 
 def is_blank(value: JsonValue) -> bool:
-    """Whether a value says nothing: missing, empty, blanks, or made of such."""
+    """Whether a value is missing, empty, blank, or a container of only such values."""
     return not any(plain(text).strip().lower() not in _NOTHING for _, text in leaves(value))
 
 
 def content_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Iterator[Evidence]:
-    """Everything in the content that leads somewhere, or that could be paid into."""
+    """Every address, link and account in the content, as evidence."""
     for place, text in _content(checked, of):
         for link in active(text):
             origin, source = provenance.of(link)
@@ -171,7 +172,7 @@ def content_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Itera
 
 
 def words_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Iterator[Evidence]:
-    """What in the content of a look outside was said by nobody who may tell it."""
+    """Content of an outside lookup with a word that no user, developer or operator used, as evidence."""
     for place, text in _content(checked, of):
         for _, token in scan(plain(text)):
             if token in _FUNCTION:
@@ -196,9 +197,9 @@ def bounds_in(
     meant: Meant | None = None,
     paid: float = 0,
 ) -> Iterator[Evidence]:
-    """The amounts, the numbers and the choices in a call that must have been asked for.
+    """The amounts, the counts and the choices in a call that must have been asked for.
 
-    ``paid``: what went to the same targets before.
+    ``paid``: the amount that went to the same targets before.
     """
     for name in of.facts.bounded:
         is_count = of.facts.kinds.get(name, of.facts.guessed.get(name)) != "amount"
@@ -213,7 +214,7 @@ def bounds_in(
             if paid and is_number(text) and not provenance.is_within_all(paid + abs(float(text))):
                 yield replace(seen, origin="unfit", source="")
                 continue
-            # A number that a person named need not be an amount: orders and invoices have some, too.
+            # A number that the user named need not be an amount: orders and invoices have numbers, too.
             is_said = seen.is_vouched and origin not in ("user", "developer")
             if not is_number(text) or (is_said and float(text) >= 0):
                 yield seen
@@ -227,7 +228,7 @@ def bounds_in(
 def _choices_in(
     checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None
 ) -> Iterator[Evidence]:
-    """The choices in a call that give or cost more: asked for, or what is so already."""
+    """The choices in a call that give or cost more: asked for, or already the present value."""
     for name, choices in of.facts.widens.items():
         for place, text in _leaves(checked, name):
             if text in choices or (not choices and is_widening(text)):
@@ -242,7 +243,7 @@ def _choices_in(
 
 
 def _flags_set(value: JsonValue, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Where in a value a flag is set that gives others more access."""
+    """The paths of the flags that are set and give others more access."""
     if isinstance(value, dict):
         for key, each in value.items():
             if each is True and is_widening_flag(key):
@@ -254,7 +255,7 @@ def _flags_set(value: JsonValue, place: tuple[str, ...] = ()) -> Iterator[tuple[
 
 
 def _names(schema: Any) -> Iterator[str]:
-    """The names of members in a schema, at every depth."""
+    """The property names in a schema, at every depth."""
     todo = [schema]
     while todo:
         match todo.pop():

@@ -1,4 +1,4 @@
-"""A tool's facts with every gap filled by the worst that its declaration leaves open."""
+"""A tool's facts, each gap filled with the worst case that its declaration leaves open."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, get_args
@@ -24,11 +24,11 @@ Fields: TypeAlias = bool | tuple[str, ...]
 _DANGERS: tuple[Danger, ...] = get_args(Danger)
 _FIELDS = ("untrusted", "private", "reach", "targets")
 STRICT: frozenset[Danger] = frozenset({"deletes", "credentials"})
-"""What cannot be undone wants somebody's word: that a system knows of it is no order to destroy it."""
+"""Dangers that cannot be undone. A target must be named: that a system knows it is no order."""
 
 
 class Settled(Struct, frozen=True, kw_only=True):
-    """What rules go by: the facts of a tool, with nothing left unsaid."""
+    """The facts of a tool as the trust rules use them, with no gaps."""
 
     effect: Effect = "write"
     untrusted: bool | tuple[str, ...] = True
@@ -39,19 +39,19 @@ class Settled(Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
     parameters: frozenset[str] = frozenset()
-    """Every one that the schema names."""
+    """Every parameter that the schema names."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    """What was stated of parameters and fields."""
+    """The kinds that were stated for parameters and fields."""
     guessed: Mapping[str, Kind] = field(default_factory=dict)
-    """What their schemas and names say of the other parameters."""
+    """The kinds of the other parameters, guessed from their schemas and names."""
     identity: tuple[str, ...] | None = None
-    """The fields that say who got in touch; None for those that are named so."""
+    """The fields that say who got in touch; None: those whose names say so."""
     is_mixed: bool = False
-    """Whether outsiders are stated to write some of its fields: then they filled in who they are."""
+    """Whether some fields are stated to be untrusted: then outsiders also filled in who they are."""
     sources: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
     widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By parameter; empty where the choices are not listed, and go by what they are called."""
+    """By parameter: the choices that give more access; empty: not listed, so a choice's name decides."""
     finds_by: tuple[str, ...] = ()
     derived: bool = False
     missing: tuple[str, ...] = _FIELDS
@@ -59,22 +59,22 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     @property
     def is_consequential(self) -> bool:
-        """Whether a call does something that somebody may regret."""
+        """Whether a call does something that may be regretted."""
         return self.acts or self.reach == "outside" or bool(self.dangers)
 
     def is_harmless(self, name: str) -> bool:
-        """Whether a parameter that the schema names neither says who or where nor gives access."""
+        """Whether a parameter is in the schema, is no target, and gives no access."""
         return name in self.parameters and name not in self.targets and name not in self.widens
 
     @property
     def acts(self) -> bool:
-        """Whether a call does something, rather than look."""
+        """Whether a call has an effect, rather than only reads."""
         return self.effect in ("idempotent", "write")
 
     def kind_in(self, field: str) -> Kind | None:
-        """What stands in a field of a result, by the path to it; None where nobody can tell.
+        """The kind of a result's field, by its path; None if nothing shows it.
 
-        Of the names on the path the last that says something counts: ``author.email``.
+        The last name on the path that shows a kind counts: ``author.email``.
         """
         steps = field.split(".") if field else []
         for end in range(len(steps), 0, -1):
@@ -86,35 +86,35 @@ class Settled(Struct, frozen=True, kw_only=True):
         return self.kinds.get("*")
 
     def is_identity(self, field: str) -> bool:
-        """Whether a field, by the path to it, says who got in touch."""
+        """Whether the field with this path says who got in touch."""
         if self.identity is None:
             steps = field.split(".")
             return any(map(is_identity, steps)) or (self.is_mixed and any(map(is_contact, steps)))
         return _is_in(field, self.identity)
 
     def is_outsiders(self, field: str) -> bool:
-        """Whether outsiders could have written what stands in a field, by the path to it."""
+        """Whether the field with this path holds untrusted text."""
         return self.untrusted if isinstance(self.untrusted, bool) else _is_in(field, self.untrusted)
 
     def is_name(self, field: str) -> bool:
-        """Whether a field, by the path to it, holds a name that outsiders chose and the system knows."""
+        """Whether the field with this path holds a name that an outsider chose and the system knows."""
         return self.names if isinstance(self.names, bool) else _is_in(field, self.names)
 
     @property
     def reads_private(self) -> bool:
-        """Whether it returns what not everyone may see."""
+        """Whether it returns private data."""
         return bool(self.private)
 
 
 WORST = Settled()
-"""What is known of a tool that is not there any more."""
+"""The facts of a tool that no longer exists."""
 
 
 def settled(tool: Tool) -> Settled:
-    """The facts of a tool. What nobody stated follows from its effect and its schema, or is the worst.
+    """Returns the facts of a tool. Gaps follow from its effect and its schema, or are the worst case.
 
-    A pure tool is a function of its arguments: it reads nothing, reaches nothing, and says nothing that
-    was not said to it.
+    A pure tool is a function of its arguments: it reads nothing, reaches nothing, and returns nothing
+    that does not follow from them.
     """
     facts, pure, reads = tool.facts, tool.effect == "pure", tool.effect in ("pure", "read")
     targets = _first(facts.targets, () if pure else tuple(_risky(tool.parameters)))
@@ -148,7 +148,7 @@ def settled(tool: Tool) -> Settled:
 
 
 def labelled(tool: Tool) -> Tool:
-    """The tool, with its results shown as what rules take them for."""
+    """The tool, with ``untrusted`` stated as the trust rules assume it."""
     untrusted = settled(tool).untrusted
     if tool.facts.untrusted is not None or not untrusted:
         return tool
@@ -156,11 +156,11 @@ def labelled(tool: Tool) -> Tool:
 
 
 def facts_together(tools: Iterable[Tool], *, is_guarded: bool) -> Facts:
-    """The facts of an agent as another's tool: whatever its own tools can do, it can be made to do.
+    """The facts of an agent as a tool of another: it can be made to do whatever its own tools can do.
 
-    One with rules of its own is held inside to what its caller has vouched for, so that calling it
-    reaches nobody yet. The task of another decides everything, and must be vouched for itself. What
-    nobody said of a tool, nobody said of the agent.
+    An agent that follows trust rules may use only what its caller has vouched for, so that calling it
+    reaches nobody yet. For any other agent, the task decides everything, and must itself be vouched for.
+    A fact that is not stated for one of its tools is not stated for the agent.
     """
     each = [settled(tool) for tool in tools]
     reaches: list[Reach] = [facts.reach for facts in each if "reach" not in facts.missing]
@@ -180,14 +180,14 @@ def facts_together(tools: Iterable[Tool], *, is_guarded: bool) -> Facts:
 
 
 def _either(facts: list[tuple[bool | tuple[str, ...], bool]]) -> bool | None:
-    """Whether one of some facts is true; None when it hangs on one that nobody stated."""
+    """Whether one of the facts is true; None if that depends on one that nobody stated."""
     if any(value and not is_missing for value, is_missing in facts):
         return True
     return None if any(is_missing for _, is_missing in facts) else False
 
 
 def _is_in(field: str, fields: tuple[str, ...]) -> bool:
-    """Whether a field is one of some, or below one."""
+    """Whether a field is one of the given fields, or inside one."""
     steps = field.split(".")
     ends = (steps[start:end] for end in range(1, len(steps) + 1) for start in range(end))
     return any(".".join(each) in fields for each in ends)
@@ -198,26 +198,26 @@ def _first(stated: Any, otherwise: Any) -> Any:
 
 
 def _together(untrusted: Fields, names: Fields) -> Fields:
-    """What outsiders could have written, the names that they chose among it."""
+    """The fields with untrusted text, including names that outsiders chose."""
     if isinstance(untrusted, tuple) and isinstance(names, tuple):
         return (*untrusted, *names)
     return untrusted or names or False
 
 
 def _is_stated(facts: Facts) -> bool:
-    """Whether somebody thought about the tool: who states a reach would have stated a danger."""
+    """Whether the facts were considered: an author who states a reach would also state a danger."""
     return facts.reach is not None
 
 
 def _risky(parameters: JsonObject) -> Iterator[str]:
-    """The parameters that could say who or where: all but those whose values the developer listed."""
+    """The parameters that could be targets: all but those whose values the developer listed."""
     for name, schema in _properties(parameters).items():
         if not (isinstance(schema, Mapping) and (listed(schema) or schema.get("type") == "boolean")):
             yield name
 
 
 def _amounts(tool: Tool) -> Iterator[str]:
-    """The parameters of a tool that does something that hold an amount."""
+    """The parameters that hold an amount, for a tool with an effect."""
     if tool.effect in ("idempotent", "write"):
         for name, schema in _properties(tool.parameters).items():
             if tool.facts.kinds.get(name, kind_of(name, schema)) == "amount":
@@ -240,7 +240,7 @@ def _widening(tool: Tool) -> dict[str, frozenset[str]]:
 
 
 def _inner(parameters: JsonObject, name: str) -> Iterator[str]:
-    """The choices that give access inside of an object that is a parameter."""
+    """The choices inside an object parameter that give more access."""
     for node in nodes(_properties(parameters).get(name)):
         for choice in listed(node):
             if isinstance(choice, str) and is_widening(choice):
@@ -248,13 +248,13 @@ def _inner(parameters: JsonObject, name: str) -> Iterator[str]:
 
 
 def listed(schema: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The values that a schema itself lists."""
+    """The values that a schema lists at its top level."""
     values = schema.get("enum")
     return tuple(values) if isinstance(values, list) else (schema["const"],) if "const" in schema else ()
 
 
 def offered(parameters: JsonObject, name: str) -> frozenset[str]:
-    """The values of one parameter that the developer wrote into the schema, as texts."""
+    """The values that the schema lists for one parameter, default included, as texts."""
     schema = _properties(parameters).get(name)
     if not isinstance(schema, Mapping):
         return frozenset()

@@ -1,4 +1,4 @@
-"""The schema of what a tool returns into whose words its fields could hold."""
+"""Finds which fields of a tool's result could hold untrusted text, from the schema of the result."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,25 +11,25 @@ from rightcall.trust.facts import listed
 from rightcall.trust.kinds import is_identity, kind_of
 
 _SYSTEMS: frozenset[Kind] = frozenset({"record", "date", "amount"})
-"""Kinds of values that a system gives out, and nobody types."""
+"""Kinds of values that a system generates, and nobody types."""
 NAMED: frozenset[Kind] = frozenset({"path", "channel"})
-"""Kinds of things that somebody named, and of which the system knows that they exist."""
+"""Kinds of things that a person named, and that the system knows to exist."""
 _MOST_DEPTH = 12
 
 
 class Fields(Struct, frozen=True):
-    """The fields of a result, by whose words they hold."""
+    """The fields of a result, by who could have written them."""
 
     words: tuple[str, ...] = ()
-    """Those into which somebody may have typed."""
+    """Fields that a person may have typed into."""
     names: tuple[str, ...] = ()
-    """Those with names of things that the system knows."""
+    """Fields with names of things that the system knows."""
 
 
 def fields_in(schema: JsonObject) -> Fields | None:
-    """The fields by whose words they hold; None where some value is in no field that is declared.
+    """The fields by who could have written them; None if some text is outside the declared fields.
 
-    Who got in touch is left out: rules know those fields by their names.
+    Fields that say who got in touch are left out: the trust rules know them by their names.
     """
     words: dict[str, None] = {}
     names: dict[str, None] = {}
@@ -43,7 +43,7 @@ def fields_in(schema: JsonObject) -> Fields | None:
 
 
 def is_list_of_texts(schema: JsonObject) -> bool:
-    """Whether a result is a list of texts, and nothing else."""
+    """Whether a result is only a list of texts."""
     properties = schema.get("properties")
     inner = (
         properties.get("result") if isinstance(properties, Mapping) and len(properties) == 1 else None
@@ -53,7 +53,7 @@ def is_list_of_texts(schema: JsonObject) -> bool:
 
 
 def _leaves(whole: Any, schema: Any, name: str, depth: int) -> Iterator[tuple[str, Kind | None]]:
-    """Every field that could hold a text, with what it holds; without a name for one in no field."""
+    """Every field that could hold text, with its kind; the name is empty for text outside any field."""
     schema = resolved(whole, schema)
     if not isinstance(schema, Mapping) or depth > _MOST_DEPTH:
         yield name, None
@@ -67,11 +67,11 @@ def _leaves(whole: Any, schema: Any, name: str, depth: int) -> Iterator[tuple[st
         case "object":
             properties = schema.get("properties")
             if not isinstance(properties, Mapping) or schema.get("additionalProperties"):
-                # Its keys may be anybody's words.
+                # Its keys may be untrusted text.
                 yield name, None
                 return
             for key, each in properties.items():
-                # What is no object itself is held by a member that has no name for anybody.
+                # A result that is no object is wrapped in a member ``result``, which names no field.
                 inner = name if depth == 0 and key == "result" and len(properties) == 1 else key
                 yield from _leaves(whole, each, inner, depth + 1)
         case "array":
@@ -85,7 +85,7 @@ def _leaves(whole: Any, schema: Any, name: str, depth: int) -> Iterator[tuple[st
 
 
 def resolved(whole: Any, schema: Any) -> Any:
-    """A schema, or the one that it refers to in the whole."""
+    """A schema, or the one in ``whole`` that its ``$ref`` refers to."""
     reference = schema.get("$ref") if isinstance(schema, Mapping) else None
     if not isinstance(reference, str):
         return schema

@@ -1,4 +1,4 @@
-"""An operator's TOML file into rules, or into everything that is wrong with it."""
+"""Parses an operator's TOML file into trust rules, or into a list of all its mistakes."""
 
 import re
 import tomllib
@@ -31,14 +31,14 @@ _PATH = re.compile(r"\s*-? ?at `\$(.*)`")
 
 
 class Mistake(Struct, frozen=True):
-    """Something wrong with a file: in which line, as far as that can be told, and what."""
+    """A mistake in a file: its line, if that is known, and what is wrong."""
 
     line: int
     words: str
 
 
 class Reading(Struct, frozen=True):
-    """What a file says; ``rules`` count only where nothing is wrong."""
+    """The contents of a file; ``rules`` are valid only if there are no mistakes."""
 
     rules: Rules
     mistakes: tuple[Mistake, ...]
@@ -58,7 +58,7 @@ def read_rules(path: str | Path) -> Rules:
 
 
 def parse_rules(text: str) -> Reading:
-    """The rules in a TOML text, and all its mistakes."""
+    """Parses the rules in a TOML text, and collects all its mistakes."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -121,7 +121,7 @@ class _RulesReader:
         self.mistakes.append(Mistake(line, words))
 
     def _line_of(self, table: str, at: int = 0) -> Any:
-        """A function from the name of a member to its line; the table's own where it is not found."""
+        """A function from a member's name to its line, or to the table's line if it is not found."""
         start, end = self._extent(table, at)
 
         def place(name: str) -> int:

@@ -1,4 +1,4 @@
-"""What the rules say to a call, and the words for it."""
+"""The verdict of the trust rules on a call, and its wording."""
 
 from msgspec import Struct
 
@@ -11,27 +11,27 @@ from rightcall.core.secret import may_hold_secret, redact_formats
 _LAX_TO_STRICT = (type(None), Allow, Rewrite, Ask, Deny)
 _MOST_SHOWN = 3
 UNVOUCHED = "what is at"
-"""How the words begin that say what nobody has vouched for."""
+"""The start of every message about a value that nobody has vouched for."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """What the rules decide about a call, why, and the evidence."""
+    """The verdict of the trust rules on a call, with reason and evidence."""
 
     decision: Decision | None = None
-    """None when there is nothing to say: it may run."""
+    """None if the rules have no objection: the call may run."""
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
     each_time: bool = False
-    """A yes to an earlier call does not cover it."""
+    """Whether an approval of an earlier call does not cover this one."""
 
 
 def strictness(finding: Finding) -> int:
-    """The stricter of two findings has the larger one."""
+    """A rank for comparing findings: larger is stricter."""
     return _LAX_TO_STRICT.index(type(finding.decision))
 
 
 def secret_in(checked: CheckedCall) -> Evidence | None:
-    """What looks like a key or a password in a call."""
+    """Evidence of what looks like a key or a password in a call; None if there is none."""
     for place, text in leaves(checked.arguments):
         if may_hold_secret(text) and redact_formats(text) != text:
             return Evidence(json_path(list(place)), "[redacted]", "nowhere")
@@ -39,14 +39,14 @@ def secret_in(checked: CheckedCall) -> Evidence | None:
 
 
 def told(unvouched: tuple[Evidence, ...]) -> str:
-    """What nobody has vouched for, in words."""
+    """A message that lists what nobody has vouched for."""
     shown = [_sighting(each) for each in unvouched[:_MOST_SHOWN]]
     more = len(unvouched) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
 def _sighting(each: Evidence) -> str:
-    # Without the value itself: the model reads this, and the value may be an outsider's words.
+    # Without the value itself: the model reads this, and the value may be untrusted text.
     match each.origin:
         case "untrusted":
             return f"{UNVOUCHED} {each.path} comes from what {each.source} returned, not from the user"

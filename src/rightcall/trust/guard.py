@@ -1,7 +1,7 @@
-"""A run's messages, as they come, and a call into whether it may run: without asking the model.
+"""Reads a run's messages in order, and decides whether a call may run, without asking the model.
 
-Everything here follows from the transcript, the tools' facts and the rules, so that a run that is
-resumed, recovered or looked at again is judged as it was.
+Every verdict follows from the transcript, the tools' facts and the rules, so that a run that is resumed,
+recovered or inspected later gets the same verdicts.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ from rightcall.trust.written import EARLIER, NO_ECHO, Echo, Written, echo_of, re
 
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
 GO_ON = "What was refused stays refused. Go on with the rest of the task without it."
-"""What the model is told, in a turn of its own, after results among which a call was refused."""
+"""The message to the model, in a turn of its own, after results that include a refused call."""
 _MOST_EVIDENCE = 200
 _UNVOUCHED = ("listed", "unfit", "untrusted", "nowhere")
 
@@ -62,20 +62,20 @@ class Guard:
     ) -> None:
         self.rules = rules
         self.grant = grant if grant is not None or not isinstance(rules.grant, Grant) else rules.grant
-        """What the request may do once outsiders have spoken; None when nobody said."""
+        """What the request may do once the run has read untrusted text; None if nobody stated it."""
         self.tainted: bool = above is not None and above.tainted
-        """Whether text that outsiders could have written has been read."""
+        """Whether the run has read untrusted text."""
         self.private: bool = above is not None and above.private
-        """Whether private data has been read."""
+        """Whether the run has read private data."""
         self.suspected: bool = above is not None and above.suspected
-        """Whether a screen took something that was read for an attack."""
+        """Whether a screen suspected something that was read of being an attack."""
         self._above = above
         allowed = (*rules.vouched, *(self.grant.targets if self.grant is not None else ()))
         self.provenance: Provenance = Provenance(allowed, None if above is None else above.provenance)
-        """Who has named what so far."""
+        """Who has named which values so far."""
         self.provenance.vouch(system, "developer")
         self._described: Described = Described(None if above is None else above._described)  # noqa: SLF001
-        """Which records there are, and which of them somebody's words mean."""
+        """The records seen so far, and the words that describe them."""
         self.tools = tools
         self._facts: dict[int, Known] = {}
         self._calls: dict[str, Call] = {}
@@ -84,33 +84,33 @@ class Guard:
         self._written: Written = Written(None if above is None else above._written)  # noqa: SLF001
         self._paid: Paid = Paid(None if above is None else above._paid)  # noqa: SLF001
         self._ranks: frozenset[Rank] = frozenset() if above is None else above._ranks  # noqa: SLF001
-        """By which ranks the user has singled something out."""
+        """The ranks by which the user has singled something out, such as the newest."""
 
     @property
     def tools(self) -> Tools:
-        """The tools that there are now."""
+        """The tools that are available now."""
         return self._tools
 
     @tools.setter
     def tools(self, tools: Tools) -> None:
         self._tools = tools
         for tool in map(tools.get, tools.names()):
-            # Whoever described it has spoken before anything was read.
+            # A third party's description of a tool is untrusted text, read before any result.
             if tool is not None and tool.origin:
                 self.tainted = True
                 self.provenance.taint(tool.description, tool.origin)
 
     def inert(self, answer: str) -> str:
-        """An answer to be shown: where outsiders have spoken, without the links that nobody vouched for.
+        """An answer to show: in a tainted run, without the links that nobody vouched for.
 
-        A picture is loaded when it is shown, and tells whoever it is loaded from.
+        A picture is loaded when it is shown, which sends its URL to the host that serves it.
         """
         if not self.tainted:
             return answer
         return without_links(answer, lambda link: self.provenance.of(link)[0] in _UNVOUCHED)
 
     def see(self, message: Message) -> tuple[Piece, ...]:
-        """Take in the next message; its pieces, each with its label."""
+        """Read the next message. Returns its pieces, each with its label."""
         match message:
             case User():
                 return (self._see_user(message),)
@@ -119,7 +119,7 @@ class Guard:
                 writer = Label(writer="outsider" if self.tainted else "model", private=self.private)
                 return (Piece(message.text, writer),)
             case Results(results):
-                # What came back at once was asked for at once: the model knew nothing of it yet.
+                # Results of one turn come from calls of one reply: the model had read none of them yet.
                 echoes = [self._echoes(each) if self.tainted else NO_ECHO for each in results]
                 if self._ranks:
                     self._single_out(results)
@@ -127,7 +127,7 @@ class Guard:
                 return tuple([piece for each in found for piece in self._see_result(*each)])
 
     def _see_user(self, message: User) -> Piece:
-        # Inside another's run there is no user: whoever speaks there was told what to say.
+        # An inner run has no user: its user messages come from the outer run.
         match "agent" if message.author == "user" and self._above is not None else message.author:
             case "user" | "developer" as author:
                 self.provenance.vouch(message.text, author)
@@ -137,7 +137,7 @@ class Guard:
             case "runtime":
                 return Piece(message.text, Label(writer="runtime", private=self.private))
             case "agent":
-                # What a model says to another counts for as much as what it had read itself.
+                # A model's message to another is as trusted as what that model had read.
                 if self._above is None:
                     self.provenance.taint(message.text, "agent")
                     self.tainted = True
@@ -153,7 +153,7 @@ class Guard:
         if ran and facts.bounded:
             self._paid.add(self._arguments(result), facts)
         if facts.is_consequential and (ran or result.withheld):
-            # It may have put them somewhere from where they come back as the system's word.
+            # The call may have stored them where a later result returns them as the system's own data.
             self.provenance.distrust(echo.keys)
             self._written.add(echo.texts, echo.targets, self._is_vouched)
         back, taken = self._written.back_in(result), set[tuple[str, str]]()
@@ -167,7 +167,7 @@ class Guard:
                 self.tainted = True
                 self.provenance.taint(piece.text, label.source)
             elif label.writer == "tool" and not is_made and (piece.text, piece.field) not in taken:
-                # The names of the fields are in every record; once is enough.
+                # Field names recur in every record; reading them once is enough.
                 taken.add((piece.text, piece.field))
                 but = echo.keys_in(piece.text)
                 self.provenance.believe(piece, facts.kind_in(piece.field), but)
@@ -180,7 +180,7 @@ class Guard:
                 self.provenance.name(name, result.name, facts.kind_in(field), echo.keys)
 
     def _single_out(self, results: tuple[Result, ...]) -> None:
-        """Take what the user named by its rank for named, in lists that no hijacked model has chosen."""
+        """Record what the user singled out by rank, in lists that no hijacked model has filtered."""
         for result in results:
             call, of = self._calls.get(result.call_id), self._known(result.name)
             if result.outcome != "returned" or of.facts.untrusted is True:
@@ -190,40 +190,40 @@ class Guard:
             if not (is_whole or asks_by_record(call, of)):
                 continue
             for rank, text in singled_out(result, of.facts, self._ranks):
-                # Whoever speaks of the cheapest and of the dearest means one of them for something else.
+                # If both the cheapest and the dearest are named, one is meant for something else.
                 if not any(each.is_opposite(rank) for each in self._ranks):
                     self._described.choose(text)
                 if is_whole:
                     self.provenance.choose(rank.nouns, text)
 
     def _echoes(self, result: Result) -> Echo:
-        """What a result may merely repeat: whatever a hijacked model put into the call."""
+        """What a result may merely repeat: the values in its call that nobody vouched for."""
         given = self._unvouched(self._arguments(result), self._known(result.name))
         return echo_of(*given, self._is_vouched)
 
     def _arguments(self, result: Result) -> JsonValue:
-        """What the call had in it that a result is of."""
+        """The arguments of the call that a result answers."""
         return _decoded(self._calls.get(result.call_id))
 
     def _is_vouched(self, text: str) -> bool:
         return self.provenance.of(text)[0] not in _UNVOUCHED
 
     def _unvouched(self, arguments: JsonValue, of: Known) -> tuple[list[str], list[str]]:
-        """What in a call nobody has vouched for, and what of that says who or where."""
+        """The values in a call that nobody has vouched for, and those of them that are targets."""
         given = [(place, leaf) for place, leaf in leaves(arguments) if place != (leaf,)]
         found = [each for each in given if not self._is_vouched(each[1])]
         named = [leaf for place, leaf in found if place and place[0] in of.facts.targets]
         return [leaf for _, leaf in found], named
 
     def traces_of(self, checked: CheckedCall) -> frozenset[str]:
-        """What a call would leave behind that a later run must know again; nothing for most."""
+        """The traces by which a later run must recognise what a call writes; empty for most calls."""
         of = self._known(checked.tool.name, checked.tool)
         if not self.tainted or not of.facts.is_consequential:
             return frozenset()
         return self._written.traces(*self._unvouched(checked.arguments, of), self._is_vouched)
 
     def recall(self, message: Message) -> Message:
-        """A message of an earlier run as it is to be seen now: nobody may have kept all of that run."""
+        """A message of an earlier run, relabelled: its labels may not all have been stored."""
         if isinstance(message, Results):
             given = [relabelled(each, self._known(each.name).facts) for each in message.results]
             return Results(tuple(given))
@@ -237,7 +237,7 @@ class Guard:
 
     @checked("rc.trust.Guard.judge")
     def judge(self, checked: CheckedCall, *, early: bool = False) -> Finding:
-        """What is to become of a call. ``early``: its reply is not complete yet, and was not shown."""
+        """Returns the verdict on a call. ``early``: its reply is incomplete, and not seen yet."""
         case = self._case(checked)
         flow = self._flow(case)
         if self.rules.policy is None or isinstance(flow.decision, Deny):
@@ -248,17 +248,17 @@ class Guard:
         return max(flow, ordinary, key=strictness)
 
     def review(self, checked: CheckedCall) -> Finding:
-        """What is to become of a call whose arguments a policy has put in place."""
+        """Returns the verdict on a call whose arguments a policy has rewritten."""
         return self._flow(self._case(checked))
 
     def trace(self, value: JsonValue) -> tuple[Evidence, ...]:
-        """Where every part of a value was seen."""
+        """Returns where every part of a value was seen."""
         return tuple(self.provenance.trace(value, "value"))
 
     def _case(self, checked: CheckedCall) -> Case:
         of = self._known(checked.tool.name, checked.tool)
         tool, facts = of.tool, of.facts
-        # What came before it in the same reply has not run yet, and may.
+        # Earlier calls in the same reply have not run yet, but may.
         earlier = takewhile(lambda call: call.id != checked.call.id, self._calls.values())
         is_here = checked.call.id in self._calls
         same = [call for call in earlier if call.name == tool.name] if is_here else []
@@ -267,7 +267,7 @@ class Guard:
         watched = exposed or self.rules.policy is not None
         given = (checked, of, self.provenance)
         meant = meant_in(checked, of, self._described)
-        # A look outside is told of in what is looked for.
+        # A lookup outside tells others what is looked for.
         telling = self.tainted and self.private and facts.reach == "outside" and not facts.acts
         return Case(
             checked=checked,
@@ -284,14 +284,14 @@ class Guard:
         )
 
     def _paid_before(self, checked: CheckedCall, facts: Settled, same: list[Call]) -> float:
-        """How much went, or is about to go, where a call goes."""
+        """The amount that already went, or is about to go, to the targets of a call."""
         now = Paid()
         for call in same:
             now.add(_decoded(call), facts)
         return self._paid.to(checked.arguments, facts) + now.to(checked.arguments, facts)
 
     def _flow(self, case: Case) -> Finding:
-        """The rules that hold whatever the policy is."""
+        """The verdict of the rules that apply whatever the policy is."""
         facts, name, grant = case.facts, case.checked.tool.name, self.grant
         if self.rules.secrets and facts.reach == "outside" and (leak := secret_in(case.checked)):
             why = "what looks like a key or a password would go outside"
@@ -314,7 +314,7 @@ class Guard:
         return Finding(decision=Allow(), reason=why, evidence=case.evidence)
 
     def _ordinary(self, case: Case) -> Finding:
-        """The operator's rules."""
+        """The verdict of the operator's policy."""
         rule = first(self.rules.policy or (), case)
         if rule is None:
             if not case.facts.is_consequential:
@@ -339,7 +339,7 @@ class Guard:
         return Finding(decision=Deny(why, GO_ON), reason=why, evidence=evidence)
 
     def _known(self, name: str, tool: Tool | None = None) -> Known:
-        """A tool with its facts, and what its schema says of them."""
+        """Returns a tool with its facts, and what its schema says about its parameters."""
         tool = tool or self.tools.get(name)
         if tool is None:
             return _GONE
@@ -373,14 +373,14 @@ def inert(transcript: Transcript, tools: Tools, rules: Rules | None = None) -> s
 
 
 def _bounded(evidence: Iterator[Evidence]) -> tuple[Evidence, ...]:
-    """As much as anybody can look at; more than that nobody vouches for."""
+    """As much evidence as a person can read; if there is more, the rest counts as not vouched for."""
     found = tuple(islice(evidence, _MOST_EVIDENCE))
     more = next(evidence, None)
     return found if more is None else (*found, Evidence(more.path, "and more", "nowhere"))
 
 
 def _decoded(call: Call | None) -> JsonValue:
-    """What is in a call; nothing where it is no JSON."""
+    """The arguments of a call; empty if they are not valid JSON."""
     try:
         return msgspec.json.decode(call.as_json or "{}") if call is not None else {}
     except msgspec.DecodeError:
@@ -388,6 +388,6 @@ def _decoded(call: Call | None) -> JsonValue:
 
 
 def _is_open_ended(case: Case) -> bool:
-    """Whether a call does harm with nothing in it that would say to whom."""
+    """Whether a call that acts, and reaches outside or is dangerous, has no target."""
     facts = case.facts
     return not case.targets and facts.acts and (facts.reach == "outside" or bool(facts.dangers))

@@ -1,7 +1,7 @@
-"""What somebody who may order something said, read once: the keys, roles and amounts of each clause.
+"""What the user or the developer said, parsed once: the keys, roles and amounts of each clause.
 
-A conversation is gone through again at every run of it. Reading a text takes nearly all of the time of
-that and depends on nothing but the text, so what was read of short ones is kept.
+Every run reads its whole conversation again. Parsing takes nearly all of that time and depends on
+nothing but the text, so the parse of a short text is cached.
 """
 
 from collections.abc import Callable, Collection
@@ -15,14 +15,14 @@ from rightcall.trust.said import Role, amounts, bounding, names, references, rol
 from rightcall.trust.spelling import apart, plain, unmarked, unnumbered
 
 _MOST = 2048
-"""Texts that are kept, of this process: some ten kilobytes each."""
+"""Texts in the cache of this process, at most: some ten kilobytes each."""
 _LONGEST = 2000
-"""Characters of a text that is kept."""
+"""Limit of a text that is cached, in characters."""
 R = TypeVar("R")
 
 
 def kept(read: Callable[[str], R]) -> Callable[[str], R]:
-    """Have a function of nothing but a text read each short text once."""
+    """Cache a function of a text, for short texts."""
     again = lru_cache(maxsize=_MOST)(read)
 
     @wraps(read)
@@ -33,16 +33,16 @@ def kept(read: Callable[[str], R]) -> Callable[[str], R]:
 
 
 class Clause(Struct, frozen=True):
-    """A part of a text that either orders or forbids."""
+    """A part of a text that either asks for something or forbids it."""
 
     is_forbidding: bool
     keys: frozenset[int]
     named: tuple[int, ...] = ()
-    """The keys of what counts only because of how it was named."""
+    """The keys that count only because of how they are named: short numbers, words used as names."""
     roles: tuple[tuple[int, Role], ...] = ()
     amounts: tuple[float, ...] = ()
     most: float | None = None
-    """The largest amount that it allows."""
+    """The largest amount that it permits."""
 
 
 @kept
@@ -69,13 +69,13 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
 
 
 def as_named(text: str, but: Collection[int] = ()) -> list[int]:
-    """The keys of what counts in a text only because of how it was named."""
+    """The keys that count only because of how a text names them: short numbers, words used as names."""
     found = [reference(noun, token) for noun, token in references(text) if single(token) not in but]
     return [*found, *map(as_name, names(text))]
 
 
 def both(text: str) -> set[int]:
-    """The keys of a text as it stands, and with its sentences apart."""
+    """The keys of a text as it is, and with spaces added between its sentences."""
     found, spaced = set(keys_in(text)), apart(text)
     if spaced != text:
         found.update(keys_in(spaced))

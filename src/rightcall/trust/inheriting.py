@@ -1,4 +1,4 @@
-"""The rules of a run into those of an agent that it hands a task to."""
+"""The trust rules that an inner run inherits from the outer run."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def inherited(above: "Guard", names: Iterable[str]) -> Rules | None:
-    """The rules that hold in a run below, of an agent without its own; None where it was let off.
+    """The rules for an inner run of an agent without its own; None if the operator exempted the agent.
 
-    ``names`` are those that the agent goes by. What the operator granted holds there, too. What the
-    caller's model said that the request needs was said of the caller's tools: it has decided about the
-    call of the agent, and inside every target is to be vouched for.
+    ``names`` are those that the agent goes by. What the operator granted applies there, too. A grant by
+    the caller's model does not: it is about the caller's tools. It decided about the call of the agent,
+    and in the inner run every target must be vouched for.
     """
     rules = above.rules
     if any(name in rules.unguarded for name in names):
@@ -26,9 +26,9 @@ def inherited(above: "Guard", names: Iterable[str]) -> Rules | None:
 
 
 def held(tool: Tool, rules: Rules) -> Tool:
-    """The tool as those rules have it: an agent that inherits them is held to them inside.
+    """The tool as the rules treat it: an agent that inherits them is bound by them in its inner run.
 
-    So its task reaches nobody yet. One that was let off may do all that its own tools can.
+    So its task reaches nobody yet. An exempt agent may do all that its own tools can.
     """
     if not tool.delegates or tool.inside is None or tool.name in rules.unguarded:
         return tool

@@ -1,4 +1,4 @@
-"""Texts into numbers under which it is kept what they name: runs of tokens, each as what it is."""
+"""Hashes texts into the keys under which their names are stored: runs of tokens, each with a kind."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -15,16 +15,16 @@ _ALWAYS = ("id", "record", "item", "entry")
 
 _SALTS: dict[Kind, int] = {kind: hash(("kind", kind)) for kind in get_args(Kind)}
 PLAIN = 0
-"""Of what was said without a kind: it is what it looks like."""
+"""The salt for text without a kind: its kind is what it looks like."""
 _ANY = hash(("kind", "any"))
-"""Of what has a kind, and one under which there is nobody to write to and nothing to open."""
+"""The salt for values of any kind but those that can be written to or opened."""
 _LOOK_ALIKE: dict[Kind, tuple[Kind, ...]] = {
     "address": ("person", "free"),
     "person": ("free", "address"),
     "path": ("free",),
     "channel": ("free",),
 }
-"""Where a value is no address, link or account: what else may name it."""
+"""For a value that is no address, link or account: other kinds under which it may have been named."""
 EVERY = (PLAIN, *_SALTS.values())
 
 
@@ -33,22 +33,22 @@ class Want(Struct, frozen=True):
 
     kind: Kind | None = None
     stated: bool = False
-    """Somebody stated the kind; otherwise what the value looks like counts for more."""
+    """Whether the kind was stated; if not, what the value looks like takes precedence."""
     role: Role | None = None
-    """Whether something is taken from it or goes into it, where a tool does both."""
+    """Whether something is taken from it or goes into it, for a tool that does both."""
     nouns: frozenset[str] = frozenset()
-    """What its tool and its parameter are called: what a short number must be said to be."""
+    """The words in the tool's and the parameter's name: a short number must have been named as one."""
 
 
 def salts_of(kind: Kind | None, *, by_name: bool = False) -> tuple[int, ...]:
-    """Under what a text of this kind is kept. A name without a kind names nothing that can be opened."""
+    """The salts to store a text of this kind. A name without a kind names nothing that can be opened."""
     if kind is None:
         return (_SALTS["free"], _ANY) if by_name else (PLAIN,)
     return (_SALTS[kind],) if kind in ("address", "web") else (_SALTS[kind], _ANY)
 
 
 def looks_like(text: str) -> Kind | None:
-    """What a value is, whoever says what: something to write to, to open, or to pay into."""
+    """The kind of a value by its form alone: something to write to, to open, or to pay into."""
     found = list(scan(text))
     if any(kind == "mail" for kind, _ in found):
         return "address"
@@ -58,7 +58,7 @@ def looks_like(text: str) -> Kind | None:
 
 
 def accepted(want: Want, text: str) -> tuple[int, ...]:
-    """Under what a value may be kept to be vouched for as what it is used as."""
+    """The salts under which a value may be stored to count as vouched for in this use."""
     like = looks_like(text)
     kind = want.kind if want.stated and want.kind is not None else (like or want.kind)
     if kind is None or kind == "free":
@@ -70,29 +70,29 @@ def accepted(want: Want, text: str) -> tuple[int, ...]:
 
 
 def reference(noun: str, token: str) -> int:
-    """A short number as the identifier of something."""
+    """The key of a short number as the identifier of something."""
     return hash(("reference", "mail" if noun in _MAIL else noun, token))
 
 
 def references_to(want: Want, token: str) -> Iterator[int]:
-    """The ways in which a short number may have been said to identify what a parameter is for."""
-    # In one order in every process: the first that somebody said is the one that counts.
+    """The keys under which a short number may have been named as an identifier for this parameter."""
+    # In the same order in every process: the first key that was named counts.
     nouns = sorted({noun.removesuffix("s") for noun in want.nouns})
     return (reference(noun, token) for noun in (*_ALWAYS, *nouns))
 
 
 def as_name(word: str) -> int:
-    """A word that is used as a name."""
+    """The key of a word that is used as a name."""
     return hash(("name", word))
 
 
 def needs_name(want: Want, found: list[str]) -> bool:
-    """Whether a value is somebody's name, and a common word as well."""
+    """Whether a value is a person's name that is also a common word."""
     return len(found) == 1 and is_word_too(found[0]) and want.kind in (None, "address", "person", "free")
 
 
 def keys(text: str) -> set[int]:
-    """Everything that a text, or what stands around it, could make somebody vouch for."""
+    """Every key that a text, alone or within a longer one, could add to what is vouched for."""
     text = plain(text)
     found = {whole(tokens(text))}
     for form in (text, unnumbered(text), apart(text), apart(unnumbered(text))):
@@ -101,7 +101,7 @@ def keys(text: str) -> set[int]:
 
 
 def keys_in(text: str) -> Iterator[int]:
-    """What a text vouches for: runs of its tokens, the places above its links, its grouped numbers."""
+    """The keys of a text: runs of its tokens, the parents of its links, its grouped numbers."""
     found = []
     for kind, token in scan(text):
         found.append(token)
@@ -112,28 +112,28 @@ def keys_in(text: str) -> Iterator[int]:
 
 
 def single(token: str) -> int:
-    """One token alone."""
+    """The key of one token."""
     return hash((token,))
 
 
 def in_groups(number: str) -> int:
-    """A number that was written in groups."""
+    """The key of a number that was written in groups."""
     return hash(("grouped", number))
 
 
 def whole(found: list[str]) -> int:
-    """All of a text."""
+    """The key of a whole text."""
     return hash(("whole", *found))
 
 
 def runs(found: list[str]) -> Iterator[int]:
-    """Every run of up to three tokens, as a number."""
+    """The keys of every run of up to three tokens."""
     for length in range(1, RUN + 1):
         for at in range(len(found) - length + 1):
             yield hash(tuple(found[at : at + length]))
 
 
 def longest(found: list[str]) -> Iterator[int]:
-    """The runs that must all be known for the whole to be."""
+    """The keys of the longest runs: the whole is known if all of these are."""
     length = min(RUN, len(found))
     return (hash(tuple(found[at : at + length])) for at in range(len(found) - length + 1))

@@ -1,6 +1,6 @@
-"""Names, formats and values into what they are: of which kind, in which role, whose identity.
+"""Guesses from names, formats and values: of which kind, in which role, whose identity.
 
-Only used where the author of a tool said nothing. It must not know about runs.
+Only used where a tool's author stated nothing. It must not know about runs.
 """
 
 import re
@@ -74,17 +74,17 @@ def words_of(name: str) -> tuple[str, ...]:
 
 @lru_cache(4096)
 def kind_of_name(name: str) -> Kind | None:
-    """What a parameter or a field of this name holds, as far as its name says."""
+    """The kind that the name of a parameter or a field shows."""
     words = words_of(name)
     if not words:
         return None
     last, first = _BY_WORD.get(words[-1]), _BY_WORD.get(words[0])
-    # The name of a channel is a channel's, and the owner's account is an account.
+    # ``channel_name`` names a channel, and ``owner_account`` an account.
     return first if last in (None, "free") and first is not None and len(words) > 1 else last
 
 
 def kind_of(name: str, schema: Any) -> Kind | None:
-    """What a parameter holds, as far as its schema says, or else its name."""
+    """The kind of a parameter, by the format in its schema, or else by its name."""
     for each in _inside(schema):
         if (kind := _BY_FORMAT.get(str(each.get("format")))) is not None:
             return kind
@@ -92,7 +92,7 @@ def kind_of(name: str, schema: Any) -> Kind | None:
 
 
 def _inside(schema: Any) -> Iterable[Mapping[str, Any]]:
-    """A schema, that of its items, and those that it chooses between."""
+    """A schema, the schema of its items, and its alternatives."""
     if not isinstance(schema, Mapping):
         return
     yield schema
@@ -116,32 +116,32 @@ def is_identity(name: str) -> bool:
 
 @lru_cache(4096)
 def is_contact(name: str) -> bool:
-    """Whether a field of this name says how to reach somebody, who may have filled it in."""
+    """Whether a field of this name says how to reach a person, who may have filled it in."""
     return not _CONTACT.isdisjoint(words_of(name)[-1:])
 
 
 @lru_cache(4096)
 def is_source(name: str) -> bool:
-    """Whether something is taken from what a parameter of this name says."""
+    """Whether a parameter of this name says from where something is taken."""
     return not _SOURCE.isdisjoint(words_of(name))
 
 
 @lru_cache(4096)
 def role_of(field: str) -> Role | None:
-    """Whether something is taken from what a field holds, or went into it, as far as the name says."""
+    """Whether a field's name says that something is taken from its value, or goes into it."""
     words = words_of(field.rpartition(".")[2])
     return "from" if not _SOURCE.isdisjoint(words) else "to" if not _GOAL.isdisjoint(words) else None
 
 
 @lru_cache(4096)
 def gives_access(name: str) -> bool:
-    """Whether a parameter of this name says who may do what."""
+    """Whether a parameter of this name controls access."""
     return not _ACCESS.isdisjoint(words_of(name))
 
 
 def same_access(choice: str) -> frozenset[str]:
-    """The words in which somebody may ask for a choice that gives others more access."""
-    # The words beside them are anybody's: "with" in ``anyone_with_link``.
+    """The words by which a person may ask for a choice that gives others more access."""
+    # The other words in a choice may be in any text: "with" in ``anyone_with_link``.
     words = _WIDENING.intersection(words_of(choice)) or frozenset(words_of(choice))
     return words.union(*[group for group in _SAME if not group.isdisjoint(words)])
 
@@ -152,5 +152,5 @@ def is_widening_flag(name: str) -> bool:
 
 
 def is_widening(choice: str) -> bool:
-    """Whether a choice, by what it is called, gives others more access."""
+    """Whether a choice's name shows that it gives others more access."""
     return not _WIDENING.isdisjoint(words_of(choice))

@@ -1,9 +1,9 @@
-"""What this agent wrote after outsiders had spoken, remembered between runs and processes.
+"""Remembers what tainted runs of this agent wrote, across runs and processes.
 
-A file of a fixed size, of which a few bytes are set for each trace of a text: a Bloom filter. So it is
-bounded, holds no text, and needs no lock, because a byte that one process sets no other ever clears.
-What it knows it never forgets; the fuller it is, the more often it takes something for written that was
-not, and a person is asked.
+A file of a fixed size, in which a few bytes are set for each trace of a text: a Bloom filter. So it is
+bounded, contains no text, and needs no lock, because no process ever clears a byte that another has set.
+It never forgets a trace. The fuller it is, the more often it reports a text as written that was not, and
+then a person is asked.
 """
 
 import mmap
@@ -47,7 +47,7 @@ class Ledger:
         return f"Ledger({str(self.path)!r})"
 
     def add(self, traces: Iterable[str]) -> None:
-        """Remember these, for good: they are on the disk when this returns."""
+        """Add traces, for good: they are on disk when this returns."""
         held = self._held()
         for trace in traces:
             for place in self._places(trace, len(held) - _HEADER):
@@ -59,12 +59,12 @@ class Ledger:
         return all(held[_HEADER + place] for place in self._places(trace, len(held) - _HEADER))
 
     def fill(self) -> float:
-        """How full it is, from 0 to 1; from a half on it is time for a larger one."""
+        """The share of its bytes that are set, from 0 to 1. From a half on, use a larger file."""
         whole = self._held()[_HEADER:]
         return 1 - whole.count(0) / len(whole)
 
     def close(self) -> None:
-        """Let go of the file. It is opened again when it is needed."""
+        """Close the file. It is opened again when it is needed."""
         if self._open is not None:
             self._open.close()
             self._open = None
@@ -95,7 +95,7 @@ class Ledger:
         return self._open
 
     def _begin(self) -> None:
-        """Put an empty one in place, whole; whoever comes second finds the first one's."""
+        """Create an empty file in one step. If another process was faster, its file is used."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         made = self.path.with_name(f"{self.path.name}.{token_hex(8)}")
         try:
@@ -104,7 +104,7 @@ class Ledger:
                 file.flush()
                 file.truncate(_HEADER + self._size)
                 if allocate := getattr(os, "posix_fallocate", None):
-                    # On a full disk it must fail here: a hole that cannot be filled kills the process.
+                    # On a full disk it must fail here: writing to an unfillable hole kills the process.
                     allocate(file.fileno(), 0, _HEADER + self._size)
                 os.fsync(file.fileno())
             with suppress(FileExistsError):

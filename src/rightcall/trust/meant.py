@@ -1,9 +1,10 @@
-"""Which of the records in a call that does harm a person's words mean.
+"""Which records in a dangerous call the user or the developer meant.
 
-That a system lists something is no order to act on it. It is meant where it, or what hangs below it,
-holds a word that the person used and that at most half of its kind hold, and nothing beside it fits
-those words better; where it is the only one of its field in something that is meant; or where all of it
-was asked for. And somebody must have asked for what is done to it.
+That a system lists a record is no order to act on it. A record is meant in one of three cases. First:
+it, or something below it, contains a word that the person used and that at most half of its kind
+contain, and no record beside it fits those words better. Second: it is the only one of its field in a
+record that is meant. Third: all of its kind were asked for. In every case the act itself must also have
+been asked for.
 """
 
 from collections.abc import Collection
@@ -17,11 +18,11 @@ from rightcall.trust.records import Record, nouns_of, stem
 from rightcall.trust.requests import ANYTHING, IDLE, is_any
 
 _MOST_RIVALS = 100
-"""Records in one list that are compared. Among more, only a word that no other holds describes one."""
+"""Records of one list that are compared, at most. In a longer list, only a unique word describes one."""
 
 
 class Meant:
-    """What of the identifiers in one call was meant."""
+    """Which identifiers in one call were meant."""
 
     def __init__(
         self, described: Described, tool: str, targets: Collection[str], values: Collection[str]
@@ -33,32 +34,32 @@ class Meant:
         self._values = frozenset(values)
         self._asked = list(described.asked(self._acts))
         self.is_asked: bool = not self._acts or bool(self._asked)
-        """Whether somebody asked for what the call does."""
+        """Whether the act of the call was asked for."""
         self.is_exact: bool = is_giving(self._acts)
-        """Whether an amount must be one that was named, and not just less."""
+        """Whether an amount must be exactly one that was named; a smaller one is not enough."""
         found = [record for value in self._values for _, record in described.records(value)]
         self._nouns = {noun for record in found for noun in nouns_of(record.key)}
         self._replaced = frozenset(value for value in self._values if _is_inside(value, found))
-        """What the call names and something else in it holds: what others take the place of."""
+        """Identifiers in the call that another record in it contains: those that others replace."""
         self._whole = [
             each for each in found if not self._is_new(each) and self._is_all(each.nouns, each)
         ]
-        """All of these was asked for."""
+        """The records of which all were asked for."""
         self._told = frozenset(each for each in self._values if self._fits(each))
-        """What somebody's words mean by themselves."""
+        """The identifiers that the words mean directly."""
         only = [each for each in self._values if self._is_only(each)]
         self._own = self._told.union(only, (each.value for each in self._whole))
         self._anchors = [record for record in found if record.value in self._own]
 
     def is_meant(self, value: str) -> bool:
-        """Whether somebody's words mean what has this identifier."""
+        """Whether the record with this identifier was meant."""
         is_theirs = value in self._own or self._belongs(value) or self._holds(value)
         return is_theirs and self._is_whole(value)
 
     def is_changed(self, name: str, value: str) -> bool:
-        """Whether somebody asked to have changed what a tool changes by its name: the card paid with.
+        """Whether a change was asked for of what the tool's name says it changes: the card paid with.
 
-        Where one thing takes the place of another, both are described, and that is enough.
+        If one thing replaces another, both are described, and that is enough.
         """
         changed = [each for each in self._targets if self._object in nouns_of(each)]
         if is_undoing(self._acts) or not self._acts or changed != [name]:
@@ -70,27 +71,27 @@ class Meant:
         )
 
     def is_for_another(self, value: str) -> bool:
-        """Whether an identifier was spelt out, but where something else was asked for."""
+        """Whether an identifier was written out, but only in a request for something else."""
         named = self._described.is_named
         is_here = named(value, self._acts, self._nouns) or self.is_meant(value)
         return not is_here and named(value, (), set())
 
     def is_counted(self, name: str, number: float) -> bool:
-        """Whether somebody wants so many, or so many more than there are now."""
+        """Whether a number is at most the present one, or that plus the number asked for."""
         now = [each for anchor in self._anchors for each in anchor.held.get(name, ()) if is_number(each)]
         most = float(now[0]) if len(now) == 1 else 0
         wanted = self._described.wanted(nouns_of(name))
         return number <= most or any(number <= most + each for each in wanted)
 
     def says_now(self, name: str, text: str) -> bool:
-        """Whether what is meant holds this in a field of this name already, and nothing else there."""
+        """Whether a meant record already has this value, and no other, in the field of this name."""
         return any(anchor.held.get(name) == {text} for anchor in self._anchors)
 
     def _said_of(self, terms: set[str]) -> set[str]:
         return self._described.said_of(terms, self._acts, self._nouns)
 
     def _is_all(self, nouns: set[str], record: Record) -> bool:
-        """Whether somebody asked for all that is called so, and this is not left out."""
+        """Whether all things of this name were asked for, and this one was not excepted."""
         return not self._is_excepted(record) and any(
             words == (ANYTHING,) or is_any(words, nouns, record.terms)
             for each in self._asked
@@ -98,13 +99,13 @@ class Meant:
         )
 
     def _is_new(self, record: Record) -> bool:
-        """Whether it is to take the place of another of its list: of those nobody wants all."""
+        """Whether the record is to replace another of its list: "all" never means the replacements."""
         return record.value not in self._replaced and any(
             each.value in self._replaced for each in record.family[:_MOST_RIVALS]
         )
 
     def _is_whole(self, value: str) -> bool:
-        """Whether what is made of several is named itself, where a call undoes all of it."""
+        """Whether a record made of several parts is named itself, if a call undoes all of it."""
         if not is_undoing(self._acts):
             return True
         return all(self._is_called(record) for _, record in self._described.records(value))
@@ -112,7 +113,7 @@ class Meant:
     def _is_called(self, record: Record) -> bool:
         if len(record.parts) < 2 or not record.parts.isdisjoint(self._values) or record in self._whole:  # noqa: PLR2004
             return True
-        # Its own words and what it is called name all of it; ``remove it from my order`` does not.
+        # Its own words and nouns name all of it; ``remove it from my order`` does not.
         names = (record.own | record.nouns) - self._described.general() - record.beside
         for each in self._asked:
             things = each.things | each.before if each.points_back(record.nouns) else each.things
@@ -121,13 +122,13 @@ class Meant:
         return all(map(self._fits, record.parts))
 
     def _fits(self, value: str) -> bool:
-        """Whether somebody's words describe what has an identifier, by itself."""
+        """Whether the words describe the record with this identifier directly."""
         if self._described.is_named(value, self._acts, self._nouns):
             return True
         return any(self._is_described(kin, record) for kin, record in self._described.records(value))
 
     def _is_only(self, value: str) -> bool:
-        """Whether it is the only one of its kind that there is."""
+        """Whether it is the only record of its kind."""
         kinds = [
             len(kin.members) == 1 and len(record.family) <= 1 and self._described.is_all_seen(kin, value)
             for kin, record in self._described.records(value)
@@ -145,7 +146,7 @@ class Meant:
         is_new = record.value not in self._replaced
         family = record.family[:_MOST_RIVALS]
         old = [each.terms for each in family if is_new and each.value in self._replaced]
-        # Words that fit what it takes the place of say nothing of it.
+        # Words that fit the record it replaces do not describe it.
         idle = self._described.general().union(record.beside, *old)
         said = self._said_of(record.terms) - idle
         most = whole // 2 if len(record.family) <= _MOST_RIVALS else 1
@@ -157,7 +158,7 @@ class Meant:
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
 
     def _rivals(self, kin: Kin, record: Record) -> list[Record]:
-        """What else may be meant: what stands in one list with it, or is of its kind."""
+        """The other records that may be meant: those in the same list, or of the same kind."""
         among = record.family
         if len(among) <= 1 and is_undoing(self._acts):
             among = list(islice(kin.members.values(), _MOST_RIVALS))
@@ -171,12 +172,12 @@ class Meant:
         ]
 
     def _is_one(self, record: Record) -> bool:
-        """Whether a call undoes something of which the user wants just one undone."""
+        """Whether a call undoes something, and the request for it is about a single one."""
         plural = {f"{noun}s" for noun in record.nouns}
         return is_undoing(self._acts) and all(plural.isdisjoint(each.verbs) for each in self._asked)
 
     def _is_outdone(self, value: str) -> bool:
-        """Whether something in a list with it fits the words better."""
+        """Whether another record in the same list fits the words better."""
         for _, record in self._described.records(value):
             said = self._said_of(record.terms)
             for other in record.family[:_MOST_RIVALS]:
@@ -185,7 +186,7 @@ class Meant:
         return False
 
     def _belongs(self, value: str) -> bool:
-        """Whether it is the only one of its field in what is meant, or all of them were asked for."""
+        """Whether it is the only one of its field in a meant record, or all of them were asked for."""
         own = [record for _, record in self._described.records(value)]
         if any(value in values for whole in self._whole for values in whole.held.values()):
             return not any(self._is_excepted(record) for record in own)
@@ -200,11 +201,11 @@ class Meant:
         return False
 
     def _is_excepted(self, record: Record) -> bool:
-        """Whether somebody left something out of all that they asked for."""
+        """Whether the words except a record from "all"."""
         return bool(record.terms & self._described.excepted() - IDLE - record.nouns)
 
     def _holds(self, value: str) -> bool:
-        """Whether it, and nothing else of its kind, holds something that is meant."""
+        """Whether it is the only one of its kind that contains a record that is meant."""
         for kin, record in self._described.records(value):
             for anchor in self._anchors:
                 if anchor.value not in self._told:
@@ -216,7 +217,7 @@ class Meant:
 
 
 def _is_inside(value: str, records: list[Record]) -> bool:
-    """Whether one of some records, and not itself, holds an identifier."""
+    """Whether one of the records, other than its own, contains an identifier."""
     return any(
         value in held for record in records if record.value != value for held in record.held.values()
     )

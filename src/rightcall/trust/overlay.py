@@ -1,7 +1,7 @@
-"""An operator's TOML file of facts into what is laid over tools that others wrote.
+"""Parses an operator's TOML file of facts, and applies it to tools that others wrote.
 
-A table says for which schema it was written. A tool that has another one is not the tool that somebody
-looked at: nothing is laid over it, and it is taken for the worst.
+A table names the schema that it was written for. A tool with another schema is not the one that the
+operator reviewed: no facts are applied to it, and the trust rules assume the worst.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ class Stated(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     effect: Effect | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     schema: str = ""
-    """The hash of the parameters that it was written for; empty where it holds for any."""
+    """The hash of the parameters that it was written for; empty: it applies to any."""
 
 
 class StatedFacts(Struct, frozen=True):
@@ -43,9 +43,9 @@ class StatedFacts(Struct, frozen=True):
     tools: Mapping[str, Stated]
 
     def __call__(self, tool: Tool, name: str | None = None) -> Tool:
-        """The tool with what is stated of it; as it is where nothing is, or of another schema.
+        """The tool with the stated facts; unchanged if there are none, or they are for another schema.
 
-        ``name`` is what it is called where it comes from.
+        ``name`` is the tool's name at its origin.
         """
         stated = self.tools.get(name or tool.name)
         if stated is None:
@@ -64,7 +64,7 @@ class StatedFacts(Struct, frozen=True):
             raise UsageError(f"the facts of {tool.name} do not fit it: {error.reason}") from error
 
     def over(self, tools: Iterable[Tool]) -> list[Tool]:
-        """All tools, with what is stated of them."""
+        """All tools, with the stated facts applied."""
         return [self(tool) for tool in tools]
 
 
@@ -89,7 +89,7 @@ def starter(name: str) -> StatedFacts:
 
 
 def starter_text(name: str) -> str:
-    """The facts that ship for a server, as they are written."""
+    """The facts that ship for a server, as TOML text."""
     known = starters()
     if name not in known:
         raise UsageError(f"there are no facts for {name!r}; there are some for {', '.join(known)}")
@@ -103,7 +103,7 @@ def starters() -> tuple[str, ...]:
 
 
 def parse_facts(text: str, source: str) -> StatedFacts:
-    """The facts in a TOML text."""
+    """Parses the facts in a TOML text."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -141,7 +141,7 @@ def _stated(tool: str, table: Mapping[str, Any], mistakes: list[str]) -> Stated:
 
 
 def schema_hash(tool: Tool) -> str:
-    """What a tool takes, as a hash. The order of an object's members does not count."""
+    """A hash of a tool's parameters. It does not depend on the order of an object's members."""
     text = json.dumps(tool.parameters, sort_keys=True, separators=(",", ":"), default=str)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 

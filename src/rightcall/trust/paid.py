@@ -1,4 +1,4 @@
-"""How much has gone where in a run: whoever says 50 has not said 50 again and again."""
+"""The amounts that a run has sent to each target: naming 50 once does not permit 50 again and again."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,21 +12,21 @@ _NO_GOAL = ("amount", "date")
 
 
 class Paid:
-    """The amounts of the calls that ran, by whom or what they went to."""
+    """The amounts of the calls that ran, summed by target."""
 
     def __init__(self, above: "Paid | None" = None) -> None:
         self._sums: Counter[str] = Counter() if above is None else above._sums  # noqa: SLF001
-        """One count for a run and those inside it: they spend what the same user named."""
+        """One sum for a run and its inner runs: they spend what the same user named."""
 
     def add(self, arguments: JsonValue, facts: Settled) -> None:
-        """Take in a call that may have run."""
+        """Add the amounts of a call that may have run."""
         if facts.bounded and isinstance(arguments, dict):
             amount = sum(_amounts(arguments, facts))
             for goal in {*_goals(arguments, facts)} if amount else ():
                 self._sums[goal] += amount  # type: ignore[assignment] # amounts need not be whole
 
     def to(self, arguments: JsonValue, facts: Settled) -> float:
-        """How much has gone to one of those to whom a call goes, at most."""
+        """The amount that already went to a target of the call; the largest, if it has several."""
         if not self._sums or not isinstance(arguments, dict):
             return 0
         return max((self._sums[goal] for goal in _goals(arguments, facts)), default=0)

@@ -1,4 +1,4 @@
-"""What a person wrote into what they want and what they forbid. Where it is in doubt, it is forbidden.
+"""Splits a person's text into what they want and what they forbid. In doubt, it is forbidden.
 
 English, and the common words of some other languages.
 """
@@ -27,13 +27,13 @@ _NEGATED = re.compile(
     rf"|{_EXCEPT})\b",
     re.IGNORECASE,
 )
-"""Ways to forbid. That something was not so ("I haven't paid yet") forbids nothing."""
+"""Words that forbid. A statement about what was not so ("I haven't paid yet") forbids nothing."""
 _TOLD = re.compile(
     r"\b(?:did|does|was|were|has|have|had|is|are)\s+not\b(?!\s+(?:to|allowed|supposed|meant)\b)",
     re.IGNORECASE,
 )
 _AFTER = re.compile(rf"(?:{_EXCEPT})\Z", re.IGNORECASE)
-"""These exclude what follows and nothing before."""
+"""Words that exclude what follows them and nothing before."""
 _HARMLESS = re.compile(
     r"\s+(?:(?:want|wish|like|prefer) to (?:mention|reveal|say|tell|share|disclose|provide|speak|repeat)"
     r"|only|sure|yet|forget|hesitate|worry|know|remember|have|need|think|see|understand|exist|nur)\b",
@@ -61,14 +61,14 @@ _TO_DO = re.compile(r"\s+to\s", re.IGNORECASE)
 
 
 class Words(Struct, frozen=True):
-    """A part of a text, and whether it says what is not to be."""
+    """A part of a text, and whether it forbids."""
 
     text: str
     forbidden: bool = False
 
 
 def clauses(text: str) -> Iterator[Words]:
-    """The parts of a text, in order, those that forbid apart from the others."""
+    """The parts of a text, in order, each either forbidding or not."""
     if _NEGATED.search(text) is None:
         yield Words(text)
         return
@@ -87,7 +87,7 @@ def _parts(sentence: str) -> Iterator[Words]:
         if _is_harmless(sentence, found):
             continue
         if condition := _CONDITION.search(before):
-            # What is done when something is not so is still an order.
+            # An order on the condition that something is not so is still an order.
             end = sentence.find(",", found.end())
             if end < 0:
                 continue
@@ -116,7 +116,7 @@ def _is_harmless(sentence: str, found: re.Match[str]) -> bool:
 
 
 def _wanted_before(sentence: str, found: re.Match[str]) -> int:
-    """How much of what stands before a negation it leaves alone: all, none, or whom to tell it."""
+    """How much of the text before a negation is still wanted: all, none, or only whom to tell."""
     before = sentence[: found.start()]
     if not sentence[found.end() :].strip(" .!?"):
         return 0

@@ -1,7 +1,8 @@
-"""Who could have written a text of a run, and who has named a value. What a label says never gets less.
+"""Who could have written a text of a run, and who has named a value. A label is never weakened.
 
-Adding a text costs its own length; looking up a value costs the value's, whatever was added before. Of
-trusted texts the runs of up to three tokens are kept, of untrusted ones the tokens, to say where from.
+Adding a text costs time in its length; looking up a value costs time in the value's length, whatever was
+added before. For trusted texts the runs of up to three tokens are stored; for untrusted texts the
+tokens, to say where a value came from.
 """
 
 import re
@@ -50,8 +51,8 @@ from rightcall.trust.spelling import (
 )
 
 Writer: TypeAlias = Literal["user", "developer", "runtime", "model", "tool", "outsider"]
-"""Who could have written a piece: the person, the application, rightcall, a model that had read nothing
-of outsiders, a system that its tool vouches for, or anybody."""
+"""Who could have written a piece: the person, the application, rightcall, a model that had read no
+untrusted text, a system that its tool vouches for, or anybody."""
 
 _ESCAPES = str.maketrans({"\\": " "})
 
@@ -64,7 +65,7 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The tool that it came through."""
     private: bool = False
     suspected: bool = False
-    """A screen took it for an attempt to give orders."""
+    """Whether a screen suspected it of giving orders to the model."""
 
 
 class Piece(Struct, frozen=True):
@@ -73,13 +74,13 @@ class Piece(Struct, frozen=True):
     text: str
     label: Label
     field: str = ""
-    """The field of a structured result that it stood in, by the path to it."""
+    """The path of the field of a structured result that it was in."""
 
 
 def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
-    """What a result is made of. A result that nobody ran for is the runtime's own words.
+    """The pieces of a result. The result of a call that did not run is the runtime's own text.
 
-    Those may repeat what the model wrote, so they vouch for nothing.
+    That text may repeat what the model wrote, so it vouches for nothing.
     """
     private, name = facts.reads_private, result.name
     own = Label(writer="tool", source=name, private=private)
@@ -91,7 +92,7 @@ def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
     else:
         source = result.source or name
         label = Label(writer="outsider", source=source, private=private, suspected=result.suspected)
-        # A picture holds no text, and orders all the same.
+        # A picture contains no text that can be read here, but can still give orders.
         yield from (Piece(text, label) for _, text in [*_texts(opened(result.text))] or [("", "")])
         if facts.untrusted is not True:
             for text, field in zip_longest(
@@ -101,14 +102,14 @@ def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
 
 
 def _attributed(piece: Piece, facts: Settled) -> Piece:
-    """A piece of a trusted result. Who got in touch says who they are; the system only repeats it."""
+    """A piece of a trusted result. A field that says who got in touch is the outsider's own claim."""
     if not piece.field or not facts.is_identity(piece.field):
         return piece
     return Piece(piece.text, replace(piece.label, writer="outsider"), piece.field)
 
 
 def opened(text: str) -> str:
-    """What is in an envelope; the text itself where there is none."""
+    """The content of an envelope; the text itself if it is none."""
     try:
         content = msgspec.json.decode(text)["content"]
     except (msgspec.DecodeError, TypeError, KeyError):
@@ -117,7 +118,7 @@ def opened(text: str) -> str:
 
 
 def _texts(text: str) -> Iterator[tuple[str, str]]:
-    """The texts that a result's text holds, with their fields: it may be JSON, or remains of some."""
+    """The texts in a result's text, with their fields. The text may be JSON, or a cut-off part of it."""
     if text[:1] in ("{", "[", '"'):
         try:
             yield from (
@@ -133,9 +134,9 @@ _SEPARATORS = re.compile(r"[,;|\n<>]|\sand\s|\s&\s", re.IGNORECASE)
 _HARMLESS = re.compile(r"[\s\"'()\[\]{}]*")
 _LONGEST_SHOWN = 120
 _MOST_PARTS = 200
-"""Parts of one text that may each be somebody."""
+"""Parts of one text that are looked up one by one, at most."""
 _LONGEST = 20_000
-"""Characters of a value that somebody may have vouched for."""
+"""Limit of a value that can be vouched for, in characters."""
 _LISTED: tuple[Origin, str] = ("developer", "")
 _ANYTHING = Want()
 Sighting: TypeAlias = tuple[Origin, str]
@@ -143,31 +144,31 @@ Sighting: TypeAlias = tuple[Origin, str]
 
 
 class Provenance:
-    """Who has named what, so far. ``above`` is what was known where this began: a parent's run."""
+    """Who has named which values so far. ``above`` is the same for the outer run."""
 
     def __init__(self, allowed: Sequence[str] = (), above: "Provenance | None" = None) -> None:
         self._allowed = allowed
-        """What the operator vouches for: values and patterns."""
+        """The values and patterns that the operator vouches for."""
         self._named: dict[int, Sighting] = {}
-        """Runs of tokens from trusted texts, by hash and kind, with who said them first."""
+        """Runs of tokens from trusted texts, by hash and kind, with who named them first."""
         self._tainted: dict[str, str] = {}
-        """Tokens of untrusted texts, with whose they were first."""
+        """Tokens of untrusted texts, with the source that had them first."""
         self._forbidden: set[int] = set()
-        """What the user or the developer has said is not to be."""
+        """Keys of what the user or the developer has forbidden."""
         self._roles: dict[int, set[Role]] = {}
-        """From what something is to be taken, and into what it is to go, as far as somebody said."""
+        """By key: whether something is to be taken from it or to go into it, if that was said."""
         self._most: dict[Origin, float] = {}
         """The largest amounts that were named, by who named them."""
         self._amounts: set[float] = set() if above is None else {*above._amounts}  # noqa: SLF001
-        """All that were named, each as an amount."""
+        """All amounts that were named."""
         self._total: float = 0
-        """All that was named, together; what somebody said twice twice."""
+        """The sum of all amounts that were named; one that is said twice counts twice."""
         self._planted: set[int] = set() if above is None else above._planted  # noqa: SLF001
-        """What a model that may be hijacked has put somewhere, and could now have come back."""
+        """Keys that a possibly hijacked model has written somewhere, and that results may return."""
         self._above = above
 
     def vouch(self, text: str, origin: Origin) -> None:
-        """Take in the words of somebody who may order something, and may forbid something."""
+        """Add a text of the user or the developer, who may name and forbid."""
         forbidden = set[int]()
         for clause in clauses_of(text):
             if clause.is_forbidding:
@@ -183,7 +184,7 @@ class Provenance:
         self._forbidden |= forbidden
 
     def believe(self, piece: Piece, kind: Kind | None, but: Collection[int] = ()) -> None:
-        """Take in a piece of a result that its tool vouches for, all but the ``keys`` in ``but``."""
+        """Add a piece of a trusted result, without the keys in ``but``."""
         text = unnumbered(plain(piece.text))
         said: Sighting = ("trusted", piece.label.source)
         found = {key for key in both(text) if key not in but and key not in self._planted}
@@ -199,15 +200,15 @@ class Provenance:
                 self._roles.setdefault(single(token), set()).add(role)
 
     def choose(self, nouns: Collection[str], text: str) -> None:
-        """Take in the identifier of something that the user has singled out."""
+        """Add the identifier of something that the user has singled out."""
         for token in tokens(text):
             found = [reference(noun.removesuffix("s"), token) for noun in nouns]
             self._keep(found, (PLAIN,), ("user", ""))
 
     def name(self, text: str, source: str, kind: Kind | None = None, but: Collection[int] = ()) -> None:
-        """Take in a name that an outsider chose, and of which the system says that it exists.
+        """Add a name that an outsider chose, of something that the system says exists.
 
-        It is vouched for as a whole, and nothing in it is.
+        It is vouched for as a whole, but no part of it is.
         """
         key = whole(tokens(text))
         if key not in but and key not in self._planted:
@@ -215,17 +216,17 @@ class Provenance:
                 self._named.setdefault(key ^ salt, ("trusted", source))
 
     def distrust(self, planted: Collection[int]) -> None:
-        """Take no system's word for these keys from now on. Whoever may order something still can."""
+        """Trust no result for these keys from now on. The user and the developer can still name them."""
         self._planted.update(planted)
 
     def taint(self, text: str, source: str) -> None:
-        """Take in a text that outsiders could have written."""
+        """Add an untrusted text."""
         known = self._tainted
         for token in loose(text):
             known.setdefault(token, source)
 
     def of(self, text: str, want: Want = _ANYTHING) -> Sighting:
-        """Where one value was seen. A list written as one text is vouched for when each part is."""
+        """Where one value was seen. A list in one text is vouched for if each of its parts is."""
         if len(text) > _LONGEST:
             return "nowhere", ""
         known = self._known(text, want)
@@ -249,8 +250,8 @@ class Provenance:
     ) -> Iterator[Evidence]:
         """Every leaf of an argument, with where it was seen.
 
-        ``names`` are members that its schema names, ``listed`` the values that the schema lists.
-        ``weigh`` says what such a word is worth here.
+        ``names`` are the property names in its schema, ``listed`` the values that the schema lists.
+        ``weigh`` adjusts the origin of a leaf for the use it has here.
         """
         for place, leaf in leaves(value, (name,)):
             if place[-1] == leaf and leaf in names:
@@ -261,22 +262,22 @@ class Provenance:
             yield Evidence(shown(json_path(list(place))), shown(leaf), origin, source)
 
     def _has_other_role(self, found: list[str], role: Role) -> bool:
-        """Whether a value was named for the opposite of what it is used for."""
+        """Whether a value was named only for the opposite role: as a source, or as a destination."""
         keyed = [single(token) for token in found]
         said = [each for key in keyed if (each := self._role(key))]
         return bool(said) and len(said) == len(keyed) and all(role not in each for each in said)
 
     def is_within(self, value: float) -> bool:
-        """Whether an amount was named, or is no more than the largest that was, by anybody who may."""
+        """Whether an amount was named, or is no more than the largest that was, whoever named it."""
         return value in self._amounts or 0 <= value <= max(self._bounds().values(), default=-1)
 
     def is_within_all(self, value: float) -> bool:
-        """Whether several amounts together are no more than all that were named, together."""
+        """Whether a sum of amounts is no more than the sum of all that were named."""
         above = 0 if self._above is None else self._above._total  # noqa: SLF001
         return value <= above + self._total
 
     def is_asked_for(self, words: Collection[str]) -> bool:
-        """Whether somebody who may order something has said one of these words."""
+        """Whether the user or the developer has used one of these words."""
         said = [self._look(single(word), (PLAIN,)) for word in words]
         return any(each is not None and each[0] != "trusted" for each in said)
 
@@ -296,7 +297,7 @@ class Provenance:
         for salt in salts:
             for key in found:
                 salted = key ^ salt
-                # Whoever may order something counts for more than a system that merely knows of it.
+                # The user or the developer takes precedence over a system that merely knows the value.
                 if salted not in named or named[salted][0] == "trusted":
                     named[salted] = said
 
@@ -320,7 +321,7 @@ class Provenance:
         return said
 
     def _listed(self, want: Want, found: list[str]) -> Sighting | None:
-        """Who said of something that it identifies what is wanted: a short number alone does not."""
+        """Who named a short number as an identifier of what is wanted; the bare number is not enough."""
         if want.kind != "record" or len(found) != 1:
             return None
         keyed = (self._look(key, (PLAIN,)) for key in references_to(want, found[0]))
@@ -341,7 +342,7 @@ class Provenance:
         return self._look(in_groups(groups[0]), salts)
 
     def _find_composed(self, found: list[str], salts: Sequence[int]) -> Sighting | None:
-        """Who named plain words that were put together: each stands beside one it was seen beside."""
+        """Who named combined plain words: each must be beside a word that it was seen beside."""
         pairs = [self._look(hash(tuple(found[at : at + 2])), salts) for at in range(len(found) - 1)]
         beside = zip([None, *pairs], [*pairs, None], strict=True)
         return pairs[0] if pairs and all(before or after for before, after in beside) else None
@@ -363,9 +364,9 @@ class Provenance:
         return self._above is not None and self._above._is_forbidden(found)  # noqa: SLF001
 
     def _blame(self, text: str) -> Sighting:
-        """Why nobody has vouched for a value: it was named as something else, or whose words hold it.
+        """Why a value is not vouched for: forbidden, named as something else, untrusted, or unknown.
 
-        Those that hold the longest of its tokens.
+        The source is that of the longest of its untrusted tokens.
         """
         found = tokens(text)
         if found and self._is_forbidden(found):
@@ -382,10 +383,10 @@ class Provenance:
 
 
 def shown(text: str) -> str:
-    """A value as evidence shows it."""
+    """A value as it is shown in evidence: cut if it is long."""
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 
 
 def _says_something(found: list[str]) -> bool:
-    """Whether a value is more than wildcards and dots: those may mean all there is."""
+    """Whether a value is more than wildcards and dots: those may mean "all"."""
     return any(each.isalnum() for token in found for each in token)

@@ -1,6 +1,6 @@
-"""A trusted result into the records in it: each by its identifier, with the words that describe it.
+"""Finds the records in a trusted result: each with its identifier and the words that describe it.
 
-What outsiders wrote describes nothing, but for short names that the system knows them by.
+Untrusted text describes no record, except for short names that the system knows.
 """
 
 import re
@@ -16,11 +16,11 @@ from rightcall.trust.said import named_words
 from rightcall.trust.spelling import plain, scan, without_year
 
 _MOST_WORDS = 5
-"""Words of a name. What is longer is a text, and could hold whatever somebody may say."""
+"""Words in a name, at most. A longer text could contain any word that a person may use."""
 _DEEPEST = 16
 _FEWEST_CODES = 3
 _FEWEST_DIGITS = 3
-"""Of a number that describes something: smaller ones are said of anything."""
+"""Digits of a number that describes a record, at least: smaller numbers are used of anything."""
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _PART = re.compile(r"[^\W_]+")
 _COMMON = named_words(
@@ -37,44 +37,44 @@ class Record(Struct, eq=False):
     """The field that holds the identifier."""
     value: str
     terms: set[str]
-    """The words in it and below it."""
+    """The words in it and in what is below it."""
     held: dict[str, set[str]] = field(default_factory=dict)
-    """What stands in it and below it, by field."""
+    """The values in it and below it, by field."""
     nouns: set[str] = field(default_factory=set)
-    """What it may be called: by its identifier's field, and by the lists in it that are no records."""
+    """Nouns for it: from its identifier's field, and from its lists of things without identifiers."""
     flags: frozenset[tuple[str, bool]] = frozenset()
     family: "list[Record]" = field(default_factory=list)
-    """Those that it stands among in one list, itself among them."""
+    """The records in the same list, including itself."""
     context: set[str] = field(default_factory=set)
-    """The words in what it stands inside."""
+    """The words of the object that it is inside."""
     own: frozenset[str] = frozenset()
-    """The words that are said of it itself, and not of what it is made of."""
+    """The words about the record itself, and not about its parts."""
     beside: frozenset[str] = frozenset()
-    """The words in identifiers of other things that stand beside its own: whose it is."""
+    """The words in other identifiers of the same object: these say whose it is."""
     parts: frozenset[str] = frozenset()
-    """The identifiers of what it is made of: those in the longest list in it."""
+    """The identifiers of its parts: those in its longest list."""
 
 
 class _Held(Struct, eq=False):
-    """What a part of a result holds."""
+    """The contents of a part of a result."""
 
     terms: set[str] = field(default_factory=set)
     values: dict[str, set[str]] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
-    """Those that stand directly in it."""
+    """The records directly in it."""
     inside: list[Record] = field(default_factory=list)
-    """Those and the ones one list deeper."""
+    """The records one level below it, or else those directly in it."""
 
 
 @lru_cache(8192)
 def stem(word: str) -> str:
-    """A word without what makes it plural, and without the marks in it."""
+    """A word without a plural ending and without punctuation."""
     word = "".join(_PART.findall(word))
     return word[:-1] if len(word) > _FEWEST_DIGITS and word.endswith("s") else word
 
 
 def terms_of(text: str) -> list[str]:
-    """The words of a text by which something may be described, in order."""
+    """The words of a text that may describe something, in order."""
     found = list[str]()
     for kind, token in scan(_POSSESSIVE.sub("", plain(text))):
         if kind == "date":
@@ -86,12 +86,12 @@ def terms_of(text: str) -> list[str]:
 
 
 def nouns_of(name: str) -> set[str]:
-    """What the things in a field are called."""
+    """The nouns in a field's name."""
     return {stem(word) for word in name.lower().split("_")} - {"id"}
 
 
 def joined(text: str) -> Iterator[str]:
-    """Neighbours in a text as one word: a ``smart watch`` is a ``smartwatch``."""
+    """Each two adjacent words of a text as one word: ``smart watch`` as ``smartwatch``."""
     words = [
         part for _, token in scan(_POSSESSIVE.sub("", plain(text))) for part in _PART.findall(token)
     ]
@@ -112,17 +112,17 @@ def codes_in(value: JsonValue) -> Mapping[str, frozenset[str]]:
 
 
 class Reading:
-    """Reads the records out of one result."""
+    """Finds the records in one result."""
 
     def __init__(self, facts: Settled) -> None:
         self._facts = facts
         self.found: list[Record] = []
-        """Every record, those inside others before them."""
+        """Every record; inner records come before the ones that contain them."""
         self.lists: dict[str, frozenset[str]] = {}
-        """By identifier, the list of nothing else that it stands in."""
+        """By text in a list of texts: all texts in that list."""
 
     def read(self, value: JsonValue, path: str = "", depth: int = 0) -> _Held:
-        """What a part of a result holds, and whatever records are in it."""
+        """Read a part of a result and the records in it. Returns its contents."""
         held = _Held()
         if depth > _DEEPEST:
             return held
@@ -166,7 +166,7 @@ class Reading:
         held.inside = held.inside or own
 
     def _plain_lists(self, value: dict[str, JsonValue], path: str) -> list[str]:
-        """The fields that hold lists of the system's own, of things without identifiers."""
+        """The fields with trusted lists of things without identifiers."""
         found = list[str]()
         for key, each in value.items():
             inner = f"{path}.{key}" if path else key
@@ -178,7 +178,7 @@ class Reading:
         return found
 
     def _put_inside(self, value: dict[str, JsonValue], below: list[_Held]) -> frozenset[str]:
-        """Let what stands in an object know the object's own words, which are returned."""
+        """Add an object's own words to the context of the records inside it. Returns these words."""
         plain_ones = [not isinstance(each, dict | list) for each in value.values()]
         own = {t for each, is_own in zip(below, plain_ones, strict=True) if is_own for t in each.terms}
         for each, is_own in zip(below, plain_ones, strict=True):

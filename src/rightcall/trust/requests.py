@@ -1,7 +1,7 @@
-"""What a person wrote into what they asked to have done, each act with the words for what it is done to.
+"""Parses what a person asked for: each act with the words for its object.
 
-What is only to be done if something is so was not asked for yet: a program cannot tell whether it is so,
-and a hijacked model may say anything. Such an act is asked about.
+An act under a condition was not asked for yet: a program cannot tell whether the condition is met, and a
+hijacked model may claim anything. A person is asked about such an act.
 """
 
 import re
@@ -25,7 +25,7 @@ _EVERYTHING = re.compile(
     r"(?!\s+(?:is|was|will|goes|else|about|associated|related|not|that|which|but|except|on|in|from)\b)",
     re.IGNORECASE,
 )
-"""All there is. Everything of some sort is what is described, and no more."""
+""""Everything" without a restriction. "Everything in …" means what is described, and no more."""
 ANYTHING = "*"
 _POLITE = re.compile(
     r",?\s*\bif (?:at all )?"
@@ -49,7 +49,7 @@ _NOUN = re.compile(
     r"\b(?:refunds?|returns?|changes?|exchanges?|orders?)\s+(?:method|policy|amount|date|flight|fee|status|window|trip)s?\b",
     re.IGNORECASE,
 )
-"""Words for acts that are none there."""
+"""Words for acts that are used as nouns."""
 _JOINS = named_words("and or to then also")
 _PRONOUN = re.compile(r"\b(?:it|them|that|this|these|those|they|ones?|both|him|her)\b", re.IGNORECASE)
 _ONE = re.compile(r"\b(?:the|that|this|those|these) (?:\w+ )?ones?\b", re.IGNORECASE)
@@ -60,43 +60,43 @@ IDLE = named_words(
     "want would like need please wish also then now just ask agent help could may must should let try "
     "because since decide lastly finally first second next"
 )
-"""Words that say nothing of what something is done to."""
+"""Words that do not describe the object of an act."""
 
 
 _WHICHEVER = named_words(
     "of my your our the their her his these those possible existing remaining upcoming current "
     "available recent other single two three four five"
 )
-"""Words after ``all`` that leave nothing out."""
+"""Words after ``all`` that do not restrict it."""
 
 
 class Request(Struct, frozen=True):
-    """One act that somebody asked for, or the rest of a sentence, where it asks for none."""
+    """One act that was asked for, or the rest of a sentence that asks for none."""
 
     verbs: frozenset[str]
     words: frozenset[str]
-    """What is said of what it is done to."""
+    """The words about the act's object."""
     things: frozenset[str]
-    """The same without what something is to be taken out of."""
+    """The same, without the words for what it is to be taken out of."""
     before: frozenset[str]
-    """What it may refer to: what stands before it."""
+    """The words before it, which it may refer to."""
     refers: bool
-    """Whether it points back: ``cancel it``."""
+    """Whether it contains a pronoun that may refer back: ``cancel it``."""
     all_of: tuple[tuple[str, ...], ...]
-    """Of what all is asked for, each with the words between."""
+    """The words after each ``all`` or the like; ``("*",)`` for everything."""
     is_one: bool
-    """Whether something whole is meant by ``the one``."""
+    """Whether ``the one`` or the like refers to something as a whole."""
 
     is_certain: bool
-    """Whether it is to be done whatever else is so."""
+    """Whether it is to be done without a condition."""
 
     def points_back(self, nouns: set[str]) -> bool:
-        """Whether it says nothing of its own of what it is done to, which is called so."""
+        """Whether it has no words of its own about its object, except for these nouns."""
         return self.refers or self.words - IDLE <= nouns
 
 
 def is_any(words: tuple[str, ...], nouns: set[str], terms: set[str]) -> bool:
-    """Whether ``all`` before some words means all that is called so, and that those words fit."""
+    """Whether the words after ``all`` mean everything of these nouns that fits the words between."""
     for at, word in enumerate(words):
         if word in nouns:
             return all(each in terms or each in _WHICHEVER for each in words[:at])
@@ -104,7 +104,7 @@ def is_any(words: tuple[str, ...], nouns: set[str], terms: set[str]) -> bool:
 
 
 def certain(sentence: str) -> str:
-    """A sentence without what is only to be if something is so."""
+    """A sentence without its conditional part."""
     sentence = _ASKING.sub("", _POLITE.sub("", sentence))
     sentence = _ASIDE.sub(lambda each: "" if _CONDITION.search(each[0]) else each[0], sentence)
     found = _CONDITION.search(sentence)
@@ -113,16 +113,16 @@ def certain(sentence: str) -> str:
     before, end = sentence[: found.start()], 0
     for each in _BREAK.finditer(before):
         end = each.end()
-    # ``cancel it, but if …`` asks for it, and ``cancel it if …`` does not yet.
+    # ``cancel it, but if …`` asks to cancel; ``cancel it if …`` does not yet.
     return before if end == len(before) else before[:end]
 
 
 class Heard(Struct, frozen=True):
-    """What was read of one text."""
+    """The parse of one text."""
 
     said: frozenset[str]
     excepted: frozenset[str]
-    """The words for what is not to be."""
+    """The words for what is not wanted."""
     requests: tuple[Request, ...]
     counts: tuple[tuple[int, frozenset[str]], ...]
     """How many are wanted, with the words that follow."""
@@ -130,7 +130,7 @@ class Heard(Struct, frozen=True):
 
 @kept
 def heard(text: str) -> Heard:
-    """What a text asks for."""
+    """Parses what a text asks for."""
     from rightcall.trust.polarity import clauses, sentences  # noqa: PLC0415 - light until used
 
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
@@ -159,12 +159,12 @@ def _requests(sentence: str, before: frozenset[str], *, is_certain: bool) -> Ite
 
 
 def _words(parts: list[str]) -> frozenset[str]:
-    """The words in some parts of a text by which something may be described."""
+    """The words in some parts of a text that may describe something."""
     return frozenset().union(*map(terms_of, parts), *map(joined, parts))
 
 
 def _acts_apart(text: str) -> Iterator[str]:
-    """A text cut before each word that asks for an act of another sort than the one before it."""
+    """A text, cut before each verb that asks for another sort of act than the verb before it."""
     start, at_verb = 0, -1
     last: int | None = None
     for found in _WORD.finditer(text):

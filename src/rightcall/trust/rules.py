@@ -1,4 +1,4 @@
-"""What an application says about trust, in one value, and its ordered rules for calls."""
+"""The trust rules of an application, in one value, and its ordered rules for calls."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -20,7 +20,7 @@ Action: TypeAlias = Literal["allow", "deny", "ask", "rewrite"]
 
 
 class Case(Struct, frozen=True, kw_only=True, eq=False):
-    """A call, and everything that rules may go by."""
+    """A call, with everything that the rules may check."""
 
     checked: CheckedCall
     facts: Settled
@@ -28,9 +28,9 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     private: bool
     suspected: bool
     targets: tuple[Evidence, ...]
-    """What in it says who or where, each with where it was seen."""
+    """The targets, each with where it was seen."""
     links: tuple[Evidence, ...]
-    """What in its content leads somewhere, or tells."""
+    """The links and accounts in its content, and what an outside lookup would tell."""
     bounds: tuple[Evidence, ...] = ()
     """The amounts and the choices that must have been asked for."""
     calls: int
@@ -38,7 +38,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """All of it."""
+        """All the evidence."""
         return (*self.targets, *self.links, *self.bounds)
 
 
@@ -72,7 +72,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metacl
     reason: str = ""
 
     def fits(self, case: Case) -> bool:
-        """Whether the rule is about this call."""
+        """Whether all conditions of the rule match this call."""
         facts, evidence = case.facts, case.evidence
         name = case.checked.tool.name
         return (
@@ -97,7 +97,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metacl
 
 
 def first(rules: Iterable[Rule], case: Case) -> Rule | None:
-    """The first rule that fits."""
+    """The first rule that matches; None if none does."""
     return next((rule for rule in rules if rule.fits(case)), None)
 
 

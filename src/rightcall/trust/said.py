@@ -1,7 +1,7 @@
-"""What a person wrote into what it names, each thing as what they named it.
+"""Finds what a person's text names, each thing with the role or kind in which they named it.
 
-A number that counts is no identifier, a word at the start of a sentence is no name, and what is to be
-taken from somewhere is not to go there. Where it is in doubt, nothing is named.
+A count is no identifier, a word at the start of a sentence is no name, and what is to be taken from
+somewhere is not to go there. In doubt, nothing is named.
 """
 
 import re
@@ -14,7 +14,7 @@ Role: TypeAlias = Literal["from", "to"]
 
 
 def named_words(words: str) -> frozenset[str]:
-    """The words of a list that is written as one text."""
+    """The words of a list that is written as one text, separated by spaces."""
     return frozenset(words.split())
 
 
@@ -26,7 +26,7 @@ _FILLERS = named_words(
     "address bank wallet called named"
 )
 _FARTHEST = 4
-# Given names that are words as well. Only as a name, in the middle of a sentence, do they name anybody.
+# Given names that are also common words. They count as names only in the middle of a sentence.
 _WORDS_TOO = named_words(
     "amber april archer art august autumn baker basil bill brandy buck buddy can cash charity chase "
     "chip clay cliff cooper crystal daisy dawn dean drew duke earl faith forest frank gene ginger glen "
@@ -36,7 +36,7 @@ _WORDS_TOO = named_words(
     "tucker van victor violet wade walker ward will woody"
 )
 _LONGEST_COUNT = 4
-"""Digits of a number that may be a count."""
+"""Digits of a number that may be a count, at most."""
 _IDENTIFIES = frozenset({"id", "ids", "number", "nr", "no"})
 _JOINS = _IDENTIFIES | {"and", "or", "to", "with", "is", "the", "of"}
 _FARTHEST_NOUN = 6
@@ -54,7 +54,7 @@ _IDENTIFIER = re.compile(
     r"[\s:#.]*+\d[\d-]*+(?![\d.,]*\d)|(?<![\w.,])\d{4}(?=\s+(?:(?:credit|debit)\s+)?(?:card|account|visa|mastercard|amex)\b)",
     re.IGNORECASE,
 )
-"""A number with what it is the number of before it, or a card's last digits."""
+"""A number after the word for what it identifies, or a card's last digits."""
 _DIALLED = re.compile(r"(?<![\w.,])\+?\(?\d++\)?(?:[ -]\d++){1,15}(?!\w)")
 _AMOUNT = re.compile(
     r"(?<![\w.,:/])(?P<whole>\d++(?:[.,]\d{3}(?!\d))*+(?:\.\d+)?+)(?:,(?P<comma>\d{1,2})(?!\d))?(?![:/]\d)"
@@ -65,7 +65,7 @@ _SCALES = {"k": 1e3, "th": 1e3, "ts": 1e3, "mi": 1e6, "m": 1e6}
 
 
 def is_word_too(token: str) -> bool:
-    """Whether a name, in lower case, is a common word as well."""
+    """Whether a name, in lower case, is also a common word."""
     return token in _WORDS_TOO
 
 
@@ -75,7 +75,7 @@ def may_count(token: str) -> bool:
 
 
 def roles(text: str) -> Iterator[tuple[str, Role]]:
-    """Tokens of a text from which something is to be taken, or into which it is to go."""
+    """The tokens from which something is to be taken, or into which it is to go, each with that role."""
     role: Role | None = None
     since = 0
     for at, (_, token) in enumerate(scan(_ARROW.sub(r"from \1 to ", text))):
@@ -85,15 +85,15 @@ def roles(text: str) -> Iterator[tuple[str, Role]]:
             role = None
         elif role is not None and token not in _FILLERS:
             yield token, role
-            # ``from Ann to Bob`` and ``from savings account AA11``: the number is meant as well.
+            # ``from Ann to Bob`` and ``from savings account AA11``: the number has the role as well.
             role = role if token.isalpha() else None
 
 
 def names(text: str) -> Iterator[str]:
-    """The words in a text that are used as names, although they are common words."""
+    """The common words that a text uses as names."""
     before, end = "", 0
     for found in _CAPITALISED.finditer(text):
-        # Only what stands between: to look back to the start each time would take the square of it.
+        # Only the text in between: looking back to the start each time would take quadratic time.
         before = text[end : found.start()].rstrip()[-1:] or before
         end = found.end()
         if before and before not in ".!?:;\"'" and is_word_too(word := found[0].lower()):
@@ -102,7 +102,7 @@ def names(text: str) -> Iterator[str]:
 
 
 def references(text: str) -> Iterator[tuple[str, str]]:
-    """Short numbers that identify, each after what: ``mail 3``, ``files 3 and 4``, ``id 3``."""
+    """Short numbers that identify, each with its noun: ``mail 3``, ``files 3 and 4``, ``id 3``."""
     found = [token for _, token in scan(text)] if _DIGIT.search(text) else []
     for at, token in enumerate(found):
         if may_count(token):
@@ -122,11 +122,11 @@ def _nouns(found: list[str], at: int) -> Iterator[str]:
 
 
 def amounts(text: str) -> Iterator[float]:
-    """The numbers in a text that may be amounts: none that identifies something, and no telephone's."""
+    """The numbers in a text that may be amounts: no identifiers and no telephone numbers."""
     text = _DIALLED.sub(" ", _IDENTIFIER.sub(" ", text))
     for found in _AMOUNT.finditer(text):
         whole, comma, scale = found["whole"], found["comma"], found["scale"]
-        # A comma before one or two digits is a decimal point, and then dots stand between thousands.
+        # A comma before one or two digits is a decimal point; then dots separate thousands.
         whole = whole.replace("." if comma else ",", "")
         digits = f"{whole.replace(',', '')}.{comma}" if comma else whole
         if digits.count(".") <= 1:
@@ -134,6 +134,6 @@ def amounts(text: str) -> Iterator[float]:
 
 
 def bounding(text: str) -> float | None:
-    """The largest amount in a text up to which others may go: no year, and nothing like an account."""
+    """The largest amount in a text, as a limit for others: no year, and nothing like an account."""
     found = [each for each in amounts(text) if each < _FEWEST_OF_ACCOUNT and each not in _YEARS]
     return max(found, default=None)

@@ -1,4 +1,4 @@
-"""A cheap model into a screen that labels, withholds or sums up a text. Never the only wall."""
+"""A screen that asks a cheap model, and labels, withholds or sums up a text. Never the only defence."""
 
 import asyncio
 from typing import Literal, TypeAlias
@@ -25,7 +25,7 @@ _WITHHELD = "a screen took it for an attempt to give orders"
 _LONGEST_SUMMARY = 1000
 
 Then: TypeAlias = Literal["label", "withhold", "summarise"]
-"""What becomes of a text that is suspected: it is marked, left out, or summed up."""
+"""What happens to a suspected text: it is labelled, withheld, or replaced by a summary."""
 
 
 @checked("rc.trust.screen_with")
@@ -37,17 +37,16 @@ def screen_with(
     most: int = 100,
     then: Then = "label",
 ) -> Screen:
-    """A screen for ``Rules``, within bounds: so long for each text, so much of it, so many texts in all.
+    """A screen for ``Rules``, with limits: seconds and characters for each text, and texts in all.
 
-    Whatever it cannot judge it suspects: a model that fails, that takes too long, or that has judged
-    as many texts as it may. ``then`` says what becomes of what it suspects; what cannot be summed up is
-    withheld.
+    It suspects whatever it cannot judge: if the model fails, takes too long, or has judged as many texts
+    as it may. ``then`` says what happens to a suspected text; one that cannot be summed up is withheld.
     """
     left = most
 
     async def ask(text: str, orders: str, tokens: int) -> str | None:
-        """What the model answers; None when it does not."""
-        # An attack may stand at either end of a long text.
+        """The model's answer; None if there is none."""
+        # An attack may be at either end of a long text.
         half = characters // 2
         shown = text if len(text) <= characters else f"{text[:half]} … {text[-half:]}"
         request = Request(messages=(said(dump(shown), "developer"),), system=orders, max_tokens=tokens)

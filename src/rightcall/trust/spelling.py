@@ -1,12 +1,12 @@
-"""Text into tokens that are the same however it was written: case, quotes, spacing, forms of an address.
+"""Splits text into tokens that do not depend on spelling: case, quotes, spacing, forms of an address.
 
-An address (a link, an e-mail address, a host) is one token, whole: ``my-bank.com`` and ``my.bank.com``
-belong to different people. So is a path, and so is a date. Other text is words, and punctuation between
-them does not count, but for what could be a wildcard.
+An address (a link, an e-mail address, a host) is a single token: ``my-bank.com`` and ``my.bank.com``
+belong to different people. So is a path, and so is a date. Other text is split into words, and
+punctuation between them is ignored, except for what could be a wildcard.
 
 An operator's patterns, such as ``*@example.com`` or ``api.example.com/*``, are compared in that
-spelling. A star takes no spaces, and before a link's path no slash and no at sign, so that no pattern
-matches an address of somebody else's that merely contains what the operator wrote.
+spelling. A star matches no spaces, and before a link's path no slash and no at sign, so that no pattern
+matches another owner's address that merely contains what the operator wrote.
 """
 
 import html
@@ -23,21 +23,21 @@ _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-"""A month's name, whole or in short."""
+"""A month's name, whole or abbreviated."""
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _YEAR = r"(?:,?\s+\d{4})?"
 _DATE = (
     rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:t(?=\d)|(?![\w-]))"
     rf"|{_MONTH}\s+{_DAY}{_YEAR}(?![\w:])|{_DAY}\s+(?:of\s+)?{_MONTH}{_YEAR}(?!\w)"
 )
-"""A date with or without its year, for a pattern that does not mind case."""
+"""A date with or without its year, for a case-insensitive pattern."""
 
 _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _PIECE = re.compile(r"[a-z]{3,}|\d+")
 
 
 def _spelled(date: str) -> str:
-    """``2025-01-11``; without a year, ``--01-11``."""
+    """A date as ``2025-01-11``; without a year, as ``--01-11``."""
     if found := _ISO.match(date):
         return f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}"
     year, month, day = "-", 0, 0
@@ -52,17 +52,17 @@ def _spelled(date: str) -> str:
 
 
 def without_year(date: str) -> str:
-    """The same day of any year."""
+    """A date without its year."""
     return f"-{date[4:]}"
 
 
 Token: TypeAlias = Literal["link", "mail", "host", "date", "word"]
 
-# Browsers take these for dots.
+# Browsers treat these as dots.
 _DOTS = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
 _END = r"[^\s\"'<>`|\\^{}]"
 _SYLLABLE = "\\u3040-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff"
-"""Scripts that leave no space between words; each character is a token."""
+"""Scripts without spaces between words; each character is a token."""
 _NUMBERED = re.compile(r"(^|\n[ \t]*|[.:;!?][ \t]+)\(?\d{1,2}[.)](?=\s)")
 _BULLET = re.compile(r"(^|\n)[ \t]*\*[ \t]+")
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]+)(?<=\S)\1(?=[\s,;:!?)]|\.?(?:\s|$))")
@@ -82,8 +82,8 @@ _GROUPED = re.compile(
 )
 _GAPS = re.compile(r"[\s()./_+-]+")
 _SHORTEST_ACCOUNT = 12
-"""Digits: a telephone number has fewer, a card and most accounts have more."""
-# Endings of files that are no domains. Every other ending may be one by tomorrow.
+"""Digits of an account, at least: a telephone number has fewer, a card and most accounts have more."""
+# File extensions that are no top-level domains. Any other ending may become one.
 _FILE = re.compile(
     r"""txt|pdf|docx?|xlsx?|pptx?|od[tsp]|csv|tsv|jsonl?|xml|ya?ml|toml|ini|cfg|conf|log|rtf|tex|html?|css
     |jsx|tsx|ipynb|java|cpp|hpp|php|bash|bat|sql|sqlite|png|jpe?g|gif|bmp|svg|webp|tiff?|ico|mp[34]|wav
@@ -91,22 +91,22 @@ _FILE = re.compile(
     re.VERBOSE,
 )
 _ENDING = re.compile(r"[a-z][a-z0-9]+|\d+|xn--.*")
-# A sentence that was begun without a space looks like a host, but for the capital.
+# Two sentences without a space between them look like a host, except for the capital.
 _NEXT_SENTENCE = re.compile(r"[^/?#@:]*\.(?!Com\b|Net\b|Org\b|Io\b|Co\b|Chat\b)[A-Z][a-z]+")
-# Browsers take either slash for the other, and leave out tabs and new lines between them.
+# Browsers treat both slashes alike, and ignore tabs and line breaks between them.
 _SLASHES = re.compile(r"/[\t\r\n]*[/\\]|\\[\t\r\n]*/")
 _LEFT_OUT = "[link left out]"
 _TAG = re.compile(r"<[^<>]*>")
-# What nobody sees, and browsers leave out, although it is not of Unicode's category for that.
+# Invisible characters that browsers ignore, although Unicode does not class them as format (Cf).
 _UNSEEN = frozenset(
     map(chr, [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810)])
 ) | frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
 _SHORT = 256
-"""Characters of a text whose tokens are worth keeping for the next who asks."""
+"""Limit of a text whose tokens are cached, in characters."""
 
 
 def plain(text: str) -> str:
-    """``text`` in one spelling of its characters, without those that nobody sees."""
+    """``text`` with its characters normalised, and without the invisible ones."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKC", _without(text, _UNSEEN & {*text}))
@@ -117,7 +117,7 @@ def plain(text: str) -> str:
 
 
 def _without(text: str, characters: AbstractSet[str]) -> str:
-    """A text without some characters; to look at each of a long one would take long."""
+    """A text without some characters. A check of each character of a long text would be slow."""
     return text.translate(dict.fromkeys(map(ord, characters))) if characters else text
 
 
@@ -127,9 +127,9 @@ def _is_format(character: str) -> bool:
 
 @cache
 def _token() -> re.Pattern[str]:
-    """Made when it is first needed: compiling it takes as long as importing much of the rest."""
+    """The pattern, compiled at first use: that takes as long as importing much of the rest."""
     return re.compile(
-        # Nearly every token is a plain word; one that could begin a date or an address is not.
+        # Nearly every token is a plain word; one that could start a date or an address is not.
         rf"""(?P<plain>(?!{_MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
     |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+|https?:[/\\]*{_END}+
         |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
@@ -146,7 +146,7 @@ def _token() -> re.Pattern[str]:
 
 
 def scan(text: str) -> Sequence[tuple[Token, str]]:
-    """The tokens of a text, each with what it is. The text must be plain."""
+    """The tokens of a text, each with its type. The text must be ``plain``."""
     return _scanned(text) if len(text) <= _SHORT else _scan(text)
 
 
@@ -154,7 +154,7 @@ def _scan(text: str) -> Sequence[tuple[Token, str]]:
     return tuple([_read_token(found) for found in _token().finditer(text)])
 
 
-# Whoever takes in a text asks several times what it is made of, one time right after the other.
+# Reading a text scans it several times in a row.
 _scanned = lru_cache(16)(_scan)
 
 
@@ -177,17 +177,17 @@ def _read_token(found: re.Match[str]) -> tuple[Token, str]:
 
 
 def unnumbered(text: str) -> str:
-    """``text`` without the numbers before the points of a list: they name nothing."""
+    """``text`` without the numbers of list items: they name nothing."""
     return _NUMBERED.sub(r"\1", text)
 
 
 def unmarked(text: str) -> str:
-    """``text`` without the stars of lists and of emphasis: they stand for nothing."""
+    """``text`` without the stars of lists and of emphasis: they are no wildcards."""
     return _EMPHASIS.sub(r"\2", _BULLET.sub(r"\1", text)) if "*" in text else text
 
 
 def apart(text: str) -> str:
-    """``text`` with a space after sentences that were written without: ``example.com.They said``."""
+    """``text`` with a space added between sentences that have none: ``example.com.They said``."""
     return _RUN_ON.sub(". ", text)
 
 
@@ -197,7 +197,7 @@ def tokens(text: str) -> list[str]:
 
 
 def loose(text: str) -> Iterator[str]:
-    """The tokens of a text, for which it does not matter what stands beside what."""
+    """The tokens of a text, for uses in which it does not matter which are adjacent."""
     for chunk in plain(text).split():
         if chunk.isalpha() and chunk.isascii():
             yield chunk.lower()
@@ -206,18 +206,18 @@ def loose(text: str) -> Iterator[str]:
 
 
 def canonical(address: str) -> str:
-    """An address in the one form that all its spellings share. A link's path keeps its case."""
+    """The canonical form of an address. A link's path keeps its case."""
     address = _without_punctuation(address)
     if scheme := _SCHEME.match(address):
         address = address[scheme.end() :]
     authority = _AUTHORITY.match(address)
     end = authority.end() if authority else 0
-    # What is encoded in the authority stays so: decoded, it could pass for the end of it.
+    # The authority is not unquoted: a decoded character could look like its end.
     return _named(address[:end].lower()) + unquote(address[end:]).rstrip("/")
 
 
 def _named(authority: str) -> str:
-    """An authority in letters, in lower case: browsers keep ``ß``, of which folding makes ``ss``."""
+    """An authority with punycode decoded. Not casefolded: browsers keep ``ß``, folding gives ``ss``."""
     if "xn--" not in authority:
         return authority
     return _PUNYCODE.sub(_decoded, authority)
@@ -231,7 +231,7 @@ def _decoded(label: re.Match[str]) -> str:
 
 
 def _without_punctuation(address: str) -> str:
-    """An address without what ends the sentence around it; dots after a slash or a dot are its own."""
+    """An address without the punctuation of the sentence around it; dots after a slash or a dot stay."""
     end = len(address)
     while end and (address[end - 1] in ",;:!?)]*_" or _is_full_stop(address, end - 1)):
         end -= 1
@@ -243,40 +243,40 @@ def _is_full_stop(text: str, at: int) -> bool:
 
 
 def _place(path: str) -> str:
-    """A path in one spelling. Where it begins counts: ``~/x``, ``/x`` and ``x`` are three places."""
+    """The canonical form of a path. Its start matters: ``~/x``, ``/x`` and ``x`` are three places."""
     path = path.replace("\\", "/").casefold()
     path = path[:-1] if _is_full_stop(path, len(path) - 1) else path
     return (path.rstrip("/") or "/").removeprefix("./")
 
 
 def number(text: str) -> str:
-    """A decimal number without what does not count: 1000.00 is 1000."""
+    """A decimal number without trailing zeros: 1000.00 is 1000."""
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def parents(address: str) -> Iterator[str]:
-    """The places above a link's own: whoever names a page names its site."""
+    """The parents of a link: to name a page is to name its site."""
     cuts = [found.start() for found in _STEP.finditer(address)]
     for cut in cuts[:_MOST_PARENTS]:
         yield address[:cut].rstrip("/")
 
 
 def grouped(text: str) -> Iterator[str]:
-    """Numbers that are written in groups, without the gaps."""
+    """Numbers that are written in groups, without the separators."""
     for found in _GROUPED.finditer(text):
         yield _GAPS.sub("", found[0]).casefold()
 
 
 def accounts(text: str) -> Iterator[str]:
-    """Numbers in a text that somebody could pay into: accounts and cards, as they are written."""
+    """Numbers in a text that could be paid into: accounts and cards, as they are written."""
     for found in _GROUPED.finditer(plain(text)):
         if found[0][:2].isalpha() or len(_GAPS.sub("", found[0])) >= _SHORTEST_ACCOUNT:
             yield found[0]
 
 
 def active(text: str) -> Iterator[str]:
-    """What in a text leads somewhere when it is clicked, fetched or written to."""
-    # No address holds a space, and most words hold nothing that an address must.
+    """The addresses in a text that can be clicked, fetched or written to, in canonical form."""
+    # No address contains a space, and most words contain no character that an address needs.
     chunks = [chunk for form in _read(text) for chunk in form.split() if not chunk.isalpha()]
     found = dict.fromkeys(token for chunk in chunks for token in _active(chunk))
     yield from found
@@ -293,7 +293,7 @@ def _active(chunk: str) -> Iterator[str]:
 
 
 def without_links(text: str, is_left_out: Callable[[str], bool]) -> str:
-    """A text with another word in place of each that leads where it is not to lead."""
+    """A text with a placeholder for every word that contains a link to leave out."""
     chunks = re.split(r"(\s+)", _SLASHES.sub("//", text))
     return "".join(
         _LEFT_OUT if not chunk.isspace() and any(map(is_left_out, active(chunk))) else chunk
@@ -302,7 +302,7 @@ def without_links(text: str, is_left_out: Callable[[str], bool]) -> str:
 
 
 def _read(text: str) -> Iterator[str]:
-    """A text as it stands, and as what shows it may read it: without its escapes and its marks."""
+    """A text as it is, and as a renderer may read it: without escapes and tags."""
     text = _SLASHES.sub("//", plain(text))
     yield text
     forms = {_TAG.sub("", text)} if "<" in text else set[str]()
@@ -317,7 +317,7 @@ def _unescaped(text: str) -> str:
 
 
 def is_host(token: str) -> bool:
-    """Whether a token that is written as a host is one, and no file or abbreviation."""
+    """Whether a token in the form of a host is one, and no file name or abbreviation."""
     authority = _AUTHORITY.match(token)
     host = authority[0].partition(":")[0] if authority else ""
     ending = host.rpartition(".")[2]
@@ -334,7 +334,7 @@ _PATH = r"[^\s,;\\<>\"']*"
 
 @lru_cache(1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # A mark that no text holds, so that the star is not taken for the end of a sentence.
+    # A private character, so that the star is not stripped as punctuation at the end of a sentence.
     head, slash, path = canonical(plain(pattern).replace("*", _STAR)).partition("/")
     told = _INSIDE.join(re.escape(piece) for piece in head.split(_STAR))
     if slash:
@@ -344,13 +344,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a value is one of those that a pattern means; an address's spelling does not count."""
+    """Whether a value matches a pattern, whatever the spelling of an address."""
     text = canonical(plain(text).strip())
     return ".." not in text and _compiled(pattern).fullmatch(text) is not None
 
 
 def compares(pattern: str, text: str) -> bool:
-    """The same, where a pattern may also be a bound for a number: ``<= 100``."""
+    """The same, but the pattern may also be a bound for a number: ``<= 100``."""
     bound = _NUMERIC.fullmatch(pattern)
     if bound is None:
         return matches(pattern, text)

@@ -1,4 +1,4 @@
-"""Proposals that wait together, into the order in which a person should look at them."""
+"""Orders waiting proposals by how much is at stake, for a person to decide in that order."""
 
 from collections.abc import Iterable
 
@@ -9,9 +9,9 @@ from rightcall.trust.facts import WORST, settled
 
 
 def weightiest_first(proposals: Iterable[Proposal], tools: Tools) -> tuple[Proposal, ...]:
-    """What has a danger, then what reaches outside, then what writes, then the rest.
+    """Dangerous calls first, then those that reach outside, then those that write, then the rest.
 
-    Among equals the order of the calls stays. What nobody said of a tool is taken for the worst.
+    Ties keep the order of the calls. For facts that nobody stated, the worst is assumed.
     """
     return tuple(sorted(proposals, key=lambda each: _rank(_tool_of(each, tools))))
 
@@ -26,7 +26,7 @@ def _rank(tool: Tool | None) -> int:
 
 
 def _tool_of(proposal: Proposal, tools: Tools) -> Tool | None:
-    """The tool that a proposal is about, which may be one of an agent below."""
+    """The tool that a proposal is about, which may be a tool of an inner agent."""
     get = tools.get
     for agent in filter(None, proposal.agent.split("/")):
         found = get(agent)

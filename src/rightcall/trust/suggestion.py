@@ -1,4 +1,4 @@
-"""Tools into drafts of their facts, and drafts into what can be pasted: Python, or TOML."""
+"""Drafts facts for tools, and renders the drafts for pasting: as Python or TOML."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def suggest(tools: Any, *, outputs: Mapping[str, JsonObject] | None = None) -> t
 
 
 def _output(tool: Tool) -> JsonObject | None:
-    # What a stranger's tool is said to return, nobody has checked.
+    # Nobody has checked what a third party's tool says that it returns.
     returns = None if tool.origin else returns_of(tool)
     return None if returns is None else returns.schema
 
@@ -60,9 +60,9 @@ def _literal(value: Any) -> str:
 def as_toml(
     drafts: Iterable[Draft], tools: Iterable[Tool], names: Mapping[str, str] | None = None
 ) -> str:
-    """Drafts as an operator's file of facts, each with its reasons, and held to the schema as it is.
+    """Drafts as an operator's file of facts, each with its reasons, and bound to the present schema.
 
-    ``names`` are a server's own for tools that are called otherwise here: facts go by those.
+    ``names`` maps tools that are renamed here to the server's own names, which the file uses.
     """
     pins = {tool.name: schema_hash(tool) for tool in tools}
     own = names or {}
@@ -83,7 +83,7 @@ def _toml(each: Draft, called: str, pin: str | None) -> Iterator[str]:
 
 
 def toml_value(value: Any) -> str:
-    """A value of a fact as TOML."""
+    """A fact's value as TOML."""
     if isinstance(value, Mapping):
         return (
             "{ " + ", ".join(f"{dump(key)} = {toml_value(each)}" for key, each in value.items()) + " }"

@@ -1,7 +1,7 @@
-"""What a user singles out by its rank into the one record that has it: the largest file.
+"""Finds the one record that a user singles out by rank: the largest file.
 
-Whoever asks to delete the largest file has named one, although not by its identifier. The system's own
-fields say which: what outsiders wrote has no rank.
+A user who asks to delete the largest file has named one, although not by its identifier. Only trusted
+fields decide which it is: untrusted text has no rank.
 """
 
 import re
@@ -22,15 +22,15 @@ from rightcall.trust.said import named_words
 
 
 class Rank(Struct, frozen=True):
-    """The most or the least of what some fields say, by words in their names."""
+    """The highest or lowest value of some fields, which are recognised by words in their names."""
 
     fields: frozenset[str]
     is_most: bool
     nouns: frozenset[str] = frozenset()
-    """What is singled out, in the words that follow: ``the newest unread mail``."""
+    """The words that follow, which say what is singled out: ``the newest unread mail``."""
 
     def is_opposite(self, other: "Rank") -> bool:
-        """Whether it is the other end of the same order."""
+        """Whether the other rank is the opposite end of the same order."""
         return self.fields == other.fields and self.is_most != other.is_most
 
 
@@ -53,7 +53,7 @@ _RANKS: tuple[tuple[re.Pattern[str], Rank], ...] = tuple(
 
 @kept
 def ranks_in(text: str) -> frozenset[Rank]:
-    """The ranks by which a person singles something out."""
+    """The ranks by which a text singles something out."""
     from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
 
     said = [part.text for part in clauses(text) if not part.forbidden]
@@ -66,7 +66,7 @@ def ranks_in(text: str) -> frozenset[Rank]:
 
 
 def singled_out(result: Result, facts: Settled, ranks: frozenset[Rank]) -> Iterator[tuple[Rank, str]]:
-    """The identifiers of the records in a result that have a rank alone, each with the rank."""
+    """The identifiers of the records that alone have a rank in their list, each with the rank."""
     try:
         value = msgspec.json.decode(opened(result.text))
     except msgspec.DecodeError:
@@ -97,7 +97,7 @@ def _lists(value: JsonValue) -> Iterator[Sequence[Mapping[str, JsonValue]]]:
 
 
 def _alike(records: Sequence[Mapping[str, JsonValue]]) -> Iterable[Sequence[Mapping[str, JsonValue]]]:
-    """Those with the same flags together: the cheapest that is to be had may not be the cheapest."""
+    """The records, grouped by their flags: the cheapest available one may not be the cheapest of all."""
     found = dict[frozenset[tuple[str, bool]], list[Mapping[str, JsonValue]]]()
     for each in records:
         flags = frozenset((name, flag) for name, flag in each.items() if isinstance(flag, bool))
@@ -108,7 +108,7 @@ def _alike(records: Sequence[Mapping[str, JsonValue]]) -> Iterable[Sequence[Mapp
 def _first(
     records: Sequence[Mapping[str, JsonValue]], facts: Settled, rank: Rank
 ) -> Mapping[str, JsonValue] | None:
-    """The record with the rank; None when several have it, or when it cannot be told."""
+    """The record with the rank; None if several have it, or if the fields do not show it."""
     names = [name for name in records[0] if not rank.fields.isdisjoint(words_of(name))]
     for name in names:
         values = [_ranked(each.get(name)) for each in records]

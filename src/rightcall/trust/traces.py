@@ -1,8 +1,8 @@
-"""Text that was written somewhere into the traces by which it is known when it comes back.
+"""Turns written text into traces by which a later result with that text is recognised.
 
-A trace outlives what a system does with a text on its way: it may be stored with others, cut, put into
-another spelling, or joined to its other half. Traces are strings without a state of any process, so that
-they can be kept between runs. Nothing here knows where they are kept.
+A trace survives what a system does to a text: it may be stored with others, cut, respelled, or joined to
+its other half. Traces are strings that do not depend on the state of a process, so that they can be
+stored between runs. Nothing here knows where they are stored.
 """
 
 import binascii
@@ -21,16 +21,16 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.trust.spelling import Token, grouped, is_host, plain, scan
 
 IsWritten: TypeAlias = Callable[[str], bool]
-"""Whether a trace was left."""
+"""Whether a trace was recorded."""
 
 _GRAM = 5
 _WORDS = 4
-"""So many words in a row are hardly ever the same by chance."""
+"""Words in a row: this many are hardly ever the same by chance."""
 _SHORT = 6
-"""Tokens of a value that is known as a whole: a name, a title."""
+"""Tokens of a value that is recognised as a whole, at most: a name, a title."""
 _LONGEST = 20_000
 _MOST_TRACES = 4000
-"""Of one call."""
+"""Limit for the texts of one call."""
 _FEWEST_DIGITS = 8
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPOKEN = tuple(
@@ -43,10 +43,10 @@ _NOT_ALNUM = re.compile(r"[^a-z0-9]+")
 
 
 def traces_of(texts: Iterable[str], targets: Collection[str], is_known: IsWritten) -> frozenset[str]:
-    """What some texts leave behind when they are written somewhere together.
+    """The traces of texts that are written together.
 
-    ``targets`` are those that say who or where: of them a single plain word is known again, too. What
-    ``is_known``, because somebody vouched for it, leaves no trace.
+    ``targets`` are those of the texts that are targets: for these a single plain word leaves a trace,
+    too. What ``is_known``, because it is vouched for, leaves no trace.
     """
     given = [text[:_LONGEST] for text in texts]
     found: dict[str, None] = {}
@@ -62,12 +62,12 @@ def traces_of(texts: Iterable[str], targets: Collection[str], is_known: IsWritte
 
 
 def is_of_token(trace: str) -> bool:
-    """Whether a trace is one of an address or a number, and not of words."""
+    """Whether a trace is of an address or a number, and not of words."""
     return trace.startswith("t ")
 
 
 def came_back(value: JsonValue, is_written: IsWritten) -> frozenset[str]:
-    """The texts in a value that were written before, with what else stands in the same record."""
+    """The texts in a value that were written before, with the other texts of the same record."""
     found: set[str] = set()
     todo: list[JsonValue] = [value]
     while todo:
@@ -77,8 +77,8 @@ def came_back(value: JsonValue, is_written: IsWritten) -> frozenset[str]:
                 own = [_told(each) for each in item.values() if not isinstance(each, dict | list)]
                 own += [key for key in item if not _FIELD.fullmatch(key)]
                 if any(_is_back(text, is_written) for text in own):
-                    # A short number is what the system calls a record or counts in it: nobody wrote it
-                    # there, or it would be one of those that are back by themselves.
+                    # A short number is an identifier or a count by the system: a written one would be
+                    # recognised by itself.
                     found.update(each for each in own if not _is_short_number(each))
                 todo.extend(each for each in item.values() if isinstance(each, dict | list))
             case list():
@@ -93,7 +93,7 @@ def came_back(value: JsonValue, is_written: IsWritten) -> frozenset[str]:
 
 
 def is_opaque(text: str) -> bool:
-    """Whether a text is a link or in some code: what a tool makes of it may be anything."""
+    """Whether a text is a link or encoded: a tool may turn it into anything."""
     found = scan(plain(text[:_LONGEST]))
     if any(kind == "link" or (kind == "host" and is_host(token)) for kind, token in found):
         return True
@@ -104,7 +104,7 @@ def is_opaque(text: str) -> bool:
 
 
 def forms(text: str) -> Iterator[str]:
-    """A text, and what usual tools make of it: spoken addresses, escapes, codes, the other way round."""
+    """A text, and what common tools turn it into: spoken addresses, escapes, encodings, reversal."""
     yield text
     spoken = text
     for pattern, sign in _SPOKEN:
@@ -164,7 +164,7 @@ def _is_back(text: str, is_written: IsWritten) -> bool:
 
 
 def tokens_back(text: str, is_written: IsWritten) -> Iterator[str]:
-    """The addresses and numbers in a text that were written before, in whatever spelling."""
+    """The addresses and numbers in a text that were written before, in any spelling."""
     text = plain(text[:_LONGEST])
     return _tokens_back(text, list(scan(text)), is_written)
 
@@ -181,7 +181,7 @@ def _runs(words: list[str]) -> Iterator[list[str]]:
 
 
 def _distinctive(text: str, kinds: list[tuple[Token, str]]) -> Iterator[tuple[str, str]]:
-    """The tokens that mean one thing only, each as it is and squeezed: addresses, links, accounts."""
+    """The distinctive tokens, each as it is and squeezed: addresses, links, accounts."""
     yield from ((token, _squeezed(token)) for kind, token in kinds if _may_matter(kind, token))
     yield from ((each, _squeezed(each)) for each in grouped(text) if len(each) >= _FEWEST_DIGITS)
 

@@ -1,8 +1,7 @@
-"""A set of tools into the ways an outsider could use them, and what stops each.
+"""Finds the ways in which an outsider could misuse a set of tools, and what stops each.
 
-Whoever reads what outsiders wrote, sees what is private, and can reach outside has all it takes to be
-robbed. Any two of the three are safe. https://ai.meta.com/blog/practical-ai-agent-security/ calls it the
-rule of two.
+An agent that reads untrusted text, sees private data and can reach outside can be robbed. Any two of the
+three are safe. https://ai.meta.com/blog/practical-ai-agent-security/ calls it the rule of two.
 """
 
 import re
@@ -28,19 +27,19 @@ class Path(Struct, frozen=True, kw_only=True):
     """What a hijacked model could do with one tool."""
 
     tool: str
-    """The tool that reaches outside, or does harm."""
+    """The tool that reaches outside, or is dangerous."""
     does: tuple[str, ...]
     """What it could be made to do."""
     untrusted: tuple[str, ...]
-    """The tools through which outsiders can give the orders."""
+    """The tools that can return untrusted text with orders in it."""
     private: tuple[str, ...]
-    """The tools that read what could be taken along."""
+    """The tools that read private data, which could be sent along."""
     broken_by: str = ""
-    """What keeps it from happening; empty when nothing does."""
+    """What prevents it; empty if nothing does."""
     change: str = ""
-    """What would."""
+    """What would prevent it."""
     chosen_from: tuple[str, ...] = ()
-    """The tools whose trusted results name what it may still be pointed at, where it is stopped."""
+    """If it is stopped: the tools whose trusted results name targets that it can still be pointed at."""
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -51,13 +50,13 @@ class Report(Struct, frozen=True, kw_only=True):
     outside: tuple[str, ...]
     paths: tuple[Path, ...]
     missing: dict[str, tuple[str, ...]]
-    """By tool: the facts that nobody stated, which are taken for the worst."""
+    """By tool: the facts that nobody stated, for which the worst is assumed."""
     unguarded: dict[str, str] = {}
-    """The agents below that run without the rules, each with what the operator said of it."""
+    """The inner agents that run without the rules, each with the operator's reason."""
 
     @property
     def open(self) -> tuple[Path, ...]:
-        """The paths that nothing breaks."""
+        """The paths that nothing stops."""
         return tuple(path for path in self.paths if not path.broken_by)
 
     @property
@@ -140,9 +139,9 @@ def _does(facts: Settled, has_private: bool) -> tuple[str, ...]:  # noqa: FBT001
 
 
 def _broken_by(tool: Tool, tools: Sequence[Tool], rules: Rules | None) -> str:
-    """What stops everything that a hijacked model could try with a tool; empty when something passes.
+    """What stops everything that a hijacked model could try with a tool; empty if some call passes.
 
-    The rules say it themselves: they are shown what outsiders wrote, and asked about the calls.
+    The trust rules themselves decide: a guard reads untrusted text, and then judges the calls.
     """
     if tool.approval:
         return "a person approves each call"
@@ -171,18 +170,18 @@ def _why(flow: Finding, finding: Finding) -> str:
 
 
 def _is_pointed(tool: Tool, facts: Settled, broken: str) -> bool:
-    """Whether a tool that is stopped may still be pointed at whatever the system names."""
+    """Whether a tool that is stopped can still be pointed at anything that a trusted result names."""
     is_free = bool(facts.targets) and STRICT.isdisjoint(facts.dangers)
     return is_free and broken.endswith(_MUST) and not tool.approval
 
 
 def _vouching(known: Sequence[tuple[Tool, Settled]]) -> tuple[str, ...]:
-    """The tools in whose results the system names something."""
+    """The tools whose results are at least partly trusted and not derived from their arguments."""
     return tuple(tool.name for tool, facts in known if facts.untrusted is not True and not facts.derived)
 
 
 def _change(tool: Tool, facts: Settled, rules: Rules | None) -> str:
-    """What would break a path."""
+    """What would stop a path."""
     if rules is None:
         return "Give the agent rules: Agent(..., trust=rc.trust.Rules())."
     if "targets" in facts.missing or tool.parameters.get("properties"):

@@ -1,6 +1,6 @@
-"""The words in names and docs that say what a tool does, as far as words can be relied on.
+"""Words in names and docs that show what a tool does, as far as words can be relied on.
 
-Tables only, for drafts that a person reads. A word that could mean two things stands on the worse side.
+Tables only, for drafts that a person reviews. An ambiguous word is in the worse table.
 """
 
 import re
@@ -13,7 +13,7 @@ READS = named_words(
     "status diff log browse inspect explain preview compare history summarize summarise "
     "verify validate tree geocode snapshot calculate compute estimate"
 )
-"""Verbs that look, where nothing else in the name or the docs says otherwise."""
+"""Verbs of tools that only read, unless something else in the name or the docs contradicts."""
 
 WRITES = named_words(
     "create add append insert write send post reply forward share invite update edit modify "
@@ -22,20 +22,20 @@ WRITES = named_words(
     "transfer order buy make commit push merge fork stage attach pin open start enable "
     "exchange return"
 )
-"""Verbs that do something which can mostly be undone."""
+"""Verbs with an effect that can mostly be undone."""
 
 DELETES = named_words(
     "delete remove cancel destroy drop purge erase clear revoke kick ban uninstall "
     "unsubscribe close archive overwrite truncate reset terminate kill stop trash wipe "
     "disable detach uninvite expire void clean cleanup prune leave"
 )
-"""Verbs after which something is not there any more."""
+"""Verbs that remove something."""
 
 RUNS = named_words(
     "run execute exec eval evaluate invoke shell bash terminal command script sql query code "
     "rpc request manage apply dispatch trigger batch generic raw api"
 )
-"""Words of tools that can be told to do anything: nothing is known of what a call will do."""
+"""Words in the names of tools that can be told to do anything: the effect of a call is unknown."""
 
 STRONG = (
     WRITES
@@ -44,7 +44,7 @@ STRONG = (
         "commit change update fork stage edit exchange schedule"
     )
 ) | (DELETES - named_words("close stop leave clear reset"))
-"""Of those, the ones that are hardly ever nouns: a name that looks and holds one is not believed."""
+"""Those of WRITES and DELETES that are hardly ever nouns: a READS name with one is not believed."""
 
 MONEY = named_words(
     "pay payment payments payee transaction transactions transfer refund charge buy purchase "
@@ -61,7 +61,7 @@ OUTSIDE = named_words(
     "web website webpage internet url urls uri http https link links browse browser crawl "
     "scrape download dns whois ping online remote webhook page site host domain feed rss"
 )
-"""Words of tools that look outside, where whoever is asked learns of the question."""
+"""Words of tools that look something up outside, where others learn of the query."""
 
 DIRECTORY = named_words("contact contacts addressbook phonebook")
 NOW = named_words("now today current")
@@ -72,19 +72,19 @@ CONTENT = named_words(
     "comment comments caption reason feedback markdown html thought prompt memo remark "
     "remarks location"
 )
-"""Last words of parameters whose text is passed on, and says neither who nor where."""
+"""Last words of parameters whose text is passed on, and is no target."""
 
 CODE = named_words("sql code script command cmd shell function expression program statement pipeline")
-"""Last words of parameters that can be told to do anything."""
+"""Last words of parameters that can tell a tool to do anything."""
 
 PAGING = named_words(
     "limit offset page cursor size count max min top first last per n k results depth head "
     "tail width height encoding format timeout sort order direction verbose"
 )
-"""Last words of parameters that say how much is shown, or how."""
+"""Last words of parameters for how much is shown, or how."""
 
 LOOKED_FOR = named_words("query q search pattern filter filters term terms keyword keywords attachments")
-"""Last words of parameters that are looked for, whatever their docs speak of."""
+"""Last words of parameters that are searched for, whatever their docs mention."""
 
 ACTS_IN_DOCS = re.compile(
     r"\b(?:creates|deletes|removes|updates|sends|writes|modifies|overwrites|posts|uploads|executes|"
@@ -92,7 +92,7 @@ ACTS_IN_DOCS = re.compile(
     re.IGNORECASE,
 )
 SAVES_IN_DOCS = re.compile(r"\bsav(?:e|ed|ing)\b|\bwritten to\b|\bwrite to\b", re.IGNORECASE)
-"""In the docs of a parameter: it says where something is put."""
+"""In the docs of a parameter: it says where something is stored."""
 DELETES_IN_DOCS = re.compile(
     r"\b(?:overwrit\w+|irreversibl\w+|permanently|delet(?:es?|ing)|erases?|destroys?|destructive|"
     r"replaces? the (?:entire|whole)|completely replaces?)\b",

@@ -1,4 +1,4 @@
-"""What a run writes once outsiders have spoken, so that it does not come back as a system's word."""
+"""Remembers what a tainted run writes, so that it does not come back as a trusted result."""
 
 from collections.abc import Collection, Sequence
 
@@ -14,24 +14,24 @@ from rightcall.trust.provenance import opened
 from rightcall.trust.traces import IsWritten, came_back, is_of_token, is_opaque, tokens_back, traces_of
 
 EARLIER = " (written there before)"
-"""Said of the tool through which something came back."""
+"""Added to the name of the tool through which written text came back."""
 
 
 class Echo(Struct, frozen=True, kw_only=True):
-    """What a call was given that nobody vouched for, and its result may merely repeat."""
+    """The arguments of a call that nobody vouched for, and that its result may merely repeat."""
 
     texts: tuple[str, ...] = ()
     targets: frozenset[str] = frozenset()
-    """Those of the texts that say who or where."""
+    """Those of the texts that are targets."""
     keys: frozenset[int] = frozenset()
-    """What they could make somebody vouch for."""
+    """The keys of the texts: what they would vouch for if they were trusted."""
     traces: frozenset[str] = frozenset()
-    """What is left of their addresses and numbers in whatever spelling."""
+    """The traces of their addresses and numbers, in any spelling."""
     is_opaque: bool = False
-    """One of them leads somewhere or is in some code, so that the whole result may be made of it."""
+    """Whether one of the texts is a link or encoded, so that the whole result may be made of it."""
 
     def keys_in(self, text: str) -> frozenset[int]:
-        """What a text of the result could make somebody vouch for, and may merely repeat."""
+        """The keys in a text of the result that may merely repeat the call."""
         if not self.traces:
             return self.keys
         again = tokens_back(text, self.traces.__contains__)
@@ -42,7 +42,7 @@ NO_ECHO = Echo()
 
 
 def echo_of(texts: Sequence[str], targets: Collection[str], is_known: IsWritten) -> Echo:
-    """The echo that these texts of a call may have."""
+    """The echo that these texts of a call may have in its result."""
     if not texts:
         return NO_ECHO
     left = traces_of(texts, (), is_known)
@@ -56,33 +56,33 @@ def echo_of(texts: Sequence[str], targets: Collection[str], is_known: IsWritten)
 
 
 class Written:
-    """What was written so far. ``above``: by the run that this one is part of, too."""
+    """What was written so far, by this run and its outer run (``above``)."""
 
     def __init__(self, above: "Written | None" = None) -> None:
         self._traces: set[str] = set() if above is None else above._traces  # noqa: SLF001
         self._last: list[str] = [] if above is None else above._last  # noqa: SLF001
-        """What was written last: a half may wait for the other."""
+        """The text that was written last: the next may be its other half."""
 
     def traces(
         self, texts: Sequence[str], targets: Collection[str], is_known: IsWritten
     ) -> frozenset[str]:
-        """What these texts would leave behind, written now."""
+        """The traces that these texts would leave if they were written now."""
         return traces_of((*self._last, *texts), targets, is_known) if texts else frozenset()
 
     def add(self, texts: Sequence[str], targets: Collection[str], is_known: IsWritten) -> None:
-        """Take in texts that were written."""
+        """Add texts that were written."""
         self._traces |= self.traces(texts, targets, is_known)
         self._last[:] = texts[-1:]
 
     def back_in(self, result: Result) -> frozenset[str]:
-        """The texts of a result that were written before, in this run or, as it says, in another."""
+        """The texts of a result that were written before: in this run, or in another (``planted``)."""
         if not self._traces:
             return frozenset(result.planted)
         return came_back(content_of(result), self._traces.__contains__).union(result.planted)
 
 
 def relabelled(result: Result, facts: Settled) -> Result:
-    """A result of an earlier run; one that may have lost its labels on the way is an outsider's."""
+    """A result of an earlier run; if it may have lost its labels, it is untrusted."""
     fields = facts.untrusted
     if result.source is not None or result.own:
         return result
@@ -99,7 +99,7 @@ def relabelled(result: Result, facts: Settled) -> Result:
 
 
 def content_of(result: Result) -> JsonValue:
-    """What a result holds, as a value where it is one."""
+    """The content of a result, parsed if it is JSON."""
     text = opened(result.text) if result.source is not None else result.text
     if text[:1] not in ("{", "["):
         return text

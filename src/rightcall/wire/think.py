@@ -28,7 +28,7 @@ _FENCE = 3
 
 
 class ThinkFilter:
-    """Feed it text, cut anywhere; it gives pieces, none empty, and any cut gives the same of them.
+    """Splits text into thoughts and text. The pieces do not depend on how the input is cut.
 
     A piece is its kind and its text, never empty: ``thought`` and ``text`` are content; ``open`` and
     ``close`` are the markers, with the whitespace around them that belongs to neither. Joined, the
