@@ -7,7 +7,7 @@ told; the agent then continues from the record, as after a crash.
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from os import urandom
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -39,6 +39,7 @@ from rightcall.serve.studio.desk import Desk
 from rightcall.serve.studio.items import items_of
 from rightcall.serve.studio.reading import retrace_aside, without_secrets
 from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.source import Beginning, Deciding
 from rightcall.serve.studio.subscribers import Subscribers
 from rightcall.serve.studio.waiting import is_clients
 
@@ -53,30 +54,6 @@ _SOON = 0.25
 """Seconds to wait for the error of a run that cannot start at all."""
 _LOOKS, _BETWEEN_LOOKS = 20, 0.05
 """How often, and after how many seconds each, a run that another process holds is read again."""
-
-
-@runtime_checkable
-class Deciding(Protocol):
-    """A store that continues runs by itself, as a durable one does."""
-
-    async def decide(self, run: str, decisions: Mapping[str, FinalDecision], /) -> object:
-        """Take a person's decisions. Raises AlreadyDecided if there are others."""
-        ...
-
-
-@runtime_checkable
-class Beginning(Protocol):
-    """A store that starts runs by itself: forks of its runs, and prompts to its agents."""
-
-    async def fork(self, run: str, before_turn: int, new: str, /) -> None:
-        """Begin another run from before a turn of this one."""
-        ...
-
-    async def submit(
-        self, agent: str, prompt: str, run: str, history: Transcript, /, *, dry_run: bool
-    ) -> None:
-        """Submit a run of an agent that the store's workers have."""
-        ...
 
 
 class NoAgent(Exception):

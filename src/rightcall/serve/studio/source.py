@@ -3,15 +3,17 @@
 Files are only read: no lock is taken and no table created. A journal is opened as such only when
 something is to be written. Any other store of runs, a durable one or a custom journal, needs ``runs``
 and ``entries``, which may be async; ``written`` if it knows times; and ``decide`` if it continues a run
-by itself (``hosting.Deciding``).
+by itself (``Deciding``).
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import Entry
+from rightcall.core.message import Transcript
 from rightcall.core.ports import AsyncJournal, Journal
 
 
@@ -89,4 +91,28 @@ class Source(Protocol):
 
     async def close(self) -> None:
         """Close it."""
+        ...
+
+
+@runtime_checkable
+class Deciding(Protocol):
+    """A store that continues runs by itself, as a durable one does."""
+
+    async def decide(self, run: str, decisions: Mapping[str, FinalDecision], /) -> object:
+        """Take a person's decisions. Raises AlreadyDecided if there are others."""
+        ...
+
+
+@runtime_checkable
+class Beginning(Protocol):
+    """A store that starts runs by itself: forks of its runs, and prompts to its agents."""
+
+    async def fork(self, run: str, before_turn: int, new: str, /) -> None:
+        """Begin another run from before a turn of this one."""
+        ...
+
+    async def submit(
+        self, agent: str, prompt: str, run: str, history: Transcript, /, *, dry_run: bool
+    ) -> None:
+        """Submit a run of an agent that the store's workers have."""
         ...
