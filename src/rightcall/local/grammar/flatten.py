@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue, at, dump, nodes
-from rightcall.local.grammar.plain import KEYWORDS, SubSchema, structure
+from rightcall.local.grammar.plain import KEYWORDS, MEANT, SubSchema, structure
 
 Resolve: TypeAlias = Callable[[str], SubSchema | None]
 
@@ -22,10 +22,6 @@ _INTERSECTED = {
 }
 _MEMBERS = ("properties", "patternProperties", "additionalProperties")
 _ITEMS = ("prefixItems", "items")
-_ASIDE = frozenset(
-    ["allOf", "anyOf", "oneOf", "$ref", "$defs", "definitions", "$id", "$schema", "$anchor"]
-)
-"""Keywords that are not merged: they are followed, or hold nothing by themselves."""
 _BY_MEMBER = ("dependentRequired", "dependentSchemas", "dependencies")
 _CONDITIONS = ("not", "if", *_BY_MEMBER)
 EVALUATED = "(evaluated)"
@@ -213,7 +209,7 @@ def _follow(
 
 def _say(schema: Mapping[str, Any], path: str, into: Flat, *, is_part: bool) -> None:
     """What a schema says by itself."""
-    said = {key: value for key, value in schema.items() if key not in _ASIDE}
+    said = {key: value for key, value in schema.items() if key in MEANT}
     if any(keyword in said for keyword in _CONDITIONS):
         _take_conditions(said, schema, path, into)
     for keyword, others in _UNEVALUATED.items() if is_part else ():
@@ -235,7 +231,8 @@ def _take_conditions(said: dict[str, Any], schema: Mapping[str, Any], path: str,
         if value is None or not is_new:
             continue
         # By a condition, members may be known that are not declared.
-        said.update({EVALUATED: True} if keyword != "not" else {})
+        is_about_them = keyword != "not" or (isinstance(value, Mapping) and "not" in value)
+        said.update({EVALUATED: True} if is_about_them else {})
         names = list(value) if keyword in _BY_MEMBER and isinstance(value, Mapping) else [""]
         into.conditions += [Condition(schema, keyword, f"{path}.{keyword}", name) for name in names]
     for keyword in ("then", "else"):

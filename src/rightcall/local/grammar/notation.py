@@ -1,5 +1,6 @@
 """How values are written: JSON, Python literals, or text between marks; and strings in each of them."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -24,6 +25,7 @@ from rightcall.local.grammar.nodes import (
 from rightcall.local.grammar.rulebook import Rules
 
 _HEX = "0123456789abcdefABCDEF"
+SPELLING = "a value that is listed, or text by a pattern, is written in one way"
 
 
 class Notation(Struct, frozen=True, kw_only=True):
@@ -188,3 +190,11 @@ def comma(rules: Rules) -> Node:
 def colon(rules: Rules) -> Node:
     """What stands between a key and its value."""
     return rules.define("colon", row(word(":"), optional(word(" "))), token=True)
+
+
+def bracketed(items: Sequence[Node], separator: Node, left: str, right: str) -> Node:
+    """Items between brackets, all of them."""
+    parts: list[Node] = []
+    for index, item in enumerate(items):
+        parts += [separator, item] if index else [item]
+    return row(word(left), *parts, word(right))
