@@ -167,6 +167,9 @@ def flatten(
             into.choices.append(
                 Choices(branches, exactly_one=keyword == "oneOf", path=f"{path}.{keyword}")
             )
+    if "$ref" not in schema and "allOf" not in schema:
+        _say(schema, path, into, is_part=is_part)
+        return into
     # Members come in the order in which the schema has them, in its parts or by itself.
     for keyword in sorted(("$ref", "allOf", "properties"), key=_places(schema)):
         if keyword == "$ref" and isinstance(reference := schema.get("$ref"), str):

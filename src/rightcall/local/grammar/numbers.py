@@ -5,6 +5,7 @@ always stop by itself. There is room for far more digits than a number that mean
 """
 
 from decimal import Context, Decimal
+from functools import lru_cache
 from math import gcd
 
 from msgspec import Struct
@@ -52,6 +53,7 @@ class Interval(Struct, frozen=True):
         return self.low is None and self.high is None
 
 
+@lru_cache(maxsize=256)
 def integer(bounds: Interval, multiple: int = 1) -> Node | None:
     """The integers within bounds that are multiples; None when that cannot be said."""
     low, high = _whole(bounds)
@@ -96,6 +98,7 @@ def _by_ending(low: int, multiple: int) -> Node | None:
     return choice(*[word(str(each)) for each in short], more)
 
 
+@lru_cache(maxsize=256)
 def number(bounds: Interval, places: int = MOST_PLACES) -> Node | None:
     """The numbers within bounds, with so many digits after the point; None when that cannot be said."""
     fraction = optional(row(word("."), repeat(_DIGIT, 1, places)))

@@ -239,6 +239,11 @@ def _quoted(text: str) -> str:
     return '"' + "".join(_SHORT.get(each) or _escaped(each) for each in text) + '"'
 
 
+@lru_cache(maxsize=4096)
+def _json(text: str) -> str:
+    return json.dumps(text)
+
+
 @lru_cache(maxsize=1024)
 def _bracketed(ranges: tuple[tuple[int, int], ...]) -> str:
     parts = []
@@ -285,23 +290,24 @@ class _LarkPrinter:
 
     def choice(self, node: Node) -> str:
         """A node where a choice may stand without brackets."""
-        if isinstance(node, Choice):
-            return " | ".join(map(self._row, node.options))
+        if type(node) is Choice:
+            return " | ".join([self._row(option) for option in node.options])
         return self._row(node)
 
     def _row(self, node: Node) -> str:
-        if isinstance(node, Row):
-            return " ".join(map(self._item, node.items)) or '""'
+        if type(node) is Row:
+            return " ".join([self._item(item) for item in node.items]) or '""'
         return self._item(node)
 
     def _item(self, node: Node) -> str:
+        # The usual ones first: this sees every node of every grammar.
         match node:
-            case Word(text):
-                return json.dumps(text)
-            case Chars(ranges):
-                return f"/{_class(ranges)}/"
             case Reference(name):
                 return self._names[name]
+            case Word(text):
+                return _json(text)
+            case Chars(ranges):
+                return f"/{_class(ranges)}/"
             case Until():
                 return f"until_{self.marks.setdefault(node, len(self.marks))}"
             case Other():
