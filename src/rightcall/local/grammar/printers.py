@@ -295,17 +295,21 @@ class _LarkPrinter:
         return self._row(node)
 
     def _row(self, node: Node) -> str:
-        if type(node) is Row:
-            return " ".join([self._item(item) for item in node.items]) or '""'
-        return self._item(node)
+        if type(node) is not Row:
+            return self._item(node)
+        # References by their very type: this sees every node of every grammar.
+        parts = [
+            self._names[item.name] if type(item) is Reference else self._item(item)
+            for item in node.items
+        ]
+        return " ".join(parts) or '""'
 
     def _item(self, node: Node) -> str:
-        # The usual ones first: this sees every node of every grammar.
         match node:
-            case Reference(name):
-                return self._names[name]
             case Word(text):
                 return _json(text)
+            case Reference(name):
+                return self._names[name]
             case Chars(ranges):
                 return f"/{_class(ranges)}/"
             case Until():
@@ -343,6 +347,7 @@ def _lark_until(text: Until, number: int) -> str:
     )
 
 
+@lru_cache(maxsize=1024)
 def _class(ranges: tuple[tuple[int, int], ...]) -> str:
     parts = [
         f"\\x{{{first:X}}}" if first == last else f"\\x{{{first:X}}}-\\x{{{last:X}}}"
