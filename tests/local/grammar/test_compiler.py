@@ -223,7 +223,19 @@ UNHELD = {
         [],
     ),
     "uniqueItems": (
-        {"type": "array", "items": {"type": "null"}, "uniqueItems": True},
+        {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        ["$.uniqueItems"],
+    ),
+    "uniqueItems of a few values": (
+        {"type": "array", "items": {"type": ["boolean", "null"]}, "uniqueItems": True},
+        [],
+    ),
+    "uniqueItems of more values": (
+        {"type": "array", "items": {"enum": list("abcdef")}, "uniqueItems": True},
+        ["$.uniqueItems"],
+    ),
+    "uniqueItems after items of their own": (
+        {"type": "array", "prefixItems": [{"const": 1}], "items": {"const": 1}, "uniqueItems": True},
         ["$.uniqueItems"],
     ),
     "uniqueItems of one": (

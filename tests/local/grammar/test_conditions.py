@@ -36,6 +36,14 @@ CONDITIONS = {
     "dependentSchemas": {"dependentSchemas": {"b": IS_X}},
     "dependencies": {"dependencies": {"a": ["b"], "c": {"properties": {"a": {"const": "y"}}}}},
     "one of two": {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    "one of two that share members": {"oneOf": [{"required": ["a", "c"]}, {"required": ["b", "c"]}]},
+    "one of two with words that mean nothing": {
+        "oneOf": [{"required": ["a"], "b": {}}, {"required": ["b"]}]
+    },
+    "one of two with a condition": {
+        "oneOf": [{"required": ["a"], "not": {"required": ["c"]}}, {"required": ["b"]}]
+    },
+    "not unless": {"not": {"required": ["a"], "not": {"required": ["b"]}}},
     "one of three": {"oneOf": [{"required": [name]} for name in MEMBERS]},
     "one within the other": {"oneOf": [{"required": ["a"]}, {"required": ["a", "b"]}]},
     "a condition within one": {

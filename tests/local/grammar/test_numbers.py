@@ -13,6 +13,7 @@ from rightcall.local.grammar.numbers import (
     integer,
     number,
 )
+from rightcall.local.grammar.scalars import numeric
 
 
 def within(value, low, high, above, below):
@@ -93,6 +94,23 @@ def test_multiples_without_end_are_told_by_their_last_digits(low, multiple):
     for value in range(-2100, 2100):
         is_wanted = value >= least and value % multiple == 0
         assert bool(admitted.fullmatch(str(value))) is is_wanted, value
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, 99), (None, -7), (-30, None), (None, 0)])
+@pytest.mark.parametrize("multiple", [4, 10, 25])
+def test_multiples_with_one_end_on_the_other_side_of_zero(low, high, multiple):
+    admitted = re.compile(as_regex(integer(bounds(low, high), multiple)))
+    for value in range(-2100, 2100):
+        is_wanted = (low is None or value >= low) and (high is None or value <= high)
+        assert bool(admitted.fullmatch(str(value))) is (is_wanted and value % multiple == 0), value
+
+
+def test_a_multiple_is_held_by_the_factor_that_its_last_digits_tell():
+    node, unheld = numeric("integer", {"multipleOf": 12, "minimum": 0})
+    admitted = re.compile(as_regex(node))
+    found = [value for value in range(-50, 500) if admitted.fullmatch(str(value))]
+    assert found == [*range(0, 500, 4)]
+    assert unheld == ["multipleOf"]
 
 
 @pytest.mark.parametrize(

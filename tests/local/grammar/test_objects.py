@@ -49,10 +49,17 @@ def test_names_by_a_pattern_are_none_of_those_declared():
     [
         {"pattern": "^[0-9]{2}$"},
         {"type": "string", "anyOf": [{"pattern": "^[0-9]{2}$"}, {"pattern": "^x$"}]},
+        {"$ref": "#/$defs/digits"},
+        {"anyOf": [{"$ref": "#/$defs/digits"}, {"pattern": "^x$"}]},
     ],
 )
 def test_names_are_held_where_a_pattern_admits_them_all(names):
-    schema = {"type": "object", "propertyNames": names, "patternProperties": {".+": {"const": 1}}}
+    schema = {
+        "type": "object",
+        "propertyNames": names,
+        "patternProperties": {".+": {"const": 1}},
+        "$defs": {"digits": {"type": "string", "pattern": "^[0-9]{2}$"}},
+    }
     judge = LarkJudge(grammar_for_output(schema, syntax="lark").text)
     assert judge.accepts('{"12": 1}')
     assert judge.accepts('{"x": 1}') is ("anyOf" in names)

@@ -14,9 +14,13 @@ def counts(keywords: Mapping[str, Any], path: str, findings: Findings) -> tuple[
         if limit > MOST_REPEATS:
             findings.unheld.append(f"{path}.{keyword}")
     most = most if most is None or most <= MOST_REPEATS else None
-    if keywords.get("uniqueItems") and (most is None or most > 1):
-        findings.unheld.append(f"{path}.uniqueItems")
     return (least if least <= MOST_REPEATS else 0), most
+
+
+def is_distinct(keywords: Mapping[str, Any]) -> bool:
+    """Whether no item may come twice, where there could be two."""
+    most = keywords.get("maxItems")
+    return bool(keywords.get("uniqueItems")) and (most is None or most > 1)
 
 
 def items(prefix: list[Node], item: Node, separator: Node, between: tuple[int, int | None]) -> Node:

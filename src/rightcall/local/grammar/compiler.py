@@ -12,10 +12,11 @@ from math import prod
 from typing import Any
 
 from rightcall.core.jsontext import dump
-from rightcall.local.grammar.arrays import counts, items
+from rightcall.local.grammar.arrays import counts, is_distinct, items
 from rightcall.local.grammar.conditions import cases, exclusions
-from rightcall.local.grammar.derivatives import except_for, unlike
+from rightcall.local.grammar.distinct import Distinct, few_values
 from rightcall.local.grammar.flatten import EVALUATED, Choices, Flat, References, as_types, flatten
+from rightcall.local.grammar.name_patterns import NamePatterns, followed
 from rightcall.local.grammar.nodes import (
     NOTHING,
     Node,
@@ -30,11 +31,10 @@ from rightcall.local.grammar.nodes import (
     size,
     word,
 )
-from rightcall.local.grammar.notation import Notation, colon, comma, free_name
+from rightcall.local.grammar.notation import SPELLING, Notation, bracketed, colon, comma, free_name
 from rightcall.local.grammar.numbers import MOST_DIGITS, MOST_PLACES
 from rightcall.local.grammar.objects import Layout, Members, Names
 from rightcall.local.grammar.plain import SubSchema
-from rightcall.local.grammar.regex import Inexpressible, matching
 from rightcall.local.grammar.rulebook import Findings, Rules
 from rightcall.local.grammar.scalars import TYPES, is_a, listed, numeric, string, types_of, without
 
@@ -48,8 +48,7 @@ _BARE_KEY = re.compile(r"[A-Za-z_][\w.-]*")
 
 _UNHELD = ("contains", "minContains", "maxContains", "$dynamicRef", "$recursiveRef")
 _EVALUATING = (EVALUATED, "contains", "$dynamicRef", "$recursiveRef")
-"""Keywords by which a member or an item may be evaluated though it is not declared."""
-SPELLING = "a value that is listed, or text by a pattern, is written in one way"
+"""Keywords by which a member or an item may be known though it is not declared."""
 SPACES = "no white space but a single blank after a comma or a colon"
 DIGITS = f"numbers have up to {MOST_DIGITS} digits, {MOST_PLACES} after the point, few exponents"
 
@@ -67,6 +66,7 @@ class Compiler:
         self._references = References(document)
         self._rules = rules
         self._notation = notation
+        self._patterns = NamePatterns(notation, rules, findings)
         self._known: dict[str, Node] = {}
         self._noticed: dict[str, tuple[list[str], str]] = {}
         """What was not enforced of each schema, and where."""
@@ -280,28 +280,24 @@ class Compiler:
             case str():
                 return notation.spell(value)
             case list() | tuple():
-                return self._bracketed([self.literal(item) for item in value], "[", "]")
+                return bracketed([self.literal(item) for item in value], self.separator, "[", "]")
             case dict():
                 members = [
                     row(self._key(key), self.colon, self.literal(each)) for key, each in value.items()
                 ]
-                return self._bracketed(members, "{", "}")
+                return bracketed(members, self.separator, "{", "}")
             case _:
                 return word(dump(value))
-
-    def _bracketed(self, items: Sequence[Node], left: str, right: str) -> Node:
-        parts: list[Node] = []
-        for index, item in enumerate(items):
-            parts += [self.separator, item] if index else [item]
-        return row(word(left), *parts, word(right))
 
     def _object(self, keywords: Mapping[str, Any], path: str, layout: Layout) -> Node:
         rest = self._unevaluated("unevaluatedProperties", keywords, path)
         keywords = {**keywords, "additionalProperties": keywords.get("additionalProperties", rest)}
+        if "propertyNames" in keywords:
+            keywords["propertyNames"] = followed(keywords["propertyNames"], self._references.follow)
         self._findings.stricter[SPACES] = None
         with self._inside():
             members = Members(keywords, path, self._rules, self._findings)
-            return members.node(layout, self._name_matching, self._other_name)
+            return members.node(layout, self._patterns.matching, self._patterns.unlike)
 
     def _unevaluated(self, keyword: str, keywords: Mapping[str, Any], path: str) -> SubSchema:
         """The schema of the members or items that no other keyword covers."""
@@ -312,19 +308,37 @@ class Compiler:
         return True
 
     def _array(self, keywords: Mapping[str, Any], path: str) -> Node:
-        least, most = counts(keywords, path, self._findings)
+        between = counts(keywords, path, self._findings)
         with self._inside():
             prefix = [
                 self.value(schema, f"{path}.prefixItems[{index}]")
                 for index, schema in enumerate(keywords.get("prefixItems", ()))
             ]
             rest = self._unevaluated("unevaluatedItems", keywords, path)
-            item = self.value(keywords.get("items", rest), f"{path}.items")
+            found = self._distinct(keywords, path, between)
+            if found is None:
+                item = self.value(keywords.get("items", rest), f"{path}.items")
+                found = items(prefix, item, self.separator, between)
         self._findings.stricter[SPACES] = None
-        return row(word("["), items(prefix, item, self.separator, (least, most)), word("]"))
+        return row(word("["), found, word("]"))
+
+    def _distinct(
+        self, keywords: Mapping[str, Any], path: str, between: tuple[int, int | None]
+    ) -> Node | None:
+        """The items, each value once, where that can be followed."""
+        if not is_distinct(keywords):
+            return None
+        flat = flatten(keywords.get("items", True), path, self._references.target, Flat())
+        values = None if "prefixItems" in keywords else few_values(flat)
+        nodes = [self._listed({"enum": [each]}, path) for each in values or ()]
+        distinct = Distinct(nodes, self.separator, self._rules, path.rpartition(".")[2])
+        is_held = values is not None and distinct.can_be_held(between)
+        self._note(path, ["uniqueItems"] if not is_held or not distinct.is_whole else [])
+        return distinct.node(between) if is_held else None
 
     def repeated(self, item: Node, keywords: Mapping[str, Any], path: str) -> Node:
-        """An item as often as an array's keywords require, without anything around or between."""
+        """An item as often as an array's keywords want it, without anything around or between."""
+        self._note(path, ["uniqueItems"] if is_distinct(keywords) else [])
         return repeat(item, *counts(keywords, path, self._findings))
 
     def layout(self) -> Layout:
@@ -353,27 +367,6 @@ class Compiler:
         taken = [name for name in names.taken if notation.spell(name) == word(f'"{name}"')]
         body = Other(tuple(sorted(taken)), notation.letter, close=notation.close)
         return self._rules.define("key", row(word(notation.open), body), token=True)
-
-    def _name_matching(self, pattern: str, names: tuple[str, ...]) -> Node | None:
-        try:
-            if names:
-                return except_for(pattern, names, self._notation)
-            return matching(pattern, self._notation.one_of).node
-        except Inexpressible:
-            return None
-
-    def _other_name(self, patterns: tuple[str, ...], names: tuple[str, ...]) -> Node | None:
-        if self._notation.has_bare_keys:
-            return None
-        try:
-            found = unlike(patterns, names, self._notation, self._shared)
-        except Inexpressible:
-            return None
-        self._findings.stricter[SPELLING] = None
-        return found
-
-    def _shared(self, node: Node) -> Node:
-        return self._rules.define("name", node, token=True)
 
     @contextmanager
     def _inside(self) -> Iterator[None]:

@@ -14,7 +14,9 @@ from rightcall.local.grammar.scalars import TYPES, is_a
 
 _MOST_DEPTH = 3
 _MOST_WAYS = 4
-"""The most ways to violate a schema for which its negation is expressed."""
+"""In how many ways a schema may be broken for its opposite to be worth saying."""
+_MOST_LOOKED_AT = 8
+"""In how many ways an alternative may be broken, of which another leaves but few."""
 _MOST_TOGETHER = 8
 """The most combinations of ways to violate all others at once."""
 _MOST_OVERLAPS = 30
@@ -79,18 +81,29 @@ def cases(flat: Flat, resolve: Resolve, *, are_left_out: bool = False) -> tuple[
 
 
 def opposite(
-    schema: SubSchema, resolve: Resolve, types: object = TYPES, depth: int = _MOST_DEPTH
+    schema: SubSchema,
+    resolve: Resolve,
+    types: object = TYPES,
+    depth: int = _MOST_DEPTH,
+    *,
+    most: int = _MOST_WAYS,
 ) -> SubSchema | None:
-    """The schema of just the values of these types that a schema does not accept; None if unknown."""
+    """What admits just the values of these types that a schema does not; None if that is not known.
+
+    More than so many ways to be another thing are not worth saying.
+    """
     flat = flatten(schema, "$", resolve, Flat())
     if flat.is_false:
         return True
     keywords = {
         key: value for key, value in flat.keywords.items() if value is not True or key == "uniqueItems"
     }
-    if flat.conditions or flat.unheld or set(keywords) - _SAID or depth == 0:
+    if flat.unheld or set(keywords) - _SAID or depth == 0:
         return None
-    ways: list[SubSchema | None] = [*_scalar_ways(keywords, as_types(types))]
+    if any(each.keyword != "not" for each in flat.conditions):
+        return None
+    ways: list[SubSchema | None] = [each.schema["not"] for each in flat.conditions]
+    ways += _scalar_ways(keywords, as_types(types))
     ways += _member_ways(keywords, resolve, depth)
     for choices in flat.choices:
         parts = [opposite(branch, resolve, types, depth - 1) for branch in choices.branches]
@@ -98,7 +111,7 @@ def opposite(
             return None
         ways.append({"allOf": parts})
     known = [way for way in ways if way is not None]
-    if len(known) != len(ways) or len(known) > _MOST_WAYS:
+    if len(known) != len(ways) or len(known) > most:
         return None
     return known[0] if len(known) == 1 else {"anyOf": known} if known else False
 
@@ -121,9 +134,7 @@ def _scalar_ways(keywords: Mapping[str, Any], types: Sequence[str]) -> list[SubS
 def _member_ways(keywords: Mapping[str, Any], resolve: Resolve, depth: int) -> list[SubSchema | None]:
     """The negation: a required member is missing, or one does not satisfy its schema."""
     members, required = keywords.get("properties", {}), keywords.get("required", ())
-    ways: list[SubSchema | None] = [
-        {"type": "object", "properties": {name: False}} for name in required if name not in members
-    ]
+    ways: list[SubSchema | None] = [_without(name) for name in required if name not in members]
     if len(members) + len(ways) > 2 * _MOST_WAYS:
         return [None]
     for name, schema in members.items():
@@ -145,14 +156,15 @@ def exclusions(
     if pairs is None or len(pairs) > _MOST_OVERLAPS:
         return {}, False
     places = {at for pair in pairs for at in pair}
-    opposites = {at: opposite(branches[at], resolve, types) for at in places}
+    opposites = {at: opposite(branches[at], resolve, types, most=_MOST_LOOKED_AT) for at in places}
+    required = {at: _required(branches[at], resolve) for at in places}
     beside: dict[int, list[SubSchema]] = {}
     together: dict[int, int] = {}
     is_whole = True
     for pair in pairs:
         for one, two in (pair, pair[::-1]):
-            opposed = opposites[two]
-            # Each way to violate it is an alternative itself.
+            opposed = _possible(opposites[two], required[one])
+            # Each way to be another thing is an alternative itself.
             ways = len(opposed.get("anyOf", ())) if isinstance(opposed, Mapping) else 0
             ways = together.get(one, 1) * max(ways, 1)
             if opposed is None or ways > _MOST_TOGETHER:
@@ -161,6 +173,27 @@ def exclusions(
                 beside.setdefault(one, []).append(opposed)
                 together[one] = ways
     return beside, is_whole
+
+
+def _required(schema: SubSchema, resolve: Resolve) -> Sequence[str]:
+    """The members that must be there, in an object."""
+    found: Sequence[str] = flatten(schema, "$", resolve, Flat()).keywords.get("required", ())
+    return found
+
+
+def _possible(opposed: SubSchema | None, required: Sequence[str]) -> SubSchema | None:
+    """An opposite without the ways to lack a member that is there anyway; None for too many ways."""
+    if not isinstance(opposed, Mapping) or "anyOf" not in opposed:
+        return opposed
+    lacking = [_without(name) for name in required]
+    ways = [way for way in opposed["anyOf"] if way not in lacking]
+    if len(ways) > _MOST_WAYS:
+        return None
+    return ways[0] if len(ways) == 1 else {"anyOf": ways} if ways else False
+
+
+def _without(name: str) -> SubSchema:
+    return {"type": "object", "properties": {name: False}}
 
 
 def is_impossible(flat: Flat) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue, at, dump, nodes
-from rightcall.local.grammar.plain import KEYWORDS, SubSchema, structure
+from rightcall.local.grammar.plain import KEYWORDS, MEANT, SubSchema, structure
 
 Resolve: TypeAlias = Callable[[str], SubSchema | None]
 
@@ -21,10 +21,6 @@ _INTERSECTED = {
 }
 _MEMBERS = ("properties", "patternProperties", "additionalProperties")
 _ITEMS = ("prefixItems", "items")
-_ASIDE = frozenset(
-    ["allOf", "anyOf", "oneOf", "$ref", "$defs", "definitions", "$id", "$schema", "$anchor"]
-)
-"""Keywords that are not merged: they are followed, or enforce nothing by themselves."""
 _BY_MEMBER = ("dependentRequired", "dependentSchemas", "dependencies")
 _CONDITIONS = ("not", "if", *_BY_MEMBER)
 EVALUATED = "(evaluated)"
@@ -170,7 +166,10 @@ def flatten(
             into.choices.append(
                 Choices(branches, exactly_one=keyword == "oneOf", path=f"{path}.{keyword}")
             )
-    # Members come in the schema's order, whether in its parts or by itself.
+    if "$ref" not in schema and "allOf" not in schema:
+        _say(schema, path, into, is_part=is_part)
+        return into
+    # Members come in the order in which the schema has them, in its parts or by itself.
     for keyword in sorted(("$ref", "allOf", "properties"), key=_places(schema)):
         if keyword == "$ref" and isinstance(reference := schema.get("$ref"), str):
             _follow(reference, path, resolve, into, following, is_part=len(schema) > 1)
@@ -211,8 +210,8 @@ def _follow(
 
 
 def _say(schema: Mapping[str, Any], path: str, into: Flat, *, is_part: bool) -> None:
-    """Merge the schema's own keywords."""
-    said = {key: value for key, value in schema.items() if key not in _ASIDE}
+    """What a schema says by itself."""
+    said = {key: value for key, value in schema.items() if key in MEANT}
     if any(keyword in said for keyword in _CONDITIONS):
         _take_conditions(said, schema, path, into)
     for keyword, others in _UNEVALUATED.items() if is_part else ():
@@ -233,8 +232,9 @@ def _take_conditions(said: dict[str, Any], schema: Mapping[str, Any], path: str,
             continue
         if value is None or not is_new:
             continue
-        # A condition may evaluate members that are not declared.
-        said.update({EVALUATED: True} if keyword != "not" else {})
+        # By a condition, members may be known that are not declared.
+        is_about_them = keyword != "not" or (isinstance(value, Mapping) and "not" in value)
+        said.update({EVALUATED: True} if is_about_them else {})
         names = list(value) if keyword in _BY_MEMBER and isinstance(value, Mapping) else [""]
         into.conditions += [Condition(schema, keyword, f"{path}.{keyword}", name) for name in names]
     for keyword in ("then", "else"):

@@ -200,4 +200,4 @@ def _led_to(node: Node, rules: dict[str, Rule]) -> Iterator[tuple[str, Rule]]:
         name = waiting.pop()
         if (rule := rules.pop(name, None)) is not None:
             yield name, rule
-            waiting += references(rule.node)
+            waiting += rule.references

@@ -1,5 +1,6 @@
 """How values are written: JSON, Python literals, or text between marks; and strings in each."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -24,10 +25,11 @@ from rightcall.local.grammar.nodes import (
 from rightcall.local.grammar.rulebook import Rules
 
 _HEX = "0123456789abcdefABCDEF"
+SPELLING = "a value that is listed, or text by a pattern, is written in one way"
 
 
-class Notation(Struct, frozen=True, kw_only=True):
-    """How scalars and keys are written. Arrays and objects are in brackets and braces in all of them."""
+class Notation(Struct, frozen=True, kw_only=True, cache_hash=True):
+    """How scalars and keys are written. Rows and objects are in brackets and braces in all of them."""
 
     name: str
     open: str = '"'
@@ -61,25 +63,18 @@ class Notation(Struct, frozen=True, kw_only=True):
 
     @property
     def letter(self) -> Node:
-        """Any one character, in any spelling."""
-        return choice(self.plain, self._escaped)
+        """Any one character, in any way."""
+        return _letter(self)
 
     @property
-    def _escaped(self) -> Node:
+    def escaped(self) -> Node:
+        """Any character that cannot stand for itself, or any in another way."""
         letters = [text[1] for _, text in self.escapes]
         return choice(row(word("\\"), chars(*letters)) if letters else NOTHING, self.others)
 
     def one_of(self, letters: Chars) -> Node:
         """One of these characters, as it is written."""
-        kept = in_both(self.plain, letters)
-        if isinstance(kept, Chars) and kept.ranges[0][0] == kept.ranges[-1][1]:
-            kept = word(chr(kept.ranges[0][0]))
-        written = [
-            word(text)
-            for letter, text in self.escapes
-            if any(first <= ord(letter) <= last for first, last in letters.ranges)
-        ]
-        return choice(kept, *written)
+        return _one_of(self, letters)
 
     def spell(self, text: str) -> Node:
         """Exactly this string, with its delimiters; nothing if it cannot be written."""
@@ -105,7 +100,7 @@ class Notation(Struct, frozen=True, kw_only=True):
         if self.mark:
             # The first character of the mark may occur anywhere but before the mark's rest.
             begin, onward = chars(self.mark[0]), chars(self.mark[1])
-            after = choice(other_than(onward, self.plain), self._escaped)
+            after = choice(other_than(onward, self.plain), self.escaped)
             inside = row(repeat(choice(self.letter, row(repeat(begin, 1), after))), repeat(begin))
         return row(word(self.open), inside, word(self.close))
 
@@ -114,6 +109,24 @@ class Notation(Struct, frozen=True, kw_only=True):
             return row(word(self.open), Until(self.mark))
         first = in_both(self.first, self.plain)
         return row(word(self.open), Until(self.mark, first if isinstance(first, Chars) else Chars(())))
+
+
+@lru_cache(maxsize=64)
+def _letter(notation: Notation) -> Node:
+    return choice(notation.plain, notation.escaped)
+
+
+@lru_cache(maxsize=1024)
+def _one_of(notation: Notation, letters: Chars) -> Node:
+    kept = in_both(notation.plain, letters)
+    if isinstance(kept, Chars) and kept.ranges[0][0] == kept.ranges[-1][1]:
+        kept = word(chr(kept.ranges[0][0]))
+    written = [
+        word(text)
+        for letter, text in notation.escapes
+        if any(first <= ord(letter) <= last for first, last in letters.ranges)
+    ]
+    return choice(kept, *written)
 
 
 @lru_cache(maxsize=64)
@@ -188,3 +201,11 @@ def comma(rules: Rules) -> Node:
 def colon(rules: Rules) -> Node:
     """The separator between a key and its value."""
     return rules.define("colon", row(word(":"), optional(word(" "))), token=True)
+
+
+def bracketed(items: Sequence[Node], separator: Node, left: str, right: str) -> Node:
+    """Items between brackets, all of them."""
+    parts: list[Node] = []
+    for index, item in enumerate(items):
+        parts += [separator, item] if index else [item]
+    return row(word(left), *parts, word(right))

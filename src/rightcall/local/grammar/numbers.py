@@ -5,6 +5,8 @@ The limit is far above the digits of any meaningful number.
 """
 
 from decimal import Context, Decimal
+from functools import lru_cache
+from math import gcd
 
 from msgspec import Struct
 
@@ -51,6 +53,7 @@ class Interval(Struct, frozen=True):
         return self.low is None and self.high is None
 
 
+@lru_cache(maxsize=256)
 def integer(bounds: Interval, multiple: int = 1) -> Node | None:
     """The integers within bounds that are multiples; None if that cannot be expressed."""
     low, high = _whole(bounds)
@@ -58,30 +61,44 @@ def integer(bounds: Interval, multiple: int = 1) -> Node | None:
         return None
     if multiple == 1:
         return _integers(low, high)
-    if high is None and (low is None or low >= 0):
+    positive: Node | None = NOTHING
+    negative: Node | None = NOTHING
+    if high is None or high >= 0:
+        positive = _multiples(max(low or 0, 0), high, multiple)
+    if low is None or low < 0:
+        least = max(1, -high) if high is not None else 1
+        negative = _multiples(least, -low if low is not None else None, multiple)
+    if positive is None or negative is None:
+        return None
+    return choice(positive, row(word("-"), negative))
+
+
+def _multiples(low: int, high: int | None, multiple: int) -> Node | None:
+    """The multiples from one natural number to another; None when that cannot be said."""
+    if high is None:
         return _by_ending(low, multiple)
-    if low is None or high is None:
-        return None
-    first = -(-low // multiple)
-    last = high // multiple
-    if last - first >= _MOST_LISTED:
-        return None
-    return choice(*[word(str(number * multiple)) for number in range(first, last + 1)])
+    found = range(-(-low // multiple) * multiple, high + 1, multiple)
+    return choice(*[word(str(each)) for each in found]) if len(found) <= _MOST_LISTED else None
 
 
-def _by_ending(low: int | None, multiple: int) -> Node | None:
-    """Multiples that are recognised by their last digits, as of 5 and 100; None for others."""
+def told_by_ending(multiple: int) -> int:
+    """The largest factor that can be told by last digits: 4 of 12, and 1 of 7."""
+    return gcd(multiple, 10**_MOST_ENDING)
+
+
+def _by_ending(low: int, multiple: int) -> Node | None:
+    """The multiples that are told by their last digits, as those of 5 and 100 are; None for others."""
     digits = next((each for each in range(1, _MOST_ENDING + 1) if 10**each % multiple == 0), None)
-    if digits is None or 10**digits // multiple > _MOST_LISTED or (low or 0) > 10**digits:
+    if digits is None or 10**digits // multiple > _MOST_LISTED or low > 10**digits:
         return None
     every = range(0, 10**digits, multiple)
-    short = [each for each in every if each >= (low or 0)]
+    short = [each for each in every if each >= low]
     endings = choice(*[word(str(each).zfill(digits)) for each in every])
     more = row(chars("123456789"), repeat(_DIGIT, 0, MOST_DIGITS - digits - 1), endings)
-    negative = choice(*[word(str(each)) for each in every[1:]], more) if low is None else NOTHING
-    return choice(*[word(str(each)) for each in short], more, row(word("-"), negative))
+    return choice(*[word(str(each)) for each in short], more)
 
 
+@lru_cache(maxsize=256)
 def number(bounds: Interval, places: int = MOST_PLACES) -> Node | None:
     """The numbers within bounds, with that many decimal places; None if that cannot be expressed."""
     fraction = optional(row(word("."), repeat(_DIGIT, 1, places)))

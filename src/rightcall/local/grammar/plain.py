@@ -25,7 +25,14 @@ _SINGLE = frozenset(
     ]
 )  # fmt: skip
 KEYWORDS = _NAMED | _LISTS | _SINGLE
-"""Keywords that contain schemas."""
+"""Keywords that hold schemas."""
+MEANT = (KEYWORDS - _LISTS - {"$defs", "definitions"}) | {
+    "prefixItems", "type", "enum", "const", "required", "pattern", "format", "multipleOf", "uniqueItems",
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems",
+    "maxItems", "minProperties", "maxProperties", "minContains", "maxContains", "dependencies",
+    "dependentRequired", "$dynamicRef", "$recursiveRef",
+}  # fmt: skip
+"""Keywords that say something of a value by themselves. Whatever else a schema has says nothing."""
 _COUNTS = frozenset(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"])
 _OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
 MOST_DEEP = 200

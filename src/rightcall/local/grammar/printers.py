@@ -239,6 +239,11 @@ def _quoted(text: str) -> str:
     return '"' + "".join(_SHORT.get(each) or _escaped(each) for each in text) + '"'
 
 
+@lru_cache(maxsize=4096)
+def _json(text: str) -> str:
+    return json.dumps(text)
+
+
 @lru_cache(maxsize=1024)
 def _bracketed(ranges: tuple[tuple[int, int], ...]) -> str:
     parts = []
@@ -284,24 +289,29 @@ class _LarkPrinter:
         """Names that are not taken."""
 
     def choice(self, node: Node) -> str:
-        """A node where a choice needs no brackets."""
-        if isinstance(node, Choice):
-            return " | ".join(map(self._row, node.options))
+        """A node where a choice may stand without brackets."""
+        if type(node) is Choice:
+            return " | ".join([self._row(option) for option in node.options])
         return self._row(node)
 
     def _row(self, node: Node) -> str:
-        if isinstance(node, Row):
-            return " ".join(map(self._item, node.items)) or '""'
-        return self._item(node)
+        if type(node) is not Row:
+            return self._item(node)
+        # References by their very type: this sees every node of every grammar.
+        parts = [
+            self._names[item.name] if type(item) is Reference else self._item(item)
+            for item in node.items
+        ]
+        return " ".join(parts) or '""'
 
     def _item(self, node: Node) -> str:
         match node:
             case Word(text):
-                return json.dumps(text)
-            case Chars(ranges):
-                return f"/{_class(ranges)}/"
+                return _json(text)
             case Reference(name):
                 return self._names[name]
+            case Chars(ranges):
+                return f"/{_class(ranges)}/"
             case Until():
                 return f"until_{self.marks.setdefault(node, len(self.marks))}"
             case Other():
@@ -338,6 +348,7 @@ def _lark_until(text: Until, number: int) -> str:
     )
 
 
+@lru_cache(maxsize=1024)
 def _class(ranges: tuple[tuple[int, int], ...]) -> str:
     parts = [
         f"\\x{{{first:X}}}" if first == last else f"\\x{{{first:X}}}-\\x{{{last:X}}}"

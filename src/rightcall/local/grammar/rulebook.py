@@ -1,8 +1,9 @@
 """Rules: named nodes, the book of those that are needed, and what they leave to the gate."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import assert_never
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, assert_never
 
 from msgspec import Struct, field
 
@@ -32,11 +33,16 @@ _LONGEST_NAME = 24
 _MOST_REPEATED = 200
 
 
-class Rule(Struct, frozen=True):
-    """A named node. A token is one terminal of a lexer: it refers to tokens only, never to itself."""
+class Rule(Struct, frozen=True, dict=True):
+    """A named node. A token is one piece for a lexer: it refers to tokens only, never to itself."""
 
     node: Node
     token: bool = False
+
+    @cached_property
+    def references(self) -> list[str]:
+        """The names that it refers to, in their order."""
+        return references(self.node)
 
 
 class Rulebook(Struct, frozen=True):
@@ -123,17 +129,17 @@ def nesting(node: Node, rules: Mapping[str, Rule]) -> int:
     """The longest chain of references between rules; a cycle counts once."""
     known: dict[str, int] = {}
 
-    def below(node: Node) -> int:
-        return max([depth(name) for name in references(node)], default=0)
+    def below(names: Sequence[str]) -> int:
+        return max([depth(name) for name in names], default=0)
 
     def depth(name: str) -> int:
         if name not in known:
             known[name] = 0
-            # To an engine a token is one terminal, whatever it refers to.
-            known[name] = 1 if rules[name].token else 1 + below(rules[name].node)
+            # A token is one piece to an engine, whatever it refers to.
+            known[name] = 1 if rules[name].token else 1 + below(rules[name].references)
         return known[name]
 
-    return below(node)
+    return below(references(node))
 
 
 def _productive(rules: Mapping[str, Rule]) -> dict[str, Rule]:
@@ -152,20 +158,16 @@ def _productive(rules: Mapping[str, Rule]) -> dict[str, Rule]:
     }
 
 
-def _ends(node: Node, good: set[str]) -> bool:
-    match node:
-        case Reference(name):
-            return name in good
-        case Row(items):
-            return all(_ends(item, good) for item in items)
-        case Choice(options):
-            return any(_ends(option, good) for option in options)
-        case Repeat(item, least, _):
-            return least == 0 or _ends(item, good)
-        case Word() | Chars() | Until() | Other():
-            return True
-        case _:
-            assert_never(node)
+def _ends(node: Any, good: set[str]) -> bool:
+    # By its very type, the usual ones first: this sees every node of every grammar.
+    kind = type(node)
+    if kind is Reference:
+        return node.name in good
+    if kind is Row:
+        return all(_ends(item, good) for item in node.items if type(item) is not Word)
+    if kind is Choice:
+        return any(_ends(option, good) for option in node.options)
+    return kind is not Repeat or node.least == 0 or _ends(node.item, good)
 
 
 def _kept(node: Node, good: set[str]) -> Node:
@@ -191,5 +193,5 @@ def _reachable(book: Rulebook) -> Rulebook:
         name = waiting.pop()
         if name not in seen and name in book.rules:
             seen[name] = book.rules[name]
-            waiting += reversed(references(seen[name].node))
+            waiting += reversed(seen[name].references)
     return Rulebook(book.root, seen)

@@ -12,7 +12,7 @@ from rightcall.local.grammar.flatten import as_types
 from rightcall.local.grammar.formats import FORMATS, WIDER
 from rightcall.local.grammar.nodes import MOST_REPEATS, NOTHING, Node, Other, repeat, word
 from rightcall.local.grammar.notation import Notation
-from rightcall.local.grammar.numbers import MOST_PLACES, Interval, integer, number
+from rightcall.local.grammar.numbers import MOST_PLACES, Interval, integer, number, told_by_ending
 from rightcall.local.grammar.regex import Inexpressible, Matched, matching
 
 _LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
@@ -129,7 +129,8 @@ def numeric(kind: str, keywords: Mapping[str, Any]) -> tuple[Node, list[str]]:
         found = integer(bounds, step) if step > 0 else None
         if found is None and step != 1:
             unheld.append("multipleOf")
-            found = integer(bounds)
+            factor = told_by_ending(step) if step else 1
+            found = integer(bounds, factor) or integer(bounds)
         everything = integer(_NO_BOUNDS)
     else:
         places = _places(multiple) if "multipleOf" in keywords else MOST_PLACES
