@@ -49,6 +49,10 @@ class Meant:
         only = [each for each in self._values if self._is_only(each)]
         self._own = self._told.union(only, (each.value for each in self._whole))
         self._anchors = [record for record in found if record.value in self._own]
+        # The order that alone holds what was described is meant, and so is the card it was paid with.
+        self._anchors += [
+            each for each in found if each.value not in self._own and self._holds(each.value)
+        ]
 
     def is_meant(self, value: str) -> bool:
         """Whether somebody's words mean what has this identifier."""
@@ -193,11 +197,19 @@ class Meant:
             for name, values in anchor.held.items():
                 if value not in values:
                     continue
-                if len(values) == 1 and not self._is_outdone(value):
+                if len(values) == 1 and (self._is_swapped(own) or not self._is_outdone(value)):
                     return True
                 if own and all(self._is_all(nouns_of(name), record) for record in own):
                     return True
         return False
+
+    def _is_swapped(self, records: list[Record]) -> bool:
+        """Whether another of its list takes its place: words that fit that one say nothing of it."""
+        return any(
+            other.value in self._values and other.value not in self._replaced
+            for record in records
+            for other in record.family[:_MOST_RIVALS]
+        )
 
     def _is_excepted(self, record: Record) -> bool:
         """Whether somebody left something out of all that they asked for."""

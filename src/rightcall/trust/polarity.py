@@ -36,7 +36,8 @@ _AFTER = re.compile(rf"(?:{_EXCEPT})\Z", re.IGNORECASE)
 """These exclude what follows and nothing before."""
 _HARMLESS = re.compile(
     r"\s+(?:(?:want|wish|like|prefer) to (?:mention|reveal|say|tell|share|disclose|provide|speak|repeat)"
-    r"|only|sure|yet|forget|hesitate|worry|know|remember|have|need|think|see|understand|exist|nur)\b",
+    r"|only|sure|yet|forget|hesitate|worry|know|remember|have|need|think|see|understand|exist|nur"
+    r"|care|mind|matter)\b",
     re.IGNORECASE,
 )
 _MUST = re.compile(r"\b(?:must|should|may|shall)\s*(?:n['\u2019]?t|not|never)\Z", re.IGNORECASE)
