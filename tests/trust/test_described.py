@@ -291,6 +291,15 @@ class TestOneOfMany:
         assert not runs(guard(words, mine, one), "cancel_hire", hire_id="H-1001")
         assert runs(guard(words, mine, one, other), "cancel_hire", hire_id="H-1001")
 
+    def test_not_by_its_words_where_another_was_spelt_out(self):
+        looked: list[tuple[object, ...]] = [("profile", {"hires": ["H-1001", "H-1002"]})]
+        looked += [("hire", each, {"hire_id": each["hire_id"]}) for each in (VAN, COUPE)]
+        asked = guard("Change H-1001 to 2 child seats. The coupe has them, too.", *looked)
+        assert runs(asked, "change_seats", hire_id="H-1001", child_seats=2)
+        assert not runs(asked, "change_seats", hire_id="H-1002", child_seats=2)
+        both = guard("Change H-1001 and H-1002 to 2 child seats.", *looked)
+        assert runs(both, "change_seats", hire_id="H-1002", child_seats=2)
+
     def test_not_by_whose_it_is(self):
         hers = ("hires", [{**VAN, "customer_id": "ann_lee"}, COUPE])
         asked = guard("I am ann_lee. Cancel the hire.", hers)

@@ -144,6 +144,8 @@ class Meant:
             return False
         if whole == 1 and self._is_outdone(record.value):
             return False
+        if len(record.family) <= 1 and self._is_other_named(kin, record):
+            return False
         if self._described.is_ranked(record.value) and self._said_of(record.context | record.terms):
             return True
         is_new = record.value not in self._replaced
@@ -159,6 +161,13 @@ class Meant:
         if old:
             return not any(len(said) < len(other) for other in rivals)
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
+
+    def _is_other_named(self, kin: Kin, record: Record) -> bool:
+        """Whether somebody spelt out another of its kind, where this one was described at most."""
+        named = self._described.is_named
+        return not named(record.value, (), set()) and any(
+            named(other, (), set()) for other in islice(kin.members, _MOST_RIVALS)
+        )
 
     def _rivals(self, kin: Kin, record: Record) -> list[Record]:
         """What else may be meant: what stands in one list with it, or is of its kind."""
