@@ -25,6 +25,8 @@ class Kin(Struct, eq=False):
     """Of how many each word is said."""
     holders: dict[tuple[str, str], int] = field(default_factory=dict)
     """How many hold something, by its field."""
+    spelt: set[str] = field(default_factory=set)
+    """Their identifiers, as somebody's words are kept."""
 
 
 class Described:
@@ -102,6 +104,7 @@ class Described:
         before = kind.members.get(record.value)
         if before is None:
             kind.members[record.value] = record
+            kind.spelt.add(stem(record.value.lower()))
             self._by_value.setdefault(record.value, []).append((kind, record))
             fresh: Iterable[str] = record.terms
             for name, values in record.held.items():

@@ -164,10 +164,8 @@ class Meant:
 
     def _is_other_named(self, kin: Kin, record: Record) -> bool:
         """Whether somebody spelt out another of its kind, where this one was described at most."""
-        named = self._described.is_named
-        return not named(record.value, (), set()) and any(
-            named(other, (), set()) for other in islice(kin.members, _MOST_RIVALS)
-        )
+        spelt = self._described.said_of(kin.spelt, (), set())
+        return bool(spelt) and not self._described.is_named(record.value, (), set())
 
     def _rivals(self, kin: Kin, record: Record) -> list[Record]:
         """What else may be meant: what stands in one list with it, or is of its kind."""
