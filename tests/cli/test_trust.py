@@ -6,6 +6,7 @@ import pytest
 
 from rightcall.cli import arguments
 from rightcall.cli.commands import audit, policy
+from rightcall.errors import UsageError
 from rightcall.trust.rules import Rule
 
 FIELDS = ", ".join(Rule.__struct_fields__)
@@ -111,3 +112,73 @@ def test_strictly_missing_facts_are_a_failure(folder, capsys):
     (folder / "vague.py").write_text('import rightcall as rc\nt = rc.Tool("t", "T.", effect="read")\n')
     assert run(audit, "vague.py", "--policy", "good.toml", "--strict") == 1
     assert "- t: nobody stated untrusted, private, reach, targets" in capsys.readouterr().out
+
+
+AGENT = "rc.Agent(rc.testing.ScriptedModel([]), [inbox, send]{})"
+OWN = AGENT.format(", trust=rc.trust.Rules()")
+LOCAL = AGENT.format(", trust=rules")
+MADE = ", made by make, with its own rules:"
+SEEN = {
+    f"agent = {OWN}": "agent, with its own rules:",
+    f"def make(model):\n    return {OWN}": MADE,
+    f"RULES = rc.trust.Rules()\ndef make(model):\n    rules = RULES\n    return {LOCAL}": MADE,
+    f"class Desk:\n    async def make(self):\n        return {OWN}": MADE,
+}
+NOT_SEEN = {
+    f"def make(rules):\n    return {AGENT.format(', trust=rules')}": "it depends on 'rules', which the",
+    f"def make(**options):\n    return {AGENT.format(', **options')}": "its options are put together",
+    f"def make():\n    return {AGENT.format(', trust=nowhere()')}": "nowhere() fails by itself",
+    f"def make():\n    return {AGENT.format(', trust=len(TOOLS)')}": "len(TOOLS) is no rc.trust.Rules",
+    f"def make(some):\n    for r in some:\n        a = {AGENT.format(', trust=r')}": "only known when",
+}
+
+
+def written(folder, text):
+    (folder / "desk.py").write_text(f"import rightcall.testing\n{TOOLS}\nTOOLS = 'x'\n{text}\n")
+    return "desk.py"
+
+
+@pytest.mark.parametrize(("text", "told"), SEEN.items())
+def test_audit_judges_by_the_rules_of_the_agents_in_a_file(folder, capsys, text, told):
+    assert run(audit, written(folder, text)) == 0
+    shown = capsys.readouterr()
+    assert told in shown.out
+    assert "stopped: to must be vouched for" in shown.out
+    assert shown.err == ""
+
+
+@pytest.mark.parametrize(("text", "told"), NOT_SEEN.items())
+def test_audit_says_which_rules_it_has_not_seen(folder, capsys, text, told):
+    assert run(audit, written(folder, text)) == 1
+    shown = capsys.readouterr()
+    assert "its rules were not seen" in shown.err
+    assert told in shown.err
+    assert "as if without rules:" in shown.out
+
+
+def test_audit_tells_agents_apart_and_leaves_out_those_that_inherit(folder, capsys):
+    text = (
+        f"child = {AGENT.format('')}\n"
+        "above = rc.Agent(rc.testing.ScriptedModel([]), [child.as_tool(name='ask', description='A.')],"
+        " trust=rc.trust.Rules())\n"
+    )
+    assert run(audit, written(folder, text)) == 0
+    assert "child" not in capsys.readouterr().out
+    (folder / "two.py").write_text(f"from desk import *\nbare = {AGENT.format('')}\n")
+    assert run(audit, "two.py", "--json") == 1
+    assert '"bare, without rules:"' in capsys.readouterr().out
+
+
+def test_audit_calls_what_is_named(folder, capsys):
+    agent = AGENT.format(", trust=rules or rc.trust.Rules()")
+    place = written(folder, f"def make(rules=None):\n    return {agent}\ndef needs(key): ...\n")
+    assert run(audit, f"{place}:make") == 0
+    assert "make(), with its own rules:" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="it needs key"):
+        run(audit, f"{place}:needs")
+    assert run(audit, place, "--policy", "good.toml") == 0
+
+
+def test_audit_says_that_it_has_seen_no_agent(folder, capsys):
+    assert run(audit, "office.py") == 1
+    assert "no agent was seen in office.py, so no rules" in capsys.readouterr().err

@@ -185,6 +185,14 @@ class TestDescribed:
             guard("Refund the roof box.", LISTED, CARDS), "refund_extras", **call, card_id="C-52"
         )
 
+    def test_and_of_what_nothing_but_holds_what_is_meant(self):
+        # The word fits both hires, but only one extra; its hire is meant because it holds that.
+        listed = ("hires", [{**VAN, "model": "Dog Van"}, COUPE])
+        asked = guard("Refund the dog thing.", listed, CARDS)
+        call = {"hire_id": "H-1002", "extra_ids": ["E-22"]}
+        assert runs(asked, "refund_extras", **call, card_id="C-52")
+        assert not runs(asked, "refund_extras", **call, card_id="C-51")
+
     def test_what_nobody_mentioned_is_not_given_back(self):
         asked = guard("Refund the roof box of my van.", LISTED)
         assert not runs(
@@ -283,6 +291,15 @@ class TestOneOfMany:
         assert not runs(guard(words, mine, one), "cancel_hire", hire_id="H-1001")
         assert runs(guard(words, mine, one, other), "cancel_hire", hire_id="H-1001")
 
+    def test_not_by_its_words_where_another_was_spelt_out(self):
+        looked: list[tuple[object, ...]] = [("profile", {"hires": ["H-1001", "H-1002"]})]
+        looked += [("hire", each, {"hire_id": each["hire_id"]}) for each in (VAN, COUPE)]
+        asked = guard("Change H-1001 to 2 child seats. The coupe has them, too.", *looked)
+        assert runs(asked, "change_seats", hire_id="H-1001", child_seats=2)
+        assert not runs(asked, "change_seats", hire_id="H-1002", child_seats=2)
+        both = guard("Change H-1001 and H-1002 to 2 child seats.", *looked)
+        assert runs(both, "change_seats", hire_id="H-1002", child_seats=2)
+
     def test_not_by_whose_it_is(self):
         hers = ("hires", [{**VAN, "customer_id": "ann_lee"}, COUPE])
         asked = guard("I am ann_lee. Cancel the hire.", hers)
@@ -350,6 +367,22 @@ class TestTakesThePlace:
     def test_not_by_its_rank_where_both_ends_were_named(self):
         words = "What is the dearest roof box? Swap mine, of the van, for the cheapest one."
         assert not self.swaps(words, "E-17")
+
+    def test_the_only_one_there_whatever_fits_the_words_for_the_new_one(self):
+        one = {**VAN, "extras": [{"extra_id": "E-11", "label": "Roof Box"}]}
+        asked = guard("Swap the extra of the van for a white one.", ("hires", [one, COUPE]), self.OFFER)
+        call = {"hire_id": "H-1001", "extra_id": "E-11"}
+        assert runs(asked, "swap_extra", **call, new_extra_id="E-16")
+        assert not runs(asked, "swap_extra", **call, new_extra_id="E-17")
+
+    def test_a_number_and_its_unit(self):
+        lengths = {"E-11": "3 ft", "E-15": "4 ft", "E-16": "5 ft", "E-17": "6 ft"}
+        sizes = {key: {"extra_id": key, "trim": {"length": each}} for key, each in lengths.items()}
+        offer = ("models", {"model": "Roof Box", "variants": sizes}, {"model_id": "M-1"})
+        asked = guard("Swap the roof box of the van for one of 5 ft.", LISTED, offer)
+        call = {"hire_id": "H-1001", "extra_id": "E-11"}
+        assert runs(asked, "swap_extra", **call, new_extra_id="E-16")
+        assert not runs(asked, "swap_extra", **call, new_extra_id="E-17")
 
     def test_nothing_where_the_thing_was_never_mentioned(self):
         assert not self.swaps("Swap the bike rack for a long white one.", "E-16")

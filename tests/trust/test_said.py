@@ -20,6 +20,7 @@ from rightcall.trust.said import amounts, bounding, names, references, roles
         ("If ann is not there, tell bob, not eve.", ["not eve."]),
         ("If ann does not answer tell bob", []),
         ("Tell bob if ann cannot come", []),
+        ("Tell bob, and I do not care about the rest.", []),
         ("Tell bob.", []),
     ],
 )

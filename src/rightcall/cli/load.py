@@ -85,13 +85,22 @@ def load_tools(*places: str) -> Toolbox:
 
 def _tools_at(place: str) -> Toolbox:
     path, name = split(place)
-    module = _import(Path(path))
+    module = load_module(Path(path))
     if name:
-        return Toolbox(_named(module, path, name))
-    found = {id(tool): tool for value in vars(module).values() for tool in _tools_in(value)}
+        return Toolbox(named(module, path, name))
+    found = _declared(module)
     if not found:
         raise UsageError(f"{path} declares no tools; decorate a function with @rc.tool")
     return Toolbox(list(found.values()))
+
+
+def declares_tools(place: str) -> bool:
+    """Whether the file of a place declares tools."""
+    return bool(_declared(load_module(Path(split(place)[0]))))
+
+
+def _declared(module: ModuleType) -> dict[int, Tool]:
+    return {id(tool): tool for value in vars(module).values() for tool in tools_in(value)}
 
 
 def load_model(place: str) -> Model:
@@ -99,7 +108,7 @@ def load_model(place: str) -> Model:
     path, name = split(place)
     if not name:
         raise UsageError(f"{place}: say which model in it, as {place}:NAME")
-    found = _named(_import(Path(path)), path, name)
+    found = named(load_module(Path(path)), path, name)
     is_model = hasattr(found, "profile") and callable(getattr(found, "stream", 0))
     if isinstance(found, type) or not is_model:
         raise UsageError(f"{place} is not a model: one has a profile and a stream(request)")
@@ -121,11 +130,11 @@ def found_at(option: str, place: str) -> Any:
     if not name:
         raise UsageError(f"{option} {place}: say which in it, as {place}:NAME")
     if is_place(place):
-        return _named(_import(Path(path)), path, name)
-    # For an installed script, Python does not search the current directory.
+        return named(load_module(Path(path)), path, name)
+    # Started as a script, Python would not look where the user stands.
     sys.path.insert(0, "")
     try:
-        return _named(import_module(path), path, name)
+        return named(import_module(path), path, name)
     except ImportError as error:
         raise UsageError(f"{option} {place}: {error}") from error
     finally:
@@ -208,23 +217,26 @@ def _is_ours(message: object) -> bool:
     return isinstance(message, dict) and message.get("type") in ("user", "reply", "results")
 
 
-def _named(module: ModuleType, path: str, name: str) -> Any:
+def named(module: ModuleType, path: str, name: str) -> Any:
+    """What a file calls so."""
     if not hasattr(module, name):
         raise UsageError(f"{path} has no {name!r}")
     return getattr(module, name)
 
 
-def _tools_in(value: object) -> list[Tool]:
+def tools_in(value: object) -> list[Tool]:
+    """The tools that a value of a file is, or holds."""
     if isinstance(value, Toolbox):
         return list(value)
     if isinstance(value, Tool) and not (isinstance(value, FunctionTool) and value.unbound):
         return [value]
     if isinstance(value, list | tuple):
-        return [tool for each in value if isinstance(each, Tool | Toolbox) for tool in _tools_in(each)]
+        return [tool for each in value if isinstance(each, Tool | Toolbox) for tool in tools_in(each)]
     return []
 
 
-def _import(path: Path) -> ModuleType:
+def load_module(path: Path) -> ModuleType:
+    """A Python file, run."""
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     # A file called json.py must not replace the module json; one that is named twice is loaded once.

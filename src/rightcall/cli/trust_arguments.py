@@ -9,11 +9,15 @@ from rightcall.cli.tool_arguments import add_sources
 def audit(parser: ArgumentParser) -> None:
     """Say what outsiders could make an agent with these tools do, and what stops them.
 
-    Ends with 1 when some way is open, or, with --strict, when facts are missing.
-    """
+    Without --policy, the rules are those of the agents in a file, also of those that its functions make. FILE.py:NAME
+    is one agent, or a function that makes one and is called. Ends with 1 when some way is open, or, with --strict, when
+    facts are missing.
+    """  # noqa: E501 - as wide as help is
     add_sources(parser)
     parser.add_argument(
-        "--policy", metavar="FILE.toml", help="the rules in force; an empty file has the usual"
+        "--policy",
+        metavar="FILE.toml",
+        help="the rules in force (default: the agents' own); an empty file has the usual",
     )
     parser.add_argument("--facts", metavar="FILE.toml|NAME", help="facts that are laid over the tools")
     parser.add_argument("--strict", action="store_true", help="missing facts are a failure, too")

@@ -59,7 +59,7 @@ def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
             named[name] = ("true" if value else "false",)
             continue
         texts = tuple(text for _, text in leaves(value))
-        if name in facts.content:
+        if name in facts.content and name not in facts.widens:
             texts = tuple(each for text in texts for each in (*active(text), *accounts(text)))
         elif facts.is_harmless(name):
             continue

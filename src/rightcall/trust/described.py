@@ -24,7 +24,9 @@ class Kin(Struct, eq=False):
     counts: dict[str, int] = field(default_factory=dict)
     """For each word, the number of records that contain it."""
     holders: dict[tuple[str, str], int] = field(default_factory=dict)
-    """For each field and value, the number of records that contain it."""
+    """How many hold something, by its field."""
+    spelt: set[str] = field(default_factory=set)
+    """Their identifiers, as somebody's words are kept."""
 
 
 class Described:
@@ -102,6 +104,7 @@ class Described:
         before = kind.members.get(record.value)
         if before is None:
             kind.members[record.value] = record
+            kind.spelt.add(stem(record.value.lower()))
             self._by_value.setdefault(record.value, []).append((kind, record))
             fresh: Iterable[str] = record.terms
             for name, values in record.held.items():

@@ -46,7 +46,8 @@ _IDENTITY = named_words(
     "sender senders from cc bcc to recipient recipients participant participants attendee attendees "
     "invitee invitees organizer organiser owner owners author authors payer creator poster requester "
     "commenter contributor contributors reviewer reporter assignee submitter inviter initiator "
-    "counterparty remitter debtor guest guests uploader applicant visitor absender mailfrom"
+    "counterparty remitter debtor guest guests uploader applicant visitor absender mailfrom "
+    "handle handles beneficiary correspondent subscriber subscribers"
 )
 _CONTACT = named_words("email emails mail phone tel telephone mobile contact customer client")
 _IDENTITY_ENDS = (("reply", "to"), ("shared", "with"))

@@ -50,6 +50,10 @@ class Meant:
         only = [each for each in self._values if self._is_only(each)]
         self._own = self._told.union(only, (each.value for each in self._whole))
         self._anchors = [record for record in found if record.value in self._own]
+        # The order that alone holds what was described is meant, and so is the card it was paid with.
+        self._anchors += [
+            each for each in found if each.value not in self._own and self._holds(each.value)
+        ]
 
     def is_meant(self, value: str) -> bool:
         """Whether the record with this identifier was meant."""
@@ -141,6 +145,8 @@ class Meant:
             return False
         if whole == 1 and self._is_outdone(record.value):
             return False
+        if len(record.family) <= 1 and self._is_other_named(kin, record):
+            return False
         if self._described.is_ranked(record.value) and self._said_of(record.context | record.terms):
             return True
         is_new = record.value not in self._replaced
@@ -156,6 +162,11 @@ class Meant:
         if old:
             return not any(len(said) < len(other) for other in rivals)
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
+
+    def _is_other_named(self, kin: Kin, record: Record) -> bool:
+        """Whether somebody spelt out another of its kind, where this one was described at most."""
+        spelt = self._described.said_of(kin.spelt, (), set())
+        return bool(spelt) and not self._described.is_named(record.value, (), set())
 
     def _rivals(self, kin: Kin, record: Record) -> list[Record]:
         """The other records that may be meant: those in the same list, or of the same kind."""
@@ -194,11 +205,19 @@ class Meant:
             for name, values in anchor.held.items():
                 if value not in values:
                     continue
-                if len(values) == 1 and not self._is_outdone(value):
+                if len(values) == 1 and (self._is_swapped(own) or not self._is_outdone(value)):
                     return True
                 if own and all(self._is_all(nouns_of(name), record) for record in own):
                     return True
         return False
+
+    def _is_swapped(self, records: list[Record]) -> bool:
+        """Whether another of its list takes its place: words that fit that one say nothing of it."""
+        return any(
+            other.value in self._values and other.value not in self._replaced
+            for record in records
+            for other in record.family[:_MOST_RIVALS]
+        )
 
     def _is_excepted(self, record: Record) -> bool:
         """Whether the words except a record from "all"."""

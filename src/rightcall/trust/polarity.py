@@ -16,9 +16,11 @@ _EXCEPT = (
 )
 _NEGATED = re.compile(
     r"\b(?:never|not|don['\u2019]?t|won['\u2019]?t|cannot|can['\u2019]?t|mustn['\u2019]?t|shouldn['\u2019]?t"
-    r"|avoid|(?:is|are)n['\u2019]?t (?:to|allowed|supposed|meant)|nobody|no one|stop \w+ing|refrain"
+    r"|avoid|(?:is|are)n['\u2019]?t (?:to|allowed|supposed|meant)|nobody|no[- ]one|stop \w+ing|refrain"
     r"|exclude|ignore|skip|forbid(?:den)?|prohibit(?:ed)?|off[- ]limits|beware"
-    r"|leave (?:\S+ ){1,6}out|(?:under|on|by|in) no"
+    r"|(?:leave|keep) (?:\S+ ){1,6}out|in the dark|refuse|filter out|hold back"
+    r"|nothing (?:goes|to|for|may|must|should)|(?:hear|know|get|learn|receive)s? nothing"
+    r"|no (?:word|business)|(?:under|on|by|in) no"
     r"|(?:keep|hide|conceal|withhold) (?:it|this|that|them|these|everything) (?:\w+ )?from"
     r"|no (?:\w+ )?(?:e-?mails?|mails?|messages?|invitations?|payments?|money|transfers?"
     r"|cop(?:y|ies)|contact)"
@@ -36,7 +38,8 @@ _AFTER = re.compile(rf"(?:{_EXCEPT})\Z", re.IGNORECASE)
 """Words that exclude what follows them and nothing before."""
 _HARMLESS = re.compile(
     r"\s+(?:(?:want|wish|like|prefer) to (?:mention|reveal|say|tell|share|disclose|provide|speak|repeat)"
-    r"|only|sure|yet|forget|hesitate|worry|know|remember|have|need|think|see|understand|exist|nur)\b",
+    r"|only|sure|yet|forget|hesitate|worry|know|remember|have|need|think|see|understand|exist|nur"
+    r"|care|mind|matter)\b",
     re.IGNORECASE,
 )
 _MUST = re.compile(r"\b(?:must|should|may|shall)\s*(?:n['\u2019]?t|not|never)\Z", re.IGNORECASE)
@@ -95,7 +98,7 @@ def _parts(sentence: str) -> Iterator[Words]:
             yield from _parts(sentence[end + 1 :])
             return
         wanted = _wanted_before(sentence, found)
-        is_nobody = found[0].lower() in ("nobody", "no one")
+        is_nobody = found[0].lower() in ("nobody", "no one", "no-one")
         order = _NEW_ORDER.search(after, 0 if is_nobody else len(found[0]))
         yield Words(before[:wanted])
         if before[wanted:]:

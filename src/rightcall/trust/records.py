@@ -210,11 +210,9 @@ class Reading:
             return
         if not is_outsiders:
             held.values.setdefault(path.rpartition(".")[2], set()).add(text)
-        terms = terms_of(text)
+        # A number and its unit say together what neither does: ``9 bar``.
         if len(text.split()) <= _MOST_WORDS:
-            held.terms.update(terms)
-            if len(terms) > 1:
-                held.terms.update(joined(text))
+            held.terms.update(terms_of(text), joined(text))
 
 
 def _values(held: _Held) -> frozenset[str]:

@@ -18,7 +18,7 @@ def named_words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_FROM = named_words("from out von aus depuis desde")
+_FROM = named_words("from out using von aus depuis desde")
 _TO = named_words("to into onto toward towards nach auf vers hacia")
 _ARROW = re.compile(r"(?<![\w.@/+])([\w.@/+]{1,80})\s?(?:[-=]>|\u2192)\s?")
 _FILLERS = named_words(
@@ -49,12 +49,21 @@ _YEARS = range(1900, 2101)
 _FEWEST_OF_ACCOUNT = 10_000_000
 _IDENTIFIER = re.compile(
     r"(?:#|\b(?:no\.?|nr\.?|number|id|invoice|ticket|case|customer|ref(?:erence)?|account|card|contract|mail|email|file"
-    r"|room|phone|tel|zip|code|flight|booking|reservation|pin|iban|order(?=\s+(?:#|no\b|nr\b|number|\d{4}))"
+    r"|room|flat|apartment|apt|suite|gate|seat|page|isbn|phone|tel|(?:zip|post)(?:\s?code)?(?:\s+is)?|code|flight"
+    r"|booking|reservation|pin|iban|order(?=\s+(?:#|no\b|nr\b|number|\d{4}))"
     r"|end(?:s|ing)(?:\s+(?:in|with|on))?|last\s+(?:four|4)(?:\s+digits)?(?:\s+(?:of|are|is))?)\b)"
     r"[\s:#.]*+\d[\d-]*+(?![\d.,]*\d)|(?<![\w.,])\d{4}(?=\s+(?:(?:credit|debit)\s+)?(?:card|account|visa|mastercard|amex)\b)",
     re.IGNORECASE,
 )
-"""A number after the word for what it identifies, or a card's last digits."""
+"""A number with what it is the number of before it, or a card's last digits."""
+_COUNTED = re.compile(
+    r"(?<![\w.,])\d[\d.,]*+\s?(?:%|percent\b|prozent\b|(?:second|minute|hour|day|night|week|month|year|people|person|guest"
+    r"|item|piece|sheet|page|copy|copie|time|ticket|seat|bag|box|boxe|bottle|hit|mile|meter|metre|kilo|gram|litre|liter)s?\b"
+    r"|(?:kg|km|cm|mm|left|tage?|wochen?|monate?|jahre?|st\u00fcck)\b)"
+    r"|\b(?:by|in|since|until|during|before)\s+(?:the\s+end\s+of\s+)?(?:19|20)\d\d\b(?![.,]?\d)",
+    re.IGNORECASE,
+)
+"""How many of something else than money, how much of it is left, or in which year."""
 _DIALLED = re.compile(r"(?<![\w.,])\+?\(?\d++\)?(?:[ -]\d++){1,15}(?!\w)")
 _AMOUNT = re.compile(
     r"(?<![\w.,:/])(?P<whole>\d++(?:[.,]\d{3}(?!\d))*+(?:\.\d+)?+)(?:,(?P<comma>\d{1,2})(?!\d))?(?![:/]\d)"
@@ -122,8 +131,8 @@ def _nouns(found: list[str], at: int) -> Iterator[str]:
 
 
 def amounts(text: str) -> Iterator[float]:
-    """The numbers in a text that may be amounts: no identifiers and no telephone numbers."""
-    text = _DIALLED.sub(" ", _IDENTIFIER.sub(" ", text))
+    """The numbers in a text that may be amounts: none that identifies something, and no telephone's."""
+    text = _DIALLED.sub(" ", _COUNTED.sub(" ", _IDENTIFIER.sub(" ", text)))
     for found in _AMOUNT.finditer(text):
         whole, comma, scale = found["whole"], found["comma"], found["scale"]
         # A comma before one or two digits is a decimal point; then dots separate thousands.

@@ -82,8 +82,13 @@ _GROUPED = re.compile(
 )
 _GAPS = re.compile(r"[\s()./_+-]+")
 _SHORTEST_ACCOUNT = 12
-"""Digits of an account, at least: a telephone number has fewer, a card and most accounts have more."""
-# File extensions that are no top-level domains. Any other ending may become one.
+_WALLET = re.compile(
+    r"(?<!\w)(?:(?i:bc1[a-z0-9]{25,87}|0x[0-9a-f]{40})"
+    r"|(?=\w*[A-Z])(?=\w*[a-z])[13][1-9A-HJ-NP-Za-km-z]{25,34})(?!\w)"
+)
+"""Where a currency goes that no bank keeps."""
+"""Digits: a telephone number has fewer, a card and most accounts have more."""
+# Endings of files that are no domains. Every other ending may be one by tomorrow.
 _FILE = re.compile(
     r"""txt|pdf|docx?|xlsx?|pptx?|od[tsp]|csv|tsv|jsonl?|xml|ya?ml|toml|ini|cfg|conf|log|rtf|tex|html?|css
     |jsx|tsx|ipynb|java|cpp|hpp|php|bash|bat|sql|sqlite|png|jpe?g|gif|bmp|svg|webp|tiff?|ico|mp[34]|wav
@@ -272,6 +277,7 @@ def accounts(text: str) -> Iterator[str]:
     for found in _GROUPED.finditer(plain(text)):
         if found[0][:2].isalpha() or len(_GAPS.sub("", found[0])) >= _SHORTEST_ACCOUNT:
             yield found[0]
+    yield from (found[0] for found in _WALLET.finditer(text))
 
 
 def active(text: str) -> Iterator[str]:
