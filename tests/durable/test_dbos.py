@@ -5,7 +5,7 @@ import json
 import sqlite3
 import stat
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from time import time
 from types import SimpleNamespace
@@ -172,8 +172,9 @@ async def test_what_sqlite_says_stands():
     def locked():
         raise sa.exc.OperationalError("SELECT", {}, error)
 
-    with pytest.raises(sqlite3.OperationalError) as told:
-        sqlite3.connect(":memory:").execute("SELECT * FROM nothing")
+    empty = closing(sqlite3.connect(":memory:"))
+    with empty as database, pytest.raises(sqlite3.OperationalError) as told:
+        database.execute("SELECT * FROM nothing")
     error = told.value
     with pytest.raises(sa.exc.OperationalError):
         await patience.when_it_is_there(locked)

@@ -98,7 +98,8 @@ async def test_a_cancel_waits_for_room_too(tmp_path, run, disk, monkeypatch):
 
 
 async def test_another_error_of_the_database_is_not_waited_for():
-    engine = sa.create_engine("sqlite://")
+    # Another thread writes: a pool would keep its connection, which only that thread may close.
+    engine = sa.create_engine("sqlite://", poolclass=sa.pool.NullPool)
 
     def write() -> None:
         with engine.begin() as connection:
