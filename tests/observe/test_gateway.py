@@ -80,10 +80,11 @@ async def test_a_stranger_is_told_what_the_client_sent_and_no_more(kept):
     assert [headers.get("traceparent") for _, headers, _ in host.asked] == [PARENT, None] * 2
 
 
-async def test_the_run_of_an_agent_is_in_the_trace_of_the_client(kept):
-    async def box(_):
-        return [rc.tool(effect="pure")(look)]
+async def box(_):
+    return [rc.tool(effect="pure")(look)]
 
+
+async def test_the_run_of_an_agent_is_in_the_trace_of_the_client(kept):
     host = Host(lambda *_: (200, JSON, [json.dumps(ANSWER).encode()]))
     more = {"load_tools": box, "observers": [kept.observer()]}
     async with listening(host) as up:
@@ -106,9 +107,6 @@ async def test_a_place_that_refuses_has_a_span_with_its_error(kept):
 
 
 async def test_an_agent_behind_the_address_has_its_own_spans(kept):
-    async def box(_):
-        return [rc.tool(effect="pure")(look)]
-
     host = Host(lambda *_: (200, JSON, [json.dumps(ANSWER).encode()]))
     more = {"load_tools": box, "observers": [kept.observer()]}
     async with listening(host) as up:

@@ -3,7 +3,12 @@
 Nothing here awaits, and no text makes it raise. Only what this module returns can be run.
 """
 
+import difflib
+from collections.abc import Sequence
+
 from rightcall.core.call import Call, CheckedCall
+from rightcall.core.decision import APPROVED, VENDOR_CALL
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonError, JsonObject, dump, kind_of, parse
 from rightcall.core.outcome import Failed, Invalid, Truncated, UnknownTool
 from rightcall.core.ports import Tools
@@ -11,23 +16,57 @@ from rightcall.core.problem import Problem, Valid
 from rightcall.core.tool import Tool
 from rightcall.core.tool_check import text_parameter
 from rightcall.gate.failure import failed
-from rightcall.gate.nearest import unknown
-from rightcall.gate.vendor_call import vendor_call
 
 Refused = Invalid | UnknownTool | Truncated | Failed
 """The outcomes of a call that does not pass; Failed only when a tool's own validator raised."""
 
 LARGE = 64 * 1024
 """Characters of arguments above which a check is too slow for the event loop."""
+_FEW = 30
+"""Up to this many names are all listed for the model; of more, only the most similar ones."""
+_CLOSE = 10
+_NEAREST = 3
+_LONGEST_NAME = 100
+_COMPARED = 40
+"""The most names that are compared letter by letter: hundreds would take as long as running a tool."""
+
+
+def _approve(server: str, tool: str, arguments: object) -> str:  # noqa: ARG001 - what was asked
+    return APPROVED
+
+
+_VENDOR_CALL = Tool(
+    VENDOR_CALL,
+    "Let the vendor call a tool of a server that it is connected to.",
+    {
+        "type": "object",
+        "properties": {"server": {"type": "string"}, "tool": {"type": "string"}, "arguments": {}},
+        "required": ["server", "tool", "arguments"],
+    },
+    _approve,
+    approval=True,
+    facts=Facts(
+        untrusted=False,
+        private=False,
+        reach="outside",
+        dangers=("money", "deletes", "credentials"),
+        targets=("server", "tool"),
+    ),
+)
+"""Stands for a call which the vendor itself runs once a person has approved it.
+
+It is in no toolbox and no model is told of it. Running it means yes, and the dialect sends that to the
+vendor; any other outcome means no.
+"""
 
 
 def check(call: Call, tools: Tools) -> CheckedCall | Refused:
     """Check one call: find the tool, parse the arguments, validate them, report every problem."""
     if call.truncated:
         return Truncated()
-    tool = vendor_call if call.form == "approval" else tools.get(call.name)
+    tool = _VENDOR_CALL if call.form == "approval" else tools.get(call.name)
     if tool is None:
-        return unknown(call.name, tools.names())
+        return _unknown(call.name, tools.names())
     text = call.arguments
     if len(text) * 4 > tool.limits.max_arguments_bytes:
         size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
@@ -99,3 +138,38 @@ def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
 def _too_long(size: int, tool: Tool) -> Invalid:
     limit = tool.limits.max_arguments_bytes
     return Invalid((Problem("$", f"{size:,} bytes of arguments are too many; at most {limit:,}"),))
+
+
+def _unknown(name: str, names: Sequence[str]) -> UnknownTool:
+    """Returns the outcome for a name that no tool has."""
+    available = tuple(names)
+    folded = {_fold(each): each for each in available}
+    whole = _fold(name[:_LONGEST_NAME])
+    # Models prefix names with namespaces of their own: functions.search, default_api:search.
+    tail = _fold(name.replace(":", ".").rpartition(".")[2][:_LONGEST_NAME])
+    exact = [tail] if tail in folded else []
+    among = list(folded) if len(folded) <= _COMPARED else _alike(whole, list(folded))[:_COMPARED]
+    similar = [each for text in (whole, tail) for each in difflib.get_close_matches(text, among)]
+    nearest = list(dict.fromkeys(exact + similar))
+    close = [] if len(available) <= _FEW else list(dict.fromkeys(nearest + among))[:_CLOSE]
+    return UnknownTool(
+        name,
+        tuple(folded[each] for each in nearest[:_NEAREST]),
+        available,
+        close=tuple(folded[each] for each in close),
+    )
+
+
+def _alike(name: str, names: Sequence[str]) -> list[str]:
+    """Returns the names sorted by how many pairs of letters they share with this one, the most first."""
+    pairs = {name[at : at + 2] for at in range(len(name) - 1)}
+
+    def unlike(other: str) -> float:
+        own = {other[at : at + 2] for at in range(len(other) - 1)}
+        return -2 * len(own & pairs) / (len(own) + len(pairs) + 1)
+
+    return sorted(names, key=unlike)
+
+
+def _fold(name: str) -> str:
+    return name.lower().replace("-", "_")

@@ -25,9 +25,8 @@ from rightcall.log import request_logger
 from rightcall.request.address import Address
 from rightcall.request.authorship import Readable, writer_at
 from rightcall.request.batches import Batches
-from rightcall.request.believable import believable
+from rightcall.request.corrected import believable, marked, marked_reply
 from rightcall.request.host import Host
-from rightcall.request.nulls import marked, marked_reply
 from rightcall.request.retry import Retry
 from rightcall.request.unasked import Unasked
 from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of

@@ -172,7 +172,7 @@ class Gateway:
     async def _exchanged(self, visit: Visit, door: Door, key: Key) -> None:
         bounds = self.settings.bounds
         if self.metrics.under_way > bounds.concurrency:
-            raise _busy()
+            raise _unavailable("the gateway is busy")
         try:
             body = await visit.body(bounds.request_bytes, bounds.body_seconds, self._take)
             peeked = peek(body, model=door.model, stream=door.stream)
@@ -193,7 +193,7 @@ class Gateway:
     def _take(self, size: int) -> None:
         """Count more bytes of requests as held: half a body is held as long as a whole one."""
         if self._held_bytes and self._held_bytes + size > self.settings.bounds.waiting_bytes:
-            raise _busy()
+            raise _unavailable("the gateway is busy")
         self._held_bytes += size
 
     async def _answered(self, exchange: Exchange, route: "Route") -> None:
@@ -216,7 +216,7 @@ class Gateway:
             await exchange.refuse(error)
         except asyncio.CancelledError:
             if not visit.left:
-                await exchange.refuse(_ending())
+                await exchange.refuse(_unavailable("the gateway is ending"))
             raise
         finally:
             self._count(exchange, route, answered)
@@ -278,13 +278,7 @@ class Gateway:
         gateway_logger.warning("%s: %s", place, error)
 
 
-def _busy() -> VendorError:
-    words = "the gateway is busy"
-    return VendorError(words, kind="overloaded", status=503, retryable=True, retry_after=1.0)
-
-
-def _ending() -> VendorError:
-    words = "the gateway is ending"
+def _unavailable(words: str) -> VendorError:
     return VendorError(words, kind="overloaded", status=503, retryable=True, retry_after=1.0)
 
 
