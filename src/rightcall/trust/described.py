@@ -150,7 +150,8 @@ class Described:
 
     def is_all_seen(self, kin: Kin, value: str) -> bool:
         """Whether the run has looked at every identifier in the same list."""
-        is_seen = self._lists.get(value, frozenset()) <= kin.members.keys() | {value}
+        listed = self._lists.get(value, ())
+        is_seen = all(each == value or each in kin.members for each in listed)
         return is_seen and (self._above is None or self._above.is_all_seen(kin, value))
 
     def wanted(self, nouns: set[str]) -> Iterator[int]:

@@ -73,9 +73,9 @@ def first_new(messages: Transcript) -> int:
     return 0
 
 
-def place_of(at: int) -> str:
-    """The path of a message, for errors."""
-    return f"messages[{at}]"
+def place_of(at: int, new: int) -> str:
+    """The path of a message, for errors; empty for one before the first new one."""
+    return f"messages[{at}]" if at >= new else ""
 
 
 def _is_of(media: Media, takes: Takes) -> bool:

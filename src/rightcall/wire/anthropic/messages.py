@@ -106,7 +106,7 @@ def encode_messages(
     new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, where=place_of(at) if at >= new else "")
+        writer.write(message, where=place_of(at, new))
 
     apart = request.options.get("system_turns") is True
     key = f"{NAME}.{mark.get('ttl', '')}.{apart}.{has_set}"

@@ -106,7 +106,7 @@ def encode_messages(request: Request, cache: EncodeCache, maker: Maker, mark: _B
     new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, where=place_of(at) if at >= new else "")
+        writer.write(message, where=place_of(at, new))
 
     ways = f"{NAME} {maker.signs_thoughts} {maker.json_results} {maker.caches} {mark[MARK].get('ttl')}"
     turns = cache.written(ways, messages, lambda: _Writer(maker, mark), write).turns()

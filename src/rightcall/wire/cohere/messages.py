@@ -34,7 +34,7 @@ def messages_of(request: Request, cache: EncodeCache) -> list[Any]:
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, place_of(at) if at >= new else "")
+        writer.write(message, place_of(at, new))
 
     writer = cache.written(NAME, request.messages, _Writer, write)
     if not writer.items:

@@ -35,7 +35,7 @@ def contents(messages: Transcript, cache: EncodeCache, *, nested_media: bool) ->
     new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, where=place_of(at) if at >= new else "")
+        writer.write(message, where=place_of(at, new))
 
     return cache.written(key, messages, begin, write).turns
 

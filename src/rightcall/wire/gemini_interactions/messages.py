@@ -36,7 +36,7 @@ def steps_of(messages: Transcript, cache: EncodeCache, first: int = 0) -> list[R
     new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, place_of(at) if at >= new else "")
+        writer.write(message, place_of(at, new))
 
     writer = cache.written(NAME, messages, _Writer, write)
     found = [step for steps in writer.steps[first:] for step in steps]

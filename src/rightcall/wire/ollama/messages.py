@@ -26,9 +26,7 @@ def messages_of(request: Request, cache: EncodeCache) -> list[Any]:
     new = first_new(request.messages)
 
     def write(written: list[Raw], message: Message, at: int) -> None:
-        written += [
-            Raw(as_bytes(each, NAME)) for each in _messages(message, place_of(at) if at >= new else "")
-        ]
+        written += [Raw(as_bytes(each, NAME)) for each in _messages(message, place_of(at, new))]
 
     written = cache.written(NAME, request.messages, list[Raw], write)
     if not written:

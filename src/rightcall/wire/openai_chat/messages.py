@@ -61,7 +61,7 @@ def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, place_of(at) if at >= new else "")
+        writer.write(message, place_of(at, new))
 
     writer = cache.written(key, request.messages, lambda: _Writer(host), write)
     system = [{"role": "system", "content": request.system}] if request.system else []

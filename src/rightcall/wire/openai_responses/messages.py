@@ -69,7 +69,7 @@ def input_items(
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, place_of(at) if at >= new else "")
+        writer.write(message, place_of(at, new))
 
     writer = cache.written(key, request.messages, lambda: _Writer(native), write)
     return writer.items[writer.ends[first - 1] :] if first else writer.items
