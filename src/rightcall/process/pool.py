@@ -3,6 +3,7 @@
 Not bound to an event loop or a thread; a forked process starts with none.
 """
 
+import atexit
 import os
 import signal
 import socket
@@ -67,6 +68,16 @@ class Keepers:
             while self._idle:
                 self._idle.pop()[1].close()
             self._let_go()
+
+    def leave(self) -> None:
+        """At the exit of the program: close what no command uses. The rest ends with the process."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop()[1].close()
+            if self._warden is not None and not self._lent:
+                # Not reaped: at exit no thread can be started, and whoever inherits it does that.
+                self._warden.close()
+                self._warden = None
 
     def abandon(self) -> None:
         """In a forked child: close the parent's sockets."""
@@ -207,6 +218,13 @@ def keepers() -> Keepers:
 
 
 _keepers = Keepers()
+
+
+def _at_exit() -> None:
+    _keepers.leave()
+
+
+atexit.register(_at_exit)
 
 
 def _begin_anew() -> None:
