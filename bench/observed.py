@@ -6,7 +6,8 @@ The vendor is on loopback; it is the turn that docs/benchmarks.md begins with.
 what a program without its SDK has; the SDK with nothing recorded, as a sampler that takes nothing leaves
 it, and with one run in ten; what the SDK takes by itself, for as many spans, then with as many
 attributes, then with as many measurements; and the observer with the SDK and an exporter that does
-nothing, without and with metrics. Rows can be chosen: ``python bench/observed.py "one in ten"``.
+nothing, without metrics, with them, and with them but for exemplars. Rows can be chosen:
+``python bench/observed.py "one in ten"``.
 """
 
 import asyncio
@@ -38,6 +39,7 @@ WAYS = (
     "filled spans, metrics",
     "observer",
     "observer, metrics",
+    "observer, metrics, no exemplars",
 )
 BEGIN = {
     "a.name": "chat",
@@ -50,7 +52,7 @@ END = {"a.finish": ["stop"], "a.model": "m", "a.id": "chatcmpl-1", "a.input": 10
 """Five at the start of a span and five at its end, as those of a turn have on average."""
 CALLGRIND = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--instr-atstart=no"]
 COUNTED = "--counted"
-WARM, TURNS = 3, 20
+WARM, TURNS = 3, 60
 BOUNDARIES = tuple([0.01 * 2**step for step in range(14)])
 
 
@@ -97,7 +99,7 @@ def observers(way: str) -> Sequence[AroundObserver]:
     if way == "api":
         return (rc.observe.OpenTelemetry(),)
     from opentelemetry.metrics import NoOpMeterProvider  # noqa: PLC0415 - a way of its own
-    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+    from opentelemetry.sdk.metrics import AlwaysOffExemplarFilter, MeterProvider  # noqa: PLC0415
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader  # noqa: PLC0415
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import (  # noqa: PLC0415
@@ -118,7 +120,12 @@ def observers(way: str) -> Sequence[AroundObserver]:
     samplers = {"sampled out": ALWAYS_OFF, "one in ten": ParentBasedTraceIdRatio(0.1)}
     spans = TracerProvider(sampler=samplers.get(way, DEFAULT_ON))
     spans.add_span_processor(BatchSpanProcessor(Nowhere()))
-    meters = MeterProvider([InMemoryMetricReader()]) if "metrics" in way else NoOpMeterProvider()
+    taken = AlwaysOffExemplarFilter() if "no exemplars" in way else None
+    meters = (
+        MeterProvider([InMemoryMetricReader()], exemplar_filter=taken)
+        if "metrics" in way
+        else NoOpMeterProvider()
+    )
     if "spans" in way:
         made = meters.get_meter("alone").create_histogram(
             "alone", "s", explicit_bucket_boundaries_advisory=BOUNDARIES
@@ -174,7 +181,7 @@ def main(ways: Sequence[str]) -> None:
         for way, turns in zip(ways, all_turns, strict=True):
             turn = (turns.result() - nothing.result()) // TURNS
             base = base or turn
-            print(f"{way:22} {turn:>11,} instructions  {turn / base - 1:+6.1%}", flush=True)
+            print(f"{way:31} {turn:>11,} instructions  {turn / base - 1:+6.1%}", flush=True)
     vendor.end()
 
 

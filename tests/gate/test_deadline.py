@@ -529,3 +529,24 @@ async def test_an_interrupt_is_raised_where_the_coroutine_was_awaited(cancelled)
     if cancelled:
         caller.cancel()
     assert await caller == "caught"
+
+
+async def test_a_deadline_that_was_not_needed_keeps_nothing_of_its_caller():
+    class Large:
+        """What a caller has in its context."""
+
+    variable: ContextVar[Large | None] = ContextVar("large", default=None)
+
+    async def call() -> weakref.ref:
+        large = Large()
+        variable.set(large)
+        await within(3600, asyncio.sleep(0))
+        return weakref.ref(large)
+
+    # The event loop drops a cancelled timer at once only if no other is due before it.
+    earlier = asyncio.get_running_loop().call_later(60, print)
+    kept = await asyncio.create_task(call())
+    await asyncio.sleep(0)  # the event loop's current step refers to the task that has ended
+    gc.collect()
+    assert kept() is None
+    earlier.cancel()

@@ -110,6 +110,19 @@ def test_each_event_loop_has_its_own_slots_and_a_dead_one_is_forgotten():
     assert len(slots._loops) == 0
 
 
+def test_slots_are_still_taken_on_an_event_loop_that_goes_on_after_another():
+    slots, tool = Slots(1), rc.Tool("f", "")
+    first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
+
+    async def take() -> bool:
+        return slots.of(tool).acquire_free()
+
+    taken = [loop.run_until_complete(take()) for loop in (first, second, first, second)]
+    first.close()
+    second.close()
+    assert taken == [True, True, False, False]
+
+
 @pytest.mark.parametrize(
     ("calls", "seconds", "asked", "answers"),
     [

@@ -5,9 +5,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 from opentelemetry import propagate
+from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.propagators.textmap import TextMapPropagator
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+from opentelemetry.trace import TraceFlags
 
 import rightcall as rc
+from rightcall.core.around import HEADERS
 from rightcall.core.transport import Incoming
 
 CHUNK = (
@@ -52,6 +57,21 @@ async def test_a_model_on_this_machine_is_told_of_the_trace(kept):
     span = kept.span("chat m")
     seen = span.context
     assert headers["traceparent"].startswith(f"00-{seen.trace_id:032x}-{seen.span_id:016x}-")
+
+
+@pytest.mark.parametrize(
+    "meters", [{}, {"meter_provider": NoOpMeterProvider()}], ids=["metrics", "none"]
+)
+async def test_a_model_is_told_that_the_trace_is_not_kept(kept, meters):
+    dropping = {"tracer_provider": TracerProvider(sampler=ALWAYS_OFF), **meters}
+    headers = await asked(kept, "http://localhost:8080/v1", **dropping)
+    version, trace_id, span_id, flags = headers["traceparent"].split("-")
+    assert version == "00"
+    assert int(trace_id, 16)
+    assert int(span_id, 16)
+    assert not int(flags, 16) & TraceFlags.SAMPLED
+    assert "traceparent" not in await asked(kept, "https://api.example.com/v1", **dropping)
+    assert HEADERS.get() is None
 
 
 async def test_a_span_over_the_wire_says_where(kept):

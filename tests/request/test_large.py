@@ -1,5 +1,6 @@
 """Large files are written for the vendor in steps, and not on the event loop."""
 
+import sys
 from base64 import b64encode
 from contextlib import asynccontextmanager
 
@@ -72,3 +73,31 @@ async def test_thirty_megabytes_are_written_and_the_loop_turns():
 
     assert await stall_of(scenario) < LONGEST
     assert transport.largest > 40 * 1024 * 1024
+
+
+class Answering(Refusing):
+    """A transport that lets go of a body once it is sent, and counts who else still has it."""
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def post(self, url: str, *, headers: object, body: bytes, timeouts: object):
+        self.sent = body
+        return self._answered()
+
+    @asynccontextmanager
+    async def _answered(self):
+        async def words():
+            self.holders = sys.getrefcount(self.sent)
+            yield b'data: {"choices":[{"delta":{"content":"Hi."},"finish_reason":"stop"}]}\n\n'
+            yield b"data: [DONE]\n\n"
+
+        yield Incoming(200, {"content-type": "text/event-stream"}, words())
+
+
+async def test_a_request_that_was_sent_is_not_kept_while_its_reply_streams():
+    transport = Answering()
+    result = await rc.Agent(rc.connect("http://localhost:1/v1|m", transport=transport)).run("Hi?")
+    assert result.text == "Hi."
+    here_and_counting = 2
+    assert transport.holders == here_and_counting

@@ -75,7 +75,8 @@ class SchemaCost:
             self._levels.append(self._next_level(self._levels[-1]))
         self.grows = self.looks(_FAR) > self.looks(_FAR // 2) and len(self._levels) > _FAR
         """Whether the cost of one place has no limit: it grows with its depth."""
-        looks = self.looks(_NEAR if self.grows else _FAR)
+        self._looks_far = self.looks(_FAR)
+        looks = self.looks(_NEAR) if self.grows else self._looks_far
         if looks > MOST_LOOKS:
             raise Unbounded(f"looks {looks:,} times at one value, where {MOST_LOOKS:,} is the most")
 
@@ -83,11 +84,11 @@ class SchemaCost:
         """Returns about how many visits a value takes at most. Exact only up to ``most``."""
         if text is not None and not self.grows:
             # A value and its comma take at least two characters.
-            quick = (len(text) // 2 + 1) * self.looks(_FAR)
+            quick = (len(text) // 2 + 1) * self._looks_far
             if quick <= most:
                 return quick
         count, depth = size_of(value, most)
-        return count * self.looks(depth if self.grows else _FAR)
+        return count * (self.looks(depth) if self.grows else self._looks_far)
 
     def looks(self, depth: int) -> int:
         """Returns how often one place can be visited, in a value of this depth."""

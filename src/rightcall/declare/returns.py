@@ -14,14 +14,15 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError
 
 from rightcall.core.handler import unwrap
-from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.problem import Valid
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Tool
 from rightcall.declare.signature import NO_SCHEMA
 
 WRAPPER = "result"
 """The field that holds a value that is not an object."""
-_AROUND = f'{{"{WRAPPER}":}}'
+_WRAPPED = b'{"%b":%%b}' % WRAPPER.encode()
 
 # Text is returned as text and needs no schema; of the other types nothing is known.
 _PLAIN = (str, None, NoneType, Any, object, inspect.Parameter.empty)
@@ -56,13 +57,14 @@ class Returns(Struct, frozen=True, eq=False):
             text = self.adapter.dump_json(value, by_alias=True, warnings="error")
         except PydanticSerializationError as error:
             raise Misfit(str(error)) from error
-        if most is not None and len(text) + (len(_AROUND) if self.wrapped else 0) > most:
+        if self.wrapped:
+            text = _WRAPPED % text
+        if most is not None and len(text) > most:
             raise TooLong(f"longer than {most:,} bytes")
-        plain: JsonValue = msgspec.json.decode(text)
-        found = {WRAPPER: plain} if self.wrapped else plain
-        if problems := self.compiled.problems(found):
-            raise Misfit("; ".join(map(str, problems)))
-        assert isinstance(found, dict)
+        found: JsonObject = msgspec.json.decode(text)
+        verdict = self.compiled.validate(text.decode(), found)
+        if not isinstance(verdict, Valid):
+            raise Misfit("; ".join(map(str, verdict)))
         return found
 
 

@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Coroutine, Generator
+from contextvars import Context
 from traceback import walk_tb
 from typing import Any, TypeAlias
 
@@ -103,7 +104,8 @@ async def _wait(task: Task, work: "_Work", seconds: float) -> asyncio.CancelledE
     try:
         while True:
             waiter = work.waiter = loop.create_future()
-            timer = loop.call_at(end, work.wake)
+            # A cancelled timer stays with the event loop for a while, and with it its context.
+            timer = loop.call_at(end, work.wake, context=Context())
             try:
                 await waiter
             except asyncio.CancelledError as error:

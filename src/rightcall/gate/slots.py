@@ -166,8 +166,9 @@ class Slots:
         # A blocking function that runs an agent holds its thread until the agent's calls have ended. If
         # those calls waited for threads too, there could be a deadlock.
         self._is_nested = in_a_tool()
-        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Inside] = WeakKeyDictionary()
         self._last: tuple[ReferenceType[Any], _Inside] | None = None
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Inside] | None = None
+        """All event loops, if there was more than one, which is rare: it takes most of a kilobyte."""
 
     def for_run(self) -> "Slots":
         """Returns as many slots for another run; the tools' own limits stay shared."""
@@ -177,13 +178,23 @@ class Slots:
         """Returns what a call of this tool must acquire on this event loop."""
         loop, last = asyncio.get_running_loop(), self._last
         if last is None or last[0]() is not loop:
-            inside = self._loops.setdefault(loop, _Inside(self._concurrency))
-            last = self._last = ref(loop), inside
+            last = self._last = ref(loop), self._inside(loop, last)
         inside = last[1]
         slot = inside.by_tool.get(tool.name)
         if slot is None:
             slot = inside.by_tool[tool.name] = self._made(tool, inside)
         return slot
+
+    def _inside(
+        self, loop: asyncio.AbstractEventLoop, last: "tuple[ReferenceType[Any], _Inside] | None"
+    ) -> "_Inside":
+        if last is None:
+            return _Inside(self._concurrency)
+        if self._loops is None:
+            self._loops = WeakKeyDictionary()
+            if (before := last[0]()) is not None:
+                self._loops[before] = last[1]
+        return self._loops.setdefault(loop, _Inside(self._concurrency))
 
     def _made(self, tool: Tool, inside: "_Inside") -> CallSlot:
         handler, slot = tool.invocation, inside.shared

@@ -1,4 +1,4 @@
-"""Names for models, errors and outcomes in traces: a small fixed set, without any content."""
+"""Names and attributes for models, requests, errors and outcomes in traces, without any content."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,13 @@ from msgspec import Struct
 from opentelemetry.trace import SpanKind
 from opentelemetry.util.types import AttributeValue
 
+from rightcall.core.around import RunSegment
 from rightcall.core.message import Reply
 from rightcall.core.outcome import Failed, Outcome
+from rightcall.core.parts import Usage
 from rightcall.errors import RightcallError
 from rightcall.observe import conventions as names
+from rightcall.observe.conventions import Convention
 
 _PORTS = {"http": 80, "https": 443}
 _LONGEST_NAME = 128
@@ -131,3 +134,38 @@ def failure_type(outcome: Outcome) -> str:
     """The error of a failed call: the exception's class, or the outcome in one word."""
     raised = outcome.cause.partition(":")[0].strip() if isinstance(outcome, Failed) else ""
     return raised[:_LONGEST_NAME] if raised.isidentifier() or "." in raised else outcome.kind
+
+
+def asked_for(request: Any, convention: Convention) -> dict[str, AttributeValue]:
+    """The options of a model request."""
+    told: dict[str, AttributeValue] = {}
+    if request.options:
+        for option, name in names.OPTIONS.items():
+            value = request.options.get(option)
+            if value is not None:
+                told[name] = list(value) if option == "stop" else value
+    if request.max_tokens is not None:
+        told[names.MAX_TOKENS] = request.max_tokens
+    wants = request.wants_output if isinstance(request, RunSegment) else request.output is not None
+    if wants:
+        told[names.OUTPUT_TYPE] = "json"
+    if convention.reasoning_level and not isinstance(request, RunSegment):
+        level = request.options.get("reasoning")
+        if level is not None:
+            told[convention.reasoning_level] = str(level)
+    return told
+
+
+def tokens_of(usage: Usage, convention: Convention, *, cached: bool) -> dict[str, AttributeValue]:
+    """The tokens of a reply, or of several."""
+    told: dict[str, AttributeValue] = {
+        names.INPUT_TOKENS: usage.input_tokens,
+        names.OUTPUT_TOKENS: usage.output_tokens,
+    }
+    if cached and usage.cached_tokens:
+        told[names.CACHE_READ] = usage.cached_tokens
+    if cached and usage.cache_written_tokens:
+        told[convention.cache_write] = usage.cache_written_tokens
+    if usage.reasoning_tokens:
+        told[names.REASONING_TOKENS] = usage.reasoning_tokens
+    return told

@@ -1,6 +1,6 @@
 """The spans: an agent's around its model's and its tools', each the current span while it lasts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from time import monotonic
 from typing import Any
@@ -29,12 +29,13 @@ from rightcall.core.sanitize import encodable
 from rightcall.observe import conventions as names
 from rightcall.observe.conventions import Convention
 from rightcall.observe.facts import (
-    ModelFacts,
     answering,
+    asked_for,
     error_type,
     facts_of,
     failure_type,
     response_id,
+    tokens_of,
 )
 from rightcall.observe.identity import CONVERSATION
 from rightcall.observe.metrics import Instruments
@@ -60,48 +61,64 @@ class Telemetry(Struct, frozen=True, eq=False):
     """The headers that requests to models carry."""
     segment: ContextVar["SegmentWatch | None"]
     """The run's own span, for use where another observer's span is around the current one."""
+    drops_below: Callable[[], bool]
+    """Whether the sampler drops every span below one that it dropped."""
+    measures: Callable[[], bool]
+    """Whether anybody takes metrics."""
 
 
 class _SpanWatch:
     """A span that is the current span until it is ended."""
 
     trace = ""
+    span: Span = INVALID_SPAN
+    attributes: Mapping[str, AttributeValue] = {}
+    context: Context | None = None
+    _token: Token[Context] | None = None
 
-    def __init__(
+    def __init__(self, by: Telemetry, above: "SegmentWatch | None" = None) -> None:
+        self.by = by
+        self.is_measured: bool = by.measures() if above is None else above.is_measured
+        self._began = monotonic()
+
+    def _start(
         self,
-        by: Telemetry,
         name: str,
         kind: SpanKind,
         attributes: Mapping[str, AttributeValue],
         parent: Context | None = None,
         links: tuple[Link, ...] = (),
     ) -> None:
-        self.by = by
-        self.span: Span = by.tracer.start_span(name, parent, kind, attributes, links)
+        """Start the span; without an SDK there is none, and nothing to make current."""
+        self.span = self.by.tracer.start_span(name, parent, kind, attributes, links)
         self.attributes = attributes
         self.context = parent
-        self._token: Token[Context] | None = None
-        self.exists = self.span is not INVALID_SPAN
-        """Whether there is a span: without an SDK there is none, and nothing to make current."""
-        if self.exists:
+        if self.span is not INVALID_SPAN:
             self.context = trace.set_span_in_context(self.span, parent)
             self._token = contexts.attach(self.context)
-        self._began = monotonic()
 
     def end(self, end: End | None, error: BaseException | None) -> None:
         """Set the span's last attributes, and end it."""
         seconds = monotonic() - self._began
         try:
             # Still inside the span, so that the exemplars that an SDK keeps of measurements refer to it.
-            self._tell(end, error, seconds)
+            kind = self._tell(end, error)
+            if kind:
+                self._failed(kind)
+            if self.is_measured:
+                self._measure(end, kind, seconds)
         finally:
             self._leave()
             if self._token is not None:
                 contexts.detach(self._token)
             self.span.end()
 
-    def _tell(self, end: Any, error: BaseException | None, seconds: float) -> None:
-        """Add what is known at the end to the span and the metrics."""
+    def _tell(self, end: Any, error: BaseException | None) -> str:
+        """Add what is known at the end to the span; returns the kind of error, or an empty string."""
+        raise NotImplementedError
+
+    def _measure(self, end: Any, kind: str, seconds: float) -> None:
+        """Record the metrics."""
         raise NotImplementedError
 
     def _leave(self) -> None:
@@ -117,6 +134,7 @@ class SegmentWatch(_SpanWatch):
     """``invoke_agent``: a run, from its beginning or from where it was resumed."""
 
     def __init__(self, by: Telemetry, segment: RunSegment, caller: Context | None = None) -> None:
+        super().__init__(by)
         self._lasting = segment
         self.agent, self.conversation = segment.agent, CONVERSATION.get()
         facts = facts_of(segment.model)
@@ -132,14 +150,21 @@ class SegmentWatch(_SpanWatch):
         if self.conversation:
             attributes[names.CONVERSATION_ID] = attributes[names.SESSION] = self.conversation
         name = f"invoke_agent {self.agent}" if self.agent else "invoke_agent"
-        super().__init__(by, name, SpanKind.INTERNAL, attributes, caller, _links(segment.traces))
+        self._start(name, SpanKind.INTERNAL, attributes, caller, _links(segment.traces))
+        self.is_dropped = not self.span.is_recording() and by.drops_below()
+        """Whether no span of this run is kept: then none is started below this one."""
+        self.is_unseen = self.is_dropped and not self.is_measured
         self._reset = by.segment.set(self)
+        # Servers are also told of a trace that is dropped, so that they keep nothing of it either.
+        self._headers = HEADERS.set(by.headers) if self.is_dropped and by.headers else None
         self.trace = _traceparent(self.span)
 
     def _leave(self) -> None:
         self.by.segment.reset(self._reset)
+        if self._headers is not None:
+            HEADERS.reset(self._headers)
 
-    def _tell(self, end: SegmentEnd | None, error: BaseException | None, seconds: float) -> None:
+    def _tell(self, end: SegmentEnd | None, error: BaseException | None) -> str:
         span, kind = self.span, ""
         if error is not None:
             kind = error_type(error)
@@ -148,11 +173,13 @@ class SegmentWatch(_SpanWatch):
         if span.is_recording():
             span.set_attributes(self._told(end))
             self.by.saying.segment(span, self._lasting, end)
+        return kind
+
+    def _measure(self, end: SegmentEnd | None, kind: str, seconds: float) -> None:
         named = {names.AGENT_NAME: self.agent} if self.agent else {}
         kept = {names.REQUEST_MODEL: self.attributes[names.REQUEST_MODEL], **named}
         if kind:
             kept[names.ERROR_TYPE] = kind
-            self._failed(kind)
         instruments = self.by.instruments
         instruments.agent_seconds.record(seconds, kept)
         if end is not None and instruments.agent_exchanges and instruments.agent_calls:
@@ -160,7 +187,7 @@ class SegmentWatch(_SpanWatch):
             instruments.agent_calls.record(end.calls, named)
 
     def _told(self, end: SegmentEnd | None) -> dict[str, AttributeValue]:
-        told = _asked(self._lasting, self.by.convention)
+        told = asked_for(self._lasting, self.by.convention)
         if end is not None:
             told[names.STOP] = end.stop.reason
             if end.replies:
@@ -173,7 +200,7 @@ class SegmentWatch(_SpanWatch):
         totals = self.by.totals
         if not totals or not usage.tokens:
             return {}
-        told = _usage(usage, self.by.convention, cached=self.by.convention.agent_has_provider)
+        told = tokens_of(usage, self.by.convention, cached=self.by.convention.agent_has_provider)
         told.pop(names.REASONING_TOKENS, None)
         if totals == names.USAGE:
             return told
@@ -184,40 +211,43 @@ class ExchangeWatch(_SpanWatch):
     """``chat``: a request to a model."""
 
     def __init__(self, by: Telemetry, exchange: ModelExchange, caller: Context | None = None) -> None:
+        above = by.segment.get()
+        super().__init__(by, above)
         self._lasting = exchange
         self._facts = facts = facts_of(exchange.model)
-        attributes = facts.start
-        above = by.segment.get()
-        if above is not None and above.conversation:
-            known = {names.CONVERSATION_ID: above.conversation, names.SESSION: above.conversation}
-            attributes = {**attributes, **known}
-        super().__init__(by, facts.span_name, facts.kind, attributes, caller)
-        self._headers = HEADERS.set(by.headers) if self.exists and by.headers else None
+        if above is None or not above.is_dropped:
+            attributes = facts.start
+            if above is not None and above.conversation:
+                known = {names.CONVERSATION_ID: above.conversation, names.SESSION: above.conversation}
+                attributes = {**attributes, **known}
+            self._start(facts.span_name, facts.kind, attributes, caller)
+        is_traced = self.span is not INVALID_SPAN
+        self._headers = HEADERS.set(by.headers) if is_traced and by.headers else None
 
     def _leave(self) -> None:
         if self._headers is not None:
             HEADERS.reset(self._headers)
 
-    def _tell(self, end: ExchangeEnd | None, error: BaseException | None, seconds: float) -> None:
-        by, span, facts = self.by, self.span, self._facts
+    def _tell(self, end: ExchangeEnd | None, error: BaseException | None) -> str:
+        by, span, asked = self.by, self.span, self._facts
         kind = "" if error is None else error_type(error)
         if end is not None:
-            facts = answering(self._lasting.model, end.reply, facts)
+            self._facts = answering(self._lasting.model, end.reply, asked)
             kind = kind or ("error" if end.reply.stop == "error" else "")
         if span.is_recording():
-            told = self._told(end, facts)
+            told = self._told(end)
+            if self._facts is not asked:
+                told |= self._facts.attributes
+                span.update_name(self._facts.span_name)
             span.set_attributes(told)
-            if facts is not self._facts:
-                span.update_name(facts.span_name)
             if by.saying.is_asked:
                 attributes = {**self.attributes, **told}
                 by.saying.exchange(span, self._lasting, end, attributes, self.context)
-        if kind:
-            self._failed(kind)
-        self._measure(end, facts, kind, seconds)
+        return kind
 
-    def _measure(self, end: ExchangeEnd | None, facts: ModelFacts, kind: str, seconds: float) -> None:
-        instruments, kept = self.by.instruments, facts.attributes
+    def _measure(self, end: ExchangeEnd | None, kind: str, seconds: float) -> None:
+        instruments, facts = self.by.instruments, self._facts
+        kept = facts.attributes
         if end is not None:
             answered = facts.answered(end.reply.model)
             kept = answered.attributes
@@ -229,22 +259,20 @@ class ExchangeWatch(_SpanWatch):
             kept = {**kept, names.ERROR_TYPE: kind}
         instruments.exchange_seconds.record(seconds, kept)
 
-    def _told(self, end: ExchangeEnd | None, facts: ModelFacts) -> dict[str, AttributeValue]:
-        told = _asked(self._lasting.request, self.by.convention)
+    def _told(self, end: ExchangeEnd | None) -> dict[str, AttributeValue]:
+        told = asked_for(self._lasting.request, self.by.convention)
         if end is None:
             return told
-        if facts is not self._facts:
-            told |= facts.attributes
         reply = end.reply
         told[names.FINISH_REASONS] = [names.FINISHES.get(reply.stop, reply.stop)]
         if reply.model:
             told[names.RESPONSE_MODEL] = reply.model
         if identity := response_id(reply):
             told[names.RESPONSE_ID] = identity
-        if end.first is not None and facts.streams:
+        if end.first is not None and self._facts.streams:
             told[names.FIRST_CHUNK] = end.first
         if reply.usage.tokens:
-            told |= _usage(reply.usage, self.by.convention, cached=True)
+            told |= tokens_of(reply.usage, self.by.convention, cached=True)
         if reply.usage.cost is not None:
             told[names.LANGFUSE_COST] = told[names.LOGFIRE_COST] = reply.usage.cost
         return told
@@ -254,10 +282,17 @@ class CallWatch(_SpanWatch):
     """``execute_tool``: a call, including one that was not allowed to run."""
 
     def __init__(self, by: Telemetry, call: ToolCall) -> None:
+        above = by.segment.get()
+        super().__init__(by, above)
         self._lasting = call
-        tool, above = call.tool, by.segment.get()
         # A name that no tool has was made up by the model: it goes into no span name and no metric.
-        known = "" if tool is None else tool.name
+        self._known = "" if call.tool is None else call.tool.name
+        self._agent = "" if above is None else above.agent
+        if above is None or not above.is_dropped:
+            self._begin(call, above)
+
+    def _begin(self, call: ToolCall, above: SegmentWatch | None) -> None:
+        by, tool, known = self.by, call.tool, self._known
         attributes: dict[str, AttributeValue] = {
             names.OPERATION: "execute_tool",
             names.TOOL_NAME: known or encodable(call.call.name[:_LONGEST_NAME]),
@@ -279,10 +314,9 @@ class CallWatch(_SpanWatch):
                 if by.convention.tool_has_agent:
                     attributes[names.CONVERSATION_ID] = above.conversation
         name = f"execute_tool {known}" if known else "execute_tool"
-        super().__init__(by, name, SpanKind.INTERNAL, attributes, parent)
-        self._known, self._agent = known, "" if above is None else above.agent
+        self._start(name, SpanKind.INTERNAL, attributes, parent)
 
-    def _tell(self, end: CallEnd | None, error: BaseException | None, seconds: float) -> None:
+    def _tell(self, end: CallEnd | None, error: BaseException | None) -> str:
         span, outcome, kind = self.span, _PAUSED, ""
         if end is not None:
             outcome = end.outcome.kind
@@ -295,6 +329,11 @@ class CallWatch(_SpanWatch):
             if end is not None and end.attempts > 1:
                 span.set_attribute(names.ATTEMPTS, end.attempts)
             self.by.saying.call(span, self._lasting, end)
+        self._outcome = outcome
+        return kind
+
+    def _measure(self, end: CallEnd | None, kind: str, seconds: float) -> None:
+        outcome = self._outcome
         if outcome == _PAUSED:
             # It is counted when it ends, in whichever process that is.
             return
@@ -304,44 +343,9 @@ class CallWatch(_SpanWatch):
             kept[names.AGENT_NAME] = self._agent
         if kind:
             kept[names.ERROR_TYPE] = kind
-            self._failed(kind)
         if self._known and (end is None or end.attempts):
             kept[names.TOOL_TYPE] = "function"
             self.by.instruments.tool_seconds.record(seconds, kept)
-
-
-def _asked(request: Any, convention: Convention) -> dict[str, AttributeValue]:
-    """The options of a model request."""
-    told: dict[str, AttributeValue] = {}
-    if request.options:
-        for option, name in names.OPTIONS.items():
-            value = request.options.get(option)
-            if value is not None:
-                told[name] = list(value) if option == "stop" else value
-    if request.max_tokens is not None:
-        told[names.MAX_TOKENS] = request.max_tokens
-    wants = request.wants_output if isinstance(request, RunSegment) else request.output is not None
-    if wants:
-        told[names.OUTPUT_TYPE] = "json"
-    if convention.reasoning_level and not isinstance(request, RunSegment):
-        level = request.options.get("reasoning")
-        if level is not None:
-            told[convention.reasoning_level] = str(level)
-    return told
-
-
-def _usage(usage: Usage, convention: Convention, *, cached: bool) -> dict[str, AttributeValue]:
-    told: dict[str, AttributeValue] = {
-        names.INPUT_TOKENS: usage.input_tokens,
-        names.OUTPUT_TOKENS: usage.output_tokens,
-    }
-    if cached and usage.cached_tokens:
-        told[names.CACHE_READ] = usage.cached_tokens
-    if cached and usage.cache_written_tokens:
-        told[convention.cache_write] = usage.cache_written_tokens
-    if usage.reasoning_tokens:
-        told[names.REASONING_TOKENS] = usage.reasoning_tokens
-    return told
 
 
 def _traceparent(span: Span) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from opentelemetry import metrics, propagate, trace
@@ -85,11 +85,16 @@ class OpenTelemetry:
             _TOTALS[totals],
             _headers_for(tuple(propagate_to)) if propagate_to else None,
             ContextVar("rightcall_segment", default=None),
+            lambda: _drops_below(tracer_provider or trace.get_tracer_provider()),
+            lambda: _measures(meter_provider or metrics.get_meter_provider()),
         )
 
     def around(self, lasting: Lasting) -> Watch | None:
         """Start the span of something that lasts."""
         if self._is_silent and (not _is_outermost(lasting) or self._still_silent()):
+            return None
+        above = self._telemetry.segment.get()
+        if above is not None and above.is_unseen and not isinstance(lasting, RunSegment):
             return None
         match lasting:
             case ModelExchange():
@@ -102,8 +107,13 @@ class OpenTelemetry:
     def _still_silent(self) -> bool:
         """Check again whether an SDK is set up: once per run, as a check takes longer than a span."""
         tracers, meters = trace.get_tracer_provider(), metrics.get_meter_provider()
-        self._is_silent = isinstance(tracers, _NO_TRACERS) and type(meters).__name__ in _NO_METERS
+        self._is_silent = isinstance(tracers, _NO_TRACERS) and not _measures(meters)
         return self._is_silent
+
+
+def _measures(provider: MeterProvider) -> bool:
+    """Whether a provider takes metrics: that of a program without an SDK does not."""
+    return type(provider).__name__ not in _NO_METERS
 
 
 def _is_outermost(lasting: Lasting) -> bool:
@@ -117,6 +127,18 @@ def _caller() -> Context | None:
     if not carried or trace.get_current_span().get_span_context().is_valid:
         return None
     return propagate.extract(carried)
+
+
+_DROPS_TRACES = ("AlwaysOffSampler", "TraceIdRatioBased{")
+_DROPS_BELOW = "localParentNotSampled:AlwaysOffSampler}"
+"""How samplers describe themselves, as specified; the last is the end of a ``ParentBased``'s."""
+
+
+def _drops_below(provider: Any) -> bool:
+    """Whether a provider's sampler is known to drop every span below one that it dropped."""
+    describe = getattr(getattr(provider, "sampler", None), "get_description", None)
+    said = "" if describe is None else describe()
+    return said.startswith(_DROPS_TRACES) or said.endswith(_DROPS_BELOW)
 
 
 def _as_it_is(value: object) -> object:

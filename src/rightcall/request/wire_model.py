@@ -153,8 +153,10 @@ class WireModel:
             delivered, incoming, head, is_over = False, None, b"", False
             try:
                 outgoing = await self._written(request)
-                forced = outgoing.held.forced
-                async with self._host.post(outgoing) as incoming:
+                forced, exchange = outgoing.held.forced, self._host.post(outgoing)
+                # The request may be large, and the reply may take long.
+                del outgoing
+                async with exchange as incoming:
                     await self._host.admit(incoming)
                     reader = self._reader(incoming)
                     raw: list[bytes] = []

@@ -6,6 +6,7 @@ checked.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from rightcall.trust.kinds import words_of
 from rightcall.trust.said import named_words
@@ -92,6 +93,7 @@ def is_giving(acts: tuple[str, ...]) -> bool:
     return acts == _GIVING
 
 
+@lru_cache(8192)
 def sort_of(word: str) -> int | None:
     """The index of the sort of act that a word asks for, if the word starts a new part of a sentence."""
     return next((at for at, group in enumerate(_APART) if is_asked(group, (word,))), None)

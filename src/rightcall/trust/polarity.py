@@ -5,9 +5,14 @@ English, and the common words of some other languages.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
+from rightcall.trust.spelling import folded
+
+_SHORT = 1000
+"""Limit of a text whose clauses are cached, in characters."""
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*[;\n]+\s*")
 _EXCEPT = (
     r"except|excluding|without|other than|instead of|rather than|apart from|aside from|neither|nor"
@@ -26,10 +31,10 @@ _NEGATED = re.compile(
     r"|cop(?:y|ies)|contact)"
     r"|nicht|niemals|nie|keine?[mnrs]?|pas|jamais|aucune?|nunca|jamás|ningun[oa]?|ningún|niet|nooit|geen|não"
     r"|no (?:l[eoa]s?|env\w+|escrib\w+|mandes?)|non(?!-)"
-    rf"|{_EXCEPT})\b",
-    re.IGNORECASE,
+    rf"|{_EXCEPT})\b"
 )
-"""Words that forbid. A statement about what was not so ("I haven't paid yet") forbids nothing."""
+"""Words that forbid, in ``folded`` text. A statement about what was not so ("I haven't paid yet")
+forbids nothing."""
 _TOLD = re.compile(
     r"\b(?:did|does|was|were|has|have|had|is|are)\s+not\b(?!\s+(?:to|allowed|supposed|meant)\b)",
     re.IGNORECASE,
@@ -70,13 +75,19 @@ class Words(Struct, frozen=True):
     forbidden: bool = False
 
 
-def clauses(text: str) -> Iterator[Words]:
+def clauses(text: str) -> tuple[Words, ...]:
     """The parts of a text, in order, each either forbidding or not."""
-    if _NEGATED.search(text) is None:
-        yield Words(text)
-        return
-    for sentence in _SENTENCE.split(text):
-        yield from _parts(sentence)
+    return _known_clauses(text) if len(text) <= _SHORT else _clauses(text)
+
+
+def _clauses(text: str) -> tuple[Words, ...]:
+    if _NEGATED.search(folded(text)) is None:
+        return (Words(text),)
+    return tuple([part for sentence in _SENTENCE.split(text) for part in _parts(sentence)])
+
+
+# A sentence is looked at for what it names, for what it asks for, and for ranks.
+_known_clauses = lru_cache(64)(_clauses)
 
 
 def sentences(text: str) -> list[str]:
@@ -85,7 +96,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _parts(sentence: str) -> Iterator[Words]:
-    for found in _NEGATED.finditer(sentence):
+    for found in _NEGATED.finditer(folded(sentence)):
         before, after = sentence[: found.start()], sentence[found.start() :]
         if _is_harmless(sentence, found):
             continue

@@ -6,6 +6,7 @@ hijacked model may claim anything. A person is asked about such an act.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -15,6 +16,8 @@ from rightcall.trust.heard import kept
 from rightcall.trust.records import joined, stem, terms_of
 from rightcall.trust.said import named_words
 
+_SHORT = 1000
+"""Limit of a part whose words are cached, in characters."""
 _ALL = re.compile(
     r"\b(?:all|every|both|entire|whole|each)\b"
     r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are)\b)\w+){1,4})",
@@ -160,7 +163,17 @@ def _requests(sentence: str, before: frozenset[str], *, is_certain: bool) -> Ite
 
 def _words(parts: list[str]) -> frozenset[str]:
     """The words in some parts of a text that may describe something."""
-    return frozenset().union(*map(terms_of, parts), *map(joined, parts))
+    return frozenset().union(
+        *[_known_words_in(each) if len(each) <= _SHORT else _words_in(each) for each in parts]
+    )
+
+
+def _words_in(part: str) -> frozenset[str]:
+    return frozenset(terms_of(part)).union(joined(part))
+
+
+# A sentence is looked at by itself, in its text, and as a request.
+_known_words_in = lru_cache(64)(_words_in)
 
 
 def _acts_apart(text: str) -> Iterator[str]:

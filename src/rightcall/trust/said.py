@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from rightcall.trust.spelling import scan
+from rightcall.trust.spelling import folded, scan
 
 Role: TypeAlias = Literal["from", "to"]
 
@@ -52,23 +52,21 @@ _IDENTIFIER = re.compile(
     r"|room|flat|apartment|apt|suite|gate|seat|page|isbn|phone|tel|(?:zip|post)(?:\s?code)?(?:\s+is)?|code|flight"
     r"|booking|reservation|pin|iban|order(?=\s+(?:#|no\b|nr\b|number|\d{4}))"
     r"|end(?:s|ing)(?:\s+(?:in|with|on))?|last\s+(?:four|4)(?:\s+digits)?(?:\s+(?:of|are|is))?)\b)"
-    r"[\s:#.]*+\d[\d-]*+(?![\d.,]*\d)|(?<![\w.,])\d{4}(?=\s+(?:(?:credit|debit)\s+)?(?:card|account|visa|mastercard|amex)\b)",
-    re.IGNORECASE,
+    r"[\s:#.]*+\d[\d-]*+(?![\d.,]*\d)|(?<![\w.,])\d{4}(?=\s+(?:(?:credit|debit)\s+)?(?:card|account|visa|mastercard|amex)\b)"
 )
-"""A number with what it is the number of before it, or a card's last digits."""
+"""A number with what it is the number of before it, or a card's last digits; in ``folded`` text, as all
+that ``amounts`` looks for."""
 _COUNTED = re.compile(
     r"(?<![\w.,])\d[\d.,]*+\s?(?:%|percent\b|prozent\b|(?:second|minute|hour|day|night|week|month|year|people|person|guest"
     r"|item|piece|sheet|page|copy|copie|time|ticket|seat|bag|box|boxe|bottle|hit|mile|meter|metre|kilo|gram|litre|liter)s?\b"
     r"|(?:kg|km|cm|mm|left|tage?|wochen?|monate?|jahre?|st\u00fcck)\b)"
-    r"|\b(?:by|in|since|until|during|before)\s+(?:the\s+end\s+of\s+)?(?:19|20)\d\d\b(?![.,]?\d)",
-    re.IGNORECASE,
+    r"|\b(?:by|in|since|until|during|before)\s+(?:the\s+end\s+of\s+)?(?:19|20)\d\d\b(?![.,]?\d)"
 )
 """How many of something else than money, how much of it is left, or in which year."""
 _DIALLED = re.compile(r"(?<![\w.,])\+?\(?\d++\)?(?:[ -]\d++){1,15}(?!\w)")
 _AMOUNT = re.compile(
     r"(?<![\w.,:/])(?P<whole>\d++(?:[.,]\d{3}(?!\d))*+(?:\.\d+)?+)(?:,(?P<comma>\d{1,2})(?!\d))?(?![:/]\d)"
-    r"(?:\s?(?P<scale>k|thousand|tsd|mio|million|millionen|m)\b)?",
-    re.IGNORECASE,
+    r"(?:\s?(?P<scale>k|thousand|tsd|mio|million|millionen|m)\b)?"
 )
 _SCALES = {"k": 1e3, "th": 1e3, "ts": 1e3, "mi": 1e6, "m": 1e6}
 
@@ -132,14 +130,14 @@ def _nouns(found: list[str], at: int) -> Iterator[str]:
 
 def amounts(text: str) -> Iterator[float]:
     """The numbers in a text that may be amounts: none that identifies something, and no telephone's."""
-    text = _DIALLED.sub(" ", _COUNTED.sub(" ", _IDENTIFIER.sub(" ", text)))
+    text = _DIALLED.sub(" ", _COUNTED.sub(" ", _IDENTIFIER.sub(" ", folded(text))))
     for found in _AMOUNT.finditer(text):
         whole, comma, scale = found["whole"], found["comma"], found["scale"]
         # A comma before one or two digits is a decimal point; then dots separate thousands.
         whole = whole.replace("." if comma else ",", "")
         digits = f"{whole.replace(',', '')}.{comma}" if comma else whole
         if digits.count(".") <= 1:
-            yield float(digits) * _SCALES.get((scale or "").lower()[:2], 1)
+            yield float(digits) * _SCALES.get((scale or "")[:2], 1)
 
 
 def bounding(text: str) -> float | None:

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from contextvars import Context
 from importlib.util import find_spec
 from typing import Any
 
@@ -99,7 +100,9 @@ class _BodyDeadline:
             if is_whole:
                 return await receive()
             try:
-                async with asyncio.timeout_at(until):
+                async with asyncio.timeout(None) as time:
+                    # In an empty context: a timer keeps its own alive for as long as it was set for.
+                    Context().run(time.reschedule, until)
                     message = await receive()
             except TimeoutError:
                 return {"type": "http.disconnect"}

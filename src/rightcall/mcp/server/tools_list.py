@@ -83,8 +83,7 @@ class ToolsList:
 
         Tools that cannot form a toolbox, such as two of one name, leave the offers unchanged.
         """
-        versions = self._versions()
-        if versions != self._seen:
+        if self._live and (versions := self._versions()) != self._seen:
             self._seen = versions
             try:
                 self._take(Toolbox(self._source))
