@@ -1,8 +1,8 @@
 """How reliable the embedded model is, on questions that somebody else wrote and nothing was chosen by.
 
 Plain tools, functions with docstrings, are those of ``bench/heldout2`` and ``bench/heldout3``; each set
-is offered by itself, and filled up with the tools of the others to 5, 10, 20 and 50. Tools with examples are those of
-``bench/questions.py``. Every figure has a 95% interval (Wilson).
+is offered by itself, and filled up with the tools of the others to 5, 10, 20 and 50. Tools with examples
+are those of ``bench/questions.py``. Every figure has a 95% interval (Wilson).
 """
 
 import asyncio
