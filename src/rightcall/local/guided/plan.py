@@ -91,7 +91,8 @@ def filled(spec: Spec, question: str) -> Filled:
     found = copied(spec, question)
     free = written(spec)
     missing = tuple(name for name in found.missing if name not in free)
-    if not found.choices and not free:
+    # Without examples, the model chooses among values no better than their order does.
+    if not free and not (found.choices and spec.examples):
         return Filled(dump(found.given), None, missing)
     properties = spec.parameters.get("properties")
     narrowed = found.schema()
