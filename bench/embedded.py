@@ -1,8 +1,8 @@
 """How reliable the embedded model is, on questions that somebody else wrote and nothing was chosen by.
 
-Plain tools, functions with docstrings, are those of ``bench/heldout2``; each set is offered by itself,
-and filled up with the tools of the others to 5, 10, 20 and 50. Tools with examples are those of
-``bench/questions.py``. Every figure has a 95% interval (Wilson).
+Plain tools, functions with docstrings, are those of ``bench/heldout2`` and ``bench/heldout3``; each set
+is offered by itself, and filled up with the tools of the others to 5, 10, 20 and 50. Tools with examples
+are those of ``bench/questions.py``. Every figure has a 95% interval (Wilson).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from rightcall.core.ports import Model
 from rightcall.core.tool import Spec
 from rightcall.local.guided.plan import Offer, plan_for
 
-HELDOUT = Path(__file__).parent / "heldout2"
+HELDOUT = tuple(Path(__file__).with_name(name) for name in ("heldout2", "heldout3"))
 EVERY = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 """Of the questions with 5 and more tools offered, every so many."""
 LIMIT = rc.Budget(turns=3, seconds=120.0)
@@ -115,7 +115,7 @@ def texts_in(value: Any) -> Iterator[str | float]:
 def toolsets() -> dict[str, list[Any]]:
     """The sets of plain functions, as tools."""
     found: dict[str, list[Any]] = {}
-    for path in sorted((HELDOUT / "toolsets").glob("*.py")):
+    for path in (path for folder in HELDOUT for path in sorted((folder / "toolsets").glob("*.py"))):
         about = importlib.util.spec_from_file_location(path.stem, path)
         assert about is not None
         assert about.loader is not None
@@ -125,17 +125,19 @@ def toolsets() -> dict[str, list[Any]]:
     return found
 
 
-def held_out() -> list[Case]:
-    """The questions, as they stand in the file."""
-    lines = (HELDOUT / "questions.jsonl").read_text("utf-8").splitlines()
+def held_out(*folders: Path) -> list[Case]:
+    """The questions, as they stand in the files."""
+    lines = [
+        line
+        for folder in folders or HELDOUT
+        for line in (folder / "questions.jsonl").read_text("utf-8").splitlines()
+    ]
     return [convert(json.loads(line), Case) for line in lines if line]
 
 
-def offered(sets: Mapping[str, list[Any]], case: Case, size: int | None, place: int) -> list[Any]:
+def offered(sets: Mapping[str, list[Any]], case: Case, size: int, place: int) -> list[Any]:
     """The tools of the case's own set, filled up to a size with others; always the same ones."""
     own = sets[case.toolset]
-    if size is None:
-        return own
     source = random.Random(place)
     others = [tool for name, tools in sets.items() if name != case.toolset for tool in tools]
     names = {tool.name for tool in own}
@@ -176,14 +178,14 @@ def report(title: str, verdicts: Sequence[Verdict]) -> None:
         if kind == "tool":
             for name in ("tool", "arguments", "answer"):
                 count = sum(getattr(each, name) for each in these)
-                print(f"  {title:22} {words:20} {name:10} {interval(count, len(these))}")
+                print(f"  {title:24} {words:20} {name:10} {interval(count, len(these))}")
         else:
             print(
-                f"  {title:22} {words:20} left alone {interval(sum(v.tool for v in these), len(these))}"
+                f"  {title:24} {words:20} left alone {interval(sum(v.tool for v in these), len(these))}"
             )
     cpu = sorted(each.cpu for each in verdicts)
     print(
-        f"  {title:22} CPU seconds a question: mean {sum(cpu) / len(cpu):.2f}, median "
+        f"  {title:24} CPU seconds a question: mean {sum(cpu) / len(cpu):.2f}, median "
         f"{cpu[len(cpu) // 2]:.2f}, most {cpu[-1]:.2f}; strings not in the question: "
         f"{sum(each.invented for each in verdicts)}",
         flush=True,
@@ -193,14 +195,16 @@ def report(title: str, verdicts: Sequence[Verdict]) -> None:
 async def plain(model: Model) -> None:
     sets, cases = toolsets(), held_out()
     print(f"\nplain docstrings: {len(cases)} questions, {len(sets)} sets of tools")
-    for size in (None, *SIZES):
-        title = "its own set" if size is None else f"{size} tools"
+    for folder in HELDOUT:
+        alone = [await judged(model, sets[case.toolset], case) for case in held_out(folder)]
+        report(f"its own set, {folder.name}", alone)
+    for size in SIZES:
         verdicts = [
             await judged(model, offered(sets, case, size, place), case)
             for place, case in enumerate(cases)
-            if size is None or place % EVERY == 0
+            if place % EVERY == 0
         ]
-        report(title, verdicts)
+        report(f"{size} tools", verdicts)
 
 
 async def with_examples(model: Model) -> None:

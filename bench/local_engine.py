@@ -33,6 +33,10 @@ from rightcall.local.template.chat_template import ChatTemplate
 TOKENS = 96
 ROUNDS = 5
 TURNS = 10
+FEW, MANY = 6, 40
+"""Tokens and rounds where only the first token counts."""
+PAUSE = 0.05
+"""Seconds between two completions, so that none pays for what another leaves to be done."""
 
 PROMPT = "<|im_start|>user\nList what you know of the sea.<|im_end|>\n<|im_start|>assistant\n"
 JSON = r"""
@@ -161,8 +165,10 @@ def raw_server() -> Any:
     return xllamacpp.Server(params)
 
 
-def from_raw(server: Any, prompt: str, extra: JsonObject) -> Callable[..., Awaitable[object]]:
-    body = {"prompt": prompt, "n_predict": TOKENS, "temperature": 0.0, "stream": True, **extra}
+def from_raw(
+    server: Any, prompt: str, extra: JsonObject, tokens: int
+) -> Callable[..., Awaitable[object]]:
+    body = {"prompt": prompt, "n_predict": tokens, "temperature": 0.0, "stream": True, **extra}
 
     async def stream(take: Callable[[str], None]) -> None:
         def chunk(raw: bytes) -> bool:
@@ -176,8 +182,10 @@ def from_raw(server: Any, prompt: str, extra: JsonObject) -> Callable[..., Await
     return stream
 
 
-def from_engine(engine: LlamaCpp, prompt: str, extra: JsonObject) -> Callable[..., Awaitable[object]]:
-    sampling = Sampling(temperature=0, max_tokens=TOKENS, extra=extra)
+def from_engine(
+    engine: LlamaCpp, prompt: str, extra: JsonObject, tokens: int
+) -> Callable[..., Awaitable[object]]:
+    sampling = Sampling(temperature=0, max_tokens=tokens, extra=extra)
 
     async def stream(take: Callable[[str], None]) -> None:
         async for each in engine.complete(prompt, sampling=sampling):
@@ -187,23 +195,25 @@ def from_engine(engine: LlamaCpp, prompt: str, extra: JsonObject) -> Callable[..
     return stream
 
 
-def from_model(model: LocalModel, text: str, extra: JsonObject) -> Callable[..., Awaitable[object]]:
+def from_model(
+    model: LocalModel, text: str, extra: JsonObject, tokens: int
+) -> Callable[..., Awaitable[object]]:
     options: JsonObject = {"temperature": 0, "extra": extra}
-    request = Request(messages=(said(text),), max_tokens=TOKENS, options=options)
+    request = Request(messages=(said(text),), max_tokens=tokens, options=options)
 
     async def stream(take: Callable[[str], None]) -> None:
         async for event in model.stream(request):
             if isinstance(event, TextDelta):
                 take(event.text)
             elif isinstance(event, ReplyEnd):
-                assert event.reply.usage.output_tokens == TOKENS
+                assert event.reply.usage.output_tokens == tokens
 
     return stream
 
 
-def told(name: str, found: list[Pace], raw: list[Pace]) -> None:
+def told(name: str, tokens: int, found: list[Pace], raw: list[Pace]) -> None:
     """A line of figures; ratios are medians of those of each round."""
-    rates = [(TOKENS - 1) / each.cpu_rest for each in found]
+    rates = [(tokens - 1) / each.cpu_rest for each in found]
     speed = statistics.median(b.cpu_rest / a.cpu_rest for a, b in zip(found, raw, strict=True))
     first = statistics.median(a.cpu_first / b.cpu_first for a, b in zip(found, raw, strict=True))
     clock = statistics.median(b.rest / a.rest for a, b in zip(found, raw, strict=True))
@@ -212,7 +222,7 @@ def told(name: str, found: list[Pace], raw: list[Pace]) -> None:
     print(
         f"  {name:14} {statistics.median(rates):6.1f} tokens per CPU second {speed:5.2f} x raw, by "
         f"the clock {clock:5.2f}; first token "
-        f"{wait:5.0f} ms CPU {first:5.2f} x raw, by the clock {soon:5.2f}"
+        f"{wait:7.1f} ms CPU {first:5.3f} x raw, by the clock {soon:5.2f}"
     )
 
 
@@ -225,26 +235,29 @@ async def beside_raw() -> None:
     question = "List what you know of the sea. " + "The sea is wide and deep and cold. " * 20
     template = ChatTemplate.from_card(await engine.ready())
     prompt = render_prompt(Request(messages=(said(question),)), template).text
-    for name, cached in (("a prompt that is read anew", False), ("a prompt in the cache", True)):
+    for name, cached, tokens, rounds in (
+        ("a prompt that is read anew", False, TOKENS, ROUNDS),
+        ("a prompt in the cache", True, TOKENS, ROUNDS),
+        ("a prompt in the cache", True, FEW, MANY),
+    ):
         extra: JsonObject = {"ignore_eos": True, "cache_prompt": cached}
         ways = {
-            "raw xllamacpp": from_raw(server, prompt, extra),
-            "LlamaCpp": from_engine(engine, prompt, extra),
-            "LocalModel": from_model(model, question, extra),
+            "raw xllamacpp": from_raw(server, prompt, extra, tokens),
+            "LlamaCpp": from_engine(engine, prompt, extra, tokens),
+            "LocalModel": from_model(model, question, extra, tokens),
         }
         found: dict[str, list[Pace]] = {way: [] for way in ways}
-        for turn in range(ROUNDS + 1):
+        for turn in range(rounds + 1):
             for way, stream in ways.items():
+                await asyncio.sleep(PAUSE)
                 pace = await paced(stream)
                 if turn:
                     found[way].append(pace)
         texts = {pace.text for paces in found.values() for pace in paces}
-        tokens = await engine.count_tokens(prompt)
-        print(
-            f"{name}: {tokens} tokens, {TOKENS} after it, {ROUNDS} rounds, {len(texts)} different texts"
-        )
+        size = await engine.count_tokens(prompt)
+        print(f"{name}: {size} tokens, {tokens} after it, {rounds} rounds, {len(texts)} different texts")
         for way, paces in found.items():
-            told(way, paces, found["raw xllamacpp"])
+            told(way, tokens, paces, found["raw xllamacpp"])
     await engine.close()
 
 

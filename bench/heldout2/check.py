@@ -1,7 +1,10 @@
-"""Run every expected call and alternative and look for the stated answer in the result."""
-import collections, hashlib, importlib.util, inspect, json, pathlib, re, typing
+"""Run every expected call and alternative and look for the stated answer in the result.
 
-here = pathlib.Path(__file__).parent
+Of the questions here, or of those in the folder that is given.
+"""
+import collections, hashlib, importlib.util, inspect, json, pathlib, re, sys, typing
+
+here = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
 sets = {}
 for p in sorted((here / "toolsets").glob("*.py")):
     spec = importlib.util.spec_from_file_location(p.stem, p)

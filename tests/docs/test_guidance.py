@@ -17,21 +17,21 @@ QUOTED = [
     ("which-kind", "are 187,716 tokens", "too-many-tools", "| all 542 in full | 187,716 |"),
     (
         "descriptions",
-        "| 45 of 50 | 33 of 40 | 43 |",
+        "| 44 of 50 | 31 of 39 | 4 |",
         "evals-measured",
-        "| 45 (90%) | 79 to 96% | 33 of 40 | 43 |",
+        "| 44 (88%) | 76 to 94% | 31 of 39 | 4 |",
     ),
     (
         "descriptions",
-        "| 46 of 50 | 38 of 42 | 22 |",
+        "| 46 of 50 | 37 of 42 | 5 |",
         "evals-measured",
-        "| 46 (92%) | 81 to 97% | 38 of 42 | 22 |",
+        "| 46 (92%) | 81 to 97% | 37 of 42 | 5 |",
     ),
     (
         "descriptions",
-        "| 37 of 50 | 29 of 33 | 84 |",
+        "| 38 of 50 | 27 of 34 | 84 |",
         "evals-measured",
-        "| 37 (74%) | 60 to 84% | 29 of 33 | 84 |",
+        "| 38 (76%) | 63 to 86% | 27 of 34 | 84 |",
     ),
     ("descriptions", "from 9 of its 9 questions to 0", "evals-measured", "| 9 to 0 | 0.023 |"),
     (

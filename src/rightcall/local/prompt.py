@@ -168,7 +168,11 @@ def _render(job: _Job, given: Mapping[str, Any]) -> tuple[str, str]:
     match quirks.opens:
         case "asked":
             text = render(job.messages, **given)
-            unopened = render(job.messages, add_generation_prompt=False, **given)
+            opening = job.template.opening(tools="tools" in given)
+            if opening is None:
+                unopened = render(job.messages, add_generation_prompt=False, **given)
+            else:
+                unopened = text.removesuffix(opening)
             if not text.startswith(unopened) and quirks.tail and text.endswith(quirks.tail):
                 return text, quirks.tail
             return text, tail_of(text, unopened)

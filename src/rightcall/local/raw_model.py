@@ -19,6 +19,7 @@ class RawModel:
     ) -> None:
         self._engine = engine
         self._template = template
+        self._own: tuple[Card, ChatTemplate] | None = None
         self._profile = profile or Profile(structured="native", priced=True)
 
     @property
@@ -47,7 +48,11 @@ class RawModel:
             self._template = read_template(card.folder)
         if self._template is None and not card.template and card.advice:
             raise UsageError(f"{card.name}: {card.advice}")
-        return self._template or ChatTemplate.from_card(card)
+        if self._template is not None:
+            return self._template
+        if self._own is None or self._own[0] is not card:
+            self._own = card, ChatTemplate.from_card(card)
+        return self._own[1]
 
 
 def sampling_of(request: Request) -> Sampling:

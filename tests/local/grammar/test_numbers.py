@@ -122,6 +122,25 @@ def test_what_cannot_be_said_of_integers_is_left(low, high, multiple):
     assert integer(bounds(low, high), multiple) is None
 
 
+@pytest.mark.parametrize(
+    ("keywords", "admitted", "refused", "left"),
+    [
+        ({"minimum": 0, "maximum": 2**64}, [0, 7, 2**64, 2**70], [-1, -1080], ["maximum"]),
+        ({"minimum": -(2**64), "exclusiveMaximum": 5}, [4, -9, -(2**70)], [5, 2**64], ["minimum"]),
+        ({"minimum": -(2**64), "maximum": 2**64}, [0, -(2**70), 2**70], [], ["minimum", "maximum"]),
+        ({"minimum": 2**64}, [0, 2**64], [], ["minimum"]),
+        ({"minimum": 0, "maximum": 2**64, "multipleOf": 7}, [0, 7], [-7], ["multipleOf", "maximum"]),
+    ],
+    ids=["from zero", "up to five", "both too large", "one, too large", "a multiple"],
+)
+def test_an_integer_keeps_one_bound_if_the_other_is_too_large(keywords, admitted, refused, left):
+    node, unheld = numeric("integer", keywords)
+    found = re.compile(as_regex(node))
+    assert all(found.fullmatch(str(value)) for value in admitted)
+    assert not any(found.fullmatch(str(value)) for value in refused)
+    assert unheld == left
+
+
 def test_bounds_of_very_many_digits_are_left():
     assert number(bounds("0." + "1" * 21, None)) is None
     assert number(bounds(None, -(10**20))) is None

@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from local.kit import ScriptedEngine, spent
 from rightcall.core.call import Call
@@ -127,18 +128,28 @@ async def test_a_value_is_asked_for_although_another_question_was_answered():
     )
 
 
-async def test_what_fits_alike_is_left_to_the_model_held_to_what_was_said():
-    pick = Spec(
-        name="compare_fruit",
-        description="Compare fruit.",
-        parameters={"type": "object", "properties": {"one": {"type": "string"}}, "required": ["one"]},
-    )
+PICK = Spec(
+    name="compare_fruit",
+    description="Compare fruit.",
+    parameters={"type": "object", "properties": {"one": {"type": "string"}}, "required": ["one"]},
+)
+
+
+async def test_what_fits_alike_is_left_to_a_model_that_has_examples_held_to_what_was_said():
+    taught = replace(PICK, examples=({"one": "plums"},), questions=("Compare the fruit: plums",))
     engine = ScriptedEngine('{"one":"pears"}')
-    reply = await reply_of(engine, asking("Compare the fruit: apples, pears", specs=(pick,)))
+    reply = await reply_of(engine, asking("Compare the fruit: apples, pears", specs=(taught,)))
     assert reply.calls[0].arguments == '{"one":"pears"}'
-    (filling,) = engine.asked
+    filling = engine.asked[-1]
     assert filling.grammar is not None
     assert [word in filling.grammar.text for word in ("apples", "pears", "Alpha")] == [True, True, False]
+
+
+async def test_of_what_fits_alike_the_first_is_taken_without_examples():
+    engine = ScriptedEngine()
+    reply = await reply_of(engine, asking("Compare the fruit: apples, pears", specs=(PICK,)))
+    assert reply.calls[0].arguments == '{"one":"apples"}'
+    assert engine.asked == []
 
 
 async def test_a_tool_that_says_nothing_of_itself_is_named_once(caplog):

@@ -1,6 +1,9 @@
 """Which tools come into question, before the model is asked: by words, values, and what they are for."""
 
+from typing import Any
+
 import pytest
+from msgspec import structs
 
 from rightcall.core.request import Named
 from rightcall.core.tool import Spec
@@ -125,11 +128,47 @@ def test_a_forced_choice_is_among_all_where_words_say_nothing():
     assert plan_for("Hi", ALL, Named("read_file")) == Take(READ)
 
 
+def alike(count: int, **more: Any) -> list[Spec]:
+    specs = [tool(f"find_{at}", f"Find a thing in house {at}.", "thing") for at in range(count)]
+    return [structs.replace(spec, **more) for spec in specs]
+
+
 def test_a_model_is_offered_no_more_than_a_few_of_many():
-    many = [tool(f"find_{at}", f"Find a thing in house {at}.", "thing") for at in range(40)]
+    many = alike(40, examples=({"thing": "key"},))
     plan = plan_for("Where is the thing of that house?", many, "auto")
     assert isinstance(plan, Offer)
-    assert len(plan.shown) <= MOST
+    assert 1 < len(plan.shown) <= MOST
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_words_decide_between_tools_that_no_example_explains_to_the_model(choice):
+    many = alike(4)
+    question = "Where is the thing of that house?"
+    assert plan_for(question, many, choice) == Take(matches(question, many)[0].spec)
+
+
+def test_of_doubtful_tools_the_model_is_shown_the_best_alone():
+    search = tool("search_books", "Search the catalogue.", author="string")
+    other = tool("search_films", "Search the catalogue.", author="string", year="string")
+    plan = plan_for("Do you have anything by Ursula Le Guin?", (other, search), "auto")
+    assert isinstance(plan, Offer)
+    assert plan.or_none
+    assert plan.shown == plan.specs
+    assert len(plan.specs) == 1
+
+
+def test_a_tool_with_a_place_for_a_name_comes_before_one_without():
+    opening = tool("opening_hours", "The opening hours on a weekday.", "weekday")
+    question = "Could you tell me the opening hours of Dr. Haddad on Monday?"
+    assert matches("Could you tell me the opening hours on Monday?", (HOURS, opening))[0].spec is opening
+    with_name, without = (
+        next(each.score for each in matches(question, (spec,)))
+        for spec in (
+            tool("opening_hours", "The opening hours on a weekday.", "weekday", doctor="string"),
+            opening,
+        )
+    )
+    assert with_name > without
 
 
 def test_a_tool_is_found_among_fifty_as_among_five():

@@ -3,10 +3,12 @@ import time
 import pytest
 from jinja2 import nodes
 
+from local.template.conversations import CONVERSATIONS
+from local.template.samples import OWN, TOKENS, found
 from rightcall.errors import EncodeError, UsageError
 from rightcall.local.template.chat_template import ChatTemplate
 from rightcall.local.template.render_bounds import LONGEST_TEMPLATE, Bounds
-from rightcall.local.template.sandbox import Sandbox, _watched, to_json
+from rightcall.local.template.sandbox import Sandbox, _watched, fixed_opening, to_json
 
 SMALL = Bounds(seconds=0.2, characters=200_000)
 
@@ -196,3 +198,40 @@ def test_joining_is_counted_however_deeply_it_is_nested():
     tree = _watched(Sandbox().parse("{{ a ~ (b ~ (c ~ d)) ~ e|default(f ~ (g ~ h)) }}"))
     assert list(tree.find_all(nodes.Concat)) == []
     assert render("{% set a = 1 %}{{ a ~ (2 ~ (3 ~ 4)) ~ 5 }}") == "12345"
+
+
+def opened(name, text, add):
+    template = ChatTemplate(text, tokens=TOKENS)
+    messages, given = CONVERSATIONS[name]
+    try:
+        return template.render(messages, add_generation_prompt=add, **given)
+    except EncodeError:
+        return None
+
+
+@pytest.mark.parametrize("conversation", CONVERSATIONS)
+def test_a_fixed_opening_is_all_that_opening_adds(conversation):
+    fixed = {name: text for name, text in (OWN | found()).items() if fixed_opening(text) is not None}
+    assert len(fixed) >= 10
+    for text in fixed.values():
+        with_it, without = (opened(conversation, text, add) for add in (True, False))
+        assert with_it == (None if without is None else without + fixed_opening(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{% if add_generation_prompt %}<a>{{ 'b' }}{% endif %}", "<a>b"),
+        ("x{% if add_generation_prompt %}{% endif %}", ""),
+        ("{% if add_generation_prompt %}<a>{% endif %} ", None),
+        ("{% if add_generation_prompt %}{{ messages }}{% endif %}", None),
+        ("{% if add_generation_prompt %}{% if x %}<a>{% endif %}{% endif %}", None),
+        ("{% if add_generation_prompt %}<a>{% else %}<b>{% endif %}", None),
+        ("{% if add_generation_prompt and x %}<a>{% endif %}", None),
+        ("{{ add_generation_prompt }}{% if add_generation_prompt %}<a>{% endif %}", None),
+        ("{% if other %}<a>{% endif %}", None),
+        ("", None),
+    ],
+)
+def test_an_opening_is_fixed_only_if_nothing_can_change_it(text, expected):
+    assert fixed_opening(text) == expected

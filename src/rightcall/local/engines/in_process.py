@@ -140,6 +140,10 @@ class WeightedSemaphore:
         weight = min(weight, self._capacity)
         future: Future[None] = Future()
         with self._lock:
+            if not self._line and self._slots and weight <= self._free:
+                self._slots -= 1
+                self._free -= weight
+                return weight
             self._line.append(_Waiter(weight, future))
         self._advance()
         try:

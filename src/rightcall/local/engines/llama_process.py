@@ -1,10 +1,9 @@
 """The parent's side of a child process with a loaded model: start it, send requests, end it."""
 
-import http.client
 import os
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,13 +16,14 @@ from rightcall.core.sse import ServerEvent, SseDecoder
 from rightcall.errors import TransportError
 from rightcall.local.engines import llama_child
 from rightcall.local.engines.llama_server import refusal
+from rightcall.local.engines.loopback import Answer, Loopback, Malformed
 
 _PATIENCE = 60.0
 _GOODBYE = 5.0
 """Seconds that the process may take to end."""
 _LAST_BREATH = 1.0
 """The most seconds between the end of its connections and its own end."""
-_AT_ONCE = 65_536
+_OK = 200
 
 
 class _Listening(Struct, frozen=True):
@@ -57,8 +57,10 @@ class LlamaProcess:
         except BaseException:
             self.end()
             raise
-        self._place = urlsplit(self._listening.address)
-        self._headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+        place = urlsplit(self._listening.address)
+        assert place.hostname is not None
+        assert place.port is not None
+        self._server = Loopback(place.hostname, place.port, key, _PATIENCE)
 
     @property
     def pid(self) -> int:
@@ -76,15 +78,15 @@ class LlamaProcess:
 
     def ask(self, path: str, body: JsonObject | None = None) -> bytes:
         """The response to a request."""
-        with self._answer(path, body) as response:
-            return self._read(response)
+        with self._answer(path, body) as answer:
+            return b"".join(self._pieces(answer))
 
     def stream(self, path: str, body: JsonObject) -> Generator[ServerEvent, None, None]:
         """The events of a response. Closing the iterator disconnects, and generation stops."""
-        with self._answer(path, body) as response:
+        with self._answer(path, body) as answer:
             decoder = SseDecoder()
-            while chunk := self._read(response, _AT_ONCE):
-                yield from decoder.feed(chunk)
+            for piece in self._pieces(answer):
+                yield from decoder.feed(piece)
             yield from decoder.finish()
 
     def end(self) -> None:
@@ -106,27 +108,20 @@ class LlamaProcess:
                 return msgspec.json.decode(line, type=_Listening)
         raise ChildProcessError("the process ended before the model was loaded")
 
-    def _answer(self, path: str, body: JsonObject | None) -> "_Answer":
-        assert self._place.hostname is not None
-        connection = http.client.HTTPConnection(
-            self._place.hostname, self._place.port, timeout=_PATIENCE
-        )
+    def _answer(self, path: str, body: JsonObject | None) -> Answer:
         try:
-            raw = None if body is None else msgspec.json.encode(body)
-            connection.request("GET" if raw is None else "POST", path, raw, self._headers)
-            answer = _Answer(connection, connection.getresponse())
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
+            answer = self._server.ask(path, body)
+        except (OSError, Malformed) as error:
             raise self._gone(error) from error
-        if answer.response.status != http.client.OK:
+        if answer.status != _OK:
             with answer:
-                raise refusal(answer.response.status, self._read(answer.response))
+                raise refusal(answer.status, b"".join(self._pieces(answer)))
         return answer
 
-    def _read(self, response: http.client.HTTPResponse, size: int | None = None) -> bytes:
+    def _pieces(self, answer: Answer) -> Iterator[bytes]:
         try:
-            return response.read() if size is None else response.read1(size)
-        except (OSError, http.client.HTTPException) as error:
+            yield from answer.pieces()
+        except (OSError, Malformed) as error:
             raise self._gone(error) from error
 
     def _gone(self, error: Exception) -> TransportError:
@@ -135,20 +130,3 @@ class LlamaProcess:
             self._process.wait(_LAST_BREATH)
         words = str(error) or type(error).__name__
         return TransportError(f"the model's process is not there any more: {words}")
-
-
-class _Answer:
-    """A response, and the connection that must outlive it."""
-
-    def __init__(
-        self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
-    ) -> None:
-        self._connection = connection
-        self.response = response
-
-    def __enter__(self) -> http.client.HTTPResponse:
-        return self.response
-
-    def __exit__(self, *_: object) -> None:
-        self.response.close()
-        self._connection.close()

@@ -39,6 +39,8 @@ WIDEST = 16_384
 """The default context of one completion in tokens, prompt included: memory is allocated for it."""
 BATCH = 256
 """Tokens of a prompt that are processed per batch. A completion can be stopped after each batch."""
+_LETTERS = 4
+"""Letters of a token, about."""
 CACHE_MIB = 256
 """Memory for cached prompts whose slot another has taken."""
 _TO_THE_END = -1
@@ -164,10 +166,7 @@ class _Model(LoadedModel):
     def generate(self, body: JsonObject, channel: Channel[Chunk]) -> None:
         """Generate into a channel, until it is done or the reader is gone."""
         decoder = msgspec.json.Decoder(Chunk)
-        # A gone reader is only noticed when something is put: so progress is requested, after every
-        # batch.
-        full = {**body, "return_progress": True, "sse_ping_interval": -1}
-        with closing(self.process.stream("/completion", full)) as events:
+        with closing(self.process.stream("/completion", body)) as events:
             for event in events:
                 try:
                     chunk = decoder.decode(event.data)
@@ -244,7 +243,13 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
             reading = await wait_for(start(lambda: model.read(prompt, most), "tokenizing"))
         # Loaded with ``special``, the process returns every token, so none need be named.
         plain = msgspec.structs.replace(sampling, special=())
-        body = request(reading.prompt, grammar, plain, reading.left)
+        body: JsonObject = {
+            **request(reading.prompt, grammar, plain, reading.left),
+            # A gone reader is only noticed when something is put: so progress is requested, after every
+            # batch of a prompt that has several.
+            "return_progress": len(prompt) > BATCH * _LETTERS,
+            "sse_ping_interval": -1,
+        }
         generated = self._generated(model, reading.weight, lambda channel: model.generate(body, channel))
         async with aclosing(generated) as chunks:
             async for chunk in chunks:

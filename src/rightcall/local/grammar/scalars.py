@@ -5,6 +5,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from msgspec.structs import replace
+
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.schema import Schema
 from rightcall.local.grammar.derivatives import of_length
@@ -131,17 +133,34 @@ def numeric(kind: str, keywords: Mapping[str, Any]) -> tuple[Node, list[str]]:
             unheld.append("multipleOf")
             factor = told_by_ending(step) if step else 1
             found = integer(bounds, factor) or integer(bounds)
-        everything = integer(_NO_BOUNDS)
-    else:
-        places = _places(multiple) if "multipleOf" in keywords else MOST_PLACES
-        unheld += ["multipleOf"] if places is None else []
-        places = places or MOST_PLACES
-        found, everything = number(bounds, places), number(_NO_BOUNDS, places)
-    if found is None:
+        if found is None:
+            return _within_one(bounds, keywords, unheld)
+        return found, unheld
+    places = _places(multiple) if "multipleOf" in keywords else MOST_PLACES
+    unheld += ["multipleOf"] if places is None else []
+    places = places or MOST_PLACES
+    held = number(bounds, places)
+    if held is None:
         unheld += [keyword for keyword in _LIMITS if keyword in keywords]
-        found = everything
-    assert found is not None
-    return found, unheld
+        held = number(_NO_BOUNDS, places)
+    assert held is not None
+    return held, unheld
+
+
+def _within_one(
+    bounds: Interval, keywords: Mapping[str, Any], unheld: list[str]
+) -> tuple[Node, list[str]]:
+    """An integer within one bound at least, if the other is too large to follow."""
+    halves = (
+        (replace(bounds, high=None, below=False), _LIMITS[1::2]),
+        (replace(bounds, low=None, above=False), _LIMITS[::2]),
+        (_NO_BOUNDS, _LIMITS),
+    )
+    for kept, left in halves:
+        found = integer(kept)
+        if found is not None and (left == _LIMITS or not kept.are_open):
+            return found, [*unheld, *(keyword for keyword in left if keyword in keywords)]
+    raise AssertionError("integers without bounds can be written")
 
 
 def _places(multiple: float) -> int | None:

@@ -32,8 +32,8 @@ class Offer(Struct, frozen=True):
     specs: tuple[Spec, ...]
     or_none: bool
     shown: tuple[Spec, ...]
-    """The tools that the model is shown: all, if they are few, so that its cached prompt can be
-    reused."""
+    """The tools that the model is shown: all, if they are few and some have examples, so that its cached
+    prompt can be reused."""
 
 
 class Leave(Struct, frozen=True):
@@ -73,8 +73,11 @@ def plan_for(question: str, specs: Sequence[Spec], choice: ToolChoice) -> Plan:
         return Leave()
     # A tool with clearly less evidence is not offered to the model, which would choose it as readily.
     near = (found[0], *rivals(found)) if sure else found
-    best = [*(match.spec for match in near if sure or forced or may_be_meant(match)), *taught]
-    offered = [spec for spec in specs if any(spec is each for each in best[:MOST])]
+    best = [match.spec for match in near if sure or forced or may_be_meant(match)]
+    if best and not any(spec.examples for spec in (*best, *taught)):
+        # Without examples by somebody who knows the tools, the model chooses no better than the words.
+        return Take(best[0]) if sure or forced else Offer((best[0],), or_none=True, shown=(best[0],))
+    offered = [spec for spec in specs if any(spec is each for each in [*best, *taught][:MOST])]
     if not offered and not forced:
         return Leave()
     among = tuple(offered or specs)
@@ -88,7 +91,8 @@ def filled(spec: Spec, question: str) -> Filled:
     found = copied(spec, question)
     free = written(spec)
     missing = tuple(name for name in found.missing if name not in free)
-    if not found.choices and not free:
+    # Without examples, the model chooses among values no better than their order does.
+    if not free and not (found.choices and spec.examples):
         return Filled(dump(found.given), None, missing)
     properties = spec.parameters.get("properties")
     narrowed = found.schema()

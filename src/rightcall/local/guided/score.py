@@ -167,7 +167,9 @@ def _match(spec: Spec, score: float, asked: Asked) -> Match:
         score, said = score + _SHAPE, said + 1.0
         share = max(share, 0.5)
     score *= 1.0 + _FITTING * min(max(values.worth, 0.0), _BEST)
-    score *= (_HALF + share) * _LACKING ** len(values.missing) * _UNUSED**values.unused
+    # Among many tools, one or another shares words by chance, but has no place for a name.
+    unused = values.unused + (not _takes_names(values, asked))
+    score *= (_HALF + share) * _LACKING ** len(values.missing) * _UNUSED**unused
     return Match(spec, score, said, share, values, _is_undone(spec, asked))
 
 

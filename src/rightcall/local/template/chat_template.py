@@ -19,6 +19,7 @@ from rightcall.local.template.sandbox import (
     Clock,
     Refused,
     compile_template,
+    fixed_opening,
     strftime,
     variables_of,
 )
@@ -142,6 +143,10 @@ class ChatTemplate:
             **switches,
         )
         return _cut(text) if continue_final else text
+
+    def opening(self, *, tools: bool) -> str | None:
+        """The text that opens the model's turn at the end of a prompt; None if it may vary."""
+        return fixed_opening(self.choose(tools=tools))
 
     def fill(self, **variables: Any) -> str:
         """Render the template with only these variables and the special tokens."""

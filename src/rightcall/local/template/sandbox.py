@@ -7,7 +7,7 @@ blocks that leave no white space behind. A template's access and its cost are li
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from types import BuiltinMethodType, MethodType
 from typing import Any, NoReturn, TypeAlias, cast
@@ -206,6 +206,34 @@ def variables_of(text: str) -> frozenset[str]:
     """The variables that a template reads: messages, tools, switches, and what it sets itself."""
     names = Sandbox().parse(text).find_all(nodes.Name)
     return frozenset([name.name for name in names if name.ctx == "load"])
+
+
+@functools.lru_cache(maxsize=64)
+def fixed_opening(text: str) -> str | None:
+    """The text with which a template opens the model's turn on request, always at its end.
+
+    None if that may depend on the conversation.
+    """
+    tree = Sandbox().parse(text)
+    asked = [name for name in tree.find_all(nodes.Name) if name.name == "add_generation_prompt"]
+    match tree.body[-1:]:
+        case [nodes.If(test=nodes.Name() as test, body=body, elif_=[], else_=[])] if asked == [test]:
+            return _constant(body)
+    return None
+
+
+def _constant(body: Sequence[nodes.Node]) -> str | None:
+    """The text that some nodes always write; None if it is not known before they run."""
+    written: list[str] = []
+    for each in body:
+        parts = each.nodes if isinstance(each, nodes.Output) else [each]
+        for part in parts:
+            match part:
+                case nodes.TemplateData(data=str(text)) | nodes.Const(value=str(text)):
+                    written.append(text)
+                case _:
+                    return None
+    return "".join(written)
 
 
 def _watched(tree: nodes.Template) -> nodes.Template:

@@ -7,6 +7,7 @@ aliases are in that entry, and nothing else lists it.
 import difflib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from rightcall.errors import UsageError
 from rightcall.local.families.family import Family
@@ -22,6 +23,7 @@ FAMILIES: Mapping[str, Family] = {
 _BY_RANK = sorted(FAMILIES.values(), key=lambda family: family.rank)
 
 
+@lru_cache(maxsize=64)
 def detect(template: str) -> Family:
     """The family whose markers a chat template's text contains; the generic one if there is none."""
     for family in _BY_RANK:
