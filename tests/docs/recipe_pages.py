@@ -3,13 +3,15 @@
 import asyncio
 import gc
 import io
+import logging
 import os
 import re
 import runpy
 import shlex
 import sys
 import warnings
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -91,7 +93,7 @@ async def run(*command: str, cwd: Path, typed: str = "", **more: str) -> str:
 
 async def run_here(*command: str, cwd: Path, **more: str) -> str:
     """The same in this process, which saves a start: ``python FILE ...`` and ``rightcall ...``."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, same_logging():
         patch.chdir(cwd)
         patch.syspath_prepend(str(cwd))
         for name, value in {**more, "PATH": _path()}.items():
@@ -100,6 +102,20 @@ async def run_here(*command: str, cwd: Path, **more: str) -> str:
     _forget(cwd)
     assert (code, errors) == (0, ""), out + errors
     return out
+
+
+@contextmanager
+def same_logging() -> Iterator[None]:
+    """Put logging back as it was: to set it up, as a program does, changes it for the whole process."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "rightcall"]
+    loggers = [logging.root, *map(logging.getLogger, names)]
+    before = [(each, each.level, each.propagate, [*each.handlers]) for each in loggers]
+    try:
+        yield
+    finally:
+        for each, level, propagate, handlers in before:
+            each.setLevel(level)
+            each.propagate, each.handlers[:] = propagate, handlers
 
 
 def _ran(command: tuple[str, ...]) -> tuple[int, str, str]:

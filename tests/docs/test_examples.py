@@ -9,7 +9,6 @@ import contextlib
 import gc
 import inspect
 import io
-import logging
 import os
 import re
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from coming_from.shop import environment, vendor
-from docs.recipe_pages import write_files
+from docs.recipe_pages import same_logging, write_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -66,18 +65,13 @@ def scripted(page, monkeypatch):
 
 
 @pytest.fixture
-def same_logging():
+def own_logging():
     """A page may set up logging, as a program does; the tests after it see it as it was."""
-    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "rightcall"]
-    loggers = [logging.root, *map(logging.getLogger, names)]
-    before = [(each, each.level, each.propagate, [*each.handlers]) for each in loggers]
-    yield
-    for each, level, propagate, handlers in before:
-        each.setLevel(level)
-        each.propagate, each.handlers[:] = propagate, handlers
+    with same_logging():
+        yield
 
 
-@pytest.mark.usefixtures("same_logging", "scripted")
+@pytest.mark.usefixtures("own_logging", "scripted")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run_and_print_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
