@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from rightcall.core.parts import Result
 from rightcall.trust.acts import is_asked, is_undoing
+from rightcall.trust.compared import Wishes
 from rightcall.trust.counts import is_same_noun
 from rightcall.trust.facts import Settled
 from rightcall.trust.provenance import opened
@@ -27,6 +28,8 @@ class Kin(Struct, eq=False):
     """How many hold something, by its field."""
     spelt: set[str] = field(default_factory=set)
     """Their identifiers, as somebody's words are kept."""
+    names: set[str] = field(default_factory=set)
+    """The words about the records themselves."""
 
 
 class Described:
@@ -48,6 +51,7 @@ class Described:
         """Words in private results about the person they belong to: these describe no single record."""
         self._counts: list[tuple[int, frozenset[str]]] = []
         """How many of something the user or the developer wants, with the words that follow."""
+        self._wishes: list[Wishes] = []
         self._above = above
 
     def choose(self, value: str) -> None:
@@ -61,6 +65,7 @@ class Described:
         self._excepted |= found.excepted
         self._requests += found.requests
         self._counts += found.counts
+        self._wishes += found.wishes
 
     def asked(self, acts: tuple[str, ...]) -> Iterator[Request]:
         """The requests for an act. If it undoes something, conditional requests do not count."""
@@ -105,6 +110,7 @@ class Described:
         if before is None:
             kind.members[record.value] = record
             kind.spelt.add(stem(record.value.lower()))
+            kind.names |= record.own
             self._by_value.setdefault(record.value, []).append((kind, record))
             fresh: Iterable[str] = record.terms
             for name, values in record.held.items():
@@ -112,7 +118,8 @@ class Described:
                     kind.holders[name, value] = kind.holders.get((name, value), 0) + 1
         else:
             fresh = record.terms - before.terms
-            before.terms |= fresh
+            # Not in place: the identifiers of one object share its words.
+            before.terms = before.terms | fresh
             before.held, before.family = record.held, record.family
         for term in fresh:
             kind.counts[term] = kind.counts.get(term, 0) + 1
@@ -139,6 +146,10 @@ class Described:
     def is_ranked(self, value: str) -> bool:
         """Whether the user singled out an identifier by rank."""
         return value in self._ranked or (self._above is not None and self._above.is_ranked(value))
+
+    def wishes(self) -> list[Wishes]:
+        """How the user or the developer compares things."""
+        return self._wishes if self._above is None else [*self._above.wishes(), *self._wishes]
 
     def general(self) -> set[str]:
         """The words about the person whom all records belong to; these describe no single record."""

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from itertools import islice
 
 from rightcall.trust.acts import acts_of, is_giving, is_undoing
+from rightcall.trust.compared import Wishes, applies, fitting, topmost
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
@@ -147,11 +148,15 @@ class Meant:
             return False
         if len(record.family) <= 1 and self._is_other_named(kin, record):
             return False
-        if self._described.is_ranked(record.value) and self._said_of(record.context | record.terms):
-            return True
         is_new = record.value not in self._replaced
         family = record.family[:_MOST_RIVALS]
-        old = [each.terms for each in family if is_new and each.value in self._replaced]
+        replaced = [each for each in family if is_new and each.value in self._replaced]
+        is_ranked = not replaced and self._described.is_ranked(record.value)
+        if is_ranked and self._said_of(record.context | record.terms):
+            return True
+        if len(replaced) == 1 and (wishes := self._wishes_for(record, replaced[0])):
+            return self._is_compared(kin, record, replaced[0], wishes)
+        old = [each.terms for each in replaced]
         # Words that fit the record it replaces do not describe it.
         idle = self._described.general().union(record.beside, *old)
         said = self._said_of(record.terms) - idle
@@ -162,6 +167,37 @@ class Meant:
         if old:
             return not any(len(said) < len(other) for other in rivals)
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
+
+    def _wishes_for(self, record: Record, now: Record) -> list[Wishes]:
+        """The comparisons that single out what is to replace a record."""
+        names = record.context - self._described.general()
+        others = set[str]().union(*[kin.names for kin, _ in self._described.records(now.value)]) - names
+        is_all = any(each.value == now.value for each in self._whole)
+        found = [
+            each.of(names, others) for each in self._described.wishes() if is_all or each.names(names)
+        ]
+        return found if any(applies(each, now.traits) for each in found) else []
+
+    def _is_compared(self, kin: Kin, record: Record, now: Record, wishes: list[Wishes]) -> bool:
+        """Whether it fits the comparisons, then the words best, and is otherwise most as before."""
+        things = [record, *self._rivals(kin, record)]
+        traits, left = [each.traits for each in things], list(range(len(things)))
+        for each in wishes:
+            fit = fitting(each, traits, now.traits)
+            left = [at for at in left if at in fit]
+        idle = now.terms.union(
+            self._described.general(), record.beside, *[each.numbers for each in wishes]
+        )
+        orders = [order for each in wishes for _, order in each.preferred]
+        said = {at: self._said_of(things[at].terms) - idle.union(*orders) for at in left}
+        left = [at for at in left if len(said[at]) == max(map(len, said.values()))]
+        for order in orders:
+            places = {at: _place_in(order, things[at].terms) for at in left}
+            left = [at for at in left if places[at] == min(places.values())]
+        for each in wishes:
+            left = topmost(each, traits, left)
+        alike = {at: len(traits[at].items() & now.traits.items()) for at in left}
+        return [at for at in left if alike[at] == max(alike.values())] == [0]
 
     def _is_other_named(self, kin: Kin, record: Record) -> bool:
         """Whether somebody spelt out another of its kind, where this one was described at most."""
@@ -233,6 +269,11 @@ class Meant:
                 if is_inside and kin.holders.get((anchor.key, anchor.value)) == 1:
                     return True
         return False
+
+
+def _place_in(order: tuple[str, ...], terms: set[str]) -> int:
+    """The place of the first of some words, in order of preference, that a record contains."""
+    return next((at for at, word in enumerate(order) if word in terms), len(order))
 
 
 def _is_inside(value: str, records: list[Record]) -> bool:

@@ -53,6 +53,8 @@ class Record(Struct, eq=False):
     """The words in other identifiers of the same object: these say whose it is."""
     parts: frozenset[str] = frozenset()
     """The identifiers of its parts: those in its longest list."""
+    traits: dict[str, str] = field(default_factory=dict)
+    """Its plain fields and those of the objects directly in it, by name."""
 
 
 class _Held(Struct, eq=False):
@@ -156,6 +158,7 @@ class Reading:
                 nouns = {noun for key in (name, *lists) for noun in nouns_of(key)}
                 record = Record(name, str(each), held.terms, held.values, nouns, flags)
                 record.own = said
+                record.traits = self._traits(value, path)
                 record.parts = max((_values(inside) for inside in below), key=len)
                 own.append(record)
         for record in own if len(own) > 1 else ():
@@ -164,6 +167,18 @@ class Reading:
         self.found += own
         held.records = own
         held.inside = held.inside or own
+
+    def _traits(self, value: dict[str, JsonValue], path: str) -> dict[str, str]:
+        found = dict[str, str]()
+        for name, each in value.items():
+            inner = f"{path}.{name}" if path else name
+            fields = each.items() if isinstance(each, dict) else ((name, each),)
+            for key, text in fields:
+                where = f"{inner}.{key}" if isinstance(each, dict) else inner
+                is_plain = isinstance(text, str | int | float) and not isinstance(text, bool)
+                if is_plain and self._describes(where) and not self._identifies(where):
+                    found[key] = str(text)
+        return found
 
     def _plain_lists(self, value: dict[str, JsonValue], path: str) -> list[str]:
         """The fields with trusted lists of things without identifiers."""
@@ -187,10 +202,14 @@ class Reading:
         return frozenset(own)
 
     def _identifies(self, path: str) -> bool:
-        facts = self._facts
-        return facts.kind_in(path) == "record" and not (
-            facts.is_outsiders(path) or facts.is_identity(path)
-        )
+        return self._facts.kind_in(path) == "record" and not self._is_outsiders(path)
+
+    def _is_outsiders(self, path: str) -> bool:
+        return self._facts.is_outsiders(path) or self._facts.is_identity(path)
+
+    def _describes(self, path: str) -> bool:
+        """Whether a field describes its record: it is trusted, or a name that the system knows."""
+        return not self._is_outsiders(path) or self._facts.is_name(path)
 
     def _add(self, held: _Held, below: list[_Held]) -> None:
         family = list[Record]()
@@ -204,15 +223,15 @@ class Reading:
         held.inside = family
 
     def _read_leaf(self, text: str, path: str, held: _Held) -> None:
-        facts = self._facts
-        is_outsiders = facts.is_outsiders(path) or facts.is_identity(path)
-        if is_outsiders and not facts.is_name(path):
+        if not self._describes(path):
             return
-        if not is_outsiders:
+        if not self._is_outsiders(path):
             held.values.setdefault(path.rpartition(".")[2], set()).add(text)
         # A number and its unit say together what neither does: ``9 bar``.
         if len(text.split()) <= _MOST_WORDS:
-            held.terms.update(terms_of(text), joined(text))
+            # A field that is simply so describes its record by its own name: ``waterproof: yes``.
+            said = path.rpartition(".")[2] if text.lower() == "yes" else text
+            held.terms.update(terms_of(said), joined(said))
 
 
 def _values(held: _Held) -> frozenset[str]:

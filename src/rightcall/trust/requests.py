@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.trust.acts import sort_of
+from rightcall.trust.compared import Wishes, wishes_in
 from rightcall.trust.counts import counts_in
 from rightcall.trust.heard import kept
 from rightcall.trust.records import joined, stem, terms_of
@@ -42,6 +44,12 @@ _CONDITION = re.compile(
     r"|falls|sofern|wenn)\b",
     re.IGNORECASE,
 )
+_MYSELF = re.compile(
+    r"\b(?:will|would|shall|can|going to|['\u2019]ll)\s+(?:rather\s+)?\w+\s+(?:it|that|this|them|so)\s+"
+    r"(?:my|our|your)sel(?:f|ves)\b|\bno need for (?:you|the agent) to\b",
+    re.IGNORECASE,
+)
+"""Words by which somebody takes back what they asked for."""
 _BREAK = re.compile(r"(?:[,;:\u2013\u2014]|\b(?:and|but|then|also|or))\s*", re.IGNORECASE)
 _ASIDE = re.compile(r"\([^()]*\)")
 _WORD = re.compile(r"[^\W_]+")
@@ -126,6 +134,8 @@ class Heard(Struct, frozen=True):
     requests: tuple[Request, ...]
     counts: tuple[tuple[int, frozenset[str]], ...]
     """How many are wanted, with the words that follow."""
+    wishes: tuple[Wishes, ...]
+    """The comparisons, sentence by sentence."""
 
 
 @kept
@@ -134,18 +144,32 @@ def heard(text: str) -> Heard:
     from rightcall.trust.polarity import clauses, sentences  # noqa: PLC0415 - light until used
 
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
+    wishes = list[Wishes]()
     before = frozenset[str]()
     for sentence in sentences(text):
         parts = list(clauses(sentence))
         own = [part.text for part in parts if not part.forbidden]
         excepted += [part.text for part in parts if part.forbidden]
         wanted += own
-        sure = certain(sentence)
+        compared = wishes_in(sentence, [part.text for part in parts if part.forbidden])
+        wishes += [compared] if compared is not None else []
+        is_taken_back = _MYSELF.search(sentence) is not None
+        if is_taken_back:
+            requests = list(_taken_back(requests, sentence))
+        sure = "" if is_taken_back else certain(sentence)
         requests += _requests(sure, before, is_certain=True)
         requests += _requests(sentence, before, is_certain=False) if sure != sentence else ()
         before = _words(own)
     counts = [each for part in wanted for each in counts_in(part)]
-    return Heard(_words(wanted), _words(excepted), tuple(requests), tuple(counts))
+    return Heard(_words(wanted), _words(excepted), tuple(requests), tuple(counts), tuple(wishes))
+
+
+def _taken_back(requests: list[Request], sentence: str) -> Iterator[Request]:
+    """The requests, without certainty for the sorts of acts in a sentence that takes them back."""
+    sorts = {sort_of(word) for word in _WORD.findall(sentence.lower())} - {None}
+    for each in requests:
+        is_meant = not sorts.isdisjoint(map(sort_of, each.verbs))
+        yield replace(each, is_certain=False) if is_meant else each
 
 
 def _requests(sentence: str, before: frozenset[str], *, is_certain: bool) -> Iterator[Request]:
