@@ -13,6 +13,7 @@ from rightcall.trust.acts import is_asked, is_undoing
 from rightcall.trust.compared import Wishes
 from rightcall.trust.counts import is_same_noun
 from rightcall.trust.facts import Settled
+from rightcall.trust.places import words_for_codes
 from rightcall.trust.provenance import opened
 from rightcall.trust.records import Reading, Record, codes_in, stem
 from rightcall.trust.requests import Request, heard
@@ -40,7 +41,7 @@ class Described:
         self._excepted: set[str] = set()
         """The words for what the user or the developer does not want."""
         self._requests: list[Request] = []
-        self._codes: dict[str, frozenset[str]] = {}
+        self._codes: dict[str, frozenset[str]] = {**words_for_codes()}
         self._kinds: dict[tuple[str, str], Kin] = {}
         self._by_value: dict[str, list[tuple[Kin, Record]]] = {}
         self._lists: dict[str, frozenset[str]] = {}

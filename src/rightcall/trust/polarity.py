@@ -46,9 +46,12 @@ _MUST = re.compile(r"\b(?:must|should|may|shall)\s*(?:n['\u2019]?t|not|never)\Z"
 _ASKED = re.compile(r"\bwhy\s+not\Z|\b(?:can|won)['\u2019]?t\Z", re.IGNORECASE)
 _YOU = re.compile(r"\s+you\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|when|whenever|in case|unless|until|whether)\b[^,]*\Z", re.IGNORECASE)
-_BREAK = re.compile(r"(?:[,:(\u2013\u2014-]|\b(?:but|and|or))\s*\Z", re.IGNORECASE)
+_BREAK = re.compile(
+    r"(?:[,:(\u2013\u2014-]|\b(?:but|and|or))\s*(?:(?:please\s+)?do\s+)?\Z", re.IGNORECASE
+)
 _NEW_ORDER = re.compile(
     r",\s*(?:but|just|only|instead|then)\b|\bbut (?:do|please|only|rather)\b"
+    r"|\b(?:because|since) (?:i|you|we) also\b"
     r"|\b(?:any|no)\s?(?:one|body)(?: else)?,? (?:but|except(?: for)?|other than|apart from)\b",
     re.IGNORECASE,
 )

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.trust.facts import Settled
+from rightcall.trust.kinds import words_of
 from rightcall.trust.said import named_words
 from rightcall.trust.spelling import plain, scan, without_year
 
@@ -21,6 +22,7 @@ _DEEPEST = 16
 _FEWEST_CODES = 3
 _FEWEST_DIGITS = 3
 """Digits of a number that describes a record, at least: smaller numbers are used of anything."""
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _PART = re.compile(r"[^\W_]+")
 _COMMON = named_words(
@@ -133,6 +135,7 @@ class Reading:
                 self._read_object(value, path, depth, held)
             case list():
                 self._add(held, [self.read(each, path, depth + 1) for each in value])
+                held.terms |= _counted(len(value), path.rpartition(".")[2])
                 if not self._facts.is_outsiders(path):
                     listed = [each for each in value if isinstance(each, str)]
                     self.lists |= dict.fromkeys(listed, frozenset(listed))
@@ -232,6 +235,21 @@ class Reading:
             # A field that is simply so describes its record by its own name: ``waterproof: yes``.
             said = path.rpartition(".")[2] if text.lower() == "yes" else text
             held.terms.update(terms_of(said), joined(said))
+            if self._identifies(path) and (initials := _initials(text)):
+                held.terms.add(initials)
+
+
+def _counted(number: int, name: str) -> set[str]:
+    """How people say how many are in a list: ``five items``."""
+    if not 1 < number < len(NUMBERS):
+        return set()
+    return {stem(f"{said}{name}") for said in (number, NUMBERS[number])}
+
+
+def _initials(text: str) -> str:
+    """The letters for the words of an identifier, as people write them: ``GC`` for ``gift_card_77``."""
+    words = [word for word in words_of(text) if word.isalpha()]
+    return "".join(word[0] for word in words) if len(words) > 1 else ""
 
 
 def _values(held: _Held) -> frozenset[str]:

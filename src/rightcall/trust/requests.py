@@ -39,6 +39,13 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 """A request in the form of a question."""
+_WHEN_ASKED = re.compile(
+    r"\bif (?:and only if )?(?:you|the agent) asks?\b[^,.;]*,?|\b(?:if|when) asked\b[^,.;]*,?",
+    re.IGNORECASE,
+)
+"""What somebody will answer, they have said."""
+_ASIDE_AFTER = re.compile(r"[.!?]\s+(?=\()")
+"""The end of a sentence that words in brackets explain."""
 _CONDITION = re.compile(
     r"\b(?:if|unless|whether|in case|provided that|assuming|as long as|otherwise|or else"
     r"|falls|sofern|wenn)\b",
@@ -113,7 +120,7 @@ def is_any(words: tuple[str, ...], nouns: set[str], terms: set[str]) -> bool:
 
 def certain(sentence: str) -> str:
     """A sentence without its conditional part."""
-    sentence = _ASKING.sub("", _POLITE.sub("", sentence))
+    sentence = _WHEN_ASKED.sub("", _ASKING.sub("", _POLITE.sub("", sentence)))
     sentence = _ASIDE.sub(lambda each: "" if _CONDITION.search(each[0]) else each[0], sentence)
     found = _CONDITION.search(sentence)
     if found is None:
@@ -146,7 +153,7 @@ def heard(text: str) -> Heard:
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
     wishes = list[Wishes]()
     before = frozenset[str]()
-    for sentence in sentences(text):
+    for sentence in sentences(_ASIDE_AFTER.sub(" ", text)):
         parts = list(clauses(sentence))
         own = [part.text for part in parts if not part.forbidden]
         excepted += [part.text for part in parts if part.forbidden]

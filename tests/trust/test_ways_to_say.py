@@ -1,0 +1,82 @@
+"""Ways in which people say which one they mean, or that they want something done."""
+
+import pytest
+
+from rightcall.trust.places import codes_for
+from trust.test_described import CARDS, COUPE, LISTED, VAN, guard, runs
+
+SENT = [{**VAN, "garage": {"state": "TX"}}, {**COUPE, "garage": {"state": "OH"}}]
+
+
+def cancels(words, hire, *seen):
+    return runs(guard(words, *(seen or (LISTED,))), "cancel_hire", hire_id=hire)
+
+
+class TestCodes:
+    def test_a_state_by_its_name(self):
+        words, hires = "Cancel the hire in Texas.", ("hires", SENT)
+        assert cancels(words, "H-1001", hires)
+        assert not cancels(words, "H-1002", hires)
+
+    def test_a_state_that_nobody_named_is_nowhere_to_deliver_to(self):
+        asked = guard("Deliver it to 101 Highway, New York.", LISTED)
+        assert runs(asked, "deliver_to", street1="101 Highway", street2="NY")
+        assert not runs(asked, "deliver_to", street1="101 Highway", street2="NV")
+
+    def test_not_where_it_is_forbidden(self):
+        asked = guard("Deliver it to 101 Highway. Never deliver to Nevada.", LISTED)
+        assert not runs(asked, "deliver_to", street1="101 Highway", street2="NV")
+
+    def test_by_one_word_or_two(self):
+        assert list(codes_for(["from", "new", "mexico", "to", "ohio"])) == ["oh", "nm"]
+
+
+class TestInitials:
+    PAID = ("profile", {"cards": [{"card_id": "gift_card_77"}, {"card_id": "credit_card_88"}]})
+
+    def test_of_the_words_in_an_identifier(self):
+        asked = guard("Refund the roof box and the snow chains to my GC.", LISTED, self.PAID)
+        call = {"hire_id": "H-1001", "extra_ids": ["E-11", "E-12"]}
+        assert runs(asked, "refund_extras", **call, card_id="gift_card_77")
+        assert not runs(asked, "refund_extras", **call, card_id="credit_card_88")
+
+
+class TestHowMany:
+    def test_are_in_it(self):
+        seats = [{"extra_id": f"E-3{at}", "label": "Seat"} for at in range(5)]
+        hires = ("hires", [VAN, {**COUPE, "extras": seats}])
+        words = "I have a hire with five extras, and I want to cancel it."
+        assert cancels(words, "H-1002", hires)
+        assert not cancels(words, "H-1001", hires)
+
+
+class TestAsides:
+    def test_explain_the_sentence_before(self):
+        words = "Cancel what I booked for the family. (It is the van.)"
+        assert cancels(words, "H-1001")
+        assert not cancels(words, "H-1002")
+
+
+class TestWhatTheUserWillAnswer:
+    def test_is_said(self):
+        words = "Refund the roof box. If you ask for confirmation, also cancel the coupe hire."
+        assert cancels(words, "H-1002")
+        assert not cancels(words, "H-1001")
+
+    @pytest.mark.parametrize(
+        "condition", ["If it rains", "If that is not possible", "If the firm asks for it"]
+    )
+    def test_another_condition_is_none_of_it(self, condition):
+        assert not cancels(f"Refund the roof box. {condition}, cancel the coupe hire.", "H-1002")
+
+    def test_what_else_is_wanted_is_not_forbidden_with_it(self):
+        words = "When asked, do not say yes, because I also want to cancel the coupe hire."
+        assert cancels(words, "H-1002")
+        assert not cancels("Do not write to them because I want to cancel the coupe hire.", "H-1002")
+
+
+class TestButDoNot:
+    def test_forbids_only_what_follows(self):
+        words = "Cancel the van hire, but do not cancel the coupe hire."
+        assert cancels(words, "H-1001", LISTED, CARDS)
+        assert not cancels(words, "H-1002", LISTED, CARDS)
