@@ -3,6 +3,7 @@
 import pytest
 
 from rightcall.trust.places import codes_for
+from rightcall.trust.shifts import shifted, shifts_in
 from trust.test_described import CARDS, COUPE, LISTED, VAN, guard, runs
 
 SENT = [{**VAN, "garage": {"state": "TX"}}, {**COUPE, "garage": {"state": "OH"}}]
@@ -48,6 +49,41 @@ class TestHowMany:
         words = "I have a hire with five extras, and I want to cancel it."
         assert cancels(words, "H-1002", hires)
         assert not cancels(words, "H-1001", hires)
+
+
+class TestDaysApart:
+    def moves(self, words, day):
+        asked = guard(words, LISTED)
+        return runs(asked, "move_hire", hire_id="H-1001", days=[{"day": day}])
+
+    def test_from_one_in_the_record_that_is_meant(self):
+        words = "Move the hire of the van to the day after the original one."
+        assert self.moves(words, "2026-05-21")
+        assert not self.moves(words, "2026-05-22")
+        assert not self.moves(words, "2026-05-19")
+        assert not self.moves(words, "2026-06-04")
+
+    def test_not_where_no_distance_was_named(self):
+        assert not self.moves("Move the hire of the van.", "2026-05-21")
+
+    @pytest.mark.parametrize(
+        ("text", "days"),
+        [
+            ("two days later", {2}),
+            ("3 days earlier", {-3}),
+            ("a week later", {7}),
+            ("the next day", {1}),
+            ("the day before", {-1}),
+            ("next day delivery", set()),
+            ("on that day", set()),
+        ],
+    )
+    def test_as_people_say_it(self, text, days):
+        assert shifts_in(text) == days
+
+    def test_what_is_no_day_is_not_moved(self):
+        assert shifted("soon", 1) is None
+        assert shifted("9999-12-31", 1) is None
 
 
 class TestAsides:

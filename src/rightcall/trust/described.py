@@ -53,6 +53,7 @@ class Described:
         self._counts: list[tuple[int, frozenset[str]]] = []
         """How many of something the user or the developer wants, with the words that follow."""
         self._wishes: list[Wishes] = []
+        self._shifts: frozenset[int] = frozenset()
         self._above = above
 
     def choose(self, value: str) -> None:
@@ -67,6 +68,7 @@ class Described:
         self._requests += found.requests
         self._counts += found.counts
         self._wishes += found.wishes
+        self._shifts |= found.shifts
 
     def asked(self, acts: tuple[str, ...]) -> Iterator[Request]:
         """The requests for an act. If it undoes something, conditional requests do not count."""
@@ -151,6 +153,10 @@ class Described:
     def wishes(self) -> list[Wishes]:
         """How the user or the developer compares things."""
         return self._wishes if self._above is None else [*self._above.wishes(), *self._wishes]
+
+    def shifts(self) -> frozenset[int]:
+        """By how many days the user or the developer wants something later or earlier."""
+        return self._shifts if self._above is None else self._shifts | self._above.shifts()
 
     def general(self) -> set[str]:
         """The words about the person whom all records belong to; these describe no single record."""

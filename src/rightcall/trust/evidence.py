@@ -102,6 +102,8 @@ def targets_in(
     def weigh(place: Place, leaf: str, origin: Origin) -> Origin:
         if len(place) > 1 and _kind_at(place, of) == "amount" and is_number(leaf):
             return "trusted" if provenance.is_within(float(leaf)) else "unfit"
+        if meant is not None and origin == "nowhere" and _kind_at(place, of) == "date":
+            return "user" if meant.is_asked and meant.is_shifted(str(place[-1]), leaf) else origin
         if meant is None or origin not in ("user", "trusted") or _kind_at(place, of) != "record":
             return origin
         if not meant.is_asked:

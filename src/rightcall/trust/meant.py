@@ -17,6 +17,7 @@ from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
 from rightcall.trust.records import Record, nouns_of, stem
 from rightcall.trust.requests import ANYTHING, IDLE, is_any
+from rightcall.trust.shifts import shifted
 
 _MOST_RIVALS = 100
 """Records of one list that are compared, at most. In a longer list, only a unique word describes one."""
@@ -91,6 +92,11 @@ class Meant:
     def says_now(self, name: str, text: str) -> bool:
         """Whether a meant record already has this value, and no other, in the field of this name."""
         return any(anchor.held.get(name) == {text} for anchor in self._anchors)
+
+    def is_shifted(self, name: str, day: str) -> bool:
+        """Whether a day is as far from one in a meant record, in the field of this name, as was said."""
+        days = [each for anchor in self._anchors for each in anchor.held.get(name, ())]
+        return any(shifted(each, by) == day for by in self._described.shifts() for each in days)
 
     def _said_of(self, terms: set[str]) -> set[str]:
         return self._described.said_of(terms, self._acts, self._nouns)

@@ -16,6 +16,7 @@ from rightcall.trust.counts import counts_in
 from rightcall.trust.heard import kept
 from rightcall.trust.records import joined, stem, terms_of
 from rightcall.trust.said import named_words
+from rightcall.trust.shifts import shifts_in
 
 _ALL = re.compile(
     r"\b(?:all|every|both|entire|whole|each)\b"
@@ -143,6 +144,8 @@ class Heard(Struct, frozen=True):
     """How many are wanted, with the words that follow."""
     wishes: tuple[Wishes, ...]
     """The comparisons, sentence by sentence."""
+    shifts: frozenset[int]
+    """By how many days something is to be later or earlier."""
 
 
 @kept
@@ -168,7 +171,8 @@ def heard(text: str) -> Heard:
         requests += _requests(sentence, before, is_certain=False) if sure != sentence else ()
         before = _words(own)
     counts = [each for part in wanted for each in counts_in(part)]
-    return Heard(_words(wanted), _words(excepted), tuple(requests), tuple(counts), tuple(wishes))
+    shifts = frozenset(each for part in wanted for each in shifts_in(part))
+    return Heard(_words(wanted), _words(excepted), tuple(requests), tuple(counts), tuple(wishes), shifts)
 
 
 def _taken_back(requests: list[Request], sentence: str) -> Iterator[Request]:
