@@ -52,7 +52,7 @@ _COMPARED = re.compile(
     r"|\b(?P<priced>lower|lowest|higher|highest)[-\s]priced?\b"
     rf"|\b(?P<ends>highest|maximum|maximal|greatest|lowest|minimum|minimal|fewest|least|most)(?P<of_end>{_NOUNS})"
     rf"|\b(?P<steps>higher|greater|lower)(?P<of_step>{_NOUNS})"
-    rf"|\b(?P<adjective>{_FORMS.pattern})(?P<double>[a-z]??)(?P<form>i?er|i?est)\b(?P<of_form>{_NOUNS})?",
+    rf"|(?<!no )\b(?P<adjective>{_FORMS.pattern})[a-z]??(?P<form>i?er|i?est)\b(?P<of_form>{_NOUNS})?",
     re.IGNORECASE,
 )
 _SLIGHTLY = re.compile(r"\b(?:slightly|a (?:bit|little)|one (?:size|step))\s*\Z", re.IGNORECASE)

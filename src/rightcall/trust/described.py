@@ -3,7 +3,7 @@
 Adding a result costs time in its length; looking up a record costs time in the words said of it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct, field
@@ -13,9 +13,10 @@ from rightcall.trust.acts import is_asked, is_undoing
 from rightcall.trust.compared import Wishes
 from rightcall.trust.counts import is_same_noun
 from rightcall.trust.facts import Settled
+from rightcall.trust.lacking import Lacking
 from rightcall.trust.places import words_for_codes
 from rightcall.trust.provenance import opened
-from rightcall.trust.records import Reading, Record, codes_in, stem
+from rightcall.trust.records import Reading, Record, codes_in, nouns_of, stem
 from rightcall.trust.requests import Request, heard
 
 
@@ -70,15 +71,20 @@ class Described:
         self._wishes += found.wishes
         self._shifts |= found.shifts
 
-    def asked(self, acts: tuple[str, ...]) -> Iterator[Request]:
-        """The requests for an act. If it undoes something, conditional requests do not count."""
+    def asked(
+        self, acts: tuple[str, ...], is_met: Callable[[Lacking], bool] | None = None
+    ) -> Iterator[Request]:
+        """The requests for an act. If it undoes something, conditional ones count only if met."""
         for each in self._requests:
-            if not acts or ((each.is_certain or not is_undoing(acts)) and is_asked(acts, each.verbs)):
+            is_sure = each.is_certain or not is_undoing(acts)
+            if acts and not is_asked(acts, each.verbs):
+                continue
+            if not acts or is_sure or (each.lacking and is_met and is_met(each.lacking)):
                 yield each
         if self._above is not None:
-            yield from self._above.asked(acts)
+            yield from self._above.asked(acts, is_met)
 
-    def _said_for(self, acts: tuple[str, ...], nouns: set[str]) -> set[str]:
+    def _said_for(self, acts: tuple[str, ...], nouns: set[str], met: Collection[Request]) -> set[str]:
         """The words that may describe the object of an act.
 
         For an act that undoes something: the words beside its verb, or those before if these refer back.
@@ -87,7 +93,7 @@ class Described:
             return self._said
         found = set[str]()
         for each in self._requests:
-            if each.is_certain and is_asked(acts, each.verbs):
+            if (each.is_certain and is_asked(acts, each.verbs)) or each in met:
                 found |= each.words | each.before if each.points_back(nouns) else each.words
         return found
 
@@ -133,14 +139,19 @@ class Described:
         if self._above is not None:
             yield from self._above.records(value)
 
-    def said_of(self, terms: set[str], acts: tuple[str, ...], nouns: set[str]) -> set[str]:
-        """The terms that the user or the developer used, directly or by the words for a code."""
-        said = self._said_for(acts, nouns)
+    def said_of(
+        self, terms: set[str], acts: tuple[str, ...], nouns: set[str], met: Collection[Request] = ()
+    ) -> set[str]:
+        """The terms that the user or the developer used, directly or by the words for a code.
+
+        ``met`` are the requests whose condition is met.
+        """
+        said = self._said_for(acts, nouns, met)
         found = set(terms & said)
         for code in terms & self._codes.keys():
             if self._codes[code] and self._codes[code] <= said:
                 found.add(code)
-        return found if self._above is None else found | self._above.said_of(terms, acts, nouns)
+        return found if self._above is None else found | self._above.said_of(terms, acts, nouns, met)
 
     def is_named(self, value: str, acts: tuple[str, ...], nouns: set[str]) -> bool:
         """Whether the user or the developer wrote out an identifier."""
@@ -149,6 +160,11 @@ class Described:
     def is_ranked(self, value: str) -> bool:
         """Whether the user singled out an identifier by rank."""
         return value in self._ranked or (self._above is not None and self._above.is_ranked(value))
+
+    def nouns(self) -> set[str]:
+        """The nouns for the records seen so far."""
+        own = {noun for _, key in self._kinds for noun in nouns_of(key)}
+        return own if self._above is None else own | self._above.nouns()
 
     def wishes(self) -> list[Wishes]:
         """How the user or the developer compares things."""

@@ -7,17 +7,23 @@ record that is meant. Third: all of its kind were asked for. In every case the a
 been asked for.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from itertools import islice
 
-from rightcall.trust.acts import acts_of, is_giving, is_undoing
+from rightcall.trust.acts import UNDOING, acts_of, is_giving, is_undoing, sort_of
 from rightcall.trust.compared import Wishes, applies, fitting, topmost
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
+from rightcall.trust.lacking import Lacking, is_lacking
 from rightcall.trust.records import Record, nouns_of, stem
 from rightcall.trust.requests import ANYTHING, IDLE, is_any
 from rightcall.trust.shifts import shifted
+
+
+def _can_do_anything(_verb: str, _noun: str) -> bool:
+    return True
+
 
 _MOST_RIVALS = 100
 """Records of one list that are compared, at most. In a longer list, only a unique word describes one."""
@@ -27,14 +33,22 @@ class Meant:
     """Which identifiers in one call were meant."""
 
     def __init__(
-        self, described: Described, tool: str, targets: Collection[str], values: Collection[str]
+        self,
+        described: Described,
+        tool: str,
+        targets: Collection[str],
+        values: Collection[str],
+        can: Callable[[str, str], bool] = _can_do_anything,
     ) -> None:
         self._described = described
+        self._can = can
+        """Whether a tool does what a verb asks for to what a noun names."""
         self._targets = targets
         self._acts = acts_of(tool)
         self._object = stem(words_of(tool)[-1])
         self._values = frozenset(values)
-        self._asked = list(described.asked(self._acts))
+        self._asked = list(described.asked(self._acts, self._is_lacking))
+        self._met = [each for each in self._asked if each.lacking is not None]
         self.is_asked: bool = not self._acts or bool(self._asked)
         """Whether the act of the call was asked for."""
         self.is_exact: bool = is_giving(self._acts)
@@ -56,6 +70,8 @@ class Meant:
         self._anchors += [
             each for each in found if each.value not in self._own and self._holds(each.value)
         ]
+        # "The whole order" is all of the one that is meant, and not every order.
+        self._whole += [each for each in self._anchors if self._is_entire(each)]
 
     def is_meant(self, value: str) -> bool:
         """Whether the record with this identifier was meant."""
@@ -99,7 +115,27 @@ class Meant:
         return any(shifted(each, by) == day for by in self._described.shifts() for each in days)
 
     def _said_of(self, terms: set[str]) -> set[str]:
-        return self._described.said_of(terms, self._acts, self._nouns)
+        return self._described.said_of(terms, self._acts, self._nouns, self._met)
+
+    def _is_lacking(self, wish: Lacking) -> bool:
+        """Whether a wish cannot be met: no tool does it, or no offer for a part of a record is it."""
+        if wish.act:
+            verbs = [each for each in words_of(wish.act) if sort_of(each) in UNDOING]
+            nouns = set(map(stem, words_of(wish.act))) & self._described.nouns()
+            return bool(verbs and nouns) and not any(self._can(a, b) for a in verbs for b in nouns)
+        parts = {
+            part
+            for value in self._values
+            for _, each in self._described.records(value)
+            for part in each.parts
+        }
+        found = [
+            is_lacking(wish, record.family[:_MOST_RIVALS], record)
+            for part in parts
+            for _, record in self._described.records(part)
+        ]
+        known = [each for each in found if each is not None]
+        return bool(known) and all(known)
 
     def _is_all(self, nouns: set[str], record: Record) -> bool:
         """Whether all things of this name were asked for, and this one was not excepted."""
@@ -107,6 +143,12 @@ class Meant:
             words == (ANYTHING,) or is_any(words, nouns, record.terms)
             for each in self._asked
             for words in each.all_of
+        )
+
+    def _is_entire(self, record: Record) -> bool:
+        """Whether the whole of a record that is meant was asked for."""
+        return any(
+            is_any(words, record.nouns, record.terms) for each in self._asked for words in each.whole_of
         )
 
     def _is_new(self, record: Record) -> bool:

@@ -23,6 +23,8 @@ _FEWEST_CODES = 3
 _FEWEST_DIGITS = 3
 """Digits of a number that describes a record, at least: smaller numbers are used of anything."""
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_UNITS = {"foot": "ft", "feet": "ft", "inches": "inch", "litre": "liter", "litres": "liters"}
+"""Other spellings of units."""
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _PART = re.compile(r"[^\W_]+")
 _COMMON = named_words(
@@ -74,6 +76,7 @@ class _Held(Struct, eq=False):
 def stem(word: str) -> str:
     """A word without a plural ending and without punctuation."""
     word = "".join(_PART.findall(word))
+    word = _UNITS.get(word, word)
     return word[:-1] if len(word) > _FEWEST_DIGITS and word.endswith("s") else word
 
 
@@ -99,7 +102,7 @@ def joined(text: str) -> Iterator[str]:
     words = [
         part for _, token in scan(_POSSESSIVE.sub("", plain(text))) for part in _PART.findall(token)
     ]
-    return (stem(one + two) for one, two in pairwise(words))
+    return (stem(one + _UNITS.get(two, two)) for one, two in pairwise(words))
 
 
 def _tells(word: str) -> bool:

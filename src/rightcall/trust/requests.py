@@ -14,15 +14,14 @@ from rightcall.trust.acts import sort_of
 from rightcall.trust.compared import Wishes, wishes_in
 from rightcall.trust.counts import counts_in
 from rightcall.trust.heard import kept
+from rightcall.trust.lacking import Lacking, condition_in
 from rightcall.trust.records import joined, stem, terms_of
 from rightcall.trust.said import named_words
 from rightcall.trust.shifts import shifts_in
 
-_ALL = re.compile(
-    r"\b(?:all|every|both|entire|whole|each)\b"
-    r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are)\b)\w+){1,4})",
-    re.IGNORECASE,
-)
+_NEXT = r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are)\b)\w+){1,4})"
+_ALL = re.compile(rf"\b(?:all|every|both|each)\b{_NEXT}", re.IGNORECASE)
+_WHOLE = re.compile(rf"\b(?:entire|whole|complete)\b{_NEXT}", re.IGNORECASE)
 _EVERYTHING = re.compile(
     r"(?<!make )\beverything\b"
     r"(?!\s+(?:is|was|will|goes|else|about|associated|related|not|that|which|but|except|on|in|from)\b)",
@@ -86,6 +85,10 @@ _WHICHEVER = named_words(
 """Words after ``all`` that do not restrict it."""
 
 
+_WHETHER = named_words("available but also just still")
+"""Words in a condition that say nothing of what is wanted."""
+
+
 class Request(Struct, frozen=True):
     """One act that was asked for, or the rest of a sentence that asks for none."""
 
@@ -100,11 +103,15 @@ class Request(Struct, frozen=True):
     """Whether it contains a pronoun that may refer back: ``cancel it``."""
     all_of: tuple[tuple[str, ...], ...]
     """The words after each ``all`` or the like; ``("*",)`` for everything."""
+    whole_of: tuple[tuple[str, ...], ...]
+    """The words after each ``whole`` or the like."""
     is_one: bool
     """Whether ``the one`` or the like refers to something as a whole."""
 
     is_certain: bool
     """Whether it is to be done without a condition."""
+    lacking: Lacking | None = None
+    """The wish that must not be possible, if that is the condition."""
 
     def points_back(self, nouns: set[str]) -> bool:
         """Whether it has no words of its own about its object, except for these nouns."""
@@ -156,6 +163,7 @@ def heard(text: str) -> Heard:
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
     wishes = list[Wishes]()
     before = frozenset[str]()
+    topic, compared_before = frozenset[str](), None
     for sentence in sentences(_ASIDE_AFTER.sub(" ", text)):
         parts = list(clauses(sentence))
         own = [part.text for part in parts if not part.forbidden]
@@ -169,7 +177,15 @@ def heard(text: str) -> Heard:
         sure = "" if is_taken_back else certain(sentence)
         requests += _requests(sure, before, is_certain=True)
         requests += _requests(sentence, before, is_certain=False) if sure != sentence else ()
-        before = _words(own)
+        condition = None if is_taken_back else condition_in(sentence)
+        if condition is not None:
+            own_words = frozenset(terms_of(condition.what)) - _WHETHER
+            what = _words([condition.what]) if own_words else before
+            wish = Lacking(what, compared_before, condition.most, condition.act)
+            given = _requests(condition.then, topic, is_certain=False)
+            requests += [replace(each, lacking=wish, before=topic, refers=True) for each in given]
+        before, compared_before = _words(own), compared
+        topic = topic | before if _CONDITION.search(sentence) else before
     counts = [each for part in wanted for each in counts_in(part)]
     shifts = frozenset(each for part in wanted for each in shifts_in(part))
     return Heard(_words(wanted), _words(excepted), tuple(requests), tuple(counts), tuple(wishes), shifts)
@@ -215,11 +231,16 @@ def _acts_apart(text: str) -> Iterator[str]:
     yield text[start:]
 
 
+def _after(words: re.Pattern[str], part: str) -> list[tuple[str, ...]]:
+    """What follows each of some words in a part of a text."""
+    return [tuple(map(stem, each[1].lower().split())) for each in words.finditer(part)]
+
+
 def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
     words = _words([part])
     taken = _OUT_OF.search(part)
     things = _words([part[: taken.start()]]) if taken else words
-    all_of = [tuple(map(stem, each[1].lower().split())) for each in _ALL.finditer(part)]
+    all_of = _after(_ALL, part)
     if _EVERYTHING.search(part):
         all_of.append((ANYTHING,))
     return Request(
@@ -229,6 +250,7 @@ def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
         before=before,
         refers=_PRONOUN.search(part) is not None,
         all_of=tuple(all_of),
+        whole_of=tuple(_after(_WHOLE, part)),
         is_one=_ONE.search(part) is not None,
         is_certain=is_certain,
     )
