@@ -90,6 +90,17 @@ class TestTakesThePlace:
         assert swapped("Swap the roof box of the van for one with the highest colour.") == set()
 
 
+class TestSentenceBySentence:
+    def test_two_of_a_kind_for_two_others(self):
+        words = (
+            "For the van: the roof box {'lock': 'no'} to {'capacity': '400 litres'}; "
+            "the roof box {'lock': 'no'} to {'colour': 'silver', 'capacity': '300 litres'};"
+            "Swap them, please."
+        )
+        assert {"E-16", "E-20"} <= swapped(words)
+        assert not {"E-15", "E-17", "E-19"} & swapped(words)
+
+
 class TestTakenBack:
     def test_what_the_user_does_themselves(self):
         assert runs(guard("Cancel the van hire.", LISTED), "cancel_hire", hire_id="H-1001")

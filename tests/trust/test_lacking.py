@@ -72,7 +72,9 @@ class TestNotAvailable:
 
 class TestNotPossible:
     def test_what_no_tool_does(self):
-        words = "I want no roof box in the van. If cancelling one extra is not possible, cancel the hire."
+        words = (
+            "I want no roof box in the van. If cancelling one extra is not possible, cancel the hire."
+        )
         assert cancels(words, OFFERED)
         assert not cancels(words, OFFERED, "H-1002")
         words = "I want the roof box out of the van. If you cannot cancel one extra, cancel the hire."

@@ -39,6 +39,7 @@ class Described:
 
     def __init__(self, above: "Described | None" = None) -> None:
         self._said: set[str] = set()
+        self._sentences: list[frozenset[str]] = []
         self._excepted: set[str] = set()
         """The words for what the user or the developer does not want."""
         self._requests: list[Request] = []
@@ -65,6 +66,7 @@ class Described:
         """Read a text of the user or the developer."""
         found = heard(text)
         self._said |= found.said
+        self._sentences += found.sentences
         self._excepted |= found.excepted
         self._requests += found.requests
         self._counts += found.counts
@@ -165,6 +167,10 @@ class Described:
         """The nouns for the records seen so far."""
         own = {noun for _, key in self._kinds for noun in nouns_of(key)}
         return own if self._above is None else own | self._above.nouns()
+
+    def sentences(self) -> list[frozenset[str]]:
+        """The words of each sentence of the user or the developer."""
+        return self._sentences if self._above is None else [*self._above.sentences(), *self._sentences]
 
     def wishes(self) -> list[Wishes]:
         """How the user or the developer compares things."""

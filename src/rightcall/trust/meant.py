@@ -213,8 +213,24 @@ class Meant:
             return False
         rivals = [self._said_of(other.terms) - idle for other in self._rivals(kin, record)]
         if old:
-            return not any(len(said) < len(other) for other in rivals)
+            is_best = not any(len(said) < len(other) for other in rivals)
+            return is_best or self._is_best_in_one(kin, record, replaced)
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
+
+    def _is_best_in_one(self, kin: Kin, record: Record, replaced: list[Record]) -> bool:
+        """Whether one sentence about such things describes it best, and else it is most as before."""
+        names, rivals = record.context - self._described.general(), self._rivals(kin, record)
+        idle = self._described.general().union(record.beside, *[each.terms for each in replaced])
+
+        def fits(thing: Record, words: frozenset[str]) -> tuple[int, int]:
+            alike = max(len(thing.traits.items() & each.traits.items()) for each in replaced)
+            return len(thing.terms & words - idle), alike
+
+        for words in self._described.sentences():
+            own = (0, 0) if names.isdisjoint(words) else fits(record, words)
+            if own[0] and all(own > fits(other, words) for other in rivals):
+                return True
+        return False
 
     def _wishes_for(self, record: Record, now: Record) -> list[Wishes]:
         """The comparisons that single out what is to replace a record."""

@@ -144,6 +144,8 @@ class Heard(Struct, frozen=True):
     """The parse of one text."""
 
     said: frozenset[str]
+    sentences: tuple[frozenset[str], ...]
+    """The words of each sentence."""
     excepted: frozenset[str]
     """The words for what is not wanted."""
     requests: tuple[Request, ...]
@@ -161,7 +163,7 @@ def heard(text: str) -> Heard:
     from rightcall.trust.polarity import clauses, sentences  # noqa: PLC0415 - light until used
 
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
-    wishes = list[Wishes]()
+    wishes, said = list[Wishes](), list[frozenset[str]]()
     before = frozenset[str]()
     topic, compared_before = frozenset[str](), None
     for sentence in sentences(_ASIDE_AFTER.sub(" ", text)):
@@ -185,10 +187,19 @@ def heard(text: str) -> Heard:
             given = _requests(condition.then, topic, is_certain=False)
             requests += [replace(each, lacking=wish, before=topic, refers=True) for each in given]
         before, compared_before = _words(own), compared
+        said.append(before)
         topic = topic | before if _CONDITION.search(sentence) else before
     counts = [each for part in wanted for each in counts_in(part)]
     shifts = frozenset(each for part in wanted for each in shifts_in(part))
-    return Heard(_words(wanted), _words(excepted), tuple(requests), tuple(counts), tuple(wishes), shifts)
+    return Heard(
+        _words(wanted),
+        tuple(said),
+        _words(excepted),
+        tuple(requests),
+        tuple(counts),
+        tuple(wishes),
+        shifts,
+    )
 
 
 def _taken_back(requests: list[Request], sentence: str) -> Iterator[Request]:
