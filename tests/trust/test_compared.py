@@ -90,6 +90,32 @@ class TestTakesThePlace:
         assert swapped("Swap the roof box of the van for one with the highest colour.") == set()
 
 
+class TestGoesOn:
+    def test_with_what_the_sentence_before_was_about(self):
+        words = "I want another roof box for the van. Swap it for the largest one."
+        assert swapped(words) == {"E-17"}
+
+    def test_not_with_another_thing(self):
+        words = (
+            "Swap the roof box of the van for a white one. I have snow chains. I like the largest ones."
+        )
+        assert swapped(words) == {"E-18"}
+
+    def test_a_small_number_with_its_field(self):
+        offered = [box(f"E-1{at}", 50, doors=str(at)) for at in range(1, 5)]
+        offers = {each["extra_id"]: each for each in offered}
+        offer = ("models", {"model": "Roof Box", "variants": offers}, {"model_id": "M-1"})
+        asked = guard("Swap the roof box of the van for one with doors 3.", LISTED, offer)
+        call = {"hire_id": "H-1001", "extra_id": "E-11"}
+        assert runs(asked, "swap_extra", **call, new_extra_id="E-13")
+        assert not runs(asked, "swap_extra", **call, new_extra_id="E-14")
+
+    def test_the_same_but_for_one_thing(self):
+        words = "Swap the roof box of the van for the exact same one except that it has a lock."
+        assert "E-19" in swapped(words)
+        assert swapped(words) <= {"E-19", "E-20"}
+
+
 class TestSentenceBySentence:
     def test_two_of_a_kind_for_two_others(self):
         words = (

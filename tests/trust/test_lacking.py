@@ -80,6 +80,14 @@ class TestNotPossible:
         words = "I want the roof box out of the van. If you cannot cancel one extra, cancel the hire."
         assert cancels(words, OFFERED)
 
+    def test_a_part_of_it(self):
+        words = (
+            "I no longer need the roof box and the snow chains. "
+            "If cancelling part of the hire is not possible, cancel the whole hire."
+        )
+        assert cancels(words, OFFERED)
+        assert not cancels(words, OFFERED, "H-1002")
+
     def test_not_what_a_tool_does(self):
         words = (
             "I want the roof box of the van refunded. If refunding one extra is not possible, cancel it."

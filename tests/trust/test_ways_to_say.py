@@ -116,3 +116,53 @@ class TestButDoNot:
         words = "Cancel the van hire, but do not cancel the coupe hire."
         assert cancels(words, "H-1001", LISTED, CARDS)
         assert not cancels(words, "H-1002", LISTED, CARDS)
+
+    def test_a_value_in_quotes_forbids_nothing(self):
+        words = "Cancel the hire of the van {'tyres': 'not included', 'colour': 'red'}."
+        assert cancels(words, "H-1001")
+
+    def test_whether_or_not_forbids_nothing(self):
+        assert cancels("Cancel the van hire, whether it is refunded or not.", "H-1001")
+
+    def test_what_is_wanted_instead(self):
+        words = "Do not refund the roof box, and cancel the van hire instead."
+        assert cancels(words, "H-1001")
+        assert not runs(guard(words, LISTED), "refund_extras", hire_id="H-1001", extra_ids=["E-11"])
+
+
+class TestAll:
+    def test_that_are_as_the_user_says(self):
+        shirts = [
+            {"extra_id": "E-51", "label": "Seat", "trim": {"size": "S"}},
+            {"extra_id": "E-52", "label": "Seat", "trim": {"size": "XL"}},
+        ]
+        hires = ("hires", [{**VAN, "extras": shirts}, COUPE])
+        asked = guard("Refund all small seats of the van.", hires)
+        call = {"hire_id": "H-1001", "card_id": "C-51"}
+        assert runs(asked, "refund_extras", **call, extra_ids=["E-51"])
+        assert not runs(asked, "refund_extras", **call, extra_ids=["E-52"])
+
+    def test_not_where_something_restricts_them_that_nobody_computes(self):
+        assert cancels("Cancel all hires.", "H-1002")
+        assert not cancels("Cancel all hires that have only one driver.", "H-1002")
+
+
+class TestOtherIdentifiers:
+    def test_do_not_describe_what_happens_to_share_a_word_with_them(self):
+        extras = [{"extra_id": "E-61", "label": "Memory Card"}]
+        hires = (
+            "hires",
+            [VAN, {**COUPE, "extras": extras, "paid_with": [{"card_id": "credit_card_52"}]}],
+        )
+        asked = guard("Refund the roof box to my credit card.", hires)
+        call = {"hire_id": "H-1002", "extra_ids": ["E-61"], "card_id": "credit_card_52"}
+        assert not runs(asked, "refund_extras", **call)
+
+    def test_do_not_lead_to_the_record_that_holds_them_before_all_were_read(self):
+        listed = ("profile", {"hires": ["H-1001", "H-1002"], "cards": [{"card_id": "credit_card_52"}]})
+        coupe = {**COUPE, "extras": COUPE["extras"][:1], "paid_with": [{"card_id": "credit_card_52"}]}
+        asked = guard(
+            "Refund the roof box to my credit card.", listed, ("hire", coupe, {"hire_id": "H-1002"})
+        )
+        call = {"hire_id": "H-1002", "extra_ids": ["E-21"], "card_id": "credit_card_52"}
+        assert not runs(asked, "refund_extras", **call)

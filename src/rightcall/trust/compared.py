@@ -110,6 +110,8 @@ class Wishes(Struct, frozen=True):
 
     words: tuple[tuple[int, str], ...]
     """The words of the sentence, each with where it is."""
+    earlier: tuple[str, ...]
+    """The words of the sentence before, which it may go on with."""
     compared: tuple[Comparison, ...]
     same: tuple[tuple[int, str], ...]
     """The words for fields that are to stay as they are, each with where it is."""
@@ -123,9 +125,12 @@ class Wishes(Struct, frozen=True):
         """The numbers that say how much more or less: these describe nothing."""
         return frozenset(f"{each.by:.0f}" for each in self.compared if each.by is not None)
 
-    def names(self, names: Collection[str]) -> bool:
-        """Whether the sentence contains one of some words."""
-        return any(word in names for _, word in self.words)
+    def names(self, names: Collection[str], others: Collection[str]) -> bool:
+        """Whether the sentence is about a thing with these names, or goes on with one that is."""
+        said = [word for _, word in self.words]
+        if not any(word in names or word in others for word in said):
+            said = [next((word for word in reversed(self.earlier) if word in {*names, *others}), "")]
+        return any(word in names for word in said)
 
     def of(self, names: Collection[str], others: Collection[str]) -> "Wishes":
         """The part that is about a thing with these names: the last one named before was not another."""
@@ -137,6 +142,7 @@ class Wishes(Struct, frozen=True):
 
         return Wishes(
             self.words,
+            self.earlier,
             tuple(each for each in self.compared if is_ours(each.at)),
             tuple(each for each in self.same if is_ours(each[0])),
             tuple(filter(is_ours, self.price_kept)),
@@ -144,8 +150,11 @@ class Wishes(Struct, frozen=True):
         )
 
 
-def wishes_in(sentence: str, forbidden: Sequence[str]) -> Wishes | None:
-    """The comparisons in a sentence; None if there are none. What is forbidden in it wishes nothing."""
+def wishes_in(sentence: str, forbidden: Sequence[str], earlier: str = "") -> Wishes | None:
+    """The comparisons in a sentence; None if there are none. What is forbidden in it wishes nothing.
+
+    ``earlier`` is the sentence before.
+    """
     wanted = sentence
     for each in forbidden:
         wanted = wanted.replace(each, " " * len(each))
@@ -161,7 +170,8 @@ def wishes_in(sentence: str, forbidden: Sequence[str]) -> Wishes | None:
     if not (compared or same or price_kept or preferred):
         return None
     words = tuple((found.start(), stem(found[0].lower())) for found in _WORD.finditer(sentence))
-    return Wishes(words, compared, same, price_kept, preferred)
+    before = tuple(stem(word.lower()) for word in _WORD.findall(earlier))
+    return Wishes(words, before, compared, same, price_kept, preferred)
 
 
 def _comparisons(text: str) -> Iterator[Comparison]:

@@ -16,8 +16,8 @@ from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
 from rightcall.trust.lacking import Lacking, is_lacking
-from rightcall.trust.records import Record, nouns_of, stem
-from rightcall.trust.requests import ANYTHING, IDLE, is_any
+from rightcall.trust.records import Record, joined, nouns_of, stem, terms_of
+from rightcall.trust.requests import ANYTHING, IDLE, is_any, is_restricted
 from rightcall.trust.shifts import shifted
 
 
@@ -117,23 +117,21 @@ class Meant:
     def _said_of(self, terms: set[str]) -> set[str]:
         return self._described.said_of(terms, self._acts, self._nouns, self._met)
 
+    def _parts(self) -> list[Record]:
+        """The parts of the records in the call, as every result shows them."""
+        found = (each for value in self._values for _, each in self._described.records(value))
+        parts = {part for each in found for part in each.parts}
+        return [each for part in parts for _, each in self._described.records(part)]
+
     def _is_lacking(self, wish: Lacking) -> bool:
         """Whether a wish cannot be met: no tool does it, or no offer for a part of a record is it."""
         if wish.act:
             verbs = [each for each in words_of(wish.act) if sort_of(each) in UNDOING]
             nouns = set(map(stem, words_of(wish.act))) & self._described.nouns()
+            if "part" in words_of(wish.act):
+                nouns = {noun for each in self._parts() for noun in nouns_of(each.key)}
             return bool(verbs and nouns) and not any(self._can(a, b) for a in verbs for b in nouns)
-        parts = {
-            part
-            for value in self._values
-            for _, each in self._described.records(value)
-            for part in each.parts
-        }
-        found = [
-            is_lacking(wish, record.family[:_MOST_RIVALS], record)
-            for part in parts
-            for _, record in self._described.records(part)
-        ]
+        found = [is_lacking(wish, each.family[:_MOST_RIVALS], each) for each in self._parts()]
         known = [each for each in found if each is not None]
         return bool(known) and all(known)
 
@@ -199,6 +197,8 @@ class Meant:
         is_new = record.value not in self._replaced
         family = record.family[:_MOST_RIVALS]
         replaced = [each for each in family if is_new and each.value in self._replaced]
+        if not replaced and self._is_left_out(record):
+            return False
         is_ranked = not replaced and self._described.is_ranked(record.value)
         if is_ranked and self._said_of(record.context | record.terms):
             return True
@@ -206,16 +206,31 @@ class Meant:
             return self._is_compared(kin, record, replaced[0], wishes)
         old = [each.terms for each in replaced]
         # Words that fit the record it replaces do not describe it.
-        idle = self._described.general().union(record.beside, *old)
+        idle = self._described.general().union(record.beside, *old) | self._named_by_others(record)
         said = self._said_of(record.terms) - idle
         most = whole // 2 if len(record.family) <= _MOST_RIVALS else 1
         if not any(whole == 1 or kin.counts.get(term, 0) <= most for term in said):
-            return False
+            return bool(old) and self._is_best_in_one(kin, record, replaced)
         rivals = [self._said_of(other.terms) - idle for other in self._rivals(kin, record)]
         if old:
             is_best = not any(len(said) < len(other) for other in rivals)
             return is_best or self._is_best_in_one(kin, record, replaced)
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
+
+    def _is_left_out(self, record: Record) -> bool:
+        """Whether all things of its sort were asked for that are as it is not: "all small shirts"."""
+        terms = record.terms | record.context
+        return any(
+            is_restricted(words, terms)
+            for each in self._asked
+            for words in each.all_of
+            if not record.terms.isdisjoint(words)
+        )
+
+    def _named_by_others(self, record: Record) -> set[str]:
+        """The words in the other identifiers of the call: a credit card is not what an SD card is in."""
+        others = [value for value in self._values if value != record.value]
+        return {term for value in others for term in (*terms_of(value), *joined(value))}
 
     def _is_best_in_one(self, kin: Kin, record: Record, replaced: list[Record]) -> bool:
         """Whether one sentence about such things describes it best, and else it is most as before."""
@@ -238,7 +253,9 @@ class Meant:
         others = set[str]().union(*[kin.names for kin, _ in self._described.records(now.value)]) - names
         is_all = any(each.value == now.value for each in self._whole)
         found = [
-            each.of(names, others) for each in self._described.wishes() if is_all or each.names(names)
+            each.of(names, others)
+            for each in self._described.wishes()
+            if is_all or each.names(names, others)
         ]
         return found if any(applies(each, now.traits) for each in found) else []
 
@@ -324,13 +341,14 @@ class Meant:
         return bool(record.terms & self._described.excepted() - IDLE - record.nouns)
 
     def _holds(self, value: str) -> bool:
-        """Whether it is the only one of its kind that contains a record that is meant."""
+        """Whether it is the only one of its kind with a part that is meant."""
         for kin, record in self._described.records(value):
             for anchor in self._anchors:
                 if anchor.value not in self._told:
                     continue
-                is_inside = anchor is not record and anchor.value in record.held.get(anchor.key, ())
-                if is_inside and kin.holders.get((anchor.key, anchor.value)) == 1:
+                is_inside = anchor is not record and anchor.value in record.parts
+                is_seen = self._described.is_all_seen(kin, record.value)
+                if is_inside and is_seen and kin.holders.get((anchor.key, anchor.value)) == 1:
                     return True
         return False
 

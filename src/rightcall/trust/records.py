@@ -25,6 +25,8 @@ _FEWEST_DIGITS = 3
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _UNITS = {"foot": "ft", "feet": "ft", "inches": "inch", "litre": "liter", "litres": "liters"}
 """Other spellings of units."""
+_SIZES = {"S": "s small", "M": "m medium", "L": "l large"}
+"""What letters for sizes stand for."""
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _PART = re.compile(r"[^\W_]+")
 _COMMON = named_words(
@@ -236,8 +238,11 @@ class Reading:
         # A number and its unit say together what neither does: ``9 bar``.
         if len(text.split()) <= _MOST_WORDS:
             # A field that is simply so describes its record by its own name: ``waterproof: yes``.
-            said = path.rpartition(".")[2] if text.lower() == "yes" else text
+            said = path.rpartition(".")[2] if text.lower() == "yes" else _SIZES.get(text, text)
             held.terms.update(terms_of(said), joined(said))
+            if len(text) < _FEWEST_DIGITS and text.isdigit():
+                # A small number says something only with its field: ``size 8``.
+                held.terms.update(joined(f"{path.rpartition('.')[2]} {text}"))
             if self._identifies(path) and (initials := _initials(text)):
                 held.terms.add(initials)
 

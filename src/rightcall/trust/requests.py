@@ -19,8 +19,11 @@ from rightcall.trust.records import joined, stem, terms_of
 from rightcall.trust.said import named_words
 from rightcall.trust.shifts import shifts_in
 
-_NEXT = r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are)\b)\w+){1,4})"
-_ALL = re.compile(rf"\b(?:all|every|both|each)\b{_NEXT}", re.IGNORECASE)
+_NEXT = r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are|that|which|who|whose)\b)\w+){1,4}+)"
+_ALL = re.compile(
+    rf"\b(?:all|every|both|each)\b{_NEXT}(?!\s+(?:that|which|whose|who)\s+(?:only|have|has|contain))",
+    re.IGNORECASE,
+)
 _WHOLE = re.compile(rf"\b(?:entire|whole|complete)\b{_NEXT}", re.IGNORECASE)
 _EVERYTHING = re.compile(
     r"(?<!make )\beverything\b"
@@ -126,6 +129,14 @@ def is_any(words: tuple[str, ...], nouns: set[str], terms: set[str]) -> bool:
     return False
 
 
+def is_restricted(words: tuple[str, ...], terms: set[str]) -> bool:
+    """Whether the words after ``all`` name something with these terms, but with a word it has not."""
+    # What follows an ``of`` is what they belong to: "all extras of the van".
+    end = words.index("of", 1) if "of" in words[1:] else len(words)
+    last = max((at for at, word in enumerate(words[:end]) if word in terms), default=0)
+    return any(word not in terms and word not in _WHICHEVER for word in words[:last])
+
+
 def certain(sentence: str) -> str:
     """A sentence without its conditional part."""
     sentence = _WHEN_ASKED.sub("", _ASKING.sub("", _POLITE.sub("", sentence)))
@@ -165,13 +176,13 @@ def heard(text: str) -> Heard:
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
     wishes, said = list[Wishes](), list[frozenset[str]]()
     before = frozenset[str]()
-    topic, compared_before = frozenset[str](), None
+    topic, compared_before, last = frozenset[str](), None, ""
     for sentence in sentences(_ASIDE_AFTER.sub(" ", text)):
         parts = list(clauses(sentence))
         own = [part.text for part in parts if not part.forbidden]
         excepted += [part.text for part in parts if part.forbidden]
         wanted += own
-        compared = wishes_in(sentence, [part.text for part in parts if part.forbidden])
+        compared = wishes_in(sentence, [part.text for part in parts if part.forbidden], last)
         wishes += [compared] if compared is not None else []
         is_taken_back = _MYSELF.search(sentence) is not None
         if is_taken_back:
@@ -186,7 +197,7 @@ def heard(text: str) -> Heard:
             wish = Lacking(what, compared_before, condition.most, condition.act)
             given = _requests(condition.then, topic, is_certain=False)
             requests += [replace(each, lacking=wish, before=topic, refers=True) for each in given]
-        before, compared_before = _words(own), compared
+        before, compared_before, last = _words(own), compared, sentence
         said.append(before)
         topic = topic | before if _CONDITION.search(sentence) else before
     counts = [each for part in wanted for each in counts_in(part)]
