@@ -166,3 +166,15 @@ class TestOtherIdentifiers:
         )
         call = {"hire_id": "H-1002", "extra_ids": ["E-21"], "card_id": "credit_card_52"}
         assert not runs(asked, "refund_extras", **call)
+
+    def test_not_what_comes_second(self):
+        cards = [{"card_id": "gift_card_77"}, {"card_id": "paypal_88"}]
+        listed = ("profile", {"cards": cards})
+        words = "Change the card of the van hire. Use my GC, but if it is impossible, PayPal is fine."
+        asked = guard(words, LISTED, listed)
+        assert runs(asked, "change_card", hire_id="H-1001", card_id="gift_card_77")
+        assert not runs(asked, "change_card", hire_id="H-1001", card_id="paypal_88")
+        asked = guard("Refund the roof box of the van to PayPal.", LISTED, listed)
+        call = {"hire_id": "H-1001", "extra_ids": ["E-11"]}
+        assert runs(asked, "refund_extras", **call, card_id="paypal_88")
+        assert not runs(asked, "refund_extras", **call, card_id="gift_card_77")

@@ -39,6 +39,8 @@ class Described:
 
     def __init__(self, above: "Described | None" = None) -> None:
         self._said: set[str] = set()
+        self._sure: set[str] = set()
+        """The words that stand under no condition."""
         self._sentences: list[frozenset[str]] = []
         self._excepted: set[str] = set()
         """The words for what the user or the developer does not want."""
@@ -66,6 +68,7 @@ class Described:
         """Read a text of the user or the developer."""
         found = heard(text)
         self._said |= found.said
+        self._sure |= found.sure
         self._sentences += found.sentences
         self._excepted |= found.excepted
         self._requests += found.requests
@@ -154,6 +157,11 @@ class Described:
             if self._codes[code] and self._codes[code] <= said:
                 found.add(code)
         return found if self._above is None else found | self._above.said_of(terms, acts, nouns, met)
+
+    def surely_said_of(self, terms: set[str]) -> set[str]:
+        """The terms that the user or the developer used under no condition."""
+        found = terms & self._sure
+        return found if self._above is None else found | self._above.surely_said_of(terms)
 
     def is_named(self, value: str, acts: tuple[str, ...], nouns: set[str]) -> bool:
         """Whether the user or the developer wrote out an identifier."""

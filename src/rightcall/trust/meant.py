@@ -16,7 +16,7 @@ from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
 from rightcall.trust.lacking import Lacking, is_lacking
-from rightcall.trust.records import Record, joined, nouns_of, stem, terms_of
+from rightcall.trust.records import Record, initials_of, joined, nouns_of, stem, terms_of
 from rightcall.trust.requests import ANYTHING, IDLE, is_any, is_restricted
 from rightcall.trust.shifts import shifted
 
@@ -54,6 +54,7 @@ class Meant:
         self.is_exact: bool = is_giving(self._acts)
         """Whether an amount must be exactly one that was named; a smaller one is not enough."""
         found = [record for value in self._values for _, record in described.records(value)]
+        self._found = found
         self._nouns = {noun for record in found for noun in nouns_of(record.key)}
         self._replaced = frozenset(value for value in self._values if _is_inside(value, found))
         """Identifiers in the call that another record in it contains: those that others replace."""
@@ -197,7 +198,7 @@ class Meant:
         is_new = record.value not in self._replaced
         family = record.family[:_MOST_RIVALS]
         replaced = [each for each in family if is_new and each.value in self._replaced]
-        if not replaced and self._is_left_out(record):
+        if not replaced and (self._is_left_out(record) or self._is_second(record.value)):
             return False
         is_ranked = not replaced and self._described.is_ranked(record.value)
         if is_ranked and self._said_of(record.context | record.terms):
@@ -304,8 +305,25 @@ class Meant:
         plural = {f"{noun}s" for noun in record.nouns}
         return is_undoing(self._acts) and all(plural.isdisjoint(each.verbs) for each in self._asked)
 
+    def _is_second(self, value: str) -> bool:
+        """Whether it was named only for the case that another does not do: "my card, or else PayPal"."""
+        sure, said_of = self._described.surely_said_of, self._described.said_of
+        if any(value in each.parts for each in self._found):
+            return False
+        records = [record for _, record in self._described.records(value)]
+        if not any(said_of({*terms_of(record.value)}, (), set()) for record in records):
+            return False
+        return not any(sure({*terms_of(record.value)}) for record in records) and any(
+            sure({*terms_of(other.value), initials_of(other.value)})
+            for record in records
+            for other in record.family[:_MOST_RIVALS]
+            if other.value not in self._values
+        )
+
     def _is_outdone(self, value: str) -> bool:
         """Whether another record in the same list fits the words better."""
+        if self._is_second(value):
+            return True
         for _, record in self._described.records(value):
             said = self._said_of(record.terms)
             for other in record.family[:_MOST_RIVALS]:

@@ -243,7 +243,7 @@ class Reading:
             if len(text) < _FEWEST_DIGITS and text.isdigit():
                 # A small number says something only with its field: ``size 8``.
                 held.terms.update(joined(f"{path.rpartition('.')[2]} {text}"))
-            if self._identifies(path) and (initials := _initials(text)):
+            if self._identifies(path) and (initials := initials_of(text)):
                 held.terms.add(initials)
 
 
@@ -254,7 +254,7 @@ def _counted(number: int, name: str) -> set[str]:
     return {stem(f"{said}{name}") for said in (number, NUMBERS[number])}
 
 
-def _initials(text: str) -> str:
+def initials_of(text: str) -> str:
     """The letters for the words of an identifier, as people write them: ``GC`` for ``gift_card_77``."""
     words = [word for word in words_of(text) if word.isalpha()]
     return "".join(word[0] for word in words) if len(words) > 1 else ""

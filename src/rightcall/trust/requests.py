@@ -155,6 +155,8 @@ class Heard(Struct, frozen=True):
     """The parse of one text."""
 
     said: frozenset[str]
+    sure: frozenset[str]
+    """Those of the words that stand under no condition."""
     sentences: tuple[frozenset[str], ...]
     """The words of each sentence."""
     excepted: frozenset[str]
@@ -174,7 +176,7 @@ def heard(text: str) -> Heard:
     from rightcall.trust.polarity import clauses, sentences  # noqa: PLC0415 - light until used
 
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
-    wishes, said = list[Wishes](), list[frozenset[str]]()
+    wishes, said, certainly = list[Wishes](), list[frozenset[str]](), list[str]()
     before = frozenset[str]()
     topic, compared_before, last = frozenset[str](), None, ""
     for sentence in sentences(_ASIDE_AFTER.sub(" ", text)):
@@ -188,6 +190,7 @@ def heard(text: str) -> Heard:
         if is_taken_back:
             requests = list(_taken_back(requests, sentence))
         sure = "" if is_taken_back else certain(sentence)
+        certainly += [part.text for part in clauses(sure) if not part.forbidden]
         requests += _requests(sure, before, is_certain=True)
         requests += _requests(sentence, before, is_certain=False) if sure != sentence else ()
         condition = None if is_taken_back else condition_in(sentence)
@@ -204,6 +207,7 @@ def heard(text: str) -> Heard:
     shifts = frozenset(each for part in wanted for each in shifts_in(part))
     return Heard(
         _words(wanted),
+        _words(certainly),
         tuple(said),
         _words(excepted),
         tuple(requests),
