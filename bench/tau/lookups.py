@@ -1,6 +1,6 @@
 """A task into what an agent reads before it acts: nobody knows an identifier that they have not read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from shop import RECORDS, Call, Data, Task
 
@@ -33,14 +33,21 @@ def _reads(task: Task, data: Data) -> Iterator[Call]:
             yield Call(_LOOKS_UP[task.domain], {key: number})
     for call in task.calls:
         number = call.arguments.get(key)
-        if number is not None and "new_item_ids" in call.arguments:
-            of = {item["item_id"]: item["product_id"] for item in records[number]["items"]}
-            for item in call.arguments["item_ids"]:
-                yield Call("get_product_details", {"product_id": of[item]})
+        held = records[number].get("items", ()) if number in records else ()
+        of = {item["item_id"]: item["product_id"] for item in held}
+        if "new_item_ids" in call.arguments:
+            yield from _products(of[item] for item in call.arguments["item_ids"])
+        if call.name == "cancel_pending_order":
+            # Many cancel only if something else is not to be had, which nobody knows without a look.
+            yield from _products(of.values())
         for leg in call.arguments.get("flights", ()):
             flight = data["flights"][leg["flight_number"]]
             places = {"origin": flight["origin"], "destination": flight["destination"]}
             yield Call("search_direct_flight", {**places, "date": leg["date"]})
+
+
+def _products(numbers: Iterable[str]) -> Iterator[Call]:
+    return (Call("get_product_details", {"product_id": each}) for each in numbers)
 
 
 def _identified(task: Task, data: Data) -> Call:

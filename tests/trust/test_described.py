@@ -61,6 +61,19 @@ VOUCHER = tool(
     reach="outside",
     targets=("customer_id",),
 )
+MOVE = tool(
+    "move_hire",
+    parameters={
+        "hire_id": TEXT,
+        "days": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"day": {"type": "string"}}},
+        },
+    },
+    dangers=("money",),
+    reach="outside",
+    targets=("hire_id", "days"),
+)
 PAY = tool(
     "pay",
     parameters={"iban": TEXT, "amount": NUMBER},
@@ -90,6 +103,7 @@ TOOLS = [
     VOUCHER,
     PAY,
     MOVE_TO,
+    MOVE,
 ]
 
 VAN = {

@@ -67,6 +67,8 @@ _ENDINGS = named_words("e y ie ing ling ping ting ying ule uling") | {""}
 """Endings of a verb in a form that asks for an act."""
 _APART = (_ACTS[0][:6], _ACTS[1], (*_ACTS[2][:8], "upgrad", "downgrad"), ("keep", "book"))
 """Stems that start a new part of a sentence. The other stems have other meanings, too."""
+UNDOING = (0, 1)
+"""The sorts of acts that undo something."""
 
 
 def acts_of(tool: str) -> tuple[str, ...]:

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from rightcall.trust.records import stem
+from rightcall.trust.records import NUMBERS, stem
 
-_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_NUMBERS = {word: number for number, word in enumerate(_WORDS, 1)} | {"a": 1, "an": 1, "another": 1}
+_NUMBERS = {word: number for number, word in enumerate(NUMBERS) if number} | {
+    "a": 1,
+    "an": 1,
+    "another": 1,
+}
 _COUNT = re.compile(
     rf"\b(\d{{1,3}}|{'|'.join(_NUMBERS)})\b((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with)\b)[a-z]+){{1,3}})",
     re.IGNORECASE,

@@ -3,17 +3,20 @@
 Adding a result costs time in its length; looking up a record costs time in the words said of it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct, field
 
 from rightcall.core.parts import Result
 from rightcall.trust.acts import is_asked, is_undoing
+from rightcall.trust.compared import Wishes
 from rightcall.trust.counts import is_same_noun
 from rightcall.trust.facts import Settled
+from rightcall.trust.lacking import Lacking
+from rightcall.trust.places import words_for_codes
 from rightcall.trust.provenance import opened
-from rightcall.trust.records import Reading, Record, codes_in, stem
+from rightcall.trust.records import Reading, Record, codes_in, nouns_of, stem
 from rightcall.trust.requests import Request, heard
 
 
@@ -27,6 +30,8 @@ class Kin(Struct, eq=False):
     """How many hold something, by its field."""
     spelt: set[str] = field(default_factory=set)
     """Their identifiers, as somebody's words are kept."""
+    names: set[str] = field(default_factory=set)
+    """The words about the records themselves."""
 
 
 class Described:
@@ -34,10 +39,13 @@ class Described:
 
     def __init__(self, above: "Described | None" = None) -> None:
         self._said: set[str] = set()
+        self._sure: set[str] = set()
+        """The words that stand under no condition."""
+        self._sentences: list[frozenset[str]] = []
         self._excepted: set[str] = set()
         """The words for what the user or the developer does not want."""
         self._requests: list[Request] = []
-        self._codes: dict[str, frozenset[str]] = {}
+        self._codes: dict[str, frozenset[str]] = {**words_for_codes()}
         self._kinds: dict[tuple[str, str], Kin] = {}
         self._by_value: dict[str, list[tuple[Kin, Record]]] = {}
         self._lists: dict[str, frozenset[str]] = {}
@@ -48,6 +56,8 @@ class Described:
         """Words in private results about the person they belong to: these describe no single record."""
         self._counts: list[tuple[int, frozenset[str]]] = []
         """How many of something the user or the developer wants, with the words that follow."""
+        self._wishes: list[Wishes] = []
+        self._shifts: frozenset[int] = frozenset()
         self._above = above
 
     def choose(self, value: str) -> None:
@@ -58,19 +68,28 @@ class Described:
         """Read a text of the user or the developer."""
         found = heard(text)
         self._said |= found.said
+        self._sure |= found.sure
+        self._sentences += found.sentences
         self._excepted |= found.excepted
         self._requests += found.requests
         self._counts += found.counts
+        self._wishes += found.wishes
+        self._shifts |= found.shifts
 
-    def asked(self, acts: tuple[str, ...]) -> Iterator[Request]:
-        """The requests for an act. If it undoes something, conditional requests do not count."""
+    def asked(
+        self, acts: tuple[str, ...], is_met: Callable[[Lacking], bool] | None = None
+    ) -> Iterator[Request]:
+        """The requests for an act. If it undoes something, conditional ones count only if met."""
         for each in self._requests:
-            if not acts or ((each.is_certain or not is_undoing(acts)) and is_asked(acts, each.verbs)):
+            is_sure = each.is_certain or not is_undoing(acts)
+            if acts and not is_asked(acts, each.verbs):
+                continue
+            if not acts or is_sure or (each.lacking and is_met and is_met(each.lacking)):
                 yield each
         if self._above is not None:
-            yield from self._above.asked(acts)
+            yield from self._above.asked(acts, is_met)
 
-    def _said_for(self, acts: tuple[str, ...], nouns: set[str]) -> set[str]:
+    def _said_for(self, acts: tuple[str, ...], nouns: set[str], met: Collection[Request]) -> set[str]:
         """The words that may describe the object of an act.
 
         For an act that undoes something: the words beside its verb, or those before if these refer back.
@@ -79,7 +98,7 @@ class Described:
             return self._said
         found = set[str]()
         for each in self._requests:
-            if each.is_certain and is_asked(acts, each.verbs):
+            if (each.is_certain and is_asked(acts, each.verbs)) or each in met:
                 found |= each.words | each.before if each.points_back(nouns) else each.words
         return found
 
@@ -105,6 +124,7 @@ class Described:
         if before is None:
             kind.members[record.value] = record
             kind.spelt.add(stem(record.value.lower()))
+            kind.names |= record.own
             self._by_value.setdefault(record.value, []).append((kind, record))
             fresh: Iterable[str] = record.terms
             for name, values in record.held.items():
@@ -112,7 +132,8 @@ class Described:
                     kind.holders[name, value] = kind.holders.get((name, value), 0) + 1
         else:
             fresh = record.terms - before.terms
-            before.terms |= fresh
+            # Not in place: the identifiers of one object share its words.
+            before.terms = before.terms | fresh
             before.held, before.family = record.held, record.family
         for term in fresh:
             kind.counts[term] = kind.counts.get(term, 0) + 1
@@ -123,14 +144,24 @@ class Described:
         if self._above is not None:
             yield from self._above.records(value)
 
-    def said_of(self, terms: set[str], acts: tuple[str, ...], nouns: set[str]) -> set[str]:
-        """The terms that the user or the developer used, directly or by the words for a code."""
-        said = self._said_for(acts, nouns)
+    def said_of(
+        self, terms: set[str], acts: tuple[str, ...], nouns: set[str], met: Collection[Request] = ()
+    ) -> set[str]:
+        """The terms that the user or the developer used, directly or by the words for a code.
+
+        ``met`` are the requests whose condition is met.
+        """
+        said = self._said_for(acts, nouns, met)
         found = set(terms & said)
         for code in terms & self._codes.keys():
             if self._codes[code] and self._codes[code] <= said:
                 found.add(code)
-        return found if self._above is None else found | self._above.said_of(terms, acts, nouns)
+        return found if self._above is None else found | self._above.said_of(terms, acts, nouns, met)
+
+    def surely_said_of(self, terms: set[str]) -> set[str]:
+        """The terms that the user or the developer used under no condition."""
+        found = terms & self._sure
+        return found if self._above is None else found | self._above.surely_said_of(terms)
 
     def is_named(self, value: str, acts: tuple[str, ...], nouns: set[str]) -> bool:
         """Whether the user or the developer wrote out an identifier."""
@@ -139,6 +170,23 @@ class Described:
     def is_ranked(self, value: str) -> bool:
         """Whether the user singled out an identifier by rank."""
         return value in self._ranked or (self._above is not None and self._above.is_ranked(value))
+
+    def nouns(self) -> set[str]:
+        """The nouns for the records seen so far."""
+        own = {noun for _, key in self._kinds for noun in nouns_of(key)}
+        return own if self._above is None else own | self._above.nouns()
+
+    def sentences(self) -> list[frozenset[str]]:
+        """The words of each sentence of the user or the developer."""
+        return self._sentences if self._above is None else [*self._above.sentences(), *self._sentences]
+
+    def wishes(self) -> list[Wishes]:
+        """How the user or the developer compares things."""
+        return self._wishes if self._above is None else [*self._above.wishes(), *self._wishes]
+
+    def shifts(self) -> frozenset[int]:
+        """By how many days the user or the developer wants something later or earlier."""
+        return self._shifts if self._above is None else self._shifts | self._above.shifts()
 
     def general(self) -> set[str]:
         """The words about the person whom all records belong to; these describe no single record."""

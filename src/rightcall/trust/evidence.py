@@ -1,6 +1,6 @@
 """Finds what in a call's arguments must be vouched for, each value with where it was seen."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
+from rightcall.trust.acts import acts_of, is_asked, is_undoing
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described
 from rightcall.trust.facts import STRICT, Settled, offered, settled
@@ -26,6 +27,7 @@ from rightcall.trust.kinds import (
 )
 from rightcall.trust.meant import Meant
 from rightcall.trust.provenance import Provenance, shown
+from rightcall.trust.records import nouns_of
 from rightcall.trust.said import named_words
 from rightcall.trust.spelling import accounts, active, plain, scan
 
@@ -80,13 +82,28 @@ def _want(tool: str, name: str, facts: Settled) -> Want:
     )
 
 
-def meant_in(checked: CheckedCall, of: Known, described: Described) -> Meant | None:
-    """Which identifiers in a dangerous call were meant; None for a call without dangers."""
+def meant_in(
+    checked: CheckedCall, of: Known, described: Described, can: Callable[[str, str], bool]
+) -> Meant | None:
+    """Which identifiers in a dangerous call were meant; None for a call without dangers.
+
+    ``can``: whether a tool does what a verb asks for to what a noun names.
+    """
     if not of.facts.dangers:
         return None
     targets = ((place, leaf) for name in of.facts.targets for place, leaf in _leaves(checked, name))
     values = [leaf for place, leaf in targets if _kind_at(place, of) == "record"]
-    return Meant(described, of.tool.name, of.facts.targets, values)
+    return Meant(described, of.tool.name, of.facts.targets, values, can)
+
+
+def can_do(tools: Callable[[], Iterable[Known]], verb: str, noun: str) -> bool:
+    """Whether one of the tools does what a verb of undoing asks for to what a noun names."""
+    for each in tools():
+        acts = acts_of(each.tool.name)
+        is_it = is_undoing(acts) and is_asked(acts, (verb,))
+        if is_it and any(noun in nouns_of(target) for target in each.facts.targets):
+            return True
+    return False
 
 
 def targets_in(
@@ -102,6 +119,8 @@ def targets_in(
     def weigh(place: Place, leaf: str, origin: Origin) -> Origin:
         if len(place) > 1 and _kind_at(place, of) == "amount" and is_number(leaf):
             return "trusted" if provenance.is_within(float(leaf)) else "unfit"
+        if meant is not None and origin == "nowhere" and _kind_at(place, of) == "date":
+            return "user" if meant.is_asked and meant.is_shifted(str(place[-1]), leaf) else origin
         if meant is None or origin not in ("user", "trusted") or _kind_at(place, of) != "record":
             return origin
         if not meant.is_asked:

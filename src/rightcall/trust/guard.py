@@ -7,6 +7,7 @@ recovered or inspected later gets the same verdicts.
 from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import chain, islice, takewhile, zip_longest
 
 import msgspec
@@ -25,6 +26,7 @@ from rightcall.trust.evidence import (
     Known,
     asks_by_record,
     bounds_in,
+    can_do,
     content_in,
     known,
     meant_in,
@@ -266,7 +268,7 @@ class Guard:
         exposed = facts.is_consequential and (self.tainted or self.private)
         watched = exposed or self.rules.policy is not None
         given = (checked, of, self.provenance)
-        meant = meant_in(checked, of, self._described)
+        meant = meant_in(checked, of, self._described, partial(can_do, self._every_tool))
         # A lookup outside tells others what is looked for.
         telling = self.tainted and self.private and facts.reach == "outside" and not facts.acts
         return Case(
@@ -282,6 +284,9 @@ class Guard:
             bounds=_bounded(bounds_in(*given, meant, paid)) if watched else (),
             calls=self._ran[tool.name] + len(same),
         )
+
+    def _every_tool(self) -> Iterator[Known]:
+        return map(self._known, self.tools.names())
 
     def _paid_before(self, checked: CheckedCall, facts: Settled, same: list[Call]) -> float:
         """The amount that already went, or is about to go, to the targets of a call."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rightcall.trust.keys import as_name, keys_in, reference, single
 from rightcall.trust.said import Role, amounts, bounding, names, references, roles
-from rightcall.trust.spelling import apart, plain, unmarked, unnumbered
+from rightcall.trust.spelling import apart, plain, tokens, unmarked, unnumbered
 
 _MOST = 2048
 """Texts in the cache of this process, at most: some ten kilobytes each."""
@@ -48,6 +48,7 @@ class Clause(Struct, frozen=True):
 @kept
 def clauses_of(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order."""
+    from rightcall.trust.places import codes_for  # noqa: PLC0415 - light until used
     from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
 
     found = []
@@ -58,7 +59,7 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
             continue
         clause = Clause(
             is_forbidding=False,
-            keys=keys,
+            keys=keys.union(map(single, codes_for(tokens(part.text)))),
             named=tuple(as_named(part.text)),
             roles=tuple([(single(token), role) for token, role in roles(part.text)]),
             amounts=tuple(amounts(part.text)),

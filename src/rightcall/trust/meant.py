@@ -7,15 +7,23 @@ record that is meant. Third: all of its kind were asked for. In every case the a
 been asked for.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from itertools import islice
 
-from rightcall.trust.acts import acts_of, is_giving, is_undoing
+from rightcall.trust.acts import UNDOING, acts_of, is_giving, is_undoing, sort_of
+from rightcall.trust.compared import Wishes, applies, fitting, topmost
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
-from rightcall.trust.records import Record, nouns_of, stem
-from rightcall.trust.requests import ANYTHING, IDLE, is_any
+from rightcall.trust.lacking import Lacking, is_lacking
+from rightcall.trust.records import Record, initials_of, joined, nouns_of, stem, terms_of
+from rightcall.trust.requests import ANYTHING, IDLE, is_any, is_restricted
+from rightcall.trust.shifts import shifted
+
+
+def _can_do_anything(_verb: str, _noun: str) -> bool:
+    return True
+
 
 _MOST_RIVALS = 100
 """Records of one list that are compared, at most. In a longer list, only a unique word describes one."""
@@ -25,19 +33,28 @@ class Meant:
     """Which identifiers in one call were meant."""
 
     def __init__(
-        self, described: Described, tool: str, targets: Collection[str], values: Collection[str]
+        self,
+        described: Described,
+        tool: str,
+        targets: Collection[str],
+        values: Collection[str],
+        can: Callable[[str, str], bool] = _can_do_anything,
     ) -> None:
         self._described = described
+        self._can = can
+        """Whether a tool does what a verb asks for to what a noun names."""
         self._targets = targets
         self._acts = acts_of(tool)
         self._object = stem(words_of(tool)[-1])
         self._values = frozenset(values)
-        self._asked = list(described.asked(self._acts))
+        self._asked = list(described.asked(self._acts, self._is_lacking))
+        self._met = [each for each in self._asked if each.lacking is not None]
         self.is_asked: bool = not self._acts or bool(self._asked)
         """Whether the act of the call was asked for."""
         self.is_exact: bool = is_giving(self._acts)
         """Whether an amount must be exactly one that was named; a smaller one is not enough."""
         found = [record for value in self._values for _, record in described.records(value)]
+        self._found = found
         self._nouns = {noun for record in found for noun in nouns_of(record.key)}
         self._replaced = frozenset(value for value in self._values if _is_inside(value, found))
         """Identifiers in the call that another record in it contains: those that others replace."""
@@ -54,6 +71,8 @@ class Meant:
         self._anchors += [
             each for each in found if each.value not in self._own and self._holds(each.value)
         ]
+        # "The whole order" is all of the one that is meant, and not every order.
+        self._whole += [each for each in self._anchors if self._is_entire(each)]
 
     def is_meant(self, value: str) -> bool:
         """Whether the record with this identifier was meant."""
@@ -91,8 +110,31 @@ class Meant:
         """Whether a meant record already has this value, and no other, in the field of this name."""
         return any(anchor.held.get(name) == {text} for anchor in self._anchors)
 
+    def is_shifted(self, name: str, day: str) -> bool:
+        """Whether a day is as far from one in a meant record, in the field of this name, as was said."""
+        days = [each for anchor in self._anchors for each in anchor.held.get(name, ())]
+        return any(shifted(each, by) == day for by in self._described.shifts() for each in days)
+
     def _said_of(self, terms: set[str]) -> set[str]:
-        return self._described.said_of(terms, self._acts, self._nouns)
+        return self._described.said_of(terms, self._acts, self._nouns, self._met)
+
+    def _parts(self) -> list[Record]:
+        """The parts of the records in the call, as every result shows them."""
+        found = (each for value in self._values for _, each in self._described.records(value))
+        parts = {part for each in found for part in each.parts}
+        return [each for part in parts for _, each in self._described.records(part)]
+
+    def _is_lacking(self, wish: Lacking) -> bool:
+        """Whether a wish cannot be met: no tool does it, or no offer for a part of a record is it."""
+        if wish.act:
+            verbs = [each for each in words_of(wish.act) if sort_of(each) in UNDOING]
+            nouns = set(map(stem, words_of(wish.act))) & self._described.nouns()
+            if "part" in words_of(wish.act):
+                nouns = {noun for each in self._parts() for noun in nouns_of(each.key)}
+            return bool(verbs and nouns) and not any(self._can(a, b) for a in verbs for b in nouns)
+        found = [is_lacking(wish, each.family[:_MOST_RIVALS], each) for each in self._parts()]
+        known = [each for each in found if each is not None]
+        return bool(known) and all(known)
 
     def _is_all(self, nouns: set[str], record: Record) -> bool:
         """Whether all things of this name were asked for, and this one was not excepted."""
@@ -100,6 +142,12 @@ class Meant:
             words == (ANYTHING,) or is_any(words, nouns, record.terms)
             for each in self._asked
             for words in each.all_of
+        )
+
+    def _is_entire(self, record: Record) -> bool:
+        """Whether the whole of a record that is meant was asked for."""
+        return any(
+            is_any(words, record.nouns, record.terms) for each in self._asked for words in each.whole_of
         )
 
     def _is_new(self, record: Record) -> bool:
@@ -147,21 +195,91 @@ class Meant:
             return False
         if len(record.family) <= 1 and self._is_other_named(kin, record):
             return False
-        if self._described.is_ranked(record.value) and self._said_of(record.context | record.terms):
-            return True
         is_new = record.value not in self._replaced
         family = record.family[:_MOST_RIVALS]
-        old = [each.terms for each in family if is_new and each.value in self._replaced]
+        replaced = [each for each in family if is_new and each.value in self._replaced]
+        if not replaced and (self._is_left_out(record) or self._is_second(record.value)):
+            return False
+        is_ranked = not replaced and self._described.is_ranked(record.value)
+        if is_ranked and self._said_of(record.context | record.terms):
+            return True
+        if len(replaced) == 1 and (wishes := self._wishes_for(record, replaced[0])):
+            return self._is_compared(kin, record, replaced[0], wishes)
+        old = [each.terms for each in replaced]
         # Words that fit the record it replaces do not describe it.
-        idle = self._described.general().union(record.beside, *old)
+        idle = self._described.general().union(record.beside, *old) | self._named_by_others(record)
         said = self._said_of(record.terms) - idle
         most = whole // 2 if len(record.family) <= _MOST_RIVALS else 1
         if not any(whole == 1 or kin.counts.get(term, 0) <= most for term in said):
-            return False
+            return bool(old) and self._is_best_in_one(kin, record, replaced)
         rivals = [self._said_of(other.terms) - idle for other in self._rivals(kin, record)]
         if old:
-            return not any(len(said) < len(other) for other in rivals)
+            is_best = not any(len(said) < len(other) for other in rivals)
+            return is_best or self._is_best_in_one(kin, record, replaced)
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
+
+    def _is_left_out(self, record: Record) -> bool:
+        """Whether all things of its sort were asked for that are as it is not: "all small shirts"."""
+        terms = record.terms | record.context
+        return any(
+            is_restricted(words, terms)
+            for each in self._asked
+            for words in each.all_of
+            if not record.terms.isdisjoint(words)
+        )
+
+    def _named_by_others(self, record: Record) -> set[str]:
+        """The words in the other identifiers of the call: a credit card is not what an SD card is in."""
+        others = [value for value in self._values if value != record.value]
+        return {term for value in others for term in (*terms_of(value), *joined(value))}
+
+    def _is_best_in_one(self, kin: Kin, record: Record, replaced: list[Record]) -> bool:
+        """Whether one sentence about such things describes it best, and else it is most as before."""
+        names, rivals = record.context - self._described.general(), self._rivals(kin, record)
+        idle = self._described.general().union(record.beside, *[each.terms for each in replaced])
+
+        def fits(thing: Record, words: frozenset[str]) -> tuple[int, int]:
+            alike = max(len(thing.traits.items() & each.traits.items()) for each in replaced)
+            return len(thing.terms & words - idle), alike
+
+        for words in self._described.sentences():
+            own = (0, 0) if names.isdisjoint(words) else fits(record, words)
+            if own[0] and all(own > fits(other, words) for other in rivals):
+                return True
+        return False
+
+    def _wishes_for(self, record: Record, now: Record) -> list[Wishes]:
+        """The comparisons that single out what is to replace a record."""
+        names = record.context - self._described.general()
+        others = set[str]().union(*[kin.names for kin, _ in self._described.records(now.value)]) - names
+        is_all = any(each.value == now.value for each in self._whole)
+        found = [
+            each.of(names, others)
+            for each in self._described.wishes()
+            if is_all or each.names(names, others)
+        ]
+        return found if any(applies(each, now.traits) for each in found) else []
+
+    def _is_compared(self, kin: Kin, record: Record, now: Record, wishes: list[Wishes]) -> bool:
+        """Whether it fits the comparisons, then the words best, and is otherwise most as before."""
+        things = [record, *self._rivals(kin, record)]
+        traits, left = [each.traits for each in things], list(range(len(things)))
+        for each in wishes:
+            fit = fitting(each, traits, now.traits)
+            left = [at for at in left if at in fit]
+        idle = now.terms.union(
+            self._described.general(), record.beside, *[each.numbers for each in wishes]
+        )
+        orders = [order for each in wishes for _, order in each.preferred]
+        said = {at: self._said_of(things[at].terms) - idle.union(*orders) for at in left}
+        left = [at for at in left if len(said[at]) == max(map(len, said.values()))]
+        for order in orders:
+            places = {at: _place_in(order, things[at].terms) for at in left}
+            left = [at for at in left if places[at] == min(places.values())]
+        for each in wishes:
+            left = topmost(each, traits, left)
+        alike = {at: len(traits[at].items() & now.traits.items()) for at in left}
+        return [at for at in left if alike[at] == max(alike.values())] == [0]
 
     def _is_other_named(self, kin: Kin, record: Record) -> bool:
         """Whether somebody spelt out another of its kind, where this one was described at most."""
@@ -187,8 +305,25 @@ class Meant:
         plural = {f"{noun}s" for noun in record.nouns}
         return is_undoing(self._acts) and all(plural.isdisjoint(each.verbs) for each in self._asked)
 
+    def _is_second(self, value: str) -> bool:
+        """Whether it was named only for the case that another does not do: "my card, or else PayPal"."""
+        sure, said_of = self._described.surely_said_of, self._described.said_of
+        if any(value in each.parts for each in self._found):
+            return False
+        records = [record for _, record in self._described.records(value)]
+        if not any(said_of({*terms_of(record.value)}, (), set()) for record in records):
+            return False
+        return not any(sure({*terms_of(record.value)}) for record in records) and any(
+            sure({*terms_of(other.value), initials_of(other.value)})
+            for record in records
+            for other in record.family[:_MOST_RIVALS]
+            if other.value not in self._values
+        )
+
     def _is_outdone(self, value: str) -> bool:
         """Whether another record in the same list fits the words better."""
+        if self._is_second(value):
+            return True
         for _, record in self._described.records(value):
             said = self._said_of(record.terms)
             for other in record.family[:_MOST_RIVALS]:
@@ -224,15 +359,21 @@ class Meant:
         return bool(record.terms & self._described.excepted() - IDLE - record.nouns)
 
     def _holds(self, value: str) -> bool:
-        """Whether it is the only one of its kind that contains a record that is meant."""
+        """Whether it is the only one of its kind with a part that is meant."""
         for kin, record in self._described.records(value):
             for anchor in self._anchors:
                 if anchor.value not in self._told:
                     continue
-                is_inside = anchor is not record and anchor.value in record.held.get(anchor.key, ())
-                if is_inside and kin.holders.get((anchor.key, anchor.value)) == 1:
+                is_inside = anchor is not record and anchor.value in record.parts
+                is_seen = self._described.is_all_seen(kin, record.value)
+                if is_inside and is_seen and kin.holders.get((anchor.key, anchor.value)) == 1:
                     return True
         return False
+
+
+def _place_in(order: tuple[str, ...], terms: set[str]) -> int:
+    """The place of the first of some words, in order of preference, that a record contains."""
+    return next((at for at, word in enumerate(order) if word in terms), len(order))
 
 
 def _is_inside(value: str, records: list[Record]) -> bool:

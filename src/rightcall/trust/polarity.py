@@ -15,7 +15,8 @@ _SHORT = 1000
 """Limit of a text whose clauses are cached, in characters."""
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*[;\n]+\s*")
 _EXCEPT = (
-    r"except|excluding|without|other than|instead of|rather than|apart from|aside from|neither|nor"
+    r"except(?! that\b)|excluding|without"
+    r"|other than|instead of|rather than|apart from|aside from|neither|nor"
     r"|(?:any|every)(?:one|body|thing) but|all but|besides(?!,)"
     r"|außer|ausser|ohne|weder|anstatt|sauf|hormis|excepté|sans|excepto|salvo|tranne|eccetto|behalve|zonder|exceto"
 )
@@ -49,11 +50,17 @@ _HARMLESS = re.compile(
 )
 _MUST = re.compile(r"\b(?:must|should|may|shall)\s*(?:n['\u2019]?t|not|never)\Z", re.IGNORECASE)
 _ASKED = re.compile(r"\bwhy\s+not\Z|\b(?:can|won)['\u2019]?t\Z", re.IGNORECASE)
+_OR_NOT = re.compile(r"\bor\s+not\Z", re.IGNORECASE)
+_QUOTED = re.compile(r"(['\"])(?:not|non|no|without)\b[^'\".!?]{1,30}\1(?=\s*[,})\]])", re.IGNORECASE)
+"""A value in a list of values: ``'not resistant'``."""
 _YOU = re.compile(r"\s+you\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|when|whenever|in case|unless|until|whether)\b[^,]*\Z", re.IGNORECASE)
-_BREAK = re.compile(r"(?:[,:(\u2013\u2014-]|\b(?:but|and|or))\s*\Z", re.IGNORECASE)
+_BREAK = re.compile(
+    r"(?:[,:(\u2013\u2014-]|\b(?:but|and|or))\s*(?:(?:please\s+)?do\s+)?\Z", re.IGNORECASE
+)
 _NEW_ORDER = re.compile(
     r",\s*(?:but|just|only|instead|then)\b|\bbut (?:do|please|only|rather)\b"
+    r"|\b(?:because|since) (?:i|you|we) also\b|,\s*(?:and|but)\s+(?=\w[^,;.]*\binstead\b)"
     r"|\b(?:any|no)\s?(?:one|body)(?: else)?,? (?:but|except(?: for)?|other than|apart from)\b",
     re.IGNORECASE,
 )
@@ -122,6 +129,10 @@ def _parts(sentence: str) -> Iterator[Words]:
 
 
 def _is_harmless(sentence: str, found: re.Match[str]) -> bool:
+    if _OR_NOT.search(sentence, 0, found.end()) and not sentence[found.end() :].strip(" .!?"):
+        return True
+    if _QUOTED.match(sentence, max(found.start() - 1, 0)):
+        return True
     if _HARMLESS.match(sentence, found.end()):
         return _MUST.search(sentence, 0, found.end()) is None
     if (asked := _ASKED.search(sentence, 0, found.end())) is not None:

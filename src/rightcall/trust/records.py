@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.trust.facts import Settled
+from rightcall.trust.kinds import words_of
 from rightcall.trust.said import named_words
 from rightcall.trust.spelling import plain, scan, without_year
 
@@ -21,6 +22,11 @@ _DEEPEST = 16
 _FEWEST_CODES = 3
 _FEWEST_DIGITS = 3
 """Digits of a number that describes a record, at least: smaller numbers are used of anything."""
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_UNITS = {"foot": "ft", "feet": "ft", "inches": "inch", "litre": "liter", "litres": "liters"}
+"""Other spellings of units."""
+_SIZES = {"S": "s small", "M": "m medium", "L": "l large"}
+"""What letters for sizes stand for."""
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _PART = re.compile(r"[^\W_]+")
 _COMMON = named_words(
@@ -53,6 +59,8 @@ class Record(Struct, eq=False):
     """The words in other identifiers of the same object: these say whose it is."""
     parts: frozenset[str] = frozenset()
     """The identifiers of its parts: those in its longest list."""
+    traits: dict[str, str] = field(default_factory=dict)
+    """Its plain fields and those of the objects directly in it, by name."""
 
 
 class _Held(Struct, eq=False):
@@ -70,6 +78,7 @@ class _Held(Struct, eq=False):
 def stem(word: str) -> str:
     """A word without a plural ending and without punctuation."""
     word = "".join(_PART.findall(word))
+    word = _UNITS.get(word, word)
     return word[:-1] if len(word) > _FEWEST_DIGITS and word.endswith("s") else word
 
 
@@ -95,7 +104,7 @@ def joined(text: str) -> Iterator[str]:
     words = [
         part for _, token in scan(_POSSESSIVE.sub("", plain(text))) for part in _PART.findall(token)
     ]
-    return (stem(one + two) for one, two in pairwise(words))
+    return (stem(one + _UNITS.get(two, two)) for one, two in pairwise(words))
 
 
 def _tells(word: str) -> bool:
@@ -131,6 +140,7 @@ class Reading:
                 self._read_object(value, path, depth, held)
             case list():
                 self._add(held, [self.read(each, path, depth + 1) for each in value])
+                held.terms |= _counted(len(value), path.rpartition(".")[2])
                 if not self._facts.is_outsiders(path):
                     listed = [each for each in value if isinstance(each, str)]
                     self.lists |= dict.fromkeys(listed, frozenset(listed))
@@ -156,6 +166,7 @@ class Reading:
                 nouns = {noun for key in (name, *lists) for noun in nouns_of(key)}
                 record = Record(name, str(each), held.terms, held.values, nouns, flags)
                 record.own = said
+                record.traits = self._traits(value, path)
                 record.parts = max((_values(inside) for inside in below), key=len)
                 own.append(record)
         for record in own if len(own) > 1 else ():
@@ -164,6 +175,18 @@ class Reading:
         self.found += own
         held.records = own
         held.inside = held.inside or own
+
+    def _traits(self, value: dict[str, JsonValue], path: str) -> dict[str, str]:
+        found = dict[str, str]()
+        for name, each in value.items():
+            inner = f"{path}.{name}" if path else name
+            fields = each.items() if isinstance(each, dict) else ((name, each),)
+            for key, text in fields:
+                where = f"{inner}.{key}" if isinstance(each, dict) else inner
+                is_plain = isinstance(text, str | int | float) and not isinstance(text, bool)
+                if is_plain and self._describes(where) and not self._identifies(where):
+                    found[key] = str(text)
+        return found
 
     def _plain_lists(self, value: dict[str, JsonValue], path: str) -> list[str]:
         """The fields with trusted lists of things without identifiers."""
@@ -187,10 +210,14 @@ class Reading:
         return frozenset(own)
 
     def _identifies(self, path: str) -> bool:
-        facts = self._facts
-        return facts.kind_in(path) == "record" and not (
-            facts.is_outsiders(path) or facts.is_identity(path)
-        )
+        return self._facts.kind_in(path) == "record" and not self._is_outsiders(path)
+
+    def _is_outsiders(self, path: str) -> bool:
+        return self._facts.is_outsiders(path) or self._facts.is_identity(path)
+
+    def _describes(self, path: str) -> bool:
+        """Whether a field describes its record: it is trusted, or a name that the system knows."""
+        return not self._is_outsiders(path) or self._facts.is_name(path)
 
     def _add(self, held: _Held, below: list[_Held]) -> None:
         family = list[Record]()
@@ -204,15 +231,33 @@ class Reading:
         held.inside = family
 
     def _read_leaf(self, text: str, path: str, held: _Held) -> None:
-        facts = self._facts
-        is_outsiders = facts.is_outsiders(path) or facts.is_identity(path)
-        if is_outsiders and not facts.is_name(path):
+        if not self._describes(path):
             return
-        if not is_outsiders:
+        if not self._is_outsiders(path):
             held.values.setdefault(path.rpartition(".")[2], set()).add(text)
         # A number and its unit say together what neither does: ``9 bar``.
         if len(text.split()) <= _MOST_WORDS:
-            held.terms.update(terms_of(text), joined(text))
+            # A field that is simply so describes its record by its own name: ``waterproof: yes``.
+            said = path.rpartition(".")[2] if text.lower() == "yes" else _SIZES.get(text, text)
+            held.terms.update(terms_of(said), joined(said))
+            if len(text) < _FEWEST_DIGITS and text.isdigit():
+                # A small number says something only with its field: ``size 8``.
+                held.terms.update(joined(f"{path.rpartition('.')[2]} {text}"))
+            if self._identifies(path) and (initials := initials_of(text)):
+                held.terms.add(initials)
+
+
+def _counted(number: int, name: str) -> set[str]:
+    """How people say how many are in a list: ``five items``."""
+    if not 1 < number < len(NUMBERS):
+        return set()
+    return {stem(f"{said}{name}") for said in (number, NUMBERS[number])}
+
+
+def initials_of(text: str) -> str:
+    """The letters for the words of an identifier, as people write them: ``GC`` for ``gift_card_77``."""
+    words = [word for word in words_of(text) if word.isalpha()]
+    return "".join(word[0] for word in words) if len(words) > 1 else ""
 
 
 def _values(held: _Held) -> frozenset[str]:

@@ -9,20 +9,25 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.trust.acts import sort_of
+from rightcall.trust.compared import Wishes, wishes_in
 from rightcall.trust.counts import counts_in
 from rightcall.trust.heard import kept
+from rightcall.trust.lacking import Lacking, condition_in
 from rightcall.trust.records import joined, stem, terms_of
 from rightcall.trust.said import named_words
+from rightcall.trust.shifts import shifts_in
 
 _SHORT = 1000
 """Limit of a part whose words are cached, in characters."""
+_NEXT = r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are|that|which|who|whose)\b)\w+){1,4}+)"
 _ALL = re.compile(
-    r"\b(?:all|every|both|entire|whole|each)\b"
-    r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are)\b)\w+){1,4})",
+    rf"\b(?:all|every|both|each)\b{_NEXT}(?!\s+(?:that|which|whose|who)\s+(?:only|have|has|contain))",
     re.IGNORECASE,
 )
+_WHOLE = re.compile(rf"\b(?:entire|whole|complete)\b{_NEXT}", re.IGNORECASE)
 _EVERYTHING = re.compile(
     r"(?<!make )\beverything\b"
     r"(?!\s+(?:is|was|will|goes|else|about|associated|related|not|that|which|but|except|on|in|from)\b)",
@@ -40,11 +45,24 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 """A request in the form of a question."""
+_WHEN_ASKED = re.compile(
+    r"\bif (?:and only if )?(?:you|the agent) asks?\b[^,.;]*,?|\b(?:if|when) asked\b[^,.;]*,?",
+    re.IGNORECASE,
+)
+"""What somebody will answer, they have said."""
+_ASIDE_AFTER = re.compile(r"[.!?]\s+(?=\()")
+"""The end of a sentence that words in brackets explain."""
 _CONDITION = re.compile(
     r"\b(?:if|unless|whether|in case|provided that|assuming|as long as|otherwise|or else"
     r"|falls|sofern|wenn)\b",
     re.IGNORECASE,
 )
+_MYSELF = re.compile(
+    r"\b(?:will|would|shall|can|going to|['\u2019]ll)\s+(?:rather\s+)?\w+\s+(?:it|that|this|them|so)\s+"
+    r"(?:my|our|your)sel(?:f|ves)\b|\bno need for (?:you|the agent) to\b",
+    re.IGNORECASE,
+)
+"""Words by which somebody takes back what they asked for."""
 _BREAK = re.compile(r"(?:[,;:\u2013\u2014]|\b(?:and|but|then|also|or))\s*", re.IGNORECASE)
 _ASIDE = re.compile(r"\([^()]*\)")
 _WORD = re.compile(r"[^\W_]+")
@@ -73,6 +91,10 @@ _WHICHEVER = named_words(
 """Words after ``all`` that do not restrict it."""
 
 
+_WHETHER = named_words("available but also just still")
+"""Words in a condition that say nothing of what is wanted."""
+
+
 class Request(Struct, frozen=True):
     """One act that was asked for, or the rest of a sentence that asks for none."""
 
@@ -87,11 +109,15 @@ class Request(Struct, frozen=True):
     """Whether it contains a pronoun that may refer back: ``cancel it``."""
     all_of: tuple[tuple[str, ...], ...]
     """The words after each ``all`` or the like; ``("*",)`` for everything."""
+    whole_of: tuple[tuple[str, ...], ...]
+    """The words after each ``whole`` or the like."""
     is_one: bool
     """Whether ``the one`` or the like refers to something as a whole."""
 
     is_certain: bool
     """Whether it is to be done without a condition."""
+    lacking: Lacking | None = None
+    """The wish that must not be possible, if that is the condition."""
 
     def points_back(self, nouns: set[str]) -> bool:
         """Whether it has no words of its own about its object, except for these nouns."""
@@ -106,9 +132,17 @@ def is_any(words: tuple[str, ...], nouns: set[str], terms: set[str]) -> bool:
     return False
 
 
+def is_restricted(words: tuple[str, ...], terms: set[str]) -> bool:
+    """Whether the words after ``all`` name something with these terms, but with a word it has not."""
+    # What follows an ``of`` is what they belong to: "all extras of the van".
+    end = words.index("of", 1) if "of" in words[1:] else len(words)
+    last = max((at for at, word in enumerate(words[:end]) if word in terms), default=0)
+    return any(word not in terms and word not in _WHICHEVER for word in words[:last])
+
+
 def certain(sentence: str) -> str:
     """A sentence without its conditional part."""
-    sentence = _ASKING.sub("", _POLITE.sub("", sentence))
+    sentence = _WHEN_ASKED.sub("", _ASKING.sub("", _POLITE.sub("", sentence)))
     sentence = _ASIDE.sub(lambda each: "" if _CONDITION.search(each[0]) else each[0], sentence)
     found = _CONDITION.search(sentence)
     if found is None:
@@ -124,11 +158,19 @@ class Heard(Struct, frozen=True):
     """The parse of one text."""
 
     said: frozenset[str]
+    sure: frozenset[str]
+    """Those of the words that stand under no condition."""
+    sentences: tuple[frozenset[str], ...]
+    """The words of each sentence."""
     excepted: frozenset[str]
     """The words for what is not wanted."""
     requests: tuple[Request, ...]
     counts: tuple[tuple[int, frozenset[str]], ...]
     """How many are wanted, with the words that follow."""
+    wishes: tuple[Wishes, ...]
+    """The comparisons, sentence by sentence."""
+    shifts: frozenset[int]
+    """By how many days something is to be later or earlier."""
 
 
 @kept
@@ -137,18 +179,53 @@ def heard(text: str) -> Heard:
     from rightcall.trust.polarity import clauses, sentences  # noqa: PLC0415 - light until used
 
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
+    wishes, said, certainly = list[Wishes](), list[frozenset[str]](), list[str]()
     before = frozenset[str]()
-    for sentence in sentences(text):
+    topic, compared_before, last = frozenset[str](), None, ""
+    for sentence in sentences(_ASIDE_AFTER.sub(" ", text)):
         parts = list(clauses(sentence))
         own = [part.text for part in parts if not part.forbidden]
         excepted += [part.text for part in parts if part.forbidden]
         wanted += own
-        sure = certain(sentence)
+        compared = wishes_in(sentence, [part.text for part in parts if part.forbidden], last)
+        wishes += [compared] if compared is not None else []
+        is_taken_back = _MYSELF.search(sentence) is not None
+        if is_taken_back:
+            requests = list(_taken_back(requests, sentence))
+        sure = "" if is_taken_back else certain(sentence)
+        certainly += [part.text for part in clauses(sure) if not part.forbidden]
         requests += _requests(sure, before, is_certain=True)
         requests += _requests(sentence, before, is_certain=False) if sure != sentence else ()
-        before = _words(own)
+        condition = None if is_taken_back else condition_in(sentence)
+        if condition is not None:
+            own_words = frozenset(terms_of(condition.what)) - _WHETHER
+            what = _words([condition.what]) if own_words else before
+            wish = Lacking(what, compared_before, condition.most, condition.act)
+            given = _requests(condition.then, topic, is_certain=False)
+            requests += [replace(each, lacking=wish, before=topic, refers=True) for each in given]
+        before, compared_before, last = _words(own), compared, sentence
+        said.append(before)
+        topic = topic | before if _CONDITION.search(sentence) else before
     counts = [each for part in wanted for each in counts_in(part)]
-    return Heard(_words(wanted), _words(excepted), tuple(requests), tuple(counts))
+    shifts = frozenset(each for part in wanted for each in shifts_in(part))
+    return Heard(
+        _words(wanted),
+        _words(certainly),
+        tuple(said),
+        _words(excepted),
+        tuple(requests),
+        tuple(counts),
+        tuple(wishes),
+        shifts,
+    )
+
+
+def _taken_back(requests: list[Request], sentence: str) -> Iterator[Request]:
+    """The requests, without certainty for the sorts of acts in a sentence that takes them back."""
+    sorts = {sort_of(word) for word in _WORD.findall(sentence.lower())} - {None}
+    for each in requests:
+        is_meant = not sorts.isdisjoint(map(sort_of, each.verbs))
+        yield replace(each, is_certain=False) if is_meant else each
 
 
 def _requests(sentence: str, before: frozenset[str], *, is_certain: bool) -> Iterator[Request]:
@@ -193,11 +270,16 @@ def _acts_apart(text: str) -> Iterator[str]:
     yield text[start:]
 
 
+def _after(words: re.Pattern[str], part: str) -> list[tuple[str, ...]]:
+    """What follows each of some words in a part of a text."""
+    return [tuple(map(stem, each[1].lower().split())) for each in words.finditer(part)]
+
+
 def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
     words = _words([part])
     taken = _OUT_OF.search(part)
     things = _words([part[: taken.start()]]) if taken else words
-    all_of = [tuple(map(stem, each[1].lower().split())) for each in _ALL.finditer(part)]
+    all_of = _after(_ALL, part)
     if _EVERYTHING.search(part):
         all_of.append((ANYTHING,))
     return Request(
@@ -207,6 +289,7 @@ def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
         before=before,
         refers=_PRONOUN.search(part) is not None,
         all_of=tuple(all_of),
+        whole_of=tuple(_after(_WHOLE, part)),
         is_one=_ONE.search(part) is not None,
         is_certain=is_certain,
     )

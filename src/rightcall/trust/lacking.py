@@ -1,0 +1,84 @@
+"""The condition that a wish cannot be met: "if it is not available, cancel the order".
+
+Whether it is so stands in the trusted records of what is on offer, or in what the tools can do, and is
+computed from these. No other condition is: a hijacked model may claim anything.
+"""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from rightcall.trust.compared import Wishes, fitting, measured
+from rightcall.trust.records import Record
+
+_PART = r"[^,;.]*"
+_NOT = r"(?:\b(?:is|are)\s+|['\u2019]s\s+)?(?:\b(?:not|no longer)\s+|n['\u2019]t\s+|\b[iu][mn])"
+_OVER = r"(?:more than|over|above)\s*\$?\s?(?P<most>\d[\d,]*(?:\.\d+)?)"
+_THEN = rf"{_PART},\s*(?P<then>.+)"
+_CONDITIONS = tuple(
+    re.compile(rf"\bif\b{each}{_THEN}", re.IGNORECASE | re.DOTALL)
+    for each in (
+        rf"(?P<what>{_PART}?)\s*{_NOT}(?:availab\w*|in stock)\b",
+        rf"(?P<what>{_PART}?)\b(?:the|its)\s+(?:price|cost)\s+(?:is|are)\s+{_OVER}",
+        rf"(?P<act>{_PART}?\w)\s*{_NOT}possible\b",
+        rf"\s+(?:i|you|we|they|the agent)\s+(?:cannot|can['\u2019]?t|can not)\s+(?P<act>{_PART})",
+    )
+)
+_FLAGS = frozenset({"available", "in_stock"})
+
+
+class Lacking(Struct, frozen=True):
+    """The wish for something that may not be on offer."""
+
+    words: frozenset[str]
+    """The words for what is wanted."""
+    wishes: Wishes | None = None
+    """How it is compared with what there is now."""
+    most: float | None = None
+    """What it may cost."""
+    act: str = ""
+    """What must not be possible, if that is the condition."""
+
+
+class Condition(Struct, frozen=True):
+    """A condition that can be computed, as it stands in a sentence."""
+
+    then: str
+    """What is asked for if it is met."""
+    what: str = ""
+    """The words in it for what is wanted."""
+    most: float | None = None
+    act: str = ""
+
+
+def condition_in(sentence: str) -> Condition | None:
+    """The condition in a sentence; None if it has none that can be computed."""
+    for pattern in _CONDITIONS:
+        if (found := pattern.search(sentence)) is not None:
+            said = found.groupdict()
+            most = float(said["most"].replace(",", "")) if said.get("most") else None
+            return Condition(said["then"], said.get("what") or "", most, said.get("act") or "")
+    return None
+
+
+def is_lacking(wish: Lacking, offers: Sequence[Record], now: Record) -> bool | None:
+    """Whether what is wanted is among some offers and not to be had; None if the words do not say."""
+    known = [each for each in offers if _is_available(each) is not None]
+    said = [wish.words & each.terms for each in known]
+    wanted = set[str]().union(*said) - set[str](known[0].terms if known else ()).intersection(*said)
+    fit = [each for each, words in zip(known, said, strict=True) if words >= wanted]
+    if wish.wishes is not None:
+        fit = [fit[at] for at in fitting(wish.wishes, [each.traits for each in fit], now.traits)]
+    if not (wanted and fit):
+        return None
+    return not any(_is_available(each) and _is_within(each, wish.most) for each in fit)
+
+
+def _is_available(record: Record) -> bool | None:
+    return next((is_so for name, is_so in record.flags if name in _FLAGS), None)
+
+
+def _is_within(record: Record, most: float | None) -> bool:
+    price = measured([record.traits.get("price", "")])
+    return most is None or (price is not None and price[0] <= most)
