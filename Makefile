@@ -37,8 +37,8 @@ tour: $(READY) ## the gate, an agent, a pause and a replay, with a scripted mode
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 # Bytecode is kept wherever tests run: some hundred of them start interpreters of their own, and every worker
-# reads every test.
-test chaos test-durable test-pythons: export PYTHONDONTWRITEBYTECODE :=
+# reads every test. And where starts are measured: other people's libraries have theirs.
+test chaos test-durable test-pythons bench bench-parts: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(READY) ## run every test
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal

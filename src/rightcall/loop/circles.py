@@ -28,6 +28,8 @@ def extended(trail: tuple[str, ...], latest: str, repeats: int) -> tuple[str, ..
 def is_circling(trail: Sequence[str], repeats: int) -> bool:
     """Whether the trail ends in ``repeats`` rounds of one cycle, two at least."""
     repeats = max(repeats, 2)
+    if len(trail) < repeats:
+        return False
     return any(_repeats(trail, length, repeats) for length in range(1, LONGEST_CYCLE + 1))
 
 

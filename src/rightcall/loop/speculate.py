@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _EARLY = frozenset(["pure", "read"])
 """The effects of tools whose calls may be run in vain."""
+_LAST = "} \t\r\n"
+"""What may be the last character of arguments: the end of the object, or white space after it."""
 
 
 class Early(Struct, frozen=True, eq=False):
@@ -51,12 +53,14 @@ class Early(Struct, frozen=True, eq=False):
 class _Begun:
     """A call whose arguments are still streaming."""
 
-    __slots__ = ("arguments", "call", "is_complete")
+    __slots__ = ("arguments", "call", "is_complete", "unread")
 
     def __init__(self, call: Call, *, is_read: bool) -> None:
         self.call = call
         self.arguments = PartialJson() if is_read else None
         """The arguments so far, parsed only if their end must be detected."""
+        self.unread: list[str] = []
+        """The pieces that came since they were last looked at."""
         self.is_complete = False
 
 
@@ -101,11 +105,19 @@ class Speculation:
         """Process the next event of the reply; deltas only while ``listens`` is true."""
         if not self._open:
             return
+        if type(event) is CallDelta and self._waits is None:
+            # A reply may have many thousands of these, so all else is left for where a call may end.
+            begun = self._begun.get(event.index)
+            if begun is not None and begun.arguments is not None:
+                begun.unread.append(event.text)
+                if event.text[-1:] in _LAST:
+                    self._look(event.index, begun, begun.arguments)
+            return
         kind = type(event)
         if self._waits is not None and kind is not ReplyEnd:
             self._settle(self._waits)
         if kind is CallDelta:
-            self._grow(event)  # type: ignore[arg-type]
+            self.follow(event)
         elif kind is CallStart:
             self._begin(event)  # type: ignore[arg-type]
         elif kind is CallEnd:
@@ -126,16 +138,16 @@ class Speculation:
         is_read = tool is not None and tool.effect in _EARLY and tool.input == "json"
         self._begun[start.index] = _Begun(Call(id=start.id, name=start.name), is_read=is_read)
 
-    def _grow(self, delta: CallDelta) -> None:
-        begun = self._begun.get(delta.index)
-        arguments = None if begun is None else begun.arguments
-        if begun is None or arguments is None:
+    def _look(self, index: int, begun: _Begun, arguments: PartialJson) -> None:
+        """The arguments may have ended here: parse what is new of them."""
+        if not begun.unread[-1].rstrip().endswith("}"):
             return
-        arguments.feed(delta.text)
-        # Parsed only where the arguments may have ended, and each character once.
-        if delta.text.rstrip().endswith("}") and arguments.is_complete:
+        arguments.feed("".join(begun.unread))
+        begun.unread.clear()
+        if arguments.is_complete:
             begun.call = replace(begun.call, arguments=arguments.text)
-            self._settle(delta.index)
+            self._settle(index)
+            self.listens = self._is_waited_for()
 
     def _end(self, end: CallEnd) -> None:
         call, begun = end.call, self._begun.get(end.index)
