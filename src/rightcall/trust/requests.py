@@ -1,7 +1,7 @@
 """Parses what a person asked for: each act with the words for its object.
 
-An act under a condition was not asked for yet: a program cannot tell whether the condition is met, and a
-hijacked model may claim anything. A person is asked about such an act.
+An act under a condition was not asked for yet, unless the condition is one that can be computed
+(``lacking``): a hijacked model may claim anything. A person is asked about such an act.
 """
 
 import re
