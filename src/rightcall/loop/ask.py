@@ -172,7 +172,8 @@ class _Names:
                 own = self._by_index.get(index) or self._begin(index, call.id)
                 return CallEnd(index, replace(call, id=own)) if own != call.id else event
             case ReplyEnd(reply, raw):
-                return ReplyEnd(self._whole(reply), raw)
+                whole = self._whole(reply)
+                return event if whole is reply else ReplyEnd(whole, raw)
             case _:
                 return event
 

@@ -93,8 +93,9 @@ class Draft:
         self._weigh_at = min(self._size + MAX_ARGUMENTS // 8, MAX_REPLY)
 
     def _look_at(self, calls: Sequence[Call], count: int) -> None:
-        if any(len(call.arguments) > MAX_ARGUMENTS for call in calls):
-            self._refuse(f"a call's arguments are longer than {MAX_ARGUMENTS:,} characters")
+        for call in calls:
+            if len(call.arguments) > MAX_ARGUMENTS:
+                self._refuse(f"a call's arguments are longer than {MAX_ARGUMENTS:,} characters")
         if count > MAX_CALLS:
             self._refuse(f"the reply has more than {MAX_CALLS:,} calls")
 

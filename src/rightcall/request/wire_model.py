@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
 from functools import partial
 from logging import DEBUG
-from typing import Self
-from weakref import finalize
+from typing import Self, TypeAlias
+from weakref import ref
 
 from msgspec.structs import replace
 
@@ -38,6 +38,7 @@ _NOWHERE: Mapping[str, Usage] = {}
 _ANYTHING = Request(messages=(said("?"),))
 
 Price = Callable[[Reply], float | None]
+_Encoder: TypeAlias = tuple[Encode, Readable]
 
 
 class WireModel:
@@ -70,8 +71,8 @@ class WireModel:
         self._address = address
         self._host = Host(dialect, transport, address, timeouts or Timeouts())
         self._writer = writer_at(dialect.name, self._host.url)
-        self._encoders: dict[int, tuple[Encode, Readable]] = {}
-        """By the id of a conversation; removed with the conversation."""
+        self._encoders: dict[int, tuple[_Encoder, ref[Conversation]]] = {}
+        """By the id of a conversation; the reference removes an encoder with its conversation."""
         self._unasked = Unasked()
         self._blanks: dict[bool, Outgoing] = {}
         self._profile = profile or Profile()
@@ -287,15 +288,18 @@ class WireModel:
                 request_logger.debug("the tool %s is not sent strict: %s", tool, reason)
         return outgoing
 
-    def _encoder(self, conversation: Conversation) -> tuple[Encode, Readable]:
+    def _encoder(self, conversation: Conversation) -> _Encoder:
         """Returns the encoder that caches what it encoded of a conversation, and its Readable."""
         key = id(conversation)
-        encoder = self._encoders.get(key)
-        if encoder is None:
+        known = self._encoders.get(key)
+        if known is None:
             readable = Readable(self._dialect.name, self._writer)
-            encoder = self._encoders[key] = (self._dialect.encoder(), readable)
-            finalize(conversation, self._encoders.pop, key, None).atexit = False
-        return encoder
+            encoder = (self._dialect.encoder(), readable)
+            forget = self._encoders.pop
+            gone = ref(conversation, lambda _: forget(key, None))
+            self._encoders[key] = (encoder, gone)
+            return encoder
+        return known[0]
 
     def _reader(self, incoming: Incoming) -> Decoder:
         if not self._streaming or "json" in incoming.headers.get("content-type", ""):

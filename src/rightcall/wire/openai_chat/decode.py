@@ -77,7 +77,7 @@ class _UsualDelta(Struct, gc=False, forbid_unknown_fields=True):
 class _UsualChoice(Struct, gc=False):
     delta: _UsualDelta
     index: Literal[0] = 0
-    finish_reason: None = None
+    finish_reason: str | None = None
     stop_reason: None = None
     error: None = None
     logprobs: None = None
@@ -133,11 +133,15 @@ class Decoder:
         """Handle a usual chunk; returns whether it was one."""
         reply = self._reply
         try:
-            delta = _usual(data).choices[0].delta
+            choice = _usual(data).choices[0]
         except UNREADABLE:
             self._unusual += 1
             return False
         self._unusual = 0
+        delta = choice.delta
+        if choice.finish_reason:
+            reply.word, reply.stop_string = choice.finish_reason, False
+            self._may_be_usual = False
         thought = delta.reasoning_content or delta.reasoning
         if delta.tool_calls is None:
             if not thought:
@@ -181,7 +185,9 @@ class Decoder:
                 raise TruncatedStream("the stream ended in the middle of an event") from None
             return
         self._read(chunk, data, events)
-        self._may_be_usual = self._reply.is_known and self._unusual <= _MOST_UNUSUAL
+        # After the reason to stop come the usage and the end.
+        reply = self._reply
+        self._may_be_usual = reply.is_known and not reply.word and self._unusual <= _MOST_UNUSUAL
 
     def _read(self, chunk: _Chunk, data: bytes, events: list[ModelEvent]) -> None:
         reply = self._reply

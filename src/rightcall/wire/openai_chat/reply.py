@@ -93,16 +93,11 @@ class ReplyBuilder:
 
     def delta(self, delta: Mapping[str, Any], events: list[ModelEvent]) -> None:
         """Add a delta of a message, and its events."""
-        if len(delta) == 1:
-            # Most deltas of a long reply have a single member.
-            for name, value in delta.items():
-                if value and name in _READER_OF:
-                    _READER_OF[name](self, value, delta, events)
-        else:
-            for name, read in _READERS:
-                value = delta.get(name)
-                if value:
-                    read(self, value, delta, events)
+        told = [name for name, value in delta.items() if value and name in _READER_OF]
+        if len(told) > 1:
+            told.sort(key=_ORDER.__getitem__)
+        for name in told:
+            _READER_OF[name](self, delta[name], delta, events)
         if not _KNOWN.issuperset(delta):
             self._keep(delta)
 
@@ -353,6 +348,7 @@ _READERS: tuple[tuple[str, _Reader], ...] = (
 )
 """In the order in which the members of one delta are to be read."""
 _READER_OF = dict(_READERS)
+_ORDER = {name: place for place, (name, _) in enumerate(_READERS)}
 _KNOWN = frozenset([name for name, _ in _READERS] + ["role", "channel", "name"])
 
 
