@@ -1,6 +1,7 @@
 """A journal of lines: its form, what a killed process leaves, and what damage looks like."""
 
 import json
+import os
 import pickle
 import time
 from pathlib import Path
@@ -176,6 +177,21 @@ def test_an_entry_that_is_not_known_troubles_only_its_own_run(path, entry, reaso
         with pytest.raises(JournalError) as caught:
             journal.entries("b")
     assert (caught.value.where, caught.value.reason) == (f"{path}, line 2", reason)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's list of open files")
+def test_an_entry_that_is_not_known_leaves_no_file_open(path):
+    write(path, FIRST)
+    with path.open("a") as file:
+        file.write(json.dumps({"run": "b", "at": 1, "entry": {"type": "run_dreamt"}}) + "\n")
+    journal = JsonLinesJournal(path)
+    with pytest.raises(JournalError) as caught:
+        journal.entries("b")
+    journal.close()
+    # The error is held, and with it the frames that it passed through.
+    assert caught.value.reason
+    opened = [os.path.realpath(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")]  # noqa: PTH208
+    assert str(path.resolve()) not in opened
 
 
 def test_lines_of_other_runs_are_not_read_again(path):

@@ -9,8 +9,8 @@ run aside. Other runs stay readable.
 import os
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 
 import msgspec
@@ -157,8 +157,10 @@ class JsonLinesJournal(FileJournal):
                 self._index.add(line)
 
     def _read(self, places: Sequence[Place]) -> Sequence[Entry]:
-        lines = zip(places, self._lines(places), strict=True)
-        entries = [decode(bytes(line.entry), self._where(place)) for place, line in lines]
+        # Closed here: an entry that cannot be decoded would leave the file open with its error.
+        with closing(self._lines(places)) as lines:
+            pairs = zip(places, lines, strict=True)
+            entries = [decode(bytes(line.entry), self._where(place)) for place, line in pairs]
         return tuple(whole(entries, self._start_of, self._where(places[0])))
 
     def _start_of(self, run: str) -> RunStarted | None:
@@ -169,7 +171,7 @@ class JsonLinesJournal(FileJournal):
         entry = decode(bytes(line.entry), self._where(place))
         return entry if isinstance(entry, RunStarted) else None
 
-    def _lines(self, places: Sequence[Place]) -> Iterator[Line]:
+    def _lines(self, places: Sequence[Place]) -> Generator[Line, None, None]:
         with self._disk_errors(), self.path.open("rb") as file:
             for place in places:
                 file.seek(place.start)
