@@ -56,6 +56,9 @@ SAMPLES = {
 def test_events_are_the_same_at_every_cut(body, expected):
     for chunks in cuts(body):
         assert [event.data for event in decode(*chunks)] == expected
+        decoder = SseDecoder()
+        payloads = [data for chunk in chunks for data in decoder.payloads(chunk)]
+        assert [*payloads, *(event.data for event in decoder.finish())] == expected
 
 
 def test_names_and_ids_belong_to_their_events():

@@ -41,6 +41,17 @@ class SseDecoder:
 
     def feed(self, chunk: bytes) -> tuple[ServerEvent, ...]:
         """Returns the events that these bytes complete."""
+        text = self._whole_blocks(chunk)
+        return tuple(self._events(text)) if text else ()
+
+    def payloads(self, chunk: bytes) -> list[bytes]:
+        """Returns the data of the events that these bytes complete, where their names mean nothing."""
+        text = self._whole_blocks(chunk)
+        alone = _alone(text)
+        return [event.data for event in self._events(text)] if alone is None else alone
+
+    def _whole_blocks(self, chunk: bytes) -> bytes:
+        """Returns the blocks that these bytes complete, and holds back what comes after them."""
         if self._after_cr and chunk:
             # A CRLF that was cut in two is one line ending, not two.
             self._after_cr = False
@@ -51,10 +62,13 @@ class SseDecoder:
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if not self._ends_an_event(chunk):
             self._hold(chunk)
-            return ()
-        text, end, rest = self._take(chunk).rpartition(b"\n\n")
-        self._hold(rest)
-        return tuple(self._events(text + end))
+            return b""
+        text = self._take(chunk)
+        end = text.rindex(b"\n\n") + 2
+        if end < len(text):
+            self._hold(text[end:])
+            return text[:end]
+        return text
 
     def finish(self) -> tuple[ServerEvent, ...]:
         """Returns the last event, if the stream ended without its blank line.
@@ -71,8 +85,10 @@ class SseDecoder:
 
     def _take(self, chunk: bytes) -> bytes:
         """Returns the buffered bytes with these appended."""
-        text = b"".join([*self._pieces, chunk])
-        self._pieces, self._held = [], 0
+        text = chunk
+        if self._pieces:
+            text = b"".join([*self._pieces, chunk])
+            self._pieces, self._held = [], 0
         if not self._began:
             self._began = True
             text = text.removeprefix(_BOM)
@@ -87,16 +103,13 @@ class SseDecoder:
 
     def _events(self, text: bytes) -> list[ServerEvent]:
         """Returns the events of whole blocks."""
-        # Fast path: vendors' events have one line of data, and either all or none have a name. If the
-        # number of lines is what such events make, there are no other lines.
-        lines, last = text.count(b"\n"), self._id
-        if text.startswith(b"data: "):
-            alone = _ALONE.findall(text)
-            if lines == 2 * len(alone):
-                return [ServerEvent(data, "", last) for data in alone]
-        elif text.startswith(b"event: "):
+        # Fast path: vendors' events have one line of data, and either all or none have a name.
+        last = self._id
+        if (alone := _alone(text)) is not None:
+            return [ServerEvent(data, "", last) for data in alone]
+        if text.startswith(b"event: "):
             named = _NAMED.findall(text)
-            if lines == 3 * len(named):
+            if text.count(b"\n") == 3 * len(named):
                 return [ServerEvent(data, name.decode(errors="replace"), last) for name, data in named]
         blocks = text.split(b"\n\n")[:-1]
         return [event for block in blocks if (event := self._lines(block)) is not None]
@@ -120,3 +133,13 @@ class SseDecoder:
                 case _:
                     pass
         return ServerEvent(b"\n".join(data), name, self._id) if data else None
+
+
+def _alone(text: bytes) -> list[bytes] | None:
+    """Returns the data of blocks that all are a single line of data; None if any block is not."""
+    if text.startswith(b"data: "):
+        found: list[bytes] = _ALONE.findall(text)
+        # If the number of lines is what such blocks make, there are no other lines.
+        if text.count(b"\n") == 2 * len(found):
+            return found
+    return None

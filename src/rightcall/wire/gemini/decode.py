@@ -125,7 +125,7 @@ class _Frames:
         raw = [at for at in map(seen.find, _RAW_LINES) if at >= 0]
         if not raw:
             self._last = seen[-1:]
-            return [event.data for event in self._sse.feed(data)]
+            return self._sse.payloads(data)
         self._items, at = _Items(), min(raw)
         events = [*self._sse.feed(data[:at]), *self._sse.finish()]
         return [event.data for event in events] + self._items.feed(data[at:])

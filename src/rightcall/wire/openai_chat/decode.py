@@ -124,9 +124,9 @@ class Decoder:
                 raise ProtocolError(f"{NAME}: a reply of more than {MAX_EVENT_BYTES:,} bytes")
             return ()
         events: list[ModelEvent] = []
-        for frame in self._frames.feed(data):
-            if not (self._may_be_usual and self._goes_on(frame.data, events)):
-                self._frame(frame.data, events)
+        for frame in self._frames.payloads(data):
+            if not (self._may_be_usual and self._goes_on(frame, events)):
+                self._frame(frame, events)
         return tuple(events)
 
     def _goes_on(self, data: bytes, events: list[ModelEvent]) -> bool:
