@@ -55,7 +55,6 @@ from rightcall.loop.setup import (
 from rightcall.loop.state import started
 from rightcall.models.fallback import Opened
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls, traces_in
-from rightcall.trust.facts import facts_together
 from rightcall.wire.history import history_of
 
 T = TypeVar("T")
@@ -307,6 +306,8 @@ class Agent(Generic[Deps, Out]):
             if not result.stop.is_answer:
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
             return result.text if self._basis.form is None else result.output
+
+        from rightcall.trust.facts import facts_together  # noqa: PLC0415 - light until used
 
         asks = unpriced(self._basis.model, self.tools)
         return tool(
