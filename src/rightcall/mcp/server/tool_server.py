@@ -2,8 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, TypedDict, Unpack
 
 from mcp.server.caching import CacheHint
@@ -104,14 +104,16 @@ class ToolServer:
 
     async def stdio(self) -> None:
         """Serve the program at the other end of standard input and output, until it closes the input."""
-        await serve_stdio(self.sdk, self.bounds)
+        with _loop_named():
+            await serve_stdio(self.sdk, self.bounds)
 
     async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
         """Serve over HTTP until cancelled; ``started`` is called with the address."""
         from rightcall.mcp.server.http_server import serve_http  # noqa: PLC0415 - stdio needs no web server
 
         try:
-            await serve_http(self.sdk, listen, self.bounds, started or ignore)
+            with _loop_named():
+                await serve_http(self.sdk, listen, self.bounds, started or ignore)
         finally:
             # Give cancelled calls time to stop.
             if self._setup.running:
@@ -160,6 +162,21 @@ class ToolServer:
     def _schema_of(self, name: str) -> Mapping[str, Any] | None:
         tool = self.tools.get(name)
         return None if tool is None else tool.parameters
+
+
+@contextmanager
+def _loop_named() -> Iterator[None]:
+    """Say which event loop this is, as ``anyio.run`` does: the SDK asks at every step of a call."""
+    try:
+        from sniffio import current_async_library_cvar  # noqa: PLC0415 - anyio may do without
+    except ImportError:
+        yield
+        return
+    before = current_async_library_cvar.set("asyncio")
+    try:
+        yield
+    finally:
+        current_async_library_cvar.reset(before)
 
 
 @checked("rc.mcp.serve")
