@@ -361,7 +361,7 @@ class Agent(Generic[Deps, Out]):
         run = options.get("run") or urandom(16).hex()
         forget(run)
         message = await user_message(prompt)
-        async with Holding(self._journal, run) as held:
+        async with Holding(self._journal, run, is_new=not options.get("run")) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
             steps, basis = self._steps(held, options.get("steps")), self._basis_with(options)
