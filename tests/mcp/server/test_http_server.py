@@ -7,6 +7,7 @@ import signal
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 
+import anyio
 import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
@@ -297,6 +298,19 @@ async def test_a_late_body_is_told_and_one_in_pieces_is_taken():
         writer.close()
         await writer.wait_closed()
     assert told.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+
+
+async def test_a_tool_in_a_thread_may_start_an_event_loop_of_its_own():
+    @rc.tool
+    def wait() -> str:
+        """Wait."""
+        anyio.run(anyio.sleep, 0)
+        return "waited"
+
+    async with serving(wait) as address:
+        body, headers = modern("wait")
+        answer = (await post(address, body, **headers)).json()
+    assert answer["result"]["content"][0]["text"] == "waited"
 
 
 async def test_sessions_beyond_the_bound_are_turned_away():

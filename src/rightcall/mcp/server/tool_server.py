@@ -2,8 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypedDict, Unpack
 
 from mcp.server.caching import CacheHint
@@ -30,7 +30,7 @@ from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Approve, Policy
 from rightcall.gate.hooks import Hooks, gathered
 from rightcall.log import logger
-from rightcall.mcp.server.remote_client import LogLevels
+from rightcall.mcp.server.remote_client import LogLevels, loop_named
 from rightcall.mcp.server.requests import CallRequests
 from rightcall.mcp.server.serve_options import Bounds, Listen
 from rightcall.mcp.server.served_calls import SerialLock, Setup
@@ -104,7 +104,7 @@ class ToolServer:
 
     async def stdio(self) -> None:
         """Serve the program at the other end of standard input and output, until it closes the input."""
-        with _loop_named():
+        with loop_named():
             await serve_stdio(self.sdk, self.bounds)
 
     async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
@@ -112,7 +112,7 @@ class ToolServer:
         from rightcall.mcp.server.http_server import serve_http  # noqa: PLC0415 - stdio needs no web server
 
         try:
-            with _loop_named():
+            with loop_named():
                 await serve_http(self.sdk, listen, self.bounds, started or ignore)
         finally:
             # Give cancelled calls time to stop.
@@ -162,21 +162,6 @@ class ToolServer:
     def _schema_of(self, name: str) -> Mapping[str, Any] | None:
         tool = self.tools.get(name)
         return None if tool is None else tool.parameters
-
-
-@contextmanager
-def _loop_named() -> Iterator[None]:
-    """Say which event loop this is, as ``anyio.run`` does: the SDK asks at every step of a call."""
-    try:
-        from sniffio import current_async_library_cvar  # noqa: PLC0415 - anyio may do without
-    except ImportError:
-        yield
-        return
-    before = current_async_library_cvar.set("asyncio")
-    try:
-        yield
-    finally:
-        current_async_library_cvar.reset(before)
 
 
 @checked("rc.mcp.serve")
