@@ -25,6 +25,10 @@ FORBIDDEN = {
     "import rightcall": ("asyncio", "pydantic", "jsonschema_rs", "aiohttp"),
     "an agent ready": (
         "aiohttp",
+        "pydantic",
+        "pydantic_core",
+        "jsonschema_rs",
+        "rightcall.trust.facts",
         "jinja2",
         "mcp",
         "rich",

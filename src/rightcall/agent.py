@@ -55,7 +55,6 @@ from rightcall.loop.setup import (
 from rightcall.loop.state import started
 from rightcall.models.fallback import Opened
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls, traces_in
-from rightcall.trust.facts import facts_together
 from rightcall.wire.history import history_of
 
 T = TypeVar("T")
@@ -308,6 +307,8 @@ class Agent(Generic[Deps, Out]):
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
             return result.text if self._basis.form is None else result.output
 
+        from rightcall.trust.facts import facts_together  # noqa: PLC0415 - light until used
+
         asks = unpriced(self._basis.model, self.tools)
         return tool(
             delegate,
@@ -360,7 +361,7 @@ class Agent(Generic[Deps, Out]):
         run = options.get("run") or urandom(16).hex()
         forget(run)
         message = await user_message(prompt)
-        async with Holding(self._journal, run) as held:
+        async with Holding(self._journal, run, is_new=not options.get("run")) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
             steps, basis = self._steps(held, options.get("steps")), self._basis_with(options)

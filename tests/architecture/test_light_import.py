@@ -102,5 +102,26 @@ def test_no_public_name_loads_a_vendor_a_template_engine_or_a_client():
     assert (found, by) == ([], [])
 
 
+READY = """
+import rightcall as rc
+
+@rc.tool
+def weather(city: str, days: int = 1) -> str:
+    "The weather in a place."
+    return city
+
+agent = rc.Agent(rc.testing.ScriptedModel([{fits}, "Done."]), [weather])
+assert agent.run_sync("Go").text == "Done."
+"""
+
+
+def test_an_agent_whose_tools_take_plain_values_runs_without_pydantic_and_schemas():
+    call = "rc.testing.reply(rc.testing.call('weather', city='Rome'))"
+    found = loaded_after(READY.format(fits=call))
+    assert [each for each in ("pydantic", "pydantic_core", "jsonschema_rs") if each in found] == []
+    wrong = "rc.testing.reply(rc.testing.call('weather', days='two'))"
+    assert "pydantic" in loaded_after(READY.format(fits=wrong))
+
+
 def test_the_check_can_see_what_is_loaded():
     assert "msgspec" in heavy(loaded_after("import msgspec"))

@@ -326,6 +326,7 @@ def test_only_extras_are_imported_inside_of_functions():
         "rich.console",
         "rightcall.builtin.files.root",
         "rightcall.models.local_prompt",
+        "rightcall.cli.logs",
         "rightcall.cli.richview",
         "rightcall.cli.servers",
         "rightcall.mcp.server.serve_options",
@@ -335,6 +336,8 @@ def test_only_extras_are_imported_inside_of_functions():
 @pytest.mark.parametrize("arguments", [[], *([name] for name in NAMES)], ids=" ".join)
 def test_help_loads_nothing_heavy(arguments):
     heavy = ["pydantic", "msgspec", "rich", "aiohttp", "asyncio", "jinja2", "jsonschema_rs", "readline"]
+    if not arguments:
+        heavy.append("logging")
     script = (
         f"import sys\nsys.path[:] = {sys.path!r}\nfrom rightcall.cli.main import main\n"
         f"try:\n    main({[*arguments, '--help']!r})\nexcept SystemExit:\n    pass\n"

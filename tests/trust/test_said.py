@@ -62,5 +62,5 @@ def test_a_word_is_a_name_where_it_is_used_as_one():
 
 def test_years_and_accounts_are_no_amounts():
     text = "Pay 1,000.50 and 12 in 2024 into 12345678 on 2024-05-01, v1.2.3"
-    assert bounding(text) == 1000.5
+    assert bounding(amounts(text)) == 1000.5
     assert {*amounts(text)} - {2024, 12345678} == {1000.5, 12}

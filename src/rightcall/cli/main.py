@@ -13,7 +13,6 @@ from typing import NoReturn
 import rightcall
 from rightcall.cli import BAD_USAGE, BROKEN_PIPE, INTERRUPTED, NO_ANSWER
 from rightcall.cli.arguments import COMMANDS
-from rightcall.cli.logs import add_verbose, shown_log
 from rightcall.core.sanitize import printable
 from rightcall.errors import RightcallError
 
@@ -55,6 +54,8 @@ def _run(arguments: list[str]) -> int:
     name = arguments[0] if arguments else ""
     if name not in commands:
         _explain(arguments, list(commands))
+    from rightcall.cli.logs import add_verbose, shown_log  # noqa: PLC0415 - light until used
+
     add_arguments = commands[name].add_arguments
     parser = ArgumentParser(
         prog=f"rightcall {name}",

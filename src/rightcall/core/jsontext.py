@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from rightcall.core.pattern import pattern
+
 if TYPE_CHECKING:
     JsonValue: TypeAlias = (
         bool | int | float | str | Sequence["JsonValue"] | Mapping[str, "JsonValue"] | None
@@ -28,7 +30,7 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _encode_any = msgspec.json.Encoder(enc_hook=lambda value: type(value).__name__).encode
 
-_UNFINISHED = re.compile(r'|"[\s\S]*|u[0-9a-fA-F]{0,4}|t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|[eE][+-]?')
+_UNFINISHED = pattern(r'|"[\s\S]*|u[0-9a-fA-F]{0,4}|t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|[eE][+-]?')
 """Matches a string, escape, word or number that has begun and not ended; or nothing where one should
 begin."""
 

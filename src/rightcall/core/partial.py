@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from rightcall.core.jsontext import MAX_DEPTH, JsonValue
+from rightcall.core.pattern import pattern
 
 _State: TypeAlias = Literal[
     "value",
@@ -51,18 +52,18 @@ _NEXT: Mapping[_State, Mapping[str, _State]] = {
 
 _HEX = "[0-9a-fA-F]"
 _LOW = f"[dD][c-fC-F]{_HEX}"
-_SPACE = re.compile(r"[ \t\n\r]*")
-_SCALAR = re.compile(r"[-+.0-9A-Za-z]*")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_SPACE = pattern(r"[ \t\n\r]*")
+_SCALAR = pattern(r"[-+.0-9A-Za-z]*")
+_NUMBER = pattern(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WORDS: Mapping[str, JsonValue] = {"true": True, "false": False, "null": None}
 # Possessive: backtracking is never needed, and in a long string it would take long.
-_CONTENT = re.compile(
+_CONTENT = pattern(
     r'(?:[^"\\\x00-\x1f\ud800-\udfff]++'
     r'|\\["\\/bfnrt]'
     rf"|\\u(?![dD][89a-fA-F]){_HEX}{{4}}"
     rf"|\\u[dD][89abAB]{_HEX}{{2}}\\u{_LOW}{_HEX})*+"
 )
-_CUT_ESCAPE = re.compile(
+_CUT_ESCAPE = pattern(
     rf"\\(?:u(?:{_HEX}{{0,3}}"
     rf"|[dD][89abAB]{_HEX}{{2}}(?:\\(?:u(?:[dD](?:[c-fC-F]{_HEX}?)?)?)?)?"
     r"))?"

@@ -9,10 +9,12 @@ import re
 import unicodedata
 from typing import Any
 
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+from rightcall.core.pattern import pattern
+
+_UNSAFE = pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 # Printable for Python, but misleading: blanks and joiners that show nothing, characters that look like
 # quotation marks, and box-drawing characters.
-_DISGUISED = re.compile(
+_DISGUISED = pattern(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
     "\u02ba\u02dd\u02ee\u05f4\u1cd3\u201c-\u201f\u2033\u2036\u275d\u275e\u3003\u301d-\u301f\uff02"
     "\u01c0\u2016\u2223\u2225\u2500-\u259f\u2758-\u275a\uff5c]"

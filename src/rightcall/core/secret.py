@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 
+from rightcall.core.pattern import pattern
+
 REDACTED = "[redacted]"
 
 # A secret begins at a word boundary, or after the escape of a line break or a tab.
@@ -18,14 +20,10 @@ _DIGIT = r"(?=[\w-]*\d)"
 _BASE64 = r"[A-Za-z0-9+/=]"
 
 
-def _row(pattern: str, *hints: str, replacement: str = REDACTED) -> tuple[tuple[str, ...], str, str]:
-    return hints, pattern, replacement
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when a text first seems to hold such a secret, which most never do."""
-    return re.compile(pattern, re.ASCII)
+def _row(
+    text: str, *hints: str, replacement: str = REDACTED
+) -> tuple[tuple[str, ...], re.Pattern[str], str]:
+    return hints, pattern(text, re.ASCII), replacement
 
 
 # Every text with the secret contains one of the hints; searching for a hint is much faster.
@@ -115,15 +113,15 @@ Secrecy: TypeAlias = Literal["open", "text", "all"]
 """What a name says about its value: not secret; secret if text; secret if text or number."""
 
 # Names are compared without case and separators: api_key, Api-Key and APIKEY are the same.
-_SEPARATORS = re.compile(r"[^a-z0-9]+")
-_PASSWORDS = re.compile(r"(?:password|passwd|passphrase|passcode|secret)s?\d*$")
+_SEPARATORS = pattern(r"[^a-z0-9]+")
+_PASSWORDS = pattern(r"(?:password|passwd|passphrase|passcode|secret)s?\d*$")
 # A number under one of these names is a count or an index.
-_TOKENS = re.compile(
+_TOKENS = pattern(
     r"(?:token|authorization|cookies?|credentials?"
     r"|(?:api|access|account|auth|private|secret|signing|encryption|subscription)keys?)\d*$"
 )
 # Page tokens and a tokeniser's special tokens are not secret.
-_HARMLESS = re.compile(r"(?:page|next|continuation|cursor|sync|[be]os|unk|pad|stop|mask)token$")
+_HARMLESS = pattern(r"(?:page|next|continuation|cursor|sync|[be]os|unk|pad|stop|mask)token$")
 _WHOSE = ("api", "access", "account", "auth", "private", "signing", "encryption", "subscription")
 # Our own fields with such names are token counts.
 _COUNTS = (
@@ -161,23 +159,23 @@ _PACKED = {"forms": _PACKED_HINTS, "names": _PACKED_NAMES}
 
 # password=x, API_KEY = "x", --token=x, 'secret': 'x', x-api-key: x. The value is in quotes, which may be
 # escaped, or ends with the word, or with a parameter of a URL or a connection string.
-_NAME = re.compile(
+_NAME = pattern(
     r"(?<![\w.-])(?P<name>'?[\w.-]{1,128}+'?)(?P<sign>[ \t]{0,8}+(?:=(?![=>~])|:(?![:=/]))[ \t]{0,8}+)"
 )
-_VALUE = re.compile(
+_VALUE = pattern(
     r"(?P<quote>\\*+[\"'])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){1,4096}+)"
     r"|(?P<bare>[^\s\"'&;<>\\`]{1,512}+)"
 )
 # The rest of a long value is matched once it is known to be secret: what is matched in vain, again for
 # every name, must be short.
-_REST = re.compile(r"[^\s\"'&;<>\\`]*+")
+_REST = pattern(r"[^\s\"'&;<>\\`]*+")
 _TRAILING = ".,:!?)]}"
 # Placeholders for a value that is elsewhere: $NAME, <your key>, {{ key }}, %s, ***, [redacted]
-_REFERENCE = re.compile(
+_REFERENCE = pattern(
     r"\$[{(]|\$[A-Z_]+\b|<|[{\[(]|%(?:s|\(|[A-Z_]+%)|[*.…]{3}|x{4,}$"
     r"|(?:None|null|nil|[Tt]rue|[Ff]alse|undefined|str|string|bytes)(?!\w)"
 )
-_EXPRESSION = re.compile(r"(?P<path>[A-Za-z_][\w.]*)(?P<next>[(\[]?)")
+_EXPRESSION = pattern(r"(?P<path>[A-Za-z_][\w.]*)(?P<next>[(\[]?)")
 _LONG = 256 * 1024
 _SHORTEST_GUESS = 6
 _LONGEST_WORD = 16
@@ -240,9 +238,9 @@ def has_any(text: str, hints: Iterable[str]) -> bool:
 
 def redact_formats(text: str) -> str:
     """Returns ``text`` with every secret redacted that has a known format or a telling name."""
-    for hints, pattern, replacement in _FORMATS:
+    for hints, form, replacement in _FORMATS:
         if has_any(text, hints):
-            text = _compiled(pattern).sub(replacement, text)
+            text = form.sub(replacement, text)
     if ("=" in text or ":" in text) and may_name_secret(text):
         text = _redact_settings(text)
     return text

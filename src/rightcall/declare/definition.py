@@ -12,10 +12,9 @@ every call waits, as for a person, until ``resume`` or ``approve`` gives its res
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.tool import Tool
+from rightcall.declare.parameters import is_model
 from rightcall.errors import DeclarationError, ToolFailure
 
 NOT_OURS = "{name} is not run by this program, and nobody has given its result."
@@ -49,7 +48,7 @@ _GOOGLE_ONLY = frozenset(("nullable", "propertyOrdering", "property_ordering"))
 
 def is_definition(source: object) -> bool:
     """Whether this is a definition, and not a tool, a function or a list of them."""
-    return isinstance(source, Mapping) or (isinstance(source, BaseModel) and not callable(source))
+    return isinstance(source, Mapping) or (is_model(type(source)) and not callable(source))
 
 
 def tools_defined(source: object) -> Iterator[Tool]:
@@ -85,9 +84,10 @@ def tool_defined(source: object, handler: Callable[..., Any] | None = None, **op
     return Tool(parameters=_schema(name, definition), handler=handler, **said)
 
 
-def _plain(source: object) -> JsonObject:
-    if isinstance(source, BaseModel):
-        return source.model_dump(mode="json", by_alias=True, exclude_none=True)
+def _plain(source: Any) -> JsonObject:
+    if is_model(type(source)):
+        dumped: JsonObject = source.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return dumped
     assert isinstance(source, Mapping)
     return source
 

@@ -10,21 +10,21 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from rightcall.core.pattern import pattern
+
 _PARAMETERS = r"(?:Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments|Other Parameters)"
 _DROPPED = r"(?:Returns?|Yields?|Raises|Warns|Attributes)"
-_GOOGLE = re.compile(rf"(?P<header>(?P<parameters>{_PARAMETERS})|{_DROPPED}):\s*")
-_NUMPY = re.compile(rf"(?P<header>(?P<parameters>{_PARAMETERS})|{_DROPPED})\s*")
-_NUMPY_ANY = re.compile(r"[A-Z][A-Za-z ]*")
-_RULE = re.compile(r"-{3,}\s*")
-_FIELD = re.compile(
+_GOOGLE = pattern(rf"(?P<header>(?P<parameters>{_PARAMETERS})|{_DROPPED}):\s*")
+_NUMPY = pattern(rf"(?P<header>(?P<parameters>{_PARAMETERS})|{_DROPPED})\s*")
+_NUMPY_ANY = pattern(r"[A-Z][A-Za-z ]*")
+_RULE = pattern(r"-{3,}\s*")
+_FIELD = pattern(
     r":(?:(?P<parameters>param|parameter|arg|argument|key|keyword)"
     r"|type|return|returns|rtype|yield|yields|raise|raises|except|exception)"
     r"(?P<rest>(?:\s[^:]*)?):\s*(?P<text>.*)"
 )
-_GOOGLE_ITEM = re.compile(
-    r"\*{0,2}(?P<names>\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:\s*(?P<text>.*)"
-)
-_NUMPY_ITEM = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
+_GOOGLE_ITEM = pattern(r"\*{0,2}(?P<names>\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:\s*(?P<text>.*)")
+_NUMPY_ITEM = pattern(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
 
 
 class Docstring(Struct, frozen=True):

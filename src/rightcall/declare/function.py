@@ -5,10 +5,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import FrameType, MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Unpack, overload
 
 from msgspec.structs import replace
-from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from rightcall.core.facts import Effect, Facts
@@ -26,8 +25,11 @@ from rightcall.core.tool import (
 )
 from rightcall.declare.definition import is_definition, tool_defined
 from rightcall.declare.docstring import parse_docstring
-from rightcall.declare.signature import describe_model, describe_parameters
+from rightcall.declare.parameters import describe_model, describe_parameters, is_model
 from rightcall.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -125,7 +127,7 @@ class Declare(Protocol):
 
 @overload
 def tool(  # type: ignore[overload-overlap]
-    target: type[BaseModel], /, **options: Unpack[ToolOptions]
+    target: "type[BaseModel]", /, **options: Unpack[ToolOptions]
 ) -> Tool: ...
 @overload
 def tool(
@@ -207,7 +209,7 @@ def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions)
         return target.replace(**options)
     if isinstance(target, partial) and isinstance(target.func, FunctionTool):
         return _from_partial(target.func, target, namespace, options)
-    if inspect.isclass(target) and issubclass(target, BaseModel):
+    if is_model(target):
         return _from_model(target, options)
     if not callable(target) and not isinstance(target, classmethod):
         hint = " An agent becomes a tool by as_tool()." if hasattr(target, "as_tool") else ""
@@ -218,7 +220,7 @@ def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions)
     return _from_function(target, namespace, options)
 
 
-def _from_model(model: type[BaseModel], options: ToolOptions) -> Tool:
+def _from_model(model: "type[BaseModel]", options: ToolOptions) -> Tool:
     settings = worded_limits(model.__name__, options)
     name = settings.pop("name", model.__name__)
     own_words = inspect.cleandoc(model.__doc__) if model.__doc__ else ""

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from pydantic import BaseModel
 
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.options import Worded
 from rightcall.core.request import ANY_OBJECT, OutputMode, Wanted
 from rightcall.core.tool import Tool
-from rightcall.declare.signature import describe_model, describe_parameters
+from rightcall.declare.parameters import describe_model, describe_parameters, is_model
 from rightcall.errors import DeclarationError
 
 ANSWER = "final_answer"
@@ -73,7 +72,7 @@ def form_of(output: Any) -> Form:
         return _form_of_schema(output, wanted)
     if wanted is dict and output.mode == "json" and not output.reasoning:
         return Form(output, Tool(ANSWER, _PURPOSE, ANY_OBJECT, effect="pure"), wrapped=False)
-    if inspect.isclass(wanted) and issubclass(wanted, BaseModel) and not output.reasoning:
+    if is_model(wanted) and not output.reasoning:
         described, wrapped = describe_model(ANSWER, wanted), False
         purpose = inspect.cleandoc(wanted.__doc__) if wanted.__doc__ else _PURPOSE
     else:

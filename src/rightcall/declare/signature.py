@@ -1,17 +1,16 @@
-"""Makes a JSON Schema and a validator from a signature or a pydantic model."""
+"""Makes a JSON Schema and a validator from a signature or a pydantic model, by pydantic."""
 
 import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
 from pydantic import BaseModel, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUndefinedAnnotation
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic_core import SchemaError, core_schema
 
 from rightcall.core.handler import Parameters
-from rightcall.core.jsontext import JsonObject
+from rightcall.declare.plain import Description, with_meanings
 from rightcall.declare.typed import Typed
 from rightcall.errors import DeclarationError
 
@@ -26,27 +25,15 @@ _NO_VALIDATOR = (*NO_SCHEMA, SchemaError, RecursionError)
 """That, and what it raises for a type that it cannot validate: a pattern that does not compile, say."""
 
 
-class Description(Struct, frozen=True, eq=False):
-    """The JSON Schema of the arguments, and their validator."""
-
-    parameters: JsonObject
-    validator: Typed
-
-
-def describe_parameters(tool: str, parameters: Parameters, meanings: Mapping[str, str]) -> Description:
+def describe_signature(tool: str, parameters: Parameters, meanings: Mapping[str, str]) -> Description:
     """The schema of a function's parameters; ``meanings`` are descriptions from its docstring."""
-    for parameter in parameters.values():
-        _refuse_undescribable(tool, parameter)
     try:
         adapter = _adapter(parameters)
         schema = _schema_of(adapter)
     except _NO_VALIDATOR as error:
         raise _blame(tool, parameters, error) from error
-    properties = schema.get("properties", {})
-    for name, text in meanings.items():
-        if name in properties and "description" not in properties[name]:
-            properties[name] = {**properties[name], "description": text}
-    return Description(schema, Typed(adapter, properties))
+    schema = with_meanings(schema, meanings)
+    return Description(schema, Typed(adapter, schema.get("properties", {})))
 
 
 def describe_model(tool: str, model: type[BaseModel]) -> Description:
@@ -64,28 +51,6 @@ def describe_model(tool: str, model: type[BaseModel]) -> Description:
     if schema.get("type") != "object":
         raise DeclarationError(tool, "the model is not an object.", fix="Give it fields.")
     return Description(schema, Typed(adapter, schema.get("properties", {})))
-
-
-def _refuse_undescribable(tool: str, parameter: inspect.Parameter) -> None:
-    where = f"parameter {parameter.name!r}"
-    if parameter.kind is parameter.VAR_POSITIONAL:
-        raise DeclarationError(
-            tool,
-            "a model passes arguments by name, so *args cannot be filled.",
-            where=where,
-            fix=f"Take a list: {parameter.name}: list[…].",
-        )
-    if parameter.annotation is parameter.empty:
-        raise DeclarationError(
-            tool, "it has no annotation.", where=where, fix=f"Write {parameter.name}: <type>."
-        )
-    if isinstance(parameter.annotation, str):
-        raise DeclarationError(
-            tool,
-            f"the annotation {parameter.annotation!r} names something that cannot be found.",
-            where=where,
-            fix="Import or define it before the tool, not under TYPE_CHECKING.",
-        )
 
 
 def _blame(tool: str, parameters: Parameters, error: Exception) -> DeclarationError:

@@ -5,6 +5,7 @@ Nothing here awaits, and no text makes it raise. Only what this module returns c
 
 import difflib
 from collections.abc import Sequence
+from functools import cache
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import APPROVED, VENDOR_CALL
@@ -35,36 +36,38 @@ def _approve(server: str, tool: str, arguments: object) -> str:  # noqa: ARG001 
     return APPROVED
 
 
-_VENDOR_CALL = Tool(
-    VENDOR_CALL,
-    "Let the vendor call a tool of a server that it is connected to.",
-    {
-        "type": "object",
-        "properties": {"server": {"type": "string"}, "tool": {"type": "string"}, "arguments": {}},
-        "required": ["server", "tool", "arguments"],
-    },
-    _approve,
-    approval=True,
-    facts=Facts(
-        untrusted=False,
-        private=False,
-        reach="outside",
-        dangers=("money", "deletes", "credentials"),
-        targets=("server", "tool"),
-    ),
-)
-"""Stands for a call which the vendor itself runs once a person has approved it.
+@cache
+def _vendor_call() -> Tool:
+    """Stands for a call which the vendor itself runs once a person has approved it.
 
-It is in no toolbox and no model is told of it. Running it means yes, and the dialect sends that to the
-vendor; any other outcome means no.
-"""
+    It is in no toolbox and no model is told of it. Running it means yes, and the dialect sends that to
+    the vendor; any other outcome means no.
+    """
+    return Tool(
+        VENDOR_CALL,
+        "Let the vendor call a tool of a server that it is connected to.",
+        {
+            "type": "object",
+            "properties": {"server": {"type": "string"}, "tool": {"type": "string"}, "arguments": {}},
+            "required": ["server", "tool", "arguments"],
+        },
+        _approve,
+        approval=True,
+        facts=Facts(
+            untrusted=False,
+            private=False,
+            reach="outside",
+            dangers=("money", "deletes", "credentials"),
+            targets=("server", "tool"),
+        ),
+    )
 
 
 def check(call: Call, tools: Tools) -> CheckedCall | Refused:
     """Check one call: find the tool, parse the arguments, validate them, report every problem."""
     if call.truncated:
         return Truncated()
-    tool = _VENDOR_CALL if call.form == "approval" else tools.get(call.name)
+    tool = _vendor_call() if call.form == "approval" else tools.get(call.name)
     if tool is None:
         return _unknown(call.name, tools.names())
     text = call.arguments

@@ -16,7 +16,6 @@ from pathlib import PurePath
 from typing import Any, assert_never
 
 import msgspec
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from rightcall.core.call import Call
 from rightcall.core.facts import Facts
@@ -38,6 +37,7 @@ from rightcall.core.outcome import (
     UnknownTool,
 )
 from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.pattern import pattern
 from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Tool
 from rightcall.gate.fields import NOBODYS, has_fields, told_apart
@@ -51,7 +51,7 @@ _PIECE = 1024 * 1024
 
 # Brackets could close a tag or a chat template's marker. The others are invisible, and can hide
 # instructions: controls, line separators, and Unicode's Default_Ignorable_Code_Point.
-_HIDDEN = re.compile(
+_HIDDEN = pattern(
     r"[<>\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
     r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -294,6 +294,12 @@ def _tail(text: str, size: int) -> str:
 
 
 def _json(value: Any) -> str:
+    from pydantic_core import (  # noqa: PLC0415 - light until used
+        PydanticSerializationError,
+        to_json,
+        to_jsonable_python,
+    )
+
     if isinstance(value, Iterator | AsyncIterator | Coroutine):
         raise Unshowable(f"{type(value).__name__} holds no value until it is read; return a list")
     try:

@@ -1,5 +1,7 @@
 """Applies a screen's verdict to a result with untrusted text."""
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from rightcall.core.decision import Answer, Deny
@@ -9,10 +11,12 @@ from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.render import reworded
-from rightcall.trust.rules import Screen
+
+if TYPE_CHECKING:
+    from rightcall.trust.rules import Screen
 
 
-async def screened(execution: Execution, tool: Tool, screen: Screen) -> Execution:
+async def screened(execution: Execution, tool: Tool, screen: "Screen") -> Execution:
     """Returns the execution after the screen: marked, reworded or withheld. The record keeps both."""
     result = execution.result
     if result.source is None:

@@ -16,11 +16,11 @@ from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
-from pydantic import BaseModel, PlainSerializer, WrapSerializer
 
 from rightcall.core.limits import Limits
 from rightcall.core.offer import Offer
 from rightcall.core.parts import Media
+from rightcall.declare.parameters import is_model
 
 MOST_VALUES = 500_000
 """The most values in what a tool returns; they take about 50 ms to encode."""
@@ -181,7 +181,7 @@ class _Count:
 @lru_cache(maxsize=1000)
 def _fields(kind: type) -> tuple[str, ...]:
     """Returns the members of a class that are encoded as they are, which no serialiser changes."""
-    if issubclass(kind, BaseModel):
+    if is_model(kind):
         decorators = kind.__pydantic_decorators__
         if decorators.model_serializers:
             return ()
@@ -199,4 +199,6 @@ def _fields(kind: type) -> tuple[str, ...]:
 
 
 def _is_rewritten(metadata: Iterable[object]) -> bool:
+    from pydantic import PlainSerializer, WrapSerializer  # noqa: PLC0415 - light until used
+
     return any(isinstance(each, PlainSerializer | WrapSerializer) for each in metadata)

@@ -48,7 +48,6 @@ from rightcall.loop.setup import (
     is_live,
 )
 from rightcall.loop.window import UNKNOWN_CONTEXT, Window, default_window
-from rightcall.trust.facts import labelled
 from rightcall.trust.inheriting import held
 from rightcall.trust.rules import Rules
 from rightcall.wire.history import Said
@@ -106,6 +105,8 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
             # A tool's own setting wins, such as that of a tool whose exceptions may hold untrusted text.
             box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
         if self.rules is not None:
+            from rightcall.trust.facts import labelled  # noqa: PLC0415 - light until used
+
             # Text that the rules treat as untrusted must be labelled as such for the model.
             box = Toolbox([labelled(held(each, self.rules)) for each in box])
         return box

@@ -22,7 +22,6 @@ from rightcall.errors import RightcallError
 from rightcall.loop.around import around
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import State
-from rightcall.trust.facts import settled
 
 _SECONDS = 60.0
 _TOKENS = 1024
@@ -74,6 +73,8 @@ def with_grant(state: State, granted: Granted) -> State:
 
 
 def _matters(tool: Tool) -> bool:
+    from rightcall.trust.facts import settled  # noqa: PLC0415 - light until used
+
     facts = settled(tool)
     return facts.is_consequential or facts.reads_private
 

@@ -4,6 +4,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable
+from functools import cache
 from typing import TypeAlias, get_args
 
 import msgspec
@@ -16,7 +17,6 @@ from rightcall.record.redact import redact_secrets
 Redact: TypeAlias = Callable[[object], object]
 """Takes the plain form of an entry, in which bytes stay bytes, and returns the one to be written."""
 
-_ENTRY: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _PACK = msgspec.msgpack.Encoder()
 _MUCH = 16 * 1024
@@ -31,6 +31,12 @@ class _Head(msgspec.Struct):
 
 
 _HEAD = msgspec.json.Decoder(_Head)
+
+
+@cache
+def _entries() -> msgspec.json.Decoder[Entry]:
+    """Made for the first entry: it reads the types of everything that an entry can hold."""
+    return msgspec.json.Decoder(Entry)
 
 
 def encode(entry: Entry, redact: Redact | None, where: str, packed: bytes | None = None) -> bytes:
@@ -103,7 +109,7 @@ def _dump(plain: object) -> bytes:
 
 def _read(text: bytes) -> Entry:
     try:
-        return _ENTRY.decode(text)
+        return _entries().decode(text)
     except msgspec.DecodeError:
         if not _HALF.search(text):
             raise

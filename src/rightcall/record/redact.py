@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any
 
+from rightcall.core.pattern import pattern
 from rightcall.core.secret import (
     REDACTED,
     Secrecy,
@@ -37,14 +38,14 @@ _INDEXES = {
 _SHORTEST = len("://:x@")
 _BRACKETS: dict[type, str] = {dict: "{", list: "[", tuple: "["}
 
-_JSON = re.compile(r'\s*[\[{"]')
-_JSON_TOKEN = re.compile(
+_JSON = pattern(r'\s*[\[{"]')
+_JSON_TOKEN = pattern(
     r'(?P<literal>"[^"\\]*+(?:\\.[^"\\]*+)*+(?P<close>"?))(?P<colon>\s*:)?|[\[\]{},]', re.DOTALL
 )
-_NUMBER = re.compile(r"-?\d[\d.eE+-]*")
-_KEY = re.compile(r'(?<!\\)(?P<quote>\\*+")(?P<name>[^"\\\n]{1,64})(?P=quote)\s*:\s*(?P=quote)')
-_QUOTE = re.compile(r'(\\*+)"|\n|\Z')
-_LAST_STEP = re.compile(r"[\w-]+(?=\W*$)")
+_NUMBER = pattern(r"-?\d[\d.eE+-]*")
+_KEY = pattern(r'(?<!\\)(?P<quote>\\*+")(?P<name>[^"\\\n]{1,64})(?P=quote)\s*:\s*(?P=quote)')
+_QUOTE = pattern(r'(\\*+)"|\n|\Z')
+_LAST_STEP = pattern(r"[\w-]+(?=\W*$)")
 
 
 def redact_secrets(value: object) -> object:

@@ -31,11 +31,12 @@ _TAKE = """
 INSERT INTO holds (run, number, holder) VALUES (:run, 1, :holder)
 ON CONFLICT (run) DO UPDATE SET number = number + 1, holder = excluded.holder RETURNING number
 """
-_APPEND = "INSERT INTO entries (run, at, entry) SELECT :run, :at, :entry"
+# By position: values by name take a tenth of the time of an insert.
+_APPEND = "INSERT INTO entries (run, at, entry) SELECT ?, ?, ?"
 # Checked in the transaction that writes: a holder that lost its hold writes nothing, and no reference is
 # written to a run that was just deleted.
-_IS_HELD = "(SELECT number FROM holds WHERE run = :run) = :number"
-_IS_THERE = "EXISTS (SELECT 1 FROM entries WHERE run = :after)"
+_IS_HELD = "(SELECT number FROM holds WHERE run = ?) = ?"
+_IS_THERE = "EXISTS (SELECT 1 FROM entries WHERE run = ?)"
 _APPENDS = {
     (False, False): _APPEND,
     (True, False): f"{_APPEND} WHERE {_IS_HELD}",
@@ -172,7 +173,9 @@ class SqliteJournal(FileJournal):
         for is_whole in (False, True):
             written = yield from self._encoding(entry, is_whole=is_whole)
             after, text = written.after, written.text.decode()
-            values = {"run": run, "at": time.time(), "entry": text, "number": number, "after": after}
+            values: tuple[object, ...] = (run, time.time(), text)
+            values = values if number is None else (*values, run, number)
+            values = values if after is None else (*values, after)
             statement = _APPENDS[number is not None, after is not None]
             if (yield from self._write(partial(self._insert, statement, values), len(text))):
                 return True

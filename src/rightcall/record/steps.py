@@ -224,10 +224,19 @@ class Holding:
     must make sure that nobody else has the run.
     """
 
-    def __init__(self, journal: Journal | AsyncJournal | None, run: str, *, wait: float = 0.0) -> None:
+    def __init__(
+        self,
+        journal: Journal | AsyncJournal | None,
+        run: str,
+        *,
+        wait: float = 0.0,
+        is_new: bool = False,
+    ) -> None:
         self._journal = journal
         self._run = run
         self._wait = wait
+        self._is_new = is_new
+        """Whether the name was made up just now, so that nothing can be recorded under it."""
         self._hold: Hold | None = None
         self.entries: Sequence[Entry] = ()
 
@@ -237,7 +246,8 @@ class Holding:
             if is_file(self._journal) or isinstance(self._journal, HoldingJournal):
                 self._hold = await self._held(self._journal)
             try:
-                self.entries = await entries_of(self._journal, self._run)
+                if not self._is_new:
+                    self.entries = await entries_of(self._journal, self._run)
             except BaseException:
                 self._release()
                 raise

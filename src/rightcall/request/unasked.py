@@ -6,20 +6,20 @@ compilation" or "The compiled grammar is too large". OpenAI refuses a summary of
 organizations that are not verified: https://github.com/continuedev/continue/issues/9854
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from weakref import finalize
 
 from msgspec.structs import replace
 
+from rightcall.core.pattern import pattern
 from rightcall.core.request import Request
 from rightcall.errors import RightcallError, VendorError
 from rightcall.log import request_logger
 
 _REFUSED = 400
-_TOO_MUCH = re.compile(r"(?i)\b(?:schemas?|grammar)\b[^.]*\b(?:too (?:complex|large)|compil)")
-_NO_SUMMARY = re.compile(r"(?i)reasoning[._ ]summar")
+_TOO_MUCH = pattern(r"(?i)\b(?:schemas?|grammar)\b[^.]*\b(?:too (?:complex|large)|compil)")
+_NO_SUMMARY = pattern(r"(?i)reasoning[._ ]summar")
 
 
 class Unasked:

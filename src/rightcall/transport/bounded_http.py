@@ -1,4 +1,4 @@
-"""Uvicorn's HTTP protocol with limits on the size of headers and on the wait for them.
+"""Uvicorn's HTTP protocol with limits on the size of headers and on the wait for them and for a body.
 
 Without them, a client that sends a byte of a header now and then holds a connection forever. It is based
 on httptools, which takes a third of h11's time; a server without httptools uses uvicorn's own protocol.
@@ -18,15 +18,18 @@ _CLOSE = b"content-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Counts the bytes before the headers are complete, and the time that they take."""
+    """Counts the bytes before the headers are complete, and the time that they and the body take."""
 
     header_bytes: ClassVar[int] = 64 * 1024
     header_seconds: ClassVar[float] = 30.0
+    body_seconds: ClassVar[float | None] = None
+    """Seconds for a body that did not come with its headers; None if somebody else limits them."""
     _size = 0
     _read = 0
     """Bytes of the current read."""
     _is_too_much = False
     _timer: asyncio.TimerHandle | None = None
+    _body_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer for the first headers."""
@@ -34,8 +37,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._wait_for_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
+        """Stop the timers."""
         self._headers_came()
+        self._body_came()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -48,6 +52,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self._size += len(data)
             if self._size > self.header_bytes:
                 self._refuse(_TOO_MUCH)
+        elif self.body_seconds is not None and self._body_timer is None and self._is_body_due():
+            # Nearly every body comes with its headers, and needs no timer.
+            self._body_timer = self.loop.call_later(self.body_seconds, self._look_for_body)
+
+    def on_message_complete(self) -> None:
+        """Stop the timer for the body."""
+        self._body_came()
+        super().on_message_complete()
 
     def on_headers_complete(self) -> None:
         """Stop the timer. Headers that arrived in one read are counted here."""
@@ -77,6 +89,29 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _is_body_due(self) -> bool:
+        return getattr(self.cycle, "more_body", False)
+
+    def _body_came(self) -> None:
+        if self._body_timer is not None:
+            self._body_timer.cancel()
+            self._body_timer = None
+
+    def _look_for_body(self) -> None:
+        # The client is not late while nobody reads: the application takes its time, or an earlier
+        # request on this connection is still being answered.
+        if self.flow.read_paused and self.body_seconds is not None:
+            self._body_timer = self.loop.call_later(self.body_seconds, self._look_for_body)
+        else:
+            self._body_timer = self.loop.call_later(_LOOK_SECONDS, self._end_body)
+
+    def _end_body(self) -> None:
+        self._body_came()
+        if self.cycle.response_started:
+            self.transport.close()
+        else:
+            self._refuse(_TOO_LATE)
 
     def _give_up(self) -> None:
         # A busy event loop calls timers before it reads: bytes that came in time may still be unread.

@@ -6,8 +6,6 @@ from contextlib import suppress
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Approval, Scope
 from rightcall.core.jsontext import JsonValue, leaves
-from rightcall.trust.facts import settled
-from rightcall.trust.spelling import accounts, active
 
 
 def approval_for(checked: CheckedCall, scope: Scope) -> Approval | None:
@@ -40,6 +38,8 @@ def _is_within(approval: Approval, checked: CheckedCall) -> bool:
 
     An approved value that is now left out also fails: leaving it out could mean "all".
     """
+    from rightcall.trust.facts import settled  # noqa: PLC0415 - light until used
+
     named, amounts, content = _named(checked), _amounts(checked), settled(checked.tool).content
     agreed = approval.arguments
     return (
@@ -52,6 +52,9 @@ def _is_within(approval: Approval, checked: CheckedCall) -> bool:
 
 def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
     """The targets, access choices and flags in a call, and its content's links and accounts."""
+    from rightcall.trust.facts import settled  # noqa: PLC0415 - light until used
+    from rightcall.trust.spelling import accounts, active  # noqa: PLC0415
+
     facts, named = settled(checked.tool), dict[str, tuple[str, ...]]()
     for name, value in checked.arguments.items():
         if isinstance(value, bool):
@@ -70,6 +73,8 @@ def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
 
 def _amounts(checked: CheckedCall) -> dict[str, float]:
     """The numbers in a call that are amounts, by path."""
+    from rightcall.trust.facts import settled  # noqa: PLC0415 - light until used
+
     facts = settled(checked.tool)
     return {
         path: abs(number)

@@ -10,9 +10,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from rightcall.trust.hinted import Hinted
 from rightcall.trust.kinds import words_of
 from rightcall.trust.records import stem, terms_of
 from rightcall.trust.said import named_words
+from rightcall.trust.spelling import folded
 
 Traits: TypeAlias = Mapping[str, str]
 """The plain fields of a record, by name."""
@@ -20,7 +22,7 @@ Traits: TypeAlias = Mapping[str, str]
 _PRICE = "price cost fare"
 _SIZE = "size capacity volume"
 _FIELDS: tuple[tuple[str, str, bool], ...] = (
-    ("big|larg|gro(?:ß|ss)|größ", _SIZE, True),
+    ("big|larg|groß|gross|größ", _SIZE, True),
     ("small|tin|klein", _SIZE, False),
     ("bright", "brightness", True),
     ("dim|dark", "brightness", False),
@@ -40,9 +42,7 @@ _FIELDS: tuple[tuple[str, str, bool], ...] = (
     ("dear|pric|teuer", _PRICE, True),
 )
 """Stems of adjectives, the fields that they compare, and whether more of it is meant."""
-_FORMS = re.compile(
-    "|".join(rf"(?P<a{at}>{stems})" for at, (stems, _, _) in enumerate(_FIELDS)), re.IGNORECASE
-)
+_FORMS = "|".join(rf"(?P<a{at}>{stems})" for at, (stems, _, _) in enumerate(_FIELDS))
 _NOUNS = r"(?:\s+(?!(?:and|or|but|than|that|which|with|for|to|of|in|on|as|if|is)\b)[^\W\d_]+){1,2}"
 _COUNT = r"(?P<by>\d[\d,]*)"
 _COMPARED = re.compile(
@@ -52,25 +52,40 @@ _COMPARED = re.compile(
     r"|\b(?P<priced>lower|lowest|higher|highest)[-\s]priced?\b"
     rf"|\b(?P<ends>highest|maximum|maximal|greatest|lowest|minimum|minimal|fewest|least|most)(?P<of_end>{_NOUNS})"
     rf"|\b(?P<steps>higher|greater|lower)(?P<of_step>{_NOUNS})"
-    rf"|(?<!no )\b(?P<adjective>{_FORMS.pattern})[a-z]??(?P<form>i?er|i?est)\b(?P<of_form>{_NOUNS})?",
-    re.IGNORECASE,
+    rf"|(?<!no )\b(?P<adjective>{_FORMS})[a-z]??(?P<form>i?er|i?est)\b(?P<of_form>{_NOUNS})?",
 )
+"""For ``folded`` text."""
+_DEGREES = (
+    "more",
+    "most",
+    "less",
+    "least",
+    "fewer",
+    "higher",
+    "greater",
+    "lower",
+    "est",
+    "imum",
+    "imal",
+)
+_STEMS = tuple(each for stems, _, _ in _FIELDS for each in stems.split("|"))
+"""Every comparison contains one of the degrees, or one of the stems and ``er``."""
 _SLIGHTLY = re.compile(r"\b(?:slightly|a (?:bit|little)|one (?:size|step))\s*\Z", re.IGNORECASE)
 _ASKED_ABOUT = re.compile(r"\b(?:what|which|how)\b[^,;:]*\Z", re.IGNORECASE)
 """A question before a comparison: it wants to know, and singles out nothing."""
-_MAXIMISED = re.compile(r"\b([^\W\d_]+)(?:\s+\w+){0,5}\s+(maximi[sz]ed|minimi[sz]ed)\b", re.IGNORECASE)
+_MAXIMISED = Hinted(r"\b([^\W\d_]+)(?:\s+\w+){0,5}\s+(maximi[sz]ed|minimi[sz]ed)\b", "imi")
 _MORE = named_words("more most higher highest greater greatest maximum maximal")
 _ENDS = named_words("most least highest lowest")
-_SAME = re.compile(r"\bsame\s+([^\W\d_]+)(?:\s*(?:,|and)\s*([^\W\d_]+))?", re.IGNORECASE)
-_PRICE_NOW = re.compile(
-    r"\b(?:previous|original|current|old|same)\s+(?:\w+\s+)?(?:price|cost)\b", re.IGNORECASE
+_SAME = Hinted(r"\bsame\s+([^\W\d_]+)(?:\s*(?:,|and)\s*([^\W\d_]+))?", "same")
+_PRICE_NOW = Hinted(
+    r"\b(?:previous|original|current|old|same)\s+(?:\w+\s+)?(?:price|cost)\b", "price|cost"
 )
-_PREFERRED = re.compile(
+_PREFERRED = Hinted(
     r"\bprefer\w*\s+(?:the\s+)?([^,;()]+?)\s+(?:rather\s+than|than|over|to)\s+(?:the\s+)?(\w+(?:\s+\w+)?)",
-    re.IGNORECASE,
+    "prefer",
 )
 _WORD = re.compile(r"[^\W_]+")
-_IN_ORDER = re.compile(r"[\w-]+(?:\s*>\s*[\w-]+)+")
+_IN_ORDER = Hinted(r"[\w-]+(?:\s*>\s*[\w-]+)+", ">")
 _SCALES = tuple(
     {word: float(at) for at, word in enumerate(scale.split())}
     for scale in (
@@ -174,11 +189,17 @@ def wishes_in(sentence: str, forbidden: Sequence[str], earlier: str = "") -> Wis
     return Wishes(words, before, compared, same, price_kept, preferred)
 
 
+def _may_compare(text: str) -> bool:
+    has = text.__contains__
+    return any(map(has, _DEGREES)) or (has("er") and any(map(has, _STEMS)))
+
+
 def _comparisons(text: str) -> Iterator[Comparison]:
-    for found in _COMPARED.finditer(text):
+    text = folded(text)
+    for found in _COMPARED.finditer(text) if _may_compare(text) else ():
         if _ASKED_ABOUT.search(text, 0, found.start()):
             continue
-        said = {name: each.lower() for name, each in found.groupdict().items() if each}
+        said = {name: each for name, each in found.groupdict().items() if each}
         at, is_next = found.start(), _SLIGHTLY.search(text, 0, found.start()) is not None
         if (number := said.get("by") or said.get("by_less")) is not None:
             nouns = said.get("of_more") or said.get("of_less", "")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rightcall.trust.records import NUMBERS, stem
+from rightcall.trust.spelling import folded
 
 _NUMBERS = {word: number for number, word in enumerate(NUMBERS) if number} | {
     "a": 1,
@@ -12,18 +13,18 @@ _NUMBERS = {word: number for number, word in enumerate(NUMBERS) if number} | {
 }
 _COUNT = re.compile(
     rf"\b(\d{{1,3}}|{'|'.join(_NUMBERS)})\b((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with)\b)[a-z]+){{1,3}})",
-    re.IGNORECASE,
 )
+"""For ``folded`` text."""
 _SHORTEST = 3
 """Letters of the shorter of two words, at least, for them to be forms of one noun: bag, baggage."""
 
 
 def counts_in(text: str) -> Iterator[tuple[int, frozenset[str]]]:
     """The counts in a text, each with the words that follow: what is counted."""
-    for found in _COUNT.finditer(text):
-        said = found[1].lower()
+    for found in _COUNT.finditer(folded(text)):
+        said = found[1]
         number = int(said) if said.isdigit() else _NUMBERS[said]
-        yield number, frozenset(map(stem, found[2].lower().split()))
+        yield number, frozenset(map(stem, found[2].split()))
 
 
 def is_same_noun(one: str, other: str) -> bool:

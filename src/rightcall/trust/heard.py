@@ -57,13 +57,14 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
         if part.forbidden:
             found.append(Clause(is_forbidding=True, keys=keys))
             continue
+        named_amounts = tuple(amounts(part.text))
         clause = Clause(
             is_forbidding=False,
             keys=keys.union(map(single, codes_for(tokens(part.text)))),
             named=tuple(as_named(part.text)),
             roles=tuple([(single(token), role) for token, role in roles(part.text)]),
-            amounts=tuple(amounts(part.text)),
-            most=bounding(part.text),
+            amounts=named_amounts,
+            most=bounding(named_amounts),
         )
         found.append(clause)
     return tuple(found)

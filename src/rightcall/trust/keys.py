@@ -1,6 +1,7 @@
 """Hashes texts into the keys under which their names are stored: runs of tokens, each with a kind."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import get_args
 
 from msgspec import Struct
@@ -102,13 +103,10 @@ def keys(text: str) -> set[int]:
 
 def keys_in(text: str) -> Iterator[int]:
     """The keys of a text: runs of its tokens, the parents of its links, its grouped numbers."""
-    found = []
-    for kind, token in scan(text):
-        found.append(token)
-        if kind in ("link", "host"):
-            yield from (single(parent) for parent in parents(token))
-    yield from runs(found)
-    yield from map(in_groups, grouped(text))
+    read = scan(text)
+    above = [parent for kind, token in read if kind in ("link", "host") for parent in parents(token)]
+    found = [token for _, token in read]
+    return chain(map(single, above), runs(found), map(in_groups, grouped(text)))
 
 
 def single(token: str) -> int:
@@ -128,9 +126,10 @@ def whole(found: list[str]) -> int:
 
 def runs(found: list[str]) -> Iterator[int]:
     """The keys of every run of up to three tokens."""
-    for length in range(1, RUN + 1):
-        for at in range(len(found) - length + 1):
-            yield hash(tuple(found[at : at + length]))
+    return chain.from_iterable(
+        map(hash, zip(*(found[at:] for at in range(length)), strict=False))
+        for length in range(1, RUN + 1)
+    )
 
 
 def longest(found: list[str]) -> Iterator[int]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from rightcall.trust.compared import Wishes, fitting, measured
+from rightcall.trust.hinted import Hinted
 from rightcall.trust.records import Record
 
 _PART = r"[^,;.]*"
@@ -17,7 +18,7 @@ _NOT = r"(?:\b(?:is|are)\s+|['\u2019]s\s+)?(?:\b(?:not|no longer)\s+|n['\u2019]t
 _OVER = r"(?:more than|over|above)\s*\$?\s?(?P<most>\d[\d,]*(?:\.\d+)?)"
 _THEN = rf"{_PART},\s*(?P<then>.+)"
 _CONDITIONS = tuple(
-    re.compile(rf"\bif\b{each}{_THEN}", re.IGNORECASE | re.DOTALL)
+    Hinted(rf"\bif\b{each}{_THEN}", "if", re.DOTALL)
     for each in (
         rf"(?P<what>{_PART}?)\s*{_NOT}(?:availab\w*|in stock)\b",
         rf"(?P<what>{_PART}?)\b(?:the|its)\s+(?:price|cost)\s+(?:is|are)\s+{_OVER}",

@@ -6,17 +6,18 @@ It never forgets a trace. The fuller it is, the more often it reports a text as 
 then a person is asked.
 """
 
-import mmap
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
-from secrets import token_bytes, token_hex
+from typing import TYPE_CHECKING
 
 from rightcall.core.options import checked
 from rightcall.errors import UsageError
 from rightcall.log import logger
+
+if TYPE_CHECKING:
+    import mmap
 
 _MAGIC = b"rightcall ledger 1\n\0\0\0\0\0"
 _SALT = 16
@@ -70,14 +71,18 @@ class Ledger:
             self._open = None
 
     def _places(self, trace: str, size: int) -> list[int]:
+        from hashlib import blake2b  # noqa: PLC0415 - light until used
+
         digest = blake2b(trace.encode(errors="replace"), digest_size=_PLACES * _WIDTH, key=self._salt)
         found = digest.digest()
         return [
             int.from_bytes(found[at : at + _WIDTH], "big") % size for at in range(0, len(found), _WIDTH)
         ]
 
-    def _held(self) -> mmap.mmap:
+    def _held(self) -> "mmap.mmap":
         if self._open is None:
+            import mmap  # noqa: PLC0415 - light until used
+
             try:
                 if not self.path.exists():
                     self._begin()
@@ -96,6 +101,8 @@ class Ledger:
 
     def _begin(self) -> None:
         """Create an empty file in one step. If another process was faster, its file is used."""
+        from secrets import token_bytes, token_hex  # noqa: PLC0415 - light until used
+
         self.path.parent.mkdir(parents=True, exist_ok=True)
         made = self.path.with_name(f"{self.path.name}.{token_hex(8)}")
         try:

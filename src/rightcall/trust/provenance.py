@@ -19,6 +19,7 @@ from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, field_at, leaves
 from rightcall.core.parts import Result
 from rightcall.core.problem import json_path
+from rightcall.trust.dates import without_year
 from rightcall.trust.facts import Settled
 from rightcall.trust.heard import as_named, both, clauses_of
 from rightcall.trust.keys import (
@@ -47,7 +48,6 @@ from rightcall.trust.spelling import (
     scan,
     tokens,
     unnumbered,
-    without_year,
 )
 
 Writer: TypeAlias = Literal["user", "developer", "runtime", "model", "tool", "outsider"]
@@ -194,7 +194,7 @@ class Provenance:
         elif kind == "amount":
             found_amounts = tuple(amounts(text))
             self._total += sum(each for each in found_amounts if each not in self._amounts)
-            self._bound("trusted", found_amounts, bounding(text))
+            self._bound("trusted", found_amounts, bounding(found_amounts))
         if kind is not None and (role := role_of(piece.field)) is not None:
             for token in tokens(text):
                 self._roles.setdefault(single(token), set()).add(role)

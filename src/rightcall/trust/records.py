@@ -11,10 +11,11 @@ from itertools import pairwise
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue
+from rightcall.trust.dates import without_year
 from rightcall.trust.facts import Settled
 from rightcall.trust.kinds import words_of
 from rightcall.trust.said import named_words
-from rightcall.trust.spelling import plain, scan, without_year
+from rightcall.trust.spelling import plain, scan
 
 _MOST_WORDS = 5
 """Words in a name, at most. A longer text could contain any word that a person may use."""
@@ -89,7 +90,7 @@ def terms_of(text: str) -> list[str]:
         if kind == "date":
             found += (token, without_year(token))
             continue
-        parts = _PART.findall(token)
+        parts = [token] if token.isalpha() else _PART.findall(token)
         found += [stem(each) for each in ([token, *parts] if len(parts) > 1 else parts) if _tells(each)]
     return found
 
@@ -102,7 +103,9 @@ def nouns_of(name: str) -> set[str]:
 def joined(text: str) -> Iterator[str]:
     """Each two adjacent words of a text as one word: ``smart watch`` as ``smartwatch``."""
     words = [
-        part for _, token in scan(_POSSESSIVE.sub("", plain(text))) for part in _PART.findall(token)
+        part
+        for _, token in scan(_POSSESSIVE.sub("", plain(text)))
+        for part in ([token] if token.isalpha() else _PART.findall(token))
     ]
     return (stem(one + _UNITS.get(two, two)) for one, two in pairwise(words))
 

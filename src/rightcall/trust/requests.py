@@ -15,68 +15,69 @@ from rightcall.trust.acts import sort_of
 from rightcall.trust.compared import Wishes, wishes_in
 from rightcall.trust.counts import counts_in
 from rightcall.trust.heard import kept
+from rightcall.trust.hinted import Hinted
 from rightcall.trust.lacking import Lacking, condition_in
 from rightcall.trust.records import joined, stem, terms_of
 from rightcall.trust.said import named_words
 from rightcall.trust.shifts import shifts_in
+from rightcall.trust.spelling import folded
 
 _SHORT = 1000
 """Limit of a part whose words are cached, in characters."""
 _NEXT = r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are|that|which|who|whose)\b)\w+){1,4}+)"
-_ALL = re.compile(
+_ALL = Hinted(
     rf"\b(?:all|every|both|each)\b{_NEXT}(?!\s+(?:that|which|whose|who)\s+(?:only|have|has|contain))",
-    re.IGNORECASE,
+    "all|every|both|each",
 )
-_WHOLE = re.compile(rf"\b(?:entire|whole|complete)\b{_NEXT}", re.IGNORECASE)
-_EVERYTHING = re.compile(
+_WHOLE = Hinted(rf"\b(?:entire|whole|complete)\b{_NEXT}", "entire|whole|complete")
+_EVERYTHING = Hinted(
     r"(?<!make )\beverything\b"
     r"(?!\s+(?:is|was|will|goes|else|about|associated|related|not|that|which|but|except|on|in|from)\b)",
-    re.IGNORECASE,
+    "everything",
 )
 """"Everything" without a restriction. "Everything in …" means what is described, and no more."""
 ANYTHING = "*"
-_POLITE = re.compile(
+_POLITE = Hinted(
     r",?\s*\bif (?:at all )?"
     r"(?:possible|you (?:can|could|please|would|don['\u2019]?t mind)|necessary|needed)\b",
-    re.IGNORECASE,
+    "if",
 )
-_ASKING = re.compile(
+_ASKING = Hinted(
     r"\b(?:wonder(?:ing|ed)?|see)\s+(?:if|whether)\s+(?:you|the agent)\s+(?:can|could|would|might)\b",
-    re.IGNORECASE,
+    "if|whether",
 )
 """A request in the form of a question."""
-_WHEN_ASKED = re.compile(
+_WHEN_ASKED = Hinted(
     r"\bif (?:and only if )?(?:you|the agent) asks?\b[^,.;]*,?|\b(?:if|when) asked\b[^,.;]*,?",
-    re.IGNORECASE,
+    "if|when",
 )
 """What somebody will answer, they have said."""
 _ASIDE_AFTER = re.compile(r"[.!?]\s+(?=\()")
 """The end of a sentence that words in brackets explain."""
-_CONDITION = re.compile(
+_CONDITION = Hinted(
     r"\b(?:if|unless|whether|in case|provided that|assuming|as long as|otherwise|or else"
     r"|falls|sofern|wenn)\b",
-    re.IGNORECASE,
+    "if|unless|whether|in case|provided that|assuming|as long as|otherwise|or else|falls|sofern|wenn",
 )
-_MYSELF = re.compile(
+_MYSELF = Hinted(
     r"\b(?:will|would|shall|can|going to|['\u2019]ll)\s+(?:rather\s+)?\w+\s+(?:it|that|this|them|so)\s+"
     r"(?:my|our|your)sel(?:f|ves)\b|\bno need for (?:you|the agent) to\b",
-    re.IGNORECASE,
+    "sel|no need for",
 )
 """Words by which somebody takes back what they asked for."""
 _BREAK = re.compile(r"(?:[,;:\u2013\u2014]|\b(?:and|but|then|also|or))\s*", re.IGNORECASE)
 _ASIDE = re.compile(r"\([^()]*\)")
 _WORD = re.compile(r"[^\W_]+")
-_NOUN = re.compile(
+_NOUN = Hinted(
     r"\b(?:refunds?|returns?|changes?|exchanges?|orders?)\s+(?:method|policy|amount|date|flight|fee|status|window|trip)s?\b",
-    re.IGNORECASE,
+    "refund|return|change|order",
 )
 """Words for acts that are used as nouns."""
 _JOINS = named_words("and or to then also")
-_PRONOUN = re.compile(r"\b(?:it|them|that|this|these|those|they|ones?|both|him|her)\b", re.IGNORECASE)
-_ONE = re.compile(r"\b(?:the|that|this|those|these) (?:\w+ )?ones?\b", re.IGNORECASE)
-_OUT_OF = re.compile(
-    r"\b(?:from|out of|off|of|in|inside|within)\s+(?:my|your|the|this|that|our)\b", re.IGNORECASE
-)
+_PRONOUN = re.compile(r"\b(?:it|them|that|this|these|those|they|ones?|both|him|her)\b")
+_ONE = Hinted(r"\b(?:the|that|this|those|these) (?:\w+ )?ones?\b", "one")
+_OUT_OF = re.compile(r"\b(?:from|out of|off|of|in|inside|within)\s+(?:my|your|the|this|that|our)\b")
+"""This and ``_PRONOUN`` are for ``folded`` text."""
 IDLE = named_words(
     "want would like need please wish also then now just ask agent help could may must should let try "
     "because since decide lastly finally first second next"
@@ -270,14 +271,15 @@ def _acts_apart(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _after(words: re.Pattern[str], part: str) -> list[tuple[str, ...]]:
+def _after(words: Hinted, part: str) -> list[tuple[str, ...]]:
     """What follows each of some words in a part of a text."""
     return [tuple(map(stem, each[1].lower().split())) for each in words.finditer(part)]
 
 
 def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
     words = _words([part])
-    taken = _OUT_OF.search(part)
+    low = folded(part)
+    taken = _OUT_OF.search(low)
     things = _words([part[: taken.start()]]) if taken else words
     all_of = _after(_ALL, part)
     if _EVERYTHING.search(part):
@@ -287,7 +289,7 @@ def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
         words=words,
         things=things,
         before=before,
-        refers=_PRONOUN.search(part) is not None,
+        refers=_PRONOUN.search(low) is not None,
         all_of=tuple(all_of),
         whole_of=tuple(_after(_WHOLE, part)),
         is_one=_ONE.search(part) is not None,

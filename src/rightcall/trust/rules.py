@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -12,9 +12,10 @@ from rightcall.core.facts import Danger, Effect, Reach
 from rightcall.core.jsontext import JsonObject, JsonValue, leaves
 from rightcall.core.options import Spelt
 from rightcall.errors import UsageError
-from rightcall.trust.facts import Settled
 from rightcall.trust.ledger import Ledger
-from rightcall.trust.spelling import compares
+
+if TYPE_CHECKING:
+    from rightcall.trust.facts import Settled
 
 Action: TypeAlias = Literal["allow", "deny", "ask", "rewrite"]
 
@@ -23,7 +24,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     """A call, with everything that the rules may check."""
 
     checked: CheckedCall
-    facts: Settled
+    facts: "Settled"
     tainted: bool
     private: bool
     suspected: bool
@@ -92,6 +93,8 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metacl
     def _agrees(self, arguments: JsonObject, name: str, pattern: str) -> bool:
         if name not in arguments:
             return False
+        from rightcall.trust.spelling import compares  # noqa: PLC0415 - light until used
+
         found = [compares(pattern, leaf) for _, leaf in leaves(arguments[name])]
         return bool(found) and (all(found) if self.action == "allow" else any(found))
 

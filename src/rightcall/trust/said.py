@@ -5,7 +5,7 @@ somewhere is not to go there. In doubt, nothing is named.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from rightcall.trust.spelling import folded, scan
@@ -85,7 +85,8 @@ def roles(text: str) -> Iterator[tuple[str, Role]]:
     """The tokens from which something is to be taken, or into which it is to go, each with that role."""
     role: Role | None = None
     since = 0
-    for at, (_, token) in enumerate(scan(_ARROW.sub(r"from \1 to ", text))):
+    text = _ARROW.sub(r"from \1 to ", text) if ">" in text or "\u2192" in text else text
+    for at, (_, token) in enumerate(scan(text)):
         if token in _FROM or token in _TO:
             role, since = ("from" if token in _FROM else "to"), at
         elif role is not None and at - since > _FARTHEST:
@@ -112,7 +113,7 @@ def references(text: str) -> Iterator[tuple[str, str]]:
     """Short numbers that identify, each with its noun: ``mail 3``, ``files 3 and 4``, ``id 3``."""
     found = [token for _, token in scan(text)] if _DIGIT.search(text) else []
     for at, token in enumerate(found):
-        if may_count(token):
+        if token.isdigit() and may_count(token):
             yield from ((noun, token) for noun in _nouns(found, at))
 
 
@@ -130,6 +131,8 @@ def _nouns(found: list[str], at: int) -> Iterator[str]:
 
 def amounts(text: str) -> Iterator[float]:
     """The numbers in a text that may be amounts: none that identifies something, and no telephone's."""
+    if _DIGIT.search(text) is None:
+        return
     text = _DIALLED.sub(" ", _COUNTED.sub(" ", _IDENTIFIER.sub(" ", folded(text))))
     for found in _AMOUNT.finditer(text):
         whole, comma, scale = found["whole"], found["comma"], found["scale"]
@@ -140,7 +143,12 @@ def amounts(text: str) -> Iterator[float]:
             yield float(digits) * _SCALES.get((scale or "")[:2], 1)
 
 
-def bounding(text: str) -> float | None:
-    """The largest amount in a text, as a limit for others: no year, and nothing like an account."""
-    found = [each for each in amounts(text) if each < _FEWEST_OF_ACCOUNT and each not in _YEARS]
+def bounding(found_amounts: Iterable[float]) -> float | None:
+    """The largest of a text's amounts, as a limit for others: no year, and nothing like an account."""
+    found = [each for each in found_amounts if each < _FEWEST_OF_ACCOUNT and not _is_year(each)]
     return max(found, default=None)
+
+
+def _is_year(number: float) -> bool:
+    # A range compares a float with each of its numbers; an int it finds at once.
+    return number.is_integer() and int(number) in _YEARS

@@ -1,15 +1,15 @@
 """Days that a person names by their distance from another: the day after the original one."""
 
-import re
 from datetime import date, timedelta
 
+from rightcall.trust.hinted import Hinted
 from rightcall.trust.records import NUMBERS
 
 _NUMBER = rf"(?P<number>\d{{1,3}}|an?|{'|'.join(NUMBERS[1:])})"
-_SHIFT = re.compile(
+_SHIFT = Hinted(
     rf"\b(?:{_NUMBER}\s+)?(?P<unit>day|week)s?\s+(?P<way>after|later|before|earlier|sooner)\b"
     r"|\bnext (?P<next>day)\b(?!\s+deliver)",
-    re.IGNORECASE,
+    "day|week",
 )
 _BACK = frozenset({"before", "earlier", "sooner"})
 

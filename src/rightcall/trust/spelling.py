@@ -18,43 +18,7 @@ from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
-"""A month's name, whole or abbreviated."""
-_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_YEAR = r"(?:,?\s+\d{4})?"
-_DATE = (
-    rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:t(?=\d)|(?![\w-]))"
-    rf"|{_MONTH}\s+{_DAY}{_YEAR}(?![\w:])|{_DAY}\s+(?:of\s+)?{_MONTH}{_YEAR}(?!\w)"
-)
-"""A date with or without its year, for a case-insensitive pattern."""
-
-_ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
-_PIECE = re.compile(r"[a-z]{3,}|\d+")
-
-
-def _spelled(date: str) -> str:
-    """A date as ``2025-01-11``; without a year, as ``--01-11``."""
-    if found := _ISO.match(date):
-        return f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}"
-    year, month, day = "-", 0, 0
-    for piece in _PIECE.findall(date.casefold()):
-        if not piece.isdigit():
-            month = _MONTHS.find(piece[:3]) // 4 + 1 if piece[:3] in _MONTHS else month
-        elif len(piece) == 4:  # noqa: PLR2004 - the digits of a year
-            year = piece
-        else:
-            day = int(piece)
-    return f"{year}-{month:02}-{day:02}"
-
-
-def without_year(date: str) -> str:
-    """A date without its year."""
-    return f"-{date[4:]}"
-
+from rightcall.trust.dates import DATE, MONTH, may_hold_date, spelled
 
 Token: TypeAlias = Literal["link", "mail", "host", "date", "word"]
 
@@ -63,10 +27,11 @@ _DOTS = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
 _END = r"[^\s\"'<>`|\\^{}]"
 _SYLLABLE = "\\u3040-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff"
 """Scripts without spaces between words; each character is a token."""
+_ITEM = re.compile(r"[\n.:;!?][ \t]*\(?\d")
 _NUMBERED = re.compile(r"(^|\n[ \t]*|[.:;!?][ \t]+)\(?\d{1,2}[.)](?=\s)")
 _BULLET = re.compile(r"(^|\n)[ \t]*\*[ \t]+")
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]+)(?<=\S)\1(?=[\s,;:!?)]|\.?(?:\s|$))")
-_RUN_ON = re.compile(r"(?<=[a-z])\.(?=[A-Z][a-z]+\b)")
+_RUN_ON = re.compile(r"\.(?<=[a-z]\.)(?=[A-Z][a-z]+\b)")
 _DECIMAL = re.compile(r"\d+\.\d+")
 _FOLDED = str.maketrans("\u0130\u0131\u017f", "iis")
 """The letters that a pattern takes for others, and ``lower`` does not."""
@@ -82,6 +47,7 @@ _GROUPED = re.compile(
     r"|[a-z]{2}\d{2}(?:[./_]\d{4}){2,8}(?:[./_]\d{1,4})?)(?!\w)",
     re.IGNORECASE,
 )
+_HAS_DIGIT = re.compile(r"\d")
 _GAPS = re.compile(r"[\s()./_+-]+")
 _SHORTEST_ACCOUNT = 12
 _WALLET = re.compile(
@@ -108,6 +74,8 @@ _TAG = re.compile(r"<[^<>]*>")
 _UNSEEN = frozenset(
     map(chr, [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810)])
 ) | frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+_AFTER_WORD = ".,;:!?"
+"""Punctuation that may end a word, and is no part of it."""
 _SHORT = 256
 """Limit of a text whose tokens are cached, in characters."""
 
@@ -137,11 +105,11 @@ def _token() -> re.Pattern[str]:
     """The pattern, compiled at first use: that takes as long as importing much of the rest."""
     return re.compile(
         # Nearly every token is a plain word; one that could start a date or an address is not.
-        rf"""(?P<plain>(?!{_MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
+        rf"""(?P<plain>(?!{MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
     |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+|https?:[/\\]*{_END}+
         |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
     |(?P<mail>\w[\w.+%-]*@[\w-]+(?:\.[\w-]+)*)
-    |(?P<date>{_DATE})
+    |(?P<date>{DATE})
     |(?P<host>(?:\w[\w-]*\.)+(?:[a-z][a-z0-9]+|xn--[a-z0-9-]+)(?![\w@])(?::\d+)?(?:[/?#]{_END}*)?
         |(?<![\w.])(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![\w.])(?:[:/]{_END}*)?)
     |(?P<path>(?<![\w.~-])(?:[\w.~-]*+[/\\])++[\w.~*-]*)
@@ -158,11 +126,32 @@ def scan(text: str) -> Sequence[tuple[Token, str]]:
 
 
 def _scan(text: str) -> Sequence[tuple[Token, str]]:
-    return tuple([_read_token(found) for found in _token().finditer(text)])
+    if not text.isascii() or may_hold_date(text):
+        return tuple(map(_read_token, _token().finditer(text)))
+    # Only a date has spaces in it, so that the words between others can be read without the pattern.
+    found = list[tuple[Token, str]]()
+    for chunk in text.split():
+        if chunk.isalpha():
+            found.append(("word", chunk.lower()))
+        elif word := _only_word(chunk):
+            found.append(("word", word))
+        else:
+            found += map(_read_token, _token().finditer(chunk))
+    return tuple(found)
 
 
 # Reading a text scans it several times in a row.
 _scanned = lru_cache(16)(_scan)
+
+
+def _only_word(chunk: str) -> str:
+    """The token of a chunk, in ASCII and without spaces, that is one word; empty for any other."""
+    word = chunk.strip("\"'()")
+    word = word[:-1] if word[-1:] in _AFTER_WORD else word
+    if word.isalnum():
+        return word.lower()
+    is_joined = word[:1].isalpha() and word[-1:].isalnum()
+    return word.lower() if is_joined and word.replace("-", "").replace("_", "").isalnum() else ""
 
 
 def _read_token(found: re.Match[str]) -> tuple[Token, str]:
@@ -173,7 +162,7 @@ def _read_token(found: re.Match[str]) -> tuple[Token, str]:
         case "link" | "mail" | "host":
             return kind, canonical(token)
         case "date":
-            return "date", _spelled(token)
+            return "date", spelled(token)
         case "path":
             return "word", _place(token)
         case "number":
@@ -194,7 +183,8 @@ def folded(text: str) -> str:
 
 def unnumbered(text: str) -> str:
     """``text`` without the numbers of list items: they name nothing."""
-    return _NUMBERED.sub(r"\1", text)
+    may_be_list = text[:1] in "(0123456789" or _ITEM.search(text) is not None
+    return _NUMBERED.sub(r"\1", text) if may_be_list else text
 
 
 def unmarked(text: str) -> str:
@@ -215,8 +205,10 @@ def tokens(text: str) -> list[str]:
 def loose(text: str) -> Iterator[str]:
     """The tokens of a text, for uses in which it does not matter which are adjacent."""
     for chunk in plain(text).split():
-        if chunk.isalpha() and chunk.isascii():
-            yield chunk.lower()
+        if not chunk.isascii():
+            yield from (token for _, token in scan(chunk))
+        elif word := chunk.lower() if chunk.isalpha() else _only_word(chunk):
+            yield word
         else:
             yield from (token for _, token in scan(chunk))
 
@@ -279,7 +271,7 @@ def parents(address: str) -> Iterator[str]:
 
 def grouped(text: str) -> Iterator[str]:
     """Numbers that are written in groups, without the separators."""
-    for found in _GROUPED.finditer(text):
+    for found in _GROUPED.finditer(text) if _HAS_DIGIT.search(text) else ():
         yield _GAPS.sub("", found[0]).casefold()
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from rightcall.core.decision import Proposal
 from rightcall.core.ports import Tools
 from rightcall.core.tool import Tool
-from rightcall.trust.facts import WORST, settled
 
 
 def weightiest_first(proposals: Iterable[Proposal], tools: Tools) -> tuple[Proposal, ...]:
@@ -17,6 +16,8 @@ def weightiest_first(proposals: Iterable[Proposal], tools: Tools) -> tuple[Propo
 
 
 def _rank(tool: Tool | None) -> int:
+    from rightcall.trust.facts import WORST, settled  # noqa: PLC0415 - light until used
+
     facts = WORST if tool is None else settled(tool)
     if facts.dangers:
         return 0

@@ -4,7 +4,6 @@ A user who asks to delete the largest file has named one, although not by its id
 fields decide which it is: untrusted text has no rank.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -16,6 +15,7 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.parts import Result
 from rightcall.trust.facts import Settled
 from rightcall.trust.heard import kept
+from rightcall.trust.hinted import Hinted
 from rightcall.trust.kinds import words_of
 from rightcall.trust.provenance import opened
 from rightcall.trust.said import named_words
@@ -38,8 +38,9 @@ _SIZES = named_words("size bytes length")
 _DATES = named_words("date time timestamp created modified updated received sent")
 _PRICES = named_words("price amount cost fee total")
 _WHOSE = "(?:the|their|its|your|my)"
-_RANKS: tuple[tuple[re.Pattern[str], Rank], ...] = tuple(
-    (re.compile(rf"\b{_WHOSE}\s+(?:{words})((?:\s+[a-z]+){{1,3}})", re.IGNORECASE), Rank(fields, most))
+_HINTS = "est|recent|last|first|expensive"
+_RANKS: tuple[tuple[Hinted, Rank], ...] = tuple(
+    (Hinted(rf"\b{_WHOSE}\s+(?:{words})((?:\s+[a-z]+){{1,3}})", _HINTS), Rank(fields, most))
     for words, fields, most in (
         ("largest|biggest|heaviest", _SIZES, True),
         ("smallest|lightest", _SIZES, False),

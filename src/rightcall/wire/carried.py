@@ -8,7 +8,6 @@ could have sent to the vendor itself.
 """
 
 import re
-import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping, Sequence
@@ -62,6 +61,8 @@ _decode = msgspec.msgpack.Decoder(Carried).decode
 
 def token(carried: Carried) -> str:
     """The token, in characters that are allowed in ids, signatures and URLs."""
+    import zlib  # noqa: PLC0415 - light until used
+
     plain = _encode(carried)
     data = _PLAIN + plain if len(plain) < _SMALL else _DEFLATED + zlib.compress(plain, 6)
     return urlsafe_b64encode(data).decode().rstrip("=")
@@ -71,6 +72,8 @@ def opened(text: str) -> Carried | None:
     """The content of a token; None for anything else, such as a vendor's own signature."""
     if not text.startswith(_MARK):
         return None
+    import zlib  # noqa: PLC0415 - light until used
+
     plain = text.replace("+", "-").replace("/", "_").rstrip("=")
     try:
         data = urlsafe_b64decode(plain + "=" * (-len(plain) % 4))

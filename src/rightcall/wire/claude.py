@@ -5,19 +5,19 @@ https://platform.claude.com/docs/en/about-claude/models/overview: opus-5-5/whats
 sonnet-5-5/migration-guide, haiku-5-5/migration-guide and fable-5/introducing-… (November 2026).
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message, Reasoning, Reply
+from rightcall.core.pattern import pattern
 
 MIN_BUDGET = 1024
 """The smallest thinking budget that is accepted."""
 
 # Adaptive thinking exists since 4.6:
 # https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
-_BUDGETED = re.compile(
+_BUDGETED = pattern(
     r"claude-(?:3-7|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?=$|[@:]|-(?:20\d{6}|v\d|latest)))"
 )
 """Names of models that think with a token budget and do not support adaptive thinking."""
@@ -34,8 +34,8 @@ _BUDGETS: Mapping[str, int] = {
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 """The beta that ``unbound`` needs."""
 
-_VERSION = re.compile(r"claude-(?:([a-z]+)-)?(\d+)(?:[-.](\d{1,2})(?!\d))?(?!\d)")
-_ALWAYS = re.compile(r"claude-(?:fable|mythos)-")
+_VERSION = pattern(r"claude-(?:([a-z]+)-)?(\d+)(?:[-.](\d{1,2})(?!\d))?(?!\d)")
+_ALWAYS = pattern(r"claude-(?:fable|mythos)-")
 """Model lines that have always thought without being asked, and never accepted a forced tool choice. For
 Mythos this is assumed from what Anthropic says of Fable, its twin."""
 _ADAPTIVE_ONLY = (4, 7)

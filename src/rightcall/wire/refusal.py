@@ -6,13 +6,13 @@ bodies and bytes that are not JSON alike. ``docs/models.md`` describes the same 
 
 import re
 from collections.abc import Iterator, Mapping
-from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from rightcall.core.pattern import pattern
 from rightcall.core.refusal_kind import refusal_kind
 from rightcall.core.secret import redact_formats
 from rightcall.errors import ErrorKind, VendorError, kind_of_status
@@ -45,8 +45,8 @@ _LOOKED_AT = 16_384
 # These two are compiled on first use, which in most programs never comes.
 _PAGE = r"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|title|body|h\d|p|div|center|meta)\b"
 _TITLE = r"<title\b[^>]{0,200}>([^<]{1,1000})"
-_MARKUP = re.compile(r"<(script|style)\b[\s\S]*?(?:</\1>|\Z)|<[a-zA-Z/!?][^>]*>?")
-_SECONDS = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*s?\s*")
+_MARKUP = pattern(r"<(script|style)\b[\s\S]*?(?:</\1>|\Z)|<[a-zA-Z/!?][^>]*>?")
+_SECONDS = pattern(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*s?\s*")
 
 
 class Refusals(Struct, frozen=True, kw_only=True):
@@ -165,6 +165,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         seconds = seconds_in(headers.get(name))
         if seconds is not None:
             return seconds * unit
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - light until used
+
     try:
         until = parsedate_to_datetime(headers["retry-after"])
         return max((until - parsedate_to_datetime(headers["date"])).total_seconds(), 0.0)

@@ -5,7 +5,9 @@ import json
 import os
 import signal
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 
+import anyio
 import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
@@ -272,6 +274,43 @@ async def test_a_body_that_does_not_come_is_not_waited_for():
         writer.close()
         await writer.wait_closed()
     assert not answer.startswith(b"HTTP/1.1 2")
+
+
+@pytest.mark.skipif(find_spec("httptools") is None, reason="the deadline is httptools' protocol's")
+async def test_a_late_body_is_told_and_one_in_pieces_is_taken():
+    async with serving(bounds=Bounds(request=0.5)) as address:
+        host, port = address.removeprefix("http://").partition("/")[0].split(":")
+        body, headers = modern("add", a=1, b=2)
+        text = json.dumps(body).encode()
+        lines = [f"POST /mcp HTTP/1.1\r\nhost: localhost:{port}\r\ncontent-length: {len(text)}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        head = "\r\n".join(lines).encode() + b"\r\n\r\n"
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(head + text[:10])
+        await asyncio.sleep(0.1)
+        writer.write(text[10:])
+        assert await asyncio.wait_for(reader.readline(), 10) == b"HTTP/1.1 200 OK\r\n"
+        writer.close()
+        await writer.wait_closed()
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(head + text[:10])
+        told = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+        await writer.wait_closed()
+    assert told.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+
+
+async def test_a_tool_in_a_thread_may_start_an_event_loop_of_its_own():
+    @rc.tool
+    def wait() -> str:
+        """Wait."""
+        anyio.run(anyio.sleep, 0)
+        return "waited"
+
+    async with serving(wait) as address:
+        body, headers = modern("wait")
+        answer = (await post(address, body, **headers)).json()
+    assert answer["result"]["content"][0]["text"] == "waited"
 
 
 async def test_sessions_beyond_the_bound_are_turned_away():

@@ -18,8 +18,8 @@ from rightcall.mcp.server.serve_options import Bounds, Listen, OAuth
 from rightcall.transport.listening import Listener, listening, url_of
 
 
-def application(sdk: Server[Any], listen: Listen, bounds: Bounds) -> ASGIApp:
-    """The SDK's application, behind our own checks."""
+def application(sdk: Server[Any], listen: Listen, bounds: Bounds, *, timed: bool = False) -> ASGIApp:
+    """The SDK's application, behind our own checks. ``timed``: the web server limits a body's time."""
     oauth = listen.oauth
     inner = sdk.streamable_http_app(
         streamable_http_path=listen.path,
@@ -31,7 +31,7 @@ def application(sdk: Server[Any], listen: Listen, bounds: Bounds) -> ASGIApp:
         auth=None if oauth is None else _settings(oauth),
         token_verifier=None if oauth is None else oauth.verifier or JwtVerifier(oauth),
     )
-    outer = _BodyDeadline(inner, bounds.request)
+    outer = inner if timed else _BodyDeadline(inner, bounds.request)
     return outer if listen.token is None else TokenAuth(outer, listen.token)
 
 
@@ -51,11 +51,12 @@ async def serve_http(
     sdk: Server[Any], listen: Listen, bounds: Bounds, started: Callable[[str], None]
 ) -> None:
     """Serve until cancelled; ``started`` is called with the address."""
+    timed = find_spec("httptools") is not None
     with listening(listen.host, listen.port) as bound:
         server = Listener(
             uvicorn.Config(
-                application(sdk, listen, bounds),
-                http=_protocol(bounds.request),
+                application(sdk, listen, bounds, timed=timed),
+                http=_timed_protocol(bounds.request) if timed else _protocol(bounds.request),
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -112,12 +113,15 @@ class _BodyDeadline:
         await self._app(scope, receive_in_time, send)
 
 
+def _timed_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """The HTTP protocol on httptools, with so many seconds for headers, and as many for a body."""
+    from rightcall.transport.bounded_http import BoundedProtocol  # noqa: PLC0415 - on httptools
+
+    return type("Bounded", (BoundedProtocol,), {"header_seconds": seconds, "body_seconds": seconds})
+
+
 def _protocol(seconds: float) -> type[asyncio.Protocol]:
     """The HTTP protocol of uvicorn, closing connections that send no request for so many seconds."""
-    if find_spec("httptools") is not None:
-        from rightcall.transport.bounded_http import BoundedProtocol  # noqa: PLC0415 - on httptools
-
-        return type("Bounded", (BoundedProtocol,), {"header_seconds": seconds})
 
     # uvicorn times connections only between requests (timeout_keep_alive): one that sends nothing, or
     # half of its headers, stays open for ever. It has no setting for that, so its protocol is extended

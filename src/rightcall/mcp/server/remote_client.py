@@ -49,6 +49,21 @@ _MOST = 1024
 
 _current: ContextVar["Caller | None"] = ContextVar("rightcall_mcp_caller", default=None)
 
+try:
+    from sniffio import current_async_library_cvar as _library
+except ImportError:  # anyio does without it, and then never looks
+    _library = ContextVar("rightcall_mcp_library", default=None)
+
+
+@contextmanager
+def loop_named() -> Iterator[None]:
+    """Say which event loop this is, as ``anyio.run`` does: the SDK asks at every step of a request."""
+    before = _library.set("asyncio")
+    try:
+        yield
+    finally:
+        _library.reset(before)
+
 
 def caller() -> "Caller | None":
     """The client whose call is being judged or run; None if no MCP client made it."""
@@ -163,10 +178,12 @@ class Caller:
 @contextmanager
 def calling(who: Caller) -> Iterator[None]:
     """Make ``who`` the caller for the code in this scope."""
-    before = _current.set(who)
+    # A tool in a thread may start an event loop of its own with anyio.run.
+    before, named = _current.set(who), _library.set(None)
     try:
         yield
     finally:
+        _library.reset(named)
         _current.reset(before)
 
 

@@ -6,10 +6,10 @@ from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from functools import partial
+from os import urandom
 from time import monotonic
 from typing import Any
 from urllib.parse import quote
-from uuid import uuid4
 
 import msgspec
 from mcp.server.context import ServerRequestContext
@@ -90,7 +90,7 @@ class CallRequests:
         tools, returns = offered.tools, offered.returns
         run, given = self._resume(params)
         is_new = run is None
-        run = run or uuid4().hex
+        run = run or urandom(16).hex()
         call = Call(id=run, name=params.name, arguments=_text_of(params.arguments))
         who = Caller(context, given, levels=self._levels, patience=self._bounds.patience)
         record = Record(self._setup.journal, run, call)

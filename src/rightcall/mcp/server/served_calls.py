@@ -7,7 +7,6 @@ records of agents can read these. The protocol's side, with requests and results
 import asyncio
 from collections import deque
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import anyio
@@ -38,6 +37,7 @@ from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Approve, Gate, Policy
 from rightcall.gate.hooks import NO_HOOKS, HookChain
 from rightcall.mcp.server.client_questions import QUESTION, decision_from, form_for
+from rightcall.mcp.server.handover import Handover
 from rightcall.mcp.server.remote_client import Caller, ProgressSender
 from rightcall.record.steps import JournalSteps, append
 
@@ -168,7 +168,7 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     journal: Journal | AsyncJournal | None = None
     dependencies: Any = None
     grace: float
-    running: set["asyncio.Task[Execution]"]
+    running: set["asyncio.Task[Any]"]
     """Running calls, including those that were cancelled and did not stop."""
 
 
@@ -217,65 +217,57 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
         return decision_from(answers[QUESTION])
 
     async def _execute(self, checked: CheckedCall) -> Execution:
-        """Run the call in a task of its own, which is cancelled once and given time to clean up.
-
-        The SDK's cancellation is repeated at every await, and no tool could clean up under that.
-        """
-        progress, loop = ProgressSender(self.who.progress), asyncio.get_running_loop()
-        over: asyncio.Future[None] = loop.create_future()
-        task = loop.create_task(self._run_in_turn(checked, progress, over))
-        self.setup.running.add(task)
-        task.add_done_callback(partial(self._ended, over))
+        """Run the call. If it is cancelled, it is given time to clean up."""
+        progress, running = ProgressSender(self.who.progress), self.setup.running
+        work = Handover(self._run_in_turn(checked, progress))
+        here = asyncio.current_task()
+        assert here is not None
+        running.add(here)
+        execution: Execution | None = None
         try:
-            await over
+            execution = await work.run()
             await progress.finish()
         except asyncio.CancelledError:
-            task.cancel()
-            with anyio.CancelScope(shield=True):
-                await progress.stop()
-                await asyncio.wait({task}, timeout=self.setup.grace)
-            await self.record.finished(self._end_of(task))
+            if work.task is None and execution is None:
+                # Nobody cancelled it from outside.
+                return not_run(self.call, Cancelled())
+            await self._clean_up(work.task, progress, execution)
             raise
-        execution = self._end_of(task)
+        finally:
+            running.discard(here)
         if isinstance(execution.outcome, Failed) and self.who.open:
             # It has not ended: its tool asked the client something.
             raise AwaitsClient
         return execution
 
-    def _ended(self, over: "asyncio.Future[None]", task: "asyncio.Task[Execution]") -> None:
-        self.setup.running.discard(task)
-        # A task that was cancelled before its first step has not set it.
-        _tell(over)
+    async def _clean_up(
+        self,
+        task: "asyncio.Task[Execution] | None",
+        progress: ProgressSender,
+        execution: Execution | None,
+    ) -> None:
+        """Give a cancelled call its time to stop, and record its end."""
+        if task is not None:
+            self.setup.running.add(task)
+            task.add_done_callback(self.setup.running.discard)
+        with anyio.CancelScope(shield=True):
+            await progress.stop()
+            if task is not None:
+                await asyncio.wait({task}, timeout=self.setup.grace)
+        if task is not None and task.done() and not task.cancelled():
+            execution = task.result()
+        await self.record.finished(execution or not_run(self.call, Cancelled()))
 
-    def _end_of(self, task: "asyncio.Task[Execution]") -> Execution:
-        if task.done() and not task.cancelled():
-            return task.result()
-        # A tool can also cancel its own task.
-        return not_run(self.call, Cancelled())
-
-    async def _run_in_turn(
-        self, checked: CheckedCall, progress: ProgressSender, over: "asyncio.Future[None]"
-    ) -> Execution:
-        """Run the call when it may, and resolve ``over`` in the last step.
-
-        A done callback of the task would resolve it one iteration of the event loop later.
-        """
+    async def _run_in_turn(self, checked: CheckedCall, progress: ProgressSender) -> Execution:
+        """Run the call when it may."""
         setting = Setting(
             dependencies=self.setup.dependencies,
             key=self.record.idempotency_key,
             spend=self.record.spent.append,
             tell=progress.tell,
         )
+        await self.setup.lock.acquire(alone=checked.tool.serial)
         try:
-            await self.setup.lock.acquire(alone=checked.tool.serial)
-            try:
-                return await self.setup.executor.run(checked, setting)
-            finally:
-                self.setup.lock.release()
+            return await self.setup.executor.run(checked, setting)
         finally:
-            _tell(over)
-
-
-def _tell(over: "asyncio.Future[None]") -> None:
-    if not over.done():
-        over.set_result(None)
+            self.setup.lock.release()

@@ -30,7 +30,7 @@ from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Approve, Policy
 from rightcall.gate.hooks import Hooks, gathered
 from rightcall.log import logger
-from rightcall.mcp.server.remote_client import LogLevels
+from rightcall.mcp.server.remote_client import LogLevels, loop_named
 from rightcall.mcp.server.requests import CallRequests
 from rightcall.mcp.server.serve_options import Bounds, Listen
 from rightcall.mcp.server.served_calls import SerialLock, Setup
@@ -104,14 +104,16 @@ class ToolServer:
 
     async def stdio(self) -> None:
         """Serve the program at the other end of standard input and output, until it closes the input."""
-        await serve_stdio(self.sdk, self.bounds)
+        with loop_named():
+            await serve_stdio(self.sdk, self.bounds)
 
     async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
         """Serve over HTTP until cancelled; ``started`` is called with the address."""
         from rightcall.mcp.server.http_server import serve_http  # noqa: PLC0415 - stdio needs no web server
 
         try:
-            await serve_http(self.sdk, listen, self.bounds, started or ignore)
+            with loop_named():
+                await serve_http(self.sdk, listen, self.bounds, started or ignore)
         finally:
             # Give cancelled calls time to stop.
             if self._setup.running:
