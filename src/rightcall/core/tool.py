@@ -190,6 +190,10 @@ Needs_contra = TypeVar("Needs_contra", contravariant=True, default=Any)
 """The type of the dependencies in a tool's Context."""
 
 
+def _never(_: str) -> bool:
+    return False
+
+
 class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, weakref=True):
     """A tool from a JSON Schema 2020-12 and a handler, which is called with the arguments by name.
 
@@ -289,6 +293,11 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
     def waits(self) -> bool:
         """Whether validation waits for another process, and so must not run on an event loop."""
         return bool(getattr(self.validator, "waits", False))
+
+    @cached_property
+    def loads_for(self) -> Callable[[str], bool]:
+        """Tells whether to validate a text would first load what takes long."""
+        return getattr(self.validator, "loads_for", None) or _never
 
     def _validate_raw(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         verdict = self.schema.validate(text, value)

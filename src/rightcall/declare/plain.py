@@ -6,6 +6,7 @@ this accepts pydantic would accept, as the same values; whatever it does not acc
 which words the problems.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from math import isfinite
 from types import NoneType, UnionType
@@ -57,6 +58,17 @@ class Plain:
         if self._full is None:
             self._full = self._make_full()
         return self._full.validate(text, value)
+
+    def loads_for(self, text: str) -> bool:
+        """Whether to validate this text would first load pydantic, which takes a tenth of a second."""
+        if "pydantic" in sys.modules:
+            return False
+        try:
+            self._decode(text)
+            return not (msgspec.json.decode(text).keys() <= self._known)
+        except (msgspec.MsgspecError, RecursionError, UnicodeError):
+            # What is not JSON is refused before it is validated; that it takes a thread does no harm.
+            return True
 
 
 def schema_of(parameters: Parameters) -> dict[str, Any] | None:

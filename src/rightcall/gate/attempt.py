@@ -1,6 +1,7 @@
 """Runs one checked call under its deadline, with its tool's retries, and returns the outcome."""
 
 import asyncio
+import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -146,8 +147,9 @@ async def _call(
         if isinstance(given, Shown):
             return given
         value = await given
-    if is_small(value):
+    if is_small(value) and (type(value) is str or "pydantic_core" in sys.modules):
         return show(checked, value)
+    # A large value takes long, and so does loading pydantic's core for the first that is no text.
     return await current().run(partial(show_in_thread, checked, value), writing)  # type: ignore[no-any-return]
 
 

@@ -106,11 +106,14 @@ def _as_json(call: Call, tool: Tool) -> str:
 
 
 def takes_long(call: Call, tools: Tools) -> bool:
-    """Whether a check is too slow for the event loop: large arguments, or a validator in a process."""
+    """Whether a check is too slow for the event loop.
+
+    The arguments are large, the validator is in another process, or it is not loaded yet.
+    """
     if len(call.arguments) > LARGE:
         return True
     tool = tools.get(call.name)
-    return tool is not None and tool.waits
+    return tool is not None and (tool.waits or tool.loads_for(call.arguments))
 
 
 def _without_nulls(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:

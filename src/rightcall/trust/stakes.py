@@ -12,7 +12,10 @@ def weightiest_first(proposals: Iterable[Proposal], tools: Tools) -> tuple[Propo
 
     Ties keep the order of the calls. For facts that nobody stated, the worst is assumed.
     """
-    return tuple(sorted(proposals, key=lambda each: _rank(_tool_of(each, tools))))
+    waiting = tuple(proposals)
+    if len(waiting) < 2:  # noqa: PLR2004 - there is no order of one
+        return waiting
+    return tuple(sorted(waiting, key=lambda each: _rank(_tool_of(each, tools))))
 
 
 def _rank(tool: Tool | None) -> int:
