@@ -44,6 +44,8 @@ class Described:
         self._sentences: list[frozenset[str]] = []
         self._excepted: set[str] = set()
         """The words for what the user or the developer does not want."""
+        self._exceptions: list[frozenset[str]] = []
+        """The words for each thing that was left out of all."""
         self._requests: list[Request] = []
         self._codes: dict[str, frozenset[str]] = {**words_for_codes()}
         self._kinds: dict[tuple[str, str], Kin] = {}
@@ -71,6 +73,7 @@ class Described:
         self._sure |= found.sure
         self._sentences += found.sentences
         self._excepted |= found.excepted
+        self._exceptions += found.exceptions
         self._requests += found.requests
         self._counts += found.counts
         self._wishes += found.wishes
@@ -135,6 +138,7 @@ class Described:
             # Not in place: the identifiers of one object share its words.
             before.terms = before.terms | fresh
             before.held, before.family = record.held, record.family
+            before.traits, before.fields = record.traits, record.fields
         for term in fresh:
             kind.counts[term] = kind.counts.get(term, 0) + 1
 
@@ -195,6 +199,16 @@ class Described:
     def excepted(self) -> set[str]:
         """The words for what the user or the developer does not want."""
         return self._excepted if self._above is None else self._excepted | self._above.excepted()
+
+    def known(self, words: set[str]) -> set[str]:
+        """Those of some words that are in one of the records."""
+        own = {word for word in words if any(word in kind.counts for kind in self._kinds.values())}
+        return own if self._above is None else own | self._above.known(words)
+
+    def knows_exceptions(self) -> bool:
+        """Whether each thing that was left out of all is in one of the records."""
+        is_known = all(self.known({*words}) for words in self._exceptions)
+        return is_known and (self._above is None or self._above.knows_exceptions())
 
     def is_all_seen(self, kin: Kin, value: str) -> bool:
         """Whether the run has looked at every identifier in the same list."""

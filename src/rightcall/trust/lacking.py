@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from rightcall.trust.acts import stem_of_done
 from rightcall.trust.compared import Wishes, fitting, measured
 from rightcall.trust.records import Record
 
@@ -22,6 +23,7 @@ _CONDITIONS = tuple(
         rf"(?P<what>{_PART}?)\s*{_NOT}(?:availab\w*|in stock)\b",
         rf"(?P<what>{_PART}?)\b(?:the|its)\s+(?:price|cost)\s+(?:is|are)\s+{_OVER}",
         rf"(?P<act>{_PART}?\w)\s*{_NOT}possible\b",
+        rf"(?P<what>{_PART}?)\s+(?:cannot|can['\u2019]?t|can not)\s+be\s+(?P<done>\w+ed)\b",
         rf"\s+(?:i|you|we|they|the agent)\s+(?:cannot|can['\u2019]?t|can not)\s+(?P<act>{_PART})",
     )
 )
@@ -58,7 +60,10 @@ def condition_in(sentence: str) -> Condition | None:
         if (found := pattern.search(sentence)) is not None:
             said = found.groupdict()
             most = float(said["most"].replace(",", "")) if said.get("most") else None
-            return Condition(said["then"], said.get("what") or "", most, said.get("act") or "")
+            what, act = said.get("what") or "", said.get("act") or ""
+            if done := said.get("done"):
+                what, act = "", f"{stem_of_done(done.lower())} {what}"
+            return Condition(said["then"], what, most, act)
     return None
 
 

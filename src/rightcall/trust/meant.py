@@ -7,26 +7,18 @@ record that is meant. Third: all of its kind were asked for. In every case the a
 been asked for.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from itertools import islice
 
-from rightcall.trust.acts import UNDOING, acts_of, is_giving, is_undoing, sort_of
+from rightcall.trust.acts import acts_of, is_giving, is_undoing
 from rightcall.trust.compared import Wishes, applies, fitting, topmost
+from rightcall.trust.conditions import MOST_RIVALS, Can, Conditions, can_do_anything
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
-from rightcall.trust.lacking import Lacking, is_lacking
 from rightcall.trust.records import Record, initials_of, joined, nouns_of, stem, terms_of
 from rightcall.trust.requests import ANYTHING, IDLE, is_any, is_restricted
 from rightcall.trust.shifts import shifted
-
-
-def _can_do_anything(_verb: str, _noun: str) -> bool:
-    return True
-
-
-_MOST_RIVALS = 100
-"""Records of one list that are compared, at most. In a longer list, only a unique word describes one."""
 
 
 class Meant:
@@ -38,23 +30,22 @@ class Meant:
         tool: str,
         targets: Collection[str],
         values: Collection[str],
-        can: Callable[[str, str], bool] = _can_do_anything,
+        can: Can = can_do_anything,
     ) -> None:
         self._described = described
-        self._can = can
-        """Whether a tool does what a verb asks for to what a noun names."""
         self._targets = targets
         self._acts = acts_of(tool)
         self._object = stem(words_of(tool)[-1])
         self._values = frozenset(values)
-        self._asked = list(described.asked(self._acts, self._is_lacking))
+        self._found = [record for value in self._values for _, record in described.records(value)]
+        is_met = Conditions(described, self._found, can).is_met
+        self._asked = list(described.asked(self._acts, is_met))
         self._met = [each for each in self._asked if each.lacking is not None]
         self.is_asked: bool = not self._acts or bool(self._asked)
         """Whether the act of the call was asked for."""
         self.is_exact: bool = is_giving(self._acts)
         """Whether an amount must be exactly one that was named; a smaller one is not enough."""
-        found = [record for value in self._values for _, record in described.records(value)]
-        self._found = found
+        found = self._found
         self._nouns = {noun for record in found for noun in nouns_of(record.key)}
         self._replaced = frozenset(value for value in self._values if _is_inside(value, found))
         """Identifiers in the call that another record in it contains: those that others replace."""
@@ -118,27 +109,11 @@ class Meant:
     def _said_of(self, terms: set[str]) -> set[str]:
         return self._described.said_of(terms, self._acts, self._nouns, self._met)
 
-    def _parts(self) -> list[Record]:
-        """The parts of the records in the call, as every result shows them."""
-        found = (each for value in self._values for _, each in self._described.records(value))
-        parts = {part for each in found for part in each.parts}
-        return [each for part in parts for _, each in self._described.records(part)]
-
-    def _is_lacking(self, wish: Lacking) -> bool:
-        """Whether a wish cannot be met: no tool does it, or no offer for a part of a record is it."""
-        if wish.act:
-            verbs = [each for each in words_of(wish.act) if sort_of(each) in UNDOING]
-            nouns = set(map(stem, words_of(wish.act))) & self._described.nouns()
-            if "part" in words_of(wish.act):
-                nouns = {noun for each in self._parts() for noun in nouns_of(each.key)}
-            return bool(verbs and nouns) and not any(self._can(a, b) for a in verbs for b in nouns)
-        found = [is_lacking(wish, each.family[:_MOST_RIVALS], each) for each in self._parts()]
-        known = [each for each in found if each is not None]
-        return bool(known) and all(known)
-
     def _is_all(self, nouns: set[str], record: Record) -> bool:
         """Whether all things of this name were asked for, and this one was not excepted."""
-        return not self._is_excepted(record) and any(
+        if self._is_excepted(record) or not self._described.knows_exceptions():
+            return False
+        return any(
             words == (ANYTHING,) or is_any(words, nouns, record.terms)
             for each in self._asked
             for words in each.all_of
@@ -146,14 +121,16 @@ class Meant:
 
     def _is_entire(self, record: Record) -> bool:
         """Whether the whole of a record that is meant was asked for."""
-        return any(
-            is_any(words, record.nouns, record.terms) for each in self._asked for words in each.whole_of
+        return self._described.knows_exceptions() and any(
+            words == (ANYTHING,) or is_any(words, record.nouns, record.terms)
+            for each in self._asked
+            for words in each.whole_of
         )
 
     def _is_new(self, record: Record) -> bool:
         """Whether the record is to replace another of its list: "all" never means the replacements."""
         return record.value not in self._replaced and any(
-            each.value in self._replaced for each in record.family[:_MOST_RIVALS]
+            each.value in self._replaced for each in record.family[:MOST_RIVALS]
         )
 
     def _is_whole(self, value: str) -> bool:
@@ -196,7 +173,7 @@ class Meant:
         if len(record.family) <= 1 and self._is_other_named(kin, record):
             return False
         is_new = record.value not in self._replaced
-        family = record.family[:_MOST_RIVALS]
+        family = record.family[:MOST_RIVALS]
         replaced = [each for each in family if is_new and each.value in self._replaced]
         if not replaced and (self._is_left_out(record) or self._is_second(record.value)):
             return False
@@ -209,7 +186,7 @@ class Meant:
         # Words that fit the record it replaces do not describe it.
         idle = self._described.general().union(record.beside, *old) | self._named_by_others(record)
         said = self._said_of(record.terms) - idle
-        most = whole // 2 if len(record.family) <= _MOST_RIVALS else 1
+        most = whole // 2 if len(record.family) <= MOST_RIVALS else 1
         if not any(whole == 1 or kin.counts.get(term, 0) <= most for term in said):
             return bool(old) and self._is_best_in_one(kin, record, replaced)
         rivals = [self._said_of(other.terms) - idle for other in self._rivals(kin, record)]
@@ -290,10 +267,10 @@ class Meant:
         """The other records that may be meant: those in the same list, or of the same kind."""
         among = record.family
         if len(among) <= 1 and is_undoing(self._acts):
-            among = list(islice(kin.members.values(), _MOST_RIVALS))
+            among = list(islice(kin.members.values(), MOST_RIVALS))
         return [
             other
-            for other in among[:_MOST_RIVALS]
+            for other in among[:MOST_RIVALS]
             if other is not record
             and other.value not in self._values
             and other.key == record.key
@@ -316,7 +293,7 @@ class Meant:
         return not any(sure({*terms_of(record.value)}) for record in records) and any(
             sure({*terms_of(other.value), initials_of(other.value)})
             for record in records
-            for other in record.family[:_MOST_RIVALS]
+            for other in record.family[:MOST_RIVALS]
             if other.value not in self._values
         )
 
@@ -326,7 +303,7 @@ class Meant:
             return True
         for _, record in self._described.records(value):
             said = self._said_of(record.terms)
-            for other in record.family[:_MOST_RIVALS]:
+            for other in record.family[:MOST_RIVALS]:
                 if other.value not in self._values and said < self._said_of(other.terms):
                     return True
         return False
@@ -351,12 +328,13 @@ class Meant:
         return any(
             other.value in self._values and other.value not in self._replaced
             for record in records
-            for other in record.family[:_MOST_RIVALS]
+            for other in record.family[:MOST_RIVALS]
         )
 
     def _is_excepted(self, record: Record) -> bool:
-        """Whether the words except a record from "all"."""
-        return bool(record.terms & self._described.excepted() - IDLE - record.nouns)
+        """Whether the words except a record from "all"; only its own do if a call lists its parts."""
+        terms = record.terms if record.parts.isdisjoint(self._values) else record.own
+        return bool(terms & self._described.excepted() - IDLE - record.nouns)
 
     def _holds(self, value: str) -> bool:
         """Whether it is the only one of its kind with a part that is meant."""

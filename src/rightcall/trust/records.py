@@ -61,6 +61,8 @@ class Record(Struct, eq=False):
     """The identifiers of its parts: those in its longest list."""
     traits: dict[str, str] = field(default_factory=dict)
     """Its plain fields and those of the objects directly in it, by name."""
+    fields: dict[str, str] = field(default_factory=dict)
+    """Its own plain fields that no outsider wrote, by name."""
 
 
 class _Held(Struct, eq=False):
@@ -167,6 +169,7 @@ class Reading:
                 record = Record(name, str(each), held.terms, held.values, nouns, flags)
                 record.own = said
                 record.traits = self._traits(value, path)
+                record.fields = self._fields(value, path)
                 record.parts = max((_values(inside) for inside in below), key=len)
                 own.append(record)
         for record in own if len(own) > 1 else ():
@@ -187,6 +190,14 @@ class Reading:
                 if is_plain and self._describes(where) and not self._identifies(where):
                     found[key] = str(text)
         return found
+
+    def _fields(self, value: dict[str, JsonValue], path: str) -> dict[str, str]:
+        own = {name: each for name, each in value.items() if isinstance(each, str | int | float)}
+        return {
+            name: str(each).lower() if isinstance(each, bool) else str(each)
+            for name, each in own.items()
+            if not self._is_outsiders(f"{path}.{name}" if path else name)
+        }
 
     def _plain_lists(self, value: dict[str, JsonValue], path: str) -> list[str]:
         """The fields with trusted lists of things without identifiers."""

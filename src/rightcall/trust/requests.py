@@ -11,9 +11,10 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.trust.acts import sort_of
+from rightcall.trust.acts import sort_of, stem_of_done
 from rightcall.trust.compared import Wishes, wishes_in
 from rightcall.trust.counts import counts_in
+from rightcall.trust.excepting import excepted_last, exceptions_in
 from rightcall.trust.heard import kept
 from rightcall.trust.lacking import Lacking, condition_in
 from rightcall.trust.records import joined, stem, terms_of
@@ -34,6 +35,10 @@ _EVERYTHING = re.compile(
     re.IGNORECASE,
 )
 """"Everything" without a restriction. "Everything in …" means what is described, and no more."""
+_INSIDE = re.compile(
+    r"\beverything\s+(?:in|from|on|of|inside)\s+(?:my|the|that|this|an?|our)\b", re.IGNORECASE
+)
+"""All of something that is described: "everything in that order"."""
 ANYTHING = "*"
 _POLITE = re.compile(
     r",?\s*\bif (?:at all )?"
@@ -45,6 +50,12 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 """A request in the form of a question."""
+_WHETHER_DONE = re.compile(
+    r"\b(?:see|ask|check|find out)\s+(?:if|whether)\s+(it|they|that|this|these|those)\s+"
+    r"(?:can|could)\s+be\s+(\w+)",
+    re.IGNORECASE,
+)
+"""The same in the passive voice: "see if it can be cancelled"."""
 _WHEN_ASKED = re.compile(
     r"\bif (?:and only if )?(?:you|the agent) asks?\b[^,.;]*,?|\b(?:if|when) asked\b[^,.;]*,?",
     re.IGNORECASE,
@@ -110,7 +121,7 @@ class Request(Struct, frozen=True):
     all_of: tuple[tuple[str, ...], ...]
     """The words after each ``all`` or the like; ``("*",)`` for everything."""
     whole_of: tuple[tuple[str, ...], ...]
-    """The words after each ``whole`` or the like."""
+    """The words after each ``whole`` or the like; ``("*",)`` for everything in what is meant."""
     is_one: bool
     """Whether ``the one`` or the like refers to something as a whole."""
 
@@ -142,7 +153,7 @@ def is_restricted(words: tuple[str, ...], terms: set[str]) -> bool:
 
 def certain(sentence: str) -> str:
     """A sentence without its conditional part."""
-    sentence = _WHEN_ASKED.sub("", _ASKING.sub("", _POLITE.sub("", sentence)))
+    sentence = _WHEN_ASKED.sub("", _ASKING.sub("", _POLITE.sub("", _in_active_voice(sentence))))
     sentence = _ASIDE.sub(lambda each: "" if _CONDITION.search(each[0]) else each[0], sentence)
     found = _CONDITION.search(sentence)
     if found is None:
@@ -152,6 +163,10 @@ def certain(sentence: str) -> str:
         end = each.end()
     # ``cancel it, but if …`` asks to cancel; ``cancel it if …`` does not yet.
     return before if end == len(before) else before[:end]
+
+
+def _in_active_voice(sentence: str) -> str:
+    return _WHETHER_DONE.sub(lambda each: f"{stem_of_done(each[2].lower())} {each[1]}", sentence)
 
 
 class Heard(Struct, frozen=True):
@@ -164,6 +179,8 @@ class Heard(Struct, frozen=True):
     """The words of each sentence."""
     excepted: frozenset[str]
     """The words for what is not wanted."""
+    exceptions: tuple[frozenset[str], ...]
+    """The words for each thing that was left out of all."""
     requests: tuple[Request, ...]
     counts: tuple[tuple[int, frozenset[str]], ...]
     """How many are wanted, with the words that follow."""
@@ -182,7 +199,9 @@ def heard(text: str) -> Heard:
     wishes, said, certainly = list[Wishes](), list[frozenset[str]](), list[str]()
     before = frozenset[str]()
     topic, compared_before, last = frozenset[str](), None, ""
-    for sentence in sentences(_ASIDE_AFTER.sub(" ", text)):
+    exceptions = list[frozenset[str]]()
+    for sentence in sentences(_ASIDE_AFTER.sub(" ", excepted_last(text))):
+        exceptions += exceptions_in(sentence)
         parts = list(clauses(sentence))
         own = [part.text for part in parts if not part.forbidden]
         excepted += [part.text for part in parts if part.forbidden]
@@ -201,11 +220,12 @@ def heard(text: str) -> Heard:
             own_words = frozenset(terms_of(condition.what)) - _WHETHER
             what = _words([condition.what]) if own_words else before
             wish = Lacking(what, compared_before, condition.most, condition.act)
-            given = _requests(condition.then, topic, is_certain=False)
+            given = _requests(_in_active_voice(condition.then), topic, is_certain=False)
             requests += [replace(each, lacking=wish, before=topic, refers=True) for each in given]
         before, compared_before, last = _words(own), compared, sentence
         said.append(before)
-        topic = topic | before if _CONDITION.search(sentence) else before
+        is_going_on = _CONDITION.search(sentence) or _PRONOUN.search(sentence)
+        topic = topic | before if is_going_on else before
     counts = [each for part in wanted for each in counts_in(part)]
     shifts = frozenset(each for part in wanted for each in shifts_in(part))
     return Heard(
@@ -213,6 +233,7 @@ def heard(text: str) -> Heard:
         _words(certainly),
         tuple(said),
         _words(excepted),
+        tuple(exceptions),
         tuple(requests),
         tuple(counts),
         tuple(wishes),
@@ -282,6 +303,9 @@ def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
     all_of = _after(_ALL, part)
     if _EVERYTHING.search(part):
         all_of.append((ANYTHING,))
+    whole_of = _after(_WHOLE, part)
+    if _INSIDE.search(part):
+        whole_of.append((ANYTHING,))
     return Request(
         verbs=frozenset(_WORD.findall(_NOUN.sub("", part.lower()))),
         words=words,
@@ -289,7 +313,7 @@ def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
         before=before,
         refers=_PRONOUN.search(part) is not None,
         all_of=tuple(all_of),
-        whole_of=tuple(_after(_WHOLE, part)),
+        whole_of=tuple(whole_of),
         is_one=_ONE.search(part) is not None,
         is_certain=is_certain,
     )
