@@ -3,14 +3,15 @@
 What they do not answer counts as not met: a hijacked model may claim anything.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
-from rightcall.trust.acts import sort_of
+from rightcall.trust.acts import acts_of, is_asked, sort_of
 from rightcall.trust.described import Described
 from rightcall.trust.kinds import words_of
 from rightcall.trust.lacking import Lacking, is_lacking
 from rightcall.trust.records import Record, nouns_of, stem, terms_of
+from rightcall.trust.requests import IDLE
 
 MOST_RIVALS = 100
 """Records of one list that are compared, at most. In a longer list, only a unique word describes one."""
@@ -26,15 +27,24 @@ def can_do_anything(_verb: str, _noun: str, _records: Collection[Record] = ()) -
 class Conditions:
     """The conditions of requests, for a call that names some records."""
 
-    def __init__(self, described: Described, found: Sequence[Record], can: Can) -> None:
+    def __init__(
+        self, described: Described, found: Sequence[Record], can: Can, failed: Mapping[str, str]
+    ) -> None:
         self._described = described
         self._found = found
         self._can = can
+        self._failed = failed
+        """What was tried in vain before in an otherwise same call, with what takes its place."""
 
     def is_met(self, wish: Lacking) -> bool:
-        """Whether a wish cannot be met: no tool does it, or no offer for a part of a record is it."""
+        """Whether a wish cannot be met, or whether what is to be done first was done.
+
+        It cannot if no tool does it, if it was tried in vain, or if no offer for a part is wanted.
+        """
+        if wish.done:
+            return self._is_done(wish)
         if wish.act:
-            return self._is_impossible(wish.act)
+            return self._has_failed(wish.act) or self._is_impossible(wish.act)
         found = [is_lacking(wish, each.family[:MOST_RIVALS], each) for each in self._parts()]
         known = [each for each in found if each is not None]
         return bool(known) and all(known)
@@ -43,6 +53,27 @@ class Conditions:
         """The parts of the records in the call, as every result shows them."""
         parts = {part for each in self._found for part in each.parts}
         return [each for part in sorted(parts) for _, each in self._described.records(part)]
+
+    def _is_done(self, wish: Lacking) -> bool:
+        """Whether an act ran with something that the words mean."""
+        known = self._described.known({*wish.words} - IDLE)
+        return bool(known) and any(
+            each.is_done
+            and is_asked(acts_of(each.tool), (wish.done,))
+            and known <= self._terms(each.values)
+            for each in self._described.attempts()
+        )
+
+    def _has_failed(self, act: str) -> bool:
+        """Whether an act was tried in vain, in a call that differs only in what takes its place."""
+        known, own = (
+            self._described.known({*terms_of(act)}),
+            {t for each in self._found for t in each.terms},
+        )
+        return any(known <= self._terms((each,)) | own for each in self._failed)
+
+    def _terms(self, values: Collection[str]) -> set[str]:
+        return {t for each in values for _, of in self._described.records(each) for t in of.terms}
 
     def _is_impossible(self, act: str) -> bool:
         """Whether no tool does an act, or the house does not do it to the records in the call."""

@@ -8,12 +8,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import msgspec
 from msgspec import Struct, field
 
+from rightcall.core.jsontext import JsonValue, leaves
 from rightcall.core.parts import Result
 from rightcall.trust.acts import is_asked, is_undoing
 from rightcall.trust.compared import Wishes
 from rightcall.trust.counts import is_same_noun
 from rightcall.trust.facts import Settled
 from rightcall.trust.lacking import Lacking
+from rightcall.trust.paying import Paying
 from rightcall.trust.places import words_for_codes
 from rightcall.trust.provenance import opened
 from rightcall.trust.records import Reading, Record, codes_in, nouns_of, stem
@@ -32,6 +34,15 @@ class Kin(Struct, eq=False):
     """Their identifiers, as somebody's words are kept."""
     names: set[str] = field(default_factory=set)
     """The words about the records themselves."""
+
+
+class Attempt(Struct, frozen=True):
+    """An act with some records."""
+
+    tool: str
+    values: frozenset[str]
+    is_done: bool
+    """Whether it ran; if not, the tool itself refused it."""
 
 
 class Described:
@@ -60,6 +71,9 @@ class Described:
         """How many of something the user or the developer wants, with the words that follow."""
         self._wishes: list[Wishes] = []
         self._shifts: frozenset[int] = frozenset()
+        self._paying: list[Paying] = []
+        self._done: list[Attempt] = []
+        """The acts that ran, and those that the tools refused, in order."""
         self._above = above
 
     def choose(self, value: str) -> None:
@@ -78,6 +92,7 @@ class Described:
         self._counts += found.counts
         self._wishes += found.wishes
         self._shifts |= found.shifts
+        self._paying += found.paying
 
     def asked(
         self, acts: tuple[str, ...], is_met: Callable[[Lacking], bool] | None = None
@@ -191,6 +206,28 @@ class Described:
     def shifts(self) -> frozenset[int]:
         """By how many days the user or the developer wants something later or earlier."""
         return self._shifts if self._above is None else self._shifts | self._above.shifts()
+
+    def note(self, tool: str, arguments: JsonValue, is_done: bool) -> None:  # noqa: FBT001 - as named
+        """Record an act that ran, or that its tool refused."""
+        values = frozenset(leaf for _, leaf in leaves(arguments) if leaf in self._by_value)
+        self._done.append(Attempt(tool, values, is_done))
+
+    def attempts(self) -> list[Attempt]:
+        """The acts so far."""
+        return self._done if self._above is None else [*self._above.attempts(), *self._done]
+
+    def failed_instead(self, tool: str, values: Collection[str]) -> dict[str, str]:
+        """What takes the place of what, in calls that failed and were otherwise the same as one now."""
+        now, found = frozenset(values), dict[str, str]()
+        for each in self.attempts():
+            old, new = each.values - now, now - each.values
+            if each.tool == tool and not each.is_done and len(old) == len(new) == 1:
+                found |= zip(old, new, strict=True)
+        return found
+
+    def paying(self) -> list[Paying]:
+        """What the user or the developer wants to be paid with."""
+        return self._paying if self._above is None else [*self._above.paying(), *self._paying]
 
     def general(self) -> set[str]:
         """The words about the person whom all records belong to; these describe no single record."""

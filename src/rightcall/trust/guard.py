@@ -155,6 +155,8 @@ class Guard:
         self._ran[result.name] += ran
         if ran and facts.bounded:
             self._paid.add(self._arguments(result), facts)
+        if facts.acts and result.outcome in ("returned", "failed"):
+            self._described.note(result.name, self._arguments(result), result.outcome == "returned")
         if facts.is_consequential and (ran or result.withheld):
             # The call may have stored them where a later result returns them as the system's own data.
             self.provenance.distrust(echo.keys)

@@ -27,6 +27,12 @@ _CONDITIONS = tuple(
         rf"\s+(?:i|you|we|they|the agent)\s+(?:cannot|can['\u2019]?t|can not)\s+(?P<act>{_PART})",
     )
 )
+_AFTER = re.compile(
+    rf"\b(?:if|once|when|after|as soon as)\s+(?P<what>(?!{_PART}?\b(?:not|can|could|cannot)\b){_PART}?)"
+    rf"(?:\s+(?:is|are|was|were|has been|have been|gets?))?\s+(?P<done>\w+ed)\s*,\s*(?P<then>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Something that is to be done before: "once the guitar is returned, …"."""
 _FLAGS = frozenset({"available", "in_stock"})
 
 
@@ -41,6 +47,8 @@ class Lacking(Struct, frozen=True):
     """What it may cost."""
     act: str = ""
     """What must not be possible, if that is the condition."""
+    done: str = ""
+    """The stem of the verb for what must have been done, if that is the condition."""
 
 
 class Condition(Struct, frozen=True):
@@ -52,18 +60,21 @@ class Condition(Struct, frozen=True):
     """The words in it for what is wanted."""
     most: float | None = None
     act: str = ""
+    done: str = ""
 
 
 def condition_in(sentence: str) -> Condition | None:
     """The condition in a sentence; None if it has none that can be computed."""
+    if (after := _AFTER.search(sentence)) is not None and (done := stem_of_done(after["done"].lower())):
+        return Condition(after["then"], after["what"], done=done)
     for pattern in _CONDITIONS:
         if (found := pattern.search(sentence)) is not None:
             said = found.groupdict()
-            most = float(said["most"].replace(",", "")) if said.get("most") else None
-            what, act = said.get("what") or "", said.get("act") or ""
-            if done := said.get("done"):
-                what, act = "", f"{stem_of_done(done.lower())} {what}"
-            return Condition(said["then"], what, most, act)
+            what, act, most = (said.get(name) or "" for name in ("what", "act", "most"))
+            if verb := said.get("done"):
+                what, act = "", f"{stem_of_done(verb.lower())} {what}"
+            limit = float(most.replace(",", "")) if most else None
+            return Condition(found["then"], what, limit, act)
     return None
 
 

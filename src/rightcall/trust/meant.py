@@ -11,12 +11,13 @@ from collections.abc import Collection
 from itertools import islice
 
 from rightcall.trust.acts import acts_of, is_giving, is_undoing
+from rightcall.trust.choosing import Choice
 from rightcall.trust.compared import Wishes, applies, fitting, topmost
 from rightcall.trust.conditions import MOST_RIVALS, Can, Conditions, can_do_anything
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
-from rightcall.trust.records import Record, initials_of, joined, nouns_of, stem, terms_of
+from rightcall.trust.records import Record, joined, nouns_of, stem, terms_of
 from rightcall.trust.requests import ANYTHING, IDLE, is_any, is_restricted
 from rightcall.trust.shifts import shifted
 
@@ -38,9 +39,11 @@ class Meant:
         self._object = stem(words_of(tool)[-1])
         self._values = frozenset(values)
         self._found = [record for value in self._values for _, record in described.records(value)]
-        is_met = Conditions(described, self._found, can).is_met
+        failed = described.failed_instead(tool, self._values)
+        is_met = Conditions(described, self._found, can, failed).is_met
         self._asked = list(described.asked(self._acts, is_met))
         self._met = [each for each in self._asked if each.lacking is not None]
+        self._choice = Choice(described, self._found, self._values, failed)
         self.is_asked: bool = not self._acts or bool(self._asked)
         """Whether the act of the call was asked for."""
         self.is_exact: bool = is_giving(self._acts)
@@ -50,7 +53,9 @@ class Meant:
         self._replaced = frozenset(value for value in self._values if _is_inside(value, found))
         """Identifiers in the call that another record in it contains: those that others replace."""
         self._whole = [
-            each for each in found if not self._is_new(each) and self._is_all(each.nouns, each)
+            each
+            for each in found
+            if not self._is_new(each) and self._is_thing(each) and self._is_all(each.nouns, each)
         ]
         """The records of which all were asked for."""
         self._told = frozenset(each for each in self._values if self._fits(each))
@@ -67,7 +72,10 @@ class Meant:
 
     def is_meant(self, value: str) -> bool:
         """Whether the record with this identifier was meant."""
+        if self._choice.is_left(value):
+            return False
         is_theirs = value in self._own or self._belongs(value) or self._holds(value)
+        is_theirs = is_theirs or self._choice.is_the_other(value, self._anchors)
         return is_theirs and self._is_whole(value)
 
     def is_changed(self, name: str, value: str) -> bool:
@@ -108,6 +116,11 @@ class Meant:
 
     def _said_of(self, terms: set[str]) -> set[str]:
         return self._described.said_of(terms, self._acts, self._nouns, self._met)
+
+    def _is_thing(self, record: Record) -> bool:
+        """Whether "all" may mean it: beside a record and its parts, nothing else is one of them."""
+        made = [each for each in self._found if each.parts]
+        return not made or any(each.value == record.value or record.value in each.parts for each in made)
 
     def _is_all(self, nouns: set[str], record: Record) -> bool:
         """Whether all things of this name were asked for, and this one was not excepted."""
@@ -175,7 +188,7 @@ class Meant:
         is_new = record.value not in self._replaced
         family = record.family[:MOST_RIVALS]
         replaced = [each for each in family if is_new and each.value in self._replaced]
-        if not replaced and (self._is_left_out(record) or self._is_second(record.value)):
+        if not replaced and (self._is_left_out(record) or self._choice.is_second(record.value)):
             return False
         is_ranked = not replaced and self._described.is_ranked(record.value)
         if is_ranked and self._said_of(record.context | record.terms):
@@ -282,42 +295,29 @@ class Meant:
         plural = {f"{noun}s" for noun in record.nouns}
         return is_undoing(self._acts) and all(plural.isdisjoint(each.verbs) for each in self._asked)
 
-    def _is_second(self, value: str) -> bool:
-        """Whether it was named only for the case that another does not do: "my card, or else PayPal"."""
-        sure, said_of = self._described.surely_said_of, self._described.said_of
-        if any(value in each.parts for each in self._found):
-            return False
-        records = [record for _, record in self._described.records(value)]
-        if not any(said_of({*terms_of(record.value)}, (), set()) for record in records):
-            return False
-        return not any(sure({*terms_of(record.value)}) for record in records) and any(
-            sure({*terms_of(other.value), initials_of(other.value)})
-            for record in records
-            for other in record.family[:MOST_RIVALS]
-            if other.value not in self._values
-        )
-
     def _is_outdone(self, value: str) -> bool:
         """Whether another record in the same list fits the words better."""
-        if self._is_second(value):
+        if self._choice.is_second(value):
             return True
         for _, record in self._described.records(value):
             said = self._said_of(record.terms)
             for other in record.family[:MOST_RIVALS]:
-                if other.value not in self._values and said < self._said_of(other.terms):
+                is_left = other.value not in self._values and other.value not in self._choice.failed
+                if is_left and said < self._said_of(other.terms):
                     return True
         return False
 
     def _belongs(self, value: str) -> bool:
         """Whether it is the only one of its field in a meant record, or all of them were asked for."""
         own = [record for _, record in self._described.records(value)]
-        if any(value in values for whole in self._whole for values in whole.held.values()):
+        if any(value in whole.parts for whole in self._whole):
             return not any(self._is_excepted(record) for record in own)
         for anchor in self._anchors:
             for name, values in anchor.held.items():
                 if value not in values:
                     continue
-                if len(values) == 1 and (self._is_swapped(own) or not self._is_outdone(value)):
+                is_kept = self._is_swapped(own) or self._choice.is_as_before(name, value)
+                if len(values) == 1 and (is_kept or not self._is_outdone(value)):
                     return True
                 if own and all(self._is_all(nouns_of(name), record) for record in own):
                     return True

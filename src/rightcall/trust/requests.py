@@ -17,6 +17,7 @@ from rightcall.trust.counts import counts_in
 from rightcall.trust.excepting import excepted_last, exceptions_in
 from rightcall.trust.heard import kept
 from rightcall.trust.lacking import Lacking, condition_in
+from rightcall.trust.paying import Paying, paying_in
 from rightcall.trust.records import joined, stem, terms_of
 from rightcall.trust.said import named_words
 from rightcall.trust.shifts import shifts_in
@@ -65,7 +66,7 @@ _ASIDE_AFTER = re.compile(r"[.!?]\s+(?=\()")
 """The end of a sentence that words in brackets explain."""
 _CONDITION = re.compile(
     r"\b(?:if|unless|whether|in case|provided that|assuming|as long as|otherwise|or else"
-    r"|falls|sofern|wenn)\b",
+    r"|(?:once|after|as soon as)(?=\s[^,;.]*\b\w+ed\s*,)|falls|sofern|wenn)\b",
     re.IGNORECASE,
 )
 _MYSELF = re.compile(
@@ -188,6 +189,8 @@ class Heard(Struct, frozen=True):
     """The comparisons, sentence by sentence."""
     shifts: frozenset[int]
     """By how many days something is to be later or earlier."""
+    paying: tuple[Paying, ...]
+    """What is to be paid with, sentence by sentence."""
 
 
 @kept
@@ -199,7 +202,7 @@ def heard(text: str) -> Heard:
     wishes, said, certainly = list[Wishes](), list[frozenset[str]](), list[str]()
     before = frozenset[str]()
     topic, compared_before, last = frozenset[str](), None, ""
-    exceptions = list[frozenset[str]]()
+    exceptions, paying = list[frozenset[str]](), list[Paying]()
     for sentence in sentences(_ASIDE_AFTER.sub(" ", excepted_last(text))):
         exceptions += exceptions_in(sentence)
         parts = list(clauses(sentence))
@@ -212,6 +215,7 @@ def heard(text: str) -> Heard:
         if is_taken_back:
             requests = list(_taken_back(requests, sentence))
         sure = "" if is_taken_back else certain(sentence)
+        paying.append(paying_in(sentence, sure, last))
         certainly += [part.text for part in clauses(sure) if not part.forbidden]
         requests += _requests(sure, before, is_certain=True)
         requests += _requests(sentence, before, is_certain=False) if sure != sentence else ()
@@ -219,7 +223,7 @@ def heard(text: str) -> Heard:
         if condition is not None:
             own_words = frozenset(terms_of(condition.what)) - _WHETHER
             what = _words([condition.what]) if own_words else before
-            wish = Lacking(what, compared_before, condition.most, condition.act)
+            wish = Lacking(what, compared_before, condition.most, condition.act, condition.done)
             given = _requests(_in_active_voice(condition.then), topic, is_certain=False)
             requests += [replace(each, lacking=wish, before=topic, refers=True) for each in given]
         before, compared_before, last = _words(own), compared, sentence
@@ -238,6 +242,7 @@ def heard(text: str) -> Heard:
         tuple(counts),
         tuple(wishes),
         shifts,
+        tuple(paying),
     )
 
 

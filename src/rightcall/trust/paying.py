@@ -1,0 +1,67 @@
+"""Which of several a person means by what was used before: the other card, the way it was paid.
+
+What a record already holds is taken for granted only as long as nobody asks for another.
+"""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from rightcall.trust.records import stem, terms_of
+from rightcall.trust.spelling import folded
+
+_OTHER = re.compile(
+    r"\b(?:other|another|different|opposite)\s+(?!than\b|hand\b)(?P<nouns>[^\W\d_]+(?:['\u2019]s)?(?:\s+[^\W\d_]+){0,2})"
+)
+_PAYMENT = "payment|card|account|method|wallet|paypal"
+_AS_BEFORE = re.compile(
+    rf"\b(?:original|same|initial|previous)\s+(?:(?:form|method|means|mode|way)\s+of\s+)?(?P<noun>{_PAYMENT})\b"
+    rf"|\b(?:the\s+)?(?P<what>way|{_PAYMENT})\s+(?:(?:that|which)\s+)?(?:i|you|we)\s+"
+    r"(?:(?:have|had|originally|already|first)\s+)*(?:paid|used)\b"
+)
+_REST = re.compile(
+    r"\b(?:rest|remainder|remaining(?:\s+[^\W\d_]+)?|difference)\b[^.;]{0,60}?\b(?:with|on|by|from|using|to)\s+"
+    r"(?P<what>[^.,;]{1,100})"
+)
+_ANY = frozenset({"payment", "card", "account", "method", "wallet", "paypal"})
+
+
+class Other(Struct, frozen=True):
+    """The wish for another one than a record holds."""
+
+    nouns: frozenset[str]
+    """The words for what it is to be another of."""
+    words: frozenset[str]
+    """The words around it, which say for what."""
+
+
+class Paying(Struct, frozen=True):
+    """How a text says what to pay with."""
+
+    others: tuple[Other, ...] = ()
+    as_before: frozenset[str] = frozenset()
+    """The nouns for what is to stay as it is in the record."""
+    rest: frozenset[str] = frozenset()
+    """The words for what pays the rest: no second choice."""
+
+
+def paying_in(sentence: str, sure: str, earlier: str) -> Paying:
+    """How a sentence says what to pay with.
+
+    ``sure`` is its part under no condition, ``earlier`` the sentence before.
+    """
+    text = folded(sentence)
+    before = frozenset(_as_before(folded(sure)))
+    rest = frozenset(term for found in _REST.finditer(text) for term in terms_of(found["what"]))
+    words = frozenset((*terms_of(text), *terms_of(earlier)))
+    others = [
+        Other(frozenset(map(stem, each["nouns"].split())), words) for each in _OTHER.finditer(text)
+    ]
+    return Paying(tuple(others), before, rest)
+
+
+def _as_before(text: str) -> Iterator[str]:
+    for found in _AS_BEFORE.finditer(text):
+        noun = found["noun"] or found["what"]
+        yield from _ANY if noun == "way" else (noun,)
