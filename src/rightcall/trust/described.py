@@ -15,6 +15,7 @@ from rightcall.trust.compared import Wishes
 from rightcall.trust.counts import is_same_noun
 from rightcall.trust.facts import Settled
 from rightcall.trust.lacking import Lacking
+from rightcall.trust.limits import Limit
 from rightcall.trust.paying import Paying
 from rightcall.trust.places import words_for_codes
 from rightcall.trust.provenance import opened
@@ -72,6 +73,7 @@ class Described:
         self._wishes: list[Wishes] = []
         self._shifts: frozenset[int] = frozenset()
         self._paying: list[Paying] = []
+        self._limits: list[Limit] = []
         self._done: list[Attempt] = []
         """The acts that ran, and those that the tools refused, in order."""
         self._above = above
@@ -93,6 +95,7 @@ class Described:
         self._wishes += found.wishes
         self._shifts |= found.shifts
         self._paying += found.paying
+        self._limits += found.limits
 
     def asked(
         self, acts: tuple[str, ...], is_met: Callable[[Lacking], bool] | None = None
@@ -228,6 +231,10 @@ class Described:
     def paying(self) -> list[Paying]:
         """What the user or the developer wants to be paid with."""
         return self._paying if self._above is None else [*self._above.paying(), *self._paying]
+
+    def limits(self) -> list[Limit]:
+        """What the user or the developer lets a change cost."""
+        return self._limits if self._above is None else [*self._above.limits(), *self._limits]
 
     def general(self) -> set[str]:
         """The words about the person whom all records belong to; these describe no single record."""

@@ -17,6 +17,7 @@ from rightcall.trust.conditions import MOST_RIVALS, Can, Conditions, can_do_anyt
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
+from rightcall.trust.limits import Limit, is_within
 from rightcall.trust.records import Record, joined, nouns_of, stem, terms_of
 from rightcall.trust.requests import ANYTHING, IDLE, is_any, is_restricted
 from rightcall.trust.shifts import shifted
@@ -69,6 +70,8 @@ class Meant:
         ]
         # "The whole order" is all of the one that is meant, and not every order.
         self._whole += [each for each in self._anchors if self._is_entire(each)]
+        if self._acts and not is_undoing(self._acts):
+            self.is_asked = self.is_asked and self._is_affordable()
 
     def is_meant(self, value: str) -> bool:
         """Whether the record with this identifier was meant."""
@@ -91,6 +94,20 @@ class Meant:
             each.is_certain and (self._object in each.words or not terms.isdisjoint(each.words - IDLE))
             for each in self._asked
         )
+
+    def _is_affordable(self) -> bool:
+        """Whether a change keeps to every limit on what it may cost, as far as prices show that."""
+        new = [each for each in self._found if self._is_new(each)]
+        old = [each for each in self._found if each.value in self._replaced and self._is_swapped([each])]
+        return all(is_within(each, _once(new), _once(old)) for each in self._limits())
+
+    def _limits(self) -> list[Limit]:
+        """The limits for this call: those whose words are about nothing else that is known."""
+        own = {term for each in self._found for term in each.terms | each.context}
+        found = [
+            (each, self._described.known({*each.words} - IDLE)) for each in self._described.limits()
+        ]
+        return [limit for limit, known in found if not known or not known.isdisjoint(own)]
 
     def is_for_another(self, value: str) -> bool:
         """Whether an identifier was written out, but only in a request for something else."""
@@ -347,6 +364,13 @@ class Meant:
                 if is_inside and is_seen and kin.holders.get((anchor.key, anchor.value)) == 1:
                     return True
         return False
+
+
+def _once(records: list[Record]) -> list[Record]:
+    """One record of each identifier: the one that shows a price, if one does."""
+    found = {each.value: each for each in records}
+    found |= {each.value: each for each in records if "price" in each.traits}
+    return list(found.values())
 
 
 def _place_in(order: tuple[str, ...], terms: set[str]) -> int:

@@ -4,7 +4,7 @@ What a record already holds is taken for granted only as long as nobody asks for
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -46,18 +46,20 @@ class Paying(Struct, frozen=True):
     """The words for what pays the rest: no second choice."""
 
 
-def paying_in(sentence: str, sure: str, earlier: str) -> Paying:
+def paying_in(sentence: str, earlier: str, certain: Callable[[str], str]) -> Paying:
     """How a sentence says what to pay with.
 
-    ``sure`` is its part under no condition, ``earlier`` the sentence before.
+    ``earlier`` is the sentence before, ``certain`` gives the part of one that is under no condition.
     """
     text = folded(sentence)
-    before = frozenset(_as_before(folded(sure)))
+    before = frozenset[str]()
+    if _AS_BEFORE.search(text) is not None:
+        before = frozenset(_as_before(folded(certain(sentence))))
     rest = frozenset(term for found in _REST.finditer(text) for term in terms_of(found["what"]))
-    words = frozenset((*terms_of(text), *terms_of(earlier)))
-    others = [
-        Other(frozenset(map(stem, each["nouns"].split())), words) for each in _OTHER.finditer(text)
-    ]
+    # To split something with another adds one, and takes no other.
+    named = [] if "split" in text else list(_OTHER.finditer(text))
+    words = frozenset((*terms_of(text), *terms_of(earlier))) if named else frozenset[str]()
+    others = [Other(frozenset(map(stem, each["nouns"].split())), words) for each in named]
     return Paying(tuple(others), before, rest)
 
 

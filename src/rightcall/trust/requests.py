@@ -7,6 +7,7 @@ An act under a condition was not asked for yet, unless the condition is one that
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from rightcall.trust.counts import counts_in
 from rightcall.trust.excepting import excepted_last, exceptions_in
 from rightcall.trust.heard import kept
 from rightcall.trust.lacking import Lacking, condition_in
+from rightcall.trust.limits import Limit, limit_in
 from rightcall.trust.paying import Paying, paying_in
 from rightcall.trust.records import joined, stem, terms_of
 from rightcall.trust.said import named_words
@@ -191,6 +193,8 @@ class Heard(Struct, frozen=True):
     """By how many days something is to be later or earlier."""
     paying: tuple[Paying, ...]
     """What is to be paid with, sentence by sentence."""
+    limits: tuple[Limit, ...]
+    """What a change may cost."""
 
 
 @kept
@@ -202,9 +206,8 @@ def heard(text: str) -> Heard:
     wishes, said, certainly = list[Wishes](), list[frozenset[str]](), list[str]()
     before = frozenset[str]()
     topic, compared_before, last = frozenset[str](), None, ""
-    exceptions, paying = list[frozenset[str]](), list[Paying]()
-    for sentence in sentences(_ASIDE_AFTER.sub(" ", excepted_last(text))):
-        exceptions += exceptions_in(sentence)
+    texts = sentences(_ASIDE_AFTER.sub(" ", excepted_last(text)))
+    for sentence in texts:
         parts = list(clauses(sentence))
         own = [part.text for part in parts if not part.forbidden]
         excepted += [part.text for part in parts if part.forbidden]
@@ -215,7 +218,6 @@ def heard(text: str) -> Heard:
         if is_taken_back:
             requests = list(_taken_back(requests, sentence))
         sure = "" if is_taken_back else certain(sentence)
-        paying.append(paying_in(sentence, sure, last))
         certainly += [part.text for part in clauses(sure) if not part.forbidden]
         requests += _requests(sure, before, is_certain=True)
         requests += _requests(sentence, before, is_certain=False) if sure != sentence else ()
@@ -237,12 +239,13 @@ def heard(text: str) -> Heard:
         _words(certainly),
         tuple(said),
         _words(excepted),
-        tuple(exceptions),
+        tuple(each for sentence in texts for each in exceptions_in(sentence)),
         tuple(requests),
         tuple(counts),
         tuple(wishes),
         shifts,
-        tuple(paying),
+        tuple(paying_in(each, before, certain) for before, each in pairwise(("", *texts))),
+        tuple(filter(None, (limit_in(each, before) for before, each in pairwise(("", *texts))))),
     )
 
 

@@ -1,0 +1,51 @@
+"""What a change may cost at most, where a person says so: "only if it costs less than 50".
+
+The cost is computed from trusted prices. Where they do not show it, a person is asked.
+"""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from rightcall.trust.compared import measured
+from rightcall.trust.records import Record, terms_of
+from rightcall.trust.spelling import folded
+
+_UNDER = "(?:(?:less|lower) than|under|below|at most|(?:no|not) more than|within|up to|<=?)"
+_ONLY_IF = r"(?:only\b[^.;]{0,120}?\bif|as long as|provided(?: that)?|on (?:the )?condition that)"
+_LIMIT = re.compile(
+    rf"\b{_ONLY_IF}\b(?P<what>[^.;]{{0,120}}?)\b{_UNDER}\s+"
+    r"(?:[$\u20ac\u00a3]\s?|(?:usd|eur|gbp)\s+)?(?P<most>\d[\d,]*(?:\.\d+)?)"
+)
+_EXTRA = re.compile(r"\b(?:extra|difference|additional|surcharge|more|fees?|change|on top)\b")
+
+
+class Limit(Struct, frozen=True):
+    """What a change may cost at most."""
+
+    most: float
+    is_extra: bool
+    """Whether it is about the difference to the present price."""
+    words: frozenset[str]
+    """The words of its sentence and of the one before, which say for what."""
+
+
+def limit_in(sentence: str, earlier: str) -> Limit | None:
+    """The limit in a sentence; ``earlier`` is the sentence before."""
+    found = _LIMIT.search(folded(sentence))
+    if found is None:
+        return None
+    words = frozenset((*terms_of(sentence), *terms_of(earlier)))
+    is_extra = _EXTRA.search(found["what"]) is not None
+    return Limit(float(found["most"].replace(",", "")), is_extra, words)
+
+
+def is_within(limit: Limit, new: Sequence[Record], old: Sequence[Record]) -> bool:
+    """Whether what is new costs no more than the limit, beside what it replaces."""
+    prices = [measured([each.traits.get("price", "")]) for each in (*new, *old)]
+    known = [each[0] for each in prices if each]
+    if not new or len(known) < len(prices) or (limit.is_extra and not old):
+        return False
+    cost, before = sum(known[: len(new)]), sum(known[len(new) :])
+    return cost - (before if limit.is_extra else 0) <= limit.most
