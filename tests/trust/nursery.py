@@ -54,7 +54,7 @@ def plant(number, label, price, **traits):
     """A plant in an order."""
     return {
         "plant_id": number,
-        "kind_id": f"K{number[1]}",
+        "kind_id": f"900{number[1]}",
         "label": label,
         "price": price,
         "traits": traits,

@@ -11,7 +11,7 @@ from rightcall.trust.described import Described
 from rightcall.trust.kinds import words_of
 from rightcall.trust.paying import Other
 from rightcall.trust.records import Record, initials_of, nouns_of, terms_of
-from rightcall.trust.requests import IDLE
+from rightcall.trust.said import IDLE
 
 
 class Choice:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from rightcall.trust.kinds import words_of
-from rightcall.trust.records import stem, terms_of
+from rightcall.trust.records import Record, stem, terms_of
 from rightcall.trust.said import named_words
 
 Traits: TypeAlias = Mapping[str, str]
@@ -238,7 +238,8 @@ def _field(comparison: Comparison, traits: Traits) -> str | None:
     """The field that a comparison is about."""
     for wanted in (comparison.nouns, comparison.fields):
         named = [name for name in traits if not wanted.isdisjoint(map(stem, words_of(name)))]
-        if len(named) == 1:
+        # What has no order is not compared, even if it is named: "a shorter one of that material".
+        if len(named) == 1 and (not comparison.fields or measured((traits[named[0]],)) is not None):
             return named[0]
     counted = [name for name, text in traits.items() if _unit(text) in comparison.nouns]
     return counted[0] if len(counted) == 1 else None
@@ -304,3 +305,23 @@ def topmost(wishes: Wishes, things: Sequence[Traits], left: Sequence[int]) -> li
         wanted = max(known) if each.is_more else min(known)
         found = [at for at, value in zip(found, known, strict=True) if value == wanted]
     return found
+
+
+def is_extreme(wishes: Sequence[Wishes], thing: Record, others: Sequence[Record]) -> bool | None:
+    """Whether a thing is the one that a comparison singles out among those that the same words name.
+
+    None if no comparison is about it, or if nothing else has its name. "The cheaper lamp" of two is the
+    cheapest; if several are, or if they cannot be compared, it is none of them.
+    """
+    for each in wishes:
+        said = {word for _, word in each.words}
+        names = said & thing.terms or {*each.earlier} & thing.terms
+        rest = {word for other in others for word in said & other.terms} - names
+        compared = [one for one in each.of(names, rest).compared if names and one.by is None]
+        alike = [other for other in others if other is not thing and names <= other.terms]
+        for comparison in compared if alike else ():
+            if (name := _field(comparison, thing.traits)) is not None:
+                known = measured([of.traits.get(name, "") for of in (thing, *alike)])
+                sign = 1 if comparison.is_more else -1
+                return known is not None and all(sign * known[0] > sign * one for one in known[1:])
+    return None

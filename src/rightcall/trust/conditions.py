@@ -11,7 +11,7 @@ from rightcall.trust.described import Described
 from rightcall.trust.kinds import words_of
 from rightcall.trust.lacking import Lacking, is_lacking
 from rightcall.trust.records import Record, nouns_of, stem, terms_of
-from rightcall.trust.requests import IDLE
+from rightcall.trust.said import IDLE
 
 MOST_RIVALS = 100
 """Records of one list that are compared, at most. In a longer list, only a unique word describes one."""

@@ -4,12 +4,13 @@ The cost is computed from trusted prices. Where they do not show it, a person is
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from rightcall.trust.compared import measured
 from rightcall.trust.records import Record, terms_of
+from rightcall.trust.said import IDLE
 from rightcall.trust.spelling import folded
 
 _UNDER = "(?:(?:less|lower) than|under|below|at most|(?:no|not) more than|within|up to|<=?)"
@@ -41,11 +42,27 @@ def limit_in(sentence: str, earlier: str) -> Limit | None:
     return Limit(float(found["most"].replace(",", "")), is_extra, words)
 
 
-def is_within(limit: Limit, new: Sequence[Record], old: Sequence[Record]) -> bool:
+def about(
+    limits: Iterable[Limit], records: Sequence[Record], known: Callable[[set[str]], set[str]]
+) -> list[Limit]:
+    """The limits on a change of some records: those whose words are about nothing else that is known."""
+    own = {term for each in records for term in each.terms | each.context}
+    found = [(each, known({*each.words} - IDLE)) for each in limits]
+    return [limit for limit, words in found if not words or not words.isdisjoint(own)]
+
+
+def is_within(limit: Limit, new: Iterable[Record], old: Iterable[Record]) -> bool:
     """Whether what is new costs no more than the limit, beside what it replaces."""
-    prices = [measured([each.traits.get("price", "")]) for each in (*new, *old)]
-    known = [each[0] for each in prices if each]
-    if not new or len(known) < len(prices) or (limit.is_extra and not old):
+    costs, before = _prices(new), _prices(old)
+    if not costs or None in (*costs, *before) or (limit.is_extra and not before):
         return False
-    cost, before = sum(known[: len(new)]), sum(known[len(new) :])
-    return cost - (before if limit.is_extra else 0) <= limit.most
+    return sum(filter(None, costs)) - (sum(filter(None, before)) if limit.is_extra else 0) <= limit.most
+
+
+def _prices(records: Iterable[Record]) -> list[float | None]:
+    """The price of each thing, as one of its records shows it; None if none does."""
+    found = dict[str, float | None]()
+    for each in records:
+        price = measured([each.traits.get("price", "")])
+        found[each.value] = price[0] if price else found.get(each.value)
+    return list(found.values())

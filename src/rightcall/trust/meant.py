@@ -12,15 +12,19 @@ from itertools import islice
 
 from rightcall.trust.acts import acts_of, is_giving, is_undoing
 from rightcall.trust.choosing import Choice
-from rightcall.trust.compared import Wishes, applies, fitting, topmost
+from rightcall.trust.compared import Wishes, applies, fitting, is_extreme, topmost
 from rightcall.trust.conditions import MOST_RIVALS, Can, Conditions, can_do_anything
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
-from rightcall.trust.limits import Limit, is_within
+from rightcall.trust.limits import about, is_within
 from rightcall.trust.records import Record, joined, nouns_of, stem, terms_of
-from rightcall.trust.requests import ANYTHING, IDLE, is_any, is_restricted
+from rightcall.trust.requests import ANYTHING, is_any, is_restricted
+from rightcall.trust.said import IDLE
 from rightcall.trust.shifts import shifted
+
+_LONG = 4
+"""Digits of a number that identifies something by itself, at least."""
 
 
 class Meant:
@@ -99,15 +103,8 @@ class Meant:
         """Whether a change keeps to every limit on what it may cost, as far as prices show that."""
         new = [each for each in self._found if self._is_new(each)]
         old = [each for each in self._found if each.value in self._replaced and self._is_swapped([each])]
-        return all(is_within(each, _once(new), _once(old)) for each in self._limits())
-
-    def _limits(self) -> list[Limit]:
-        """The limits for this call: those whose words are about nothing else that is known."""
-        own = {term for each in self._found for term in each.terms | each.context}
-        found = [
-            (each, self._described.known({*each.words} - IDLE)) for each in self._described.limits()
-        ]
-        return [limit for limit, known in found if not known or not known.isdisjoint(own)]
+        limits = about(self._described.limits(), self._found, self._described.known)
+        return all(is_within(each, new, old) for each in limits)
 
     def is_for_another(self, value: str) -> bool:
         """Whether an identifier was written out, but only in a request for something else."""
@@ -184,7 +181,17 @@ class Meant:
         """Whether the words describe the record with this identifier directly."""
         if self._described.is_named(value, self._acts, self._nouns):
             return True
-        return any(self._is_described(kin, record) for kin, record in self._described.records(value))
+        return any(
+            self._is_numbered(record) or self._is_described(kin, record)
+            for kin, record in self._described.records(value)
+        )
+
+    def _is_numbered(self, record: Record) -> bool:
+        """Whether another number of it was written out, and it is the only one of its list with that."""
+        others = [each for each in record.family[:MOST_RIVALS] if each.value != record.value]
+        numbers = {each for each in record.beside if len(each) >= _LONG and each.isdigit()}
+        numbers = numbers.difference(*[each.beside for each in others]) if others else set()
+        return bool(numbers) and bool(self._said_of(numbers))
 
     def _is_only(self, value: str) -> bool:
         """Whether it is the only record of its kind."""
@@ -207,6 +214,10 @@ class Meant:
         replaced = [each for each in family if is_new and each.value in self._replaced]
         if not replaced and (self._is_left_out(record) or self._choice.is_second(record.value)):
             return False
+        if not replaced and is_undoing(self._acts):
+            is_compared = is_extreme(self._described.wishes(), record, self._members(kin))
+            if is_compared is not None:
+                return is_compared
         is_ranked = not replaced and self._described.is_ranked(record.value)
         if is_ranked and self._said_of(record.context | record.terms):
             return True
@@ -224,6 +235,10 @@ class Meant:
             is_best = not any(len(said) < len(other) for other in rivals)
             return is_best or self._is_best_in_one(kin, record, replaced)
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
+
+    @staticmethod
+    def _members(kin: Kin) -> list[Record]:
+        return list(islice(kin.members.values(), MOST_RIVALS))
 
     def _is_left_out(self, record: Record) -> bool:
         """Whether all things of its sort were asked for that are as it is not: "all small shirts"."""
@@ -283,6 +298,9 @@ class Meant:
         for order in orders:
             places = {at: _place_in(order, things[at].terms) for at in left}
             left = [at for at in left if places[at] == min(places.values())]
+        # Of these, what was said of the old one as well: a shorter one of bamboo.
+        kept = {at: len(self._said_of(things[at].terms & now.terms).difference(*orders)) for at in left}
+        left = [at for at in left if kept[at] == max(kept.values())]
         for each in wishes:
             left = topmost(each, traits, left)
         alike = {at: len(traits[at].items() & now.traits.items()) for at in left}
@@ -297,7 +315,7 @@ class Meant:
         """The other records that may be meant: those in the same list, or of the same kind."""
         among = record.family
         if len(among) <= 1 and is_undoing(self._acts):
-            among = list(islice(kin.members.values(), MOST_RIVALS))
+            among = self._members(kin)
         return [
             other
             for other in among[:MOST_RIVALS]
@@ -364,13 +382,6 @@ class Meant:
                 if is_inside and is_seen and kin.holders.get((anchor.key, anchor.value)) == 1:
                     return True
         return False
-
-
-def _once(records: list[Record]) -> list[Record]:
-    """One record of each identifier: the one that shows a price, if one does."""
-    found = {each.value: each for each in records}
-    found |= {each.value: each for each in records if "price" in each.traits}
-    return list(found.values())
 
 
 def _place_in(order: tuple[str, ...], terms: set[str]) -> int:

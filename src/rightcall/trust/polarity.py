@@ -74,6 +74,11 @@ _STATEMENT = re.compile(
     r"[^\W\d_]+\b[^()]*\)"
 )
 """Words in brackets, in ``folded`` text, that do not begin by referring to what stands before them."""
+_DESCRIBED = re.compile(
+    r"\b(?:that|which|who)\s+(?:is|are|was|were)\s[^,;.]{0,60}?\b(?:yet|but|and|though)\s+not\Z",
+    re.IGNORECASE,
+)
+"""What something is and is not: "the one that is large yet not heavy"."""
 _CLAUSE = re.compile(
     r"\s(?:that|why|because|since|as|so|i|we|he|she|it|they|dass|daß|weil|que)\s", re.IGNORECASE
 )
@@ -153,6 +158,8 @@ def _is_harmless(sentence: str, found: re.Match[str]) -> bool:
     if _OR_NOT.search(sentence, 0, found.end()) and not sentence[found.end() :].strip(" .!?"):
         return True
     if _QUOTED.match(sentence, max(found.start() - 1, 0)):
+        return True
+    if _DESCRIBED.search(sentence, 0, found.end()):
         return True
     if _HARMLESS.match(sentence, found.end()):
         return _MUST.search(sentence, 0, found.end()) is None

@@ -21,7 +21,7 @@ from rightcall.trust.lacking import Lacking, condition_in
 from rightcall.trust.limits import Limit, limit_in
 from rightcall.trust.paying import Paying, paying_in
 from rightcall.trust.records import joined, stem, terms_of
-from rightcall.trust.said import named_words
+from rightcall.trust.said import IDLE, named_words
 from rightcall.trust.shifts import shifts_in
 
 _SHORT = 1000
@@ -91,13 +91,6 @@ _ONE = re.compile(r"\b(?:the|that|this|those|these) (?:\w+ )?ones?\b", re.IGNORE
 _OUT_OF = re.compile(
     r"\b(?:from|out of|off|of|in|inside|within)\s+(?:my|your|the|this|that|our)\b", re.IGNORECASE
 )
-IDLE = named_words(
-    "want would like need please wish also then now just ask agent help could may must should let try "
-    "because since decide lastly finally first second next"
-)
-"""Words that do not describe the object of an act."""
-
-
 _WHICHEVER = named_words(
     "of my your our the their her his these those possible existing remaining upcoming current "
     "available recent other single two three four five"
