@@ -37,6 +37,10 @@ _SWAP = ("order_id", "item_ids", "new_item_ids", "payment_method_id")
 
 _PENDING = ({"status": "pending*"},)
 _DELIVERED = ({"status": "delivered"},)
+_REFUNDED = (
+    {"status": "delivered", "payment_method_id": "="},
+    {"status": "delivered", "payment_method_id": "gift_card*"},
+)
 # By the policy that tau-bench gives its agents, whose clock stands at three o'clock on 15 May 2024.
 _CANCELLED = ({"cabin": "business"}, {"insurance": "yes"}, {"created_at": ">= 2024-05-14T15:00:00"})
 _CHANGED = ({"cabin": "economy"}, {"cabin": "business"})
@@ -75,7 +79,7 @@ _RETAIL: dict[str, Declared] = {
         "payment_method_id",
         **_GOODS,
         dangers=("money",),
-        allowed_when=_DELIVERED,
+        allowed_when=_REFUNDED,
     ),
 }
 

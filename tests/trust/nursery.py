@@ -27,6 +27,13 @@ BACK = tool(
     allowed_when=SENT,
     **_MONEY,
 )
+REFUND = tool(
+    "refund_plants",
+    parameters={"order_id": TEXT, "plant_ids": TEXTS, "card_id": TEXT},
+    targets=("order_id", "plant_ids", "card_id"),
+    allowed_when=({"state": "delivered", "card_id": "="}, {"state": "delivered", "card_id": "gift*"}),
+    **_MONEY,
+)
 SWAP = tool(
     "exchange_plant",
     parameters={"order_id": TEXT, "plant_id": TEXT, "new_plant_id": TEXT, "card_id": TEXT},
@@ -47,7 +54,7 @@ SHIP = tool(
     widens={"speed": ("courier",)},
     **_MONEY,
 )
-TOOLS = [ACCOUNT, ORDER, OFFERS, BACK, SWAP, CANCEL, SHIP]
+TOOLS = [ACCOUNT, ORDER, OFFERS, BACK, REFUND, SWAP, CANCEL, SHIP]
 
 
 def plant(number, label, price, **traits):

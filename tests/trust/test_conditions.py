@@ -3,7 +3,7 @@
 import pytest
 
 from rightcall.trust.lacking import condition_in
-from trust.nursery import cancels, done, failed
+from trust.nursery import cancels, done, failed, nursery, runs
 
 FIRST = {"order_id": "N-1", "plant_ids": ["P201"], "card_id": "visa_7"}
 RETURNED = done("return_plants", **FIRST)
@@ -33,3 +33,38 @@ def test_another_act_does_not_do():
 def test_what_was_not_done_is_no_condition_of_this_kind():
     assert condition_in("If it is not returned, cancel it.") is None
     assert condition_in("Once it is painted, cancel it.") is None
+
+
+class TestWhatTheHouseRefuses:
+    """The terms of refund_plants: to the card that was paid with, or to a gift card."""
+
+    WORDS = "Refund the fern to my {0}. If a refund to {0} is not possible, refund it to my gift card."
+
+    def refunds(self, words, card):
+        call = {"order_id": "N-1", "plant_ids": ["P201"], "card_id": card}
+        return runs(nursery(words), "refund_plants", **call)
+
+    def test_the_second_choice_where_it_refuses_the_first(self):
+        assert self.refunds(self.WORDS.format("Mastercard"), "gift_9")
+
+    def test_not_where_it_does_the_first(self):
+        assert self.refunds(self.WORDS.format("Visa"), "visa_7")
+        assert not self.refunds(self.WORDS.format("Visa"), "gift_9")
+
+    def test_if_not_refers_to_the_sentence_before(self):
+        words = "I want you to refund the fern to my other credit card."
+        assert not self.refunds(words, "visa_7")
+        then = " If not possible, refund the fern to the card that I paid with."
+        assert self.refunds(words + then, "visa_7")
+        assert not self.refunds(words + " If not possible, call me about it.", "visa_7")
+        # A gift card would do.
+        assert not self.refunds(words.replace("credit ", "") + then, "visa_7")
+
+
+@pytest.mark.parametrize(("most", "is_met"), [(50, True), (60, False), (70, False)])
+def test_if_not_under_a_price(most, is_met):
+    words = (
+        "What does the cheapest palm cost now? "
+        f"If it is less than {most} euros, I keep mine. If not, cancel the order with the palm."
+    )
+    assert cancels(words, "N-3") is is_met

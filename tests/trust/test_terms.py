@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.core.decision import Ask
+from rightcall.core.decision import Deny
 from rightcall.trust.records import Record
 from rightcall.trust.terms import is_allowed
 from trust.kit import checked
@@ -51,6 +51,16 @@ def test_a_parameter_says_what_a_field_becomes():
     assert is_allowed(({"insured": "true"},), [record(insured="false")], {"insured": True})
 
 
+def test_what_a_record_has_already():
+    paid = Record("order_id", "N-1", set(), held={"card_id": {"visa_7"}}, fields={"state": "open"})
+    terms = ({"state": "open", "card_id": "="}, {"state": "open", "card_id": "gift*"})
+    assert is_allowed(terms, [paid], {"card_id": "visa_7"})
+    assert is_allowed(terms, [paid], {"card_id": "gift_9"})
+    assert not is_allowed(terms, [paid], {"card_id": "amex_5"})
+    assert not is_allowed(terms, [paid])
+    assert is_allowed(terms, [paid], free=["card_id"])
+
+
 def test_the_house_refuses_what_the_user_asks_for():
     assert cancels("Cancel my order N-3.", "N-3")
     assert not cancels("Cancel my order N-4.", "N-4")
@@ -64,9 +74,9 @@ def test_whoever_writes_into_a_record_does_not_change_what_the_house_allows():
     assert not cancels("Cancel my order N-4.", "N-4", orders=(packed,))
 
 
-def test_an_approval_of_an_earlier_call_does_not_cover_it():
+def test_the_house_is_not_overruled_by_an_approval():
     found = nursery("Cancel my order N-4.").judge(checked(TOOLS, "cancel_order", order_id="N-4"))
-    assert isinstance(found.decision, Ask)
+    assert isinstance(found.decision, Deny)
     assert found.each_time
     assert "author allows" in found.reason
 

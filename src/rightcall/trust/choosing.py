@@ -29,7 +29,7 @@ class Choice:
         """The records in the call."""
         self._values = values
         self.failed = failed
-        """What was tried in vain before in an otherwise same call, with what takes its place."""
+        """What would not do in an otherwise same call, with what takes its place."""
 
     def _records(self, value: str) -> list[Record]:
         return [record for _, record in self._described.records(value)]
@@ -75,7 +75,7 @@ class Choice:
     def is_second(self, value: str) -> bool:
         """Whether it was named only for the case that another does not do: "my card, or else PayPal"."""
         sure, said_of = self._described.surely_said_of, self._described.said_of
-        if value in self.failed.values() or any(value in each.parts for each in self._found):
+        if any(value in each.parts for each in self._found):
             return False
         rest = set[str]().union(*[each.rest for each in self._described.paying()])
         records = self._records(value)
@@ -87,7 +87,7 @@ class Choice:
             sure({*terms_of(other.value), initials_of(other.value)})
             for record in records
             for other in record.family[:MOST_RIVALS]
-            if other.value not in self._values
+            if other.value not in self._values and other.value not in self.failed
         )
 
 

@@ -311,8 +311,10 @@ def is_extreme(wishes: Sequence[Wishes], thing: Record, others: Sequence[Record]
     """Whether a thing is the one that a comparison singles out among those that the same words name.
 
     None if no comparison is about it, or if nothing else has its name. "The cheaper lamp" of two is the
-    cheapest; if several are, or if they cannot be compared, it is none of them.
+    cheapest; if several are, or if they cannot be compared, it is none of them. One of several
+    comparisons is enough: "the cheaper one, or rather the dearer".
     """
+    found = list[bool]()
     for each in wishes:
         said = {word for _, word in each.words}
         names = said & thing.terms or {*each.earlier} & thing.terms
@@ -323,5 +325,12 @@ def is_extreme(wishes: Sequence[Wishes], thing: Record, others: Sequence[Record]
             if (name := _field(comparison, thing.traits)) is not None:
                 known = measured([of.traits.get(name, "") for of in (thing, *alike)])
                 sign = 1 if comparison.is_more else -1
-                return known is not None and all(sign * known[0] > sign * one for one in known[1:])
-    return None
+                is_it = known is not None and all(sign * known[0] > sign * one for one in known[1:])
+                found.append(is_it)
+    return any(found) if found else None
+
+
+def words_compared(wishes: Iterable[Wishes], traits: Traits) -> set[str]:
+    """The words of the fields that are compared: these are to change."""
+    named = {_field(each, traits) for of in wishes for each in of.compared}
+    return {term for name in named if name is not None for term in terms_of(traits[name])}

@@ -34,7 +34,7 @@ class Conditions:
         self._found = found
         self._can = can
         self._failed = failed
-        """What was tried in vain before in an otherwise same call, with what takes its place."""
+        """What would not do in an otherwise same call, with what takes its place."""
 
     def is_met(self, wish: Lacking) -> bool:
         """Whether a wish cannot be met, or whether what is to be done first was done.
@@ -65,12 +65,17 @@ class Conditions:
         )
 
     def _has_failed(self, act: str) -> bool:
-        """Whether an act was tried in vain, in a call that differs only in what takes its place."""
-        known, own = (
-            self._described.known({*terms_of(act)}),
-            {t for each in self._found for t in each.terms},
-        )
-        return any(known <= self._terms((each,)) | own for each in self._failed)
+        """Whether nothing that the words mean would do, in the place of what the call has instead."""
+        own = {t for each in self._found for t in each.terms - self._terms(self._failed)}
+        known = self._described.known({*terms_of(act)}) - own - self._described.nouns()
+        for value in dict.fromkeys(self._failed.values()):
+            family = [
+                each for _, of in self._described.records(value) for each in of.family[:MOST_RIVALS]
+            ]
+            wanted = [each.value for each in family if each.value != value and known <= each.terms]
+            if wanted and self._failed.keys() >= {*wanted}:
+                return True
+        return False
 
     def _terms(self, values: Collection[str]) -> set[str]:
         return {t for each in values for _, of in self._described.records(each) for t in of.terms}

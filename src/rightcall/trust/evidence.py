@@ -14,7 +14,7 @@ from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
 from rightcall.trust.acts import UNDOING, acts_of, is_asked, is_undoing, sort_of
-from rightcall.trust.conditions import Can
+from rightcall.trust.conditions import MOST_RIVALS, Can
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described
 from rightcall.trust.facts import STRICT, Settled, offered, settled
@@ -98,7 +98,9 @@ def meant_in(
         return None
     targets = ((place, leaf) for name in of.facts.targets for place, leaf in _leaves(checked, name))
     values = [leaf for place, leaf in targets if _kind_at(place, of) == "record"]
-    return Meant(described, of.tool.name, of.facts.targets, values, can)
+    failed = described.failed_instead(of.tool.name, values)
+    failed |= _refused_instead(checked, of.facts, described)
+    return Meant(described, of.tool.name, of.facts.targets, values, can, failed)
 
 
 def can_do(
@@ -112,16 +114,35 @@ def can_do(
         acts = acts_of(each.tool.name)
         is_it = is_asked(acts, (verb,)) and is_undoing(acts) == (sort_of(verb) in UNDOING)
         is_it = is_it and any(noun in nouns_of(target) for target in each.facts.targets)
-        if is_it and (not records or is_allowed(each.facts.allowed_when, records)):
+        terms, free = each.facts.allowed_when, each.facts.parameters
+        if is_it and (not records or is_allowed(terms, records, free=free)):
             return True
     return False
 
 
-def keeps_terms(checked: CheckedCall, facts: Settled, described: Described) -> bool:
-    """Whether a call keeps to what the tool's author allows."""
+def keeps_terms(
+    checked: CheckedCall, facts: Settled, described: Described, **changed: JsonValue
+) -> bool:
+    """Whether a call keeps to what the tool's author allows, with some arguments changed."""
     named = {leaf for name in facts.targets for _, leaf in _leaves(checked, name)}
     records = [record for value in sorted(named) for _, record in described.records(value)]
-    return is_allowed(facts.allowed_when, records, checked.arguments)
+    return is_allowed(facts.allowed_when, records, {**checked.arguments, **changed})
+
+
+def _refused_instead(checked: CheckedCall, facts: Settled, described: Described) -> dict[str, str]:
+    """What the house would refuse in the place of an argument, if it does the call as it is."""
+    found = dict[str, str]()
+    if not facts.allowed_when or not keeps_terms(checked, facts, described):
+        return found
+    for name in sorted(
+        {name for each in facts.allowed_when for name in each} & checked.arguments.keys()
+    ):
+        value = str(checked.arguments[name])
+        others = [each.value for _, of in described.records(value) for each in of.family[:MOST_RIVALS]]
+        for other in others:
+            if other != value and not keeps_terms(checked, facts, described, **{name: other}):
+                found[other] = value
+    return found
 
 
 def targets_in(

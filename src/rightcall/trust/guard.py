@@ -306,7 +306,8 @@ class Guard:
             return replace(self._refused(why, (leak,)), each_time=True)
         if facts.allowed_when and not keeps_terms(case.checked, facts, self._described):
             why = f"what {name} would act on is not what its author allows, or nobody has looked at it"
-            return replace(self._refused(why, case.targets), each_time=True)
+            # The user may want it; the house does not do it, and the user cannot allow it.
+            return Finding(decision=Deny(why, GO_ON), reason=why, evidence=case.targets, each_time=True)
         is_granted = grant is None or any(fnmatchcase(name, each) for each in grant.tools)
         if case.tainted and not is_granted and (facts.is_consequential or facts.reads_private):
             return self._refused(f"the request does not call for {name}", case.evidence)

@@ -33,6 +33,15 @@ _AFTER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Something that is to be done before: "once the guitar is returned, …"."""
+_OTHERWISE = re.compile(
+    rf"\s*if\s+(?:(?:that|this|it)\s+is\s+)?not(?P<act>\s+possible)?\s*,{_PART}?,?\s*(?P<then>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_UNDER = re.compile(
+    r"\bif\s+(?:it|that|this|the\s+(?:price|cost))\s+(?:is|costs)\s+(?:less than|under|below|at most)"
+    r"\s*\$?\s?(?P<most>\d[\d,]*(?:\.\d+)?)",
+    re.IGNORECASE,
+)
 _FLAGS = frozenset({"available", "in_stock"})
 
 
@@ -63,8 +72,15 @@ class Condition(Struct, frozen=True):
     done: str = ""
 
 
-def condition_in(sentence: str) -> Condition | None:
-    """The condition in a sentence; None if it has none that can be computed."""
+def condition_in(sentence: str, earlier: str = "") -> Condition | None:
+    """The condition in a sentence; None if it has none that can be computed.
+
+    ``earlier`` is the sentence before, which "if not" refers to.
+    """
+    if (otherwise := _OTHERWISE.match(sentence)) is not None:
+        if (under := _UNDER.search(earlier)) is not None:
+            return Condition(otherwise["then"], most=float(under["most"].replace(",", "")))
+        return Condition(otherwise["then"], act=earlier) if otherwise["act"] else None
     if (after := _AFTER.search(sentence)) is not None and (done := stem_of_done(after["done"].lower())):
         return Condition(after["then"], after["what"], done=done)
     for pattern in _CONDITIONS:
@@ -86,6 +102,9 @@ def is_lacking(wish: Lacking, offers: Sequence[Record], now: Record) -> bool | N
     fit = [each for each, words in zip(known, said, strict=True) if words >= wanted]
     if wish.wishes is not None:
         fit = [fit[at] for at in fitting(wish.wishes, [each.traits for each in fit], now.traits)]
+    if not wanted and wish.most is not None and known and not wish.words.isdisjoint(known[0].context):
+        # Any of them would do that costs no more.
+        return not any(_is_available(each) and _is_within(each, wish.most) for each in known)
     if not (wanted and fit):
         return None
     return not any(_is_available(each) and _is_within(each, wish.most) for each in fit)

@@ -7,24 +7,21 @@ record that is meant. Third: all of its kind were asked for. In every case the a
 been asked for.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import islice
 
 from rightcall.trust.acts import acts_of, is_giving, is_undoing
 from rightcall.trust.choosing import Choice
-from rightcall.trust.compared import Wishes, applies, fitting, is_extreme, topmost
+from rightcall.trust.compared import Wishes, applies, fitting, is_extreme, topmost, words_compared
 from rightcall.trust.conditions import MOST_RIVALS, Can, Conditions, can_do_anything
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
 from rightcall.trust.limits import about, is_within
-from rightcall.trust.records import Record, joined, nouns_of, stem, terms_of
+from rightcall.trust.records import Record, joined, nouns_of, own_numbers, stem, terms_of
 from rightcall.trust.requests import ANYTHING, is_any, is_restricted
 from rightcall.trust.said import IDLE
 from rightcall.trust.shifts import shifted
-
-_LONG = 4
-"""Digits of a number that identifies something by itself, at least."""
 
 
 class Meant:
@@ -37,6 +34,7 @@ class Meant:
         targets: Collection[str],
         values: Collection[str],
         can: Can = can_do_anything,
+        failed: Mapping[str, str] | None = None,
     ) -> None:
         self._described = described
         self._targets = targets
@@ -44,7 +42,7 @@ class Meant:
         self._object = stem(words_of(tool)[-1])
         self._values = frozenset(values)
         self._found = [record for value in self._values for _, record in described.records(value)]
-        failed = described.failed_instead(tool, self._values)
+        failed = failed or {}
         is_met = Conditions(described, self._found, can, failed).is_met
         self._asked = list(described.asked(self._acts, is_met))
         self._met = [each for each in self._asked if each.lacking is not None]
@@ -79,7 +77,7 @@ class Meant:
 
     def is_meant(self, value: str) -> bool:
         """Whether the record with this identifier was meant."""
-        if self._choice.is_left(value):
+        if self._choice.is_left(value) and not (self._met and value in self._choice.failed.values()):
             return False
         is_theirs = value in self._own or self._belongs(value) or self._holds(value)
         is_theirs = is_theirs or self._choice.is_the_other(value, self._anchors)
@@ -182,16 +180,9 @@ class Meant:
         if self._described.is_named(value, self._acts, self._nouns):
             return True
         return any(
-            self._is_numbered(record) or self._is_described(kin, record)
+            self._said_of(own_numbers(record)) or self._is_described(kin, record)
             for kin, record in self._described.records(value)
         )
-
-    def _is_numbered(self, record: Record) -> bool:
-        """Whether another number of it was written out, and it is the only one of its list with that."""
-        others = [each for each in record.family[:MOST_RIVALS] if each.value != record.value]
-        numbers = {each for each in record.beside if len(each) >= _LONG and each.isdigit()}
-        numbers = numbers.difference(*[each.beside for each in others]) if others else set()
-        return bool(numbers) and bool(self._said_of(numbers))
 
     def _is_only(self, value: str) -> bool:
         """Whether it is the only record of its kind."""
@@ -299,7 +290,8 @@ class Meant:
             places = {at: _place_in(order, things[at].terms) for at in left}
             left = [at for at in left if places[at] == min(places.values())]
         # Of these, what was said of the old one as well: a shorter one of bamboo.
-        kept = {at: len(self._said_of(things[at].terms & now.terms).difference(*orders)) for at in left}
+        same = now.terms.difference(words_compared(wishes, now.traits), *orders)
+        kept = {at: len(self._said_of(things[at].terms & same)) for at in left}
         left = [at for at in left if kept[at] == max(kept.values())]
         for each in wishes:
             left = topmost(each, traits, left)
@@ -368,7 +360,11 @@ class Meant:
 
     def _is_excepted(self, record: Record) -> bool:
         """Whether the words except a record from "all"; only its own do if a call lists its parts."""
-        terms = record.terms if record.parts.isdisjoint(self._values) else record.own
+        if not record.parts.isdisjoint(self._values):
+            return bool(record.own & self._described.excepted() - IDLE - record.nouns)
+        # What one result calls by its name may be in another by its number alone.
+        same = [each for each in self._found if each.value == record.value]
+        terms = set[str]().union(*[each.terms | each.context for each in same or [record]])
         return bool(terms & self._described.excepted() - IDLE - record.nouns)
 
     def _holds(self, value: str) -> bool:

@@ -22,6 +22,8 @@ _DEEPEST = 16
 _FEWEST_CODES = 3
 _FEWEST_DIGITS = 3
 """Digits of a number that describes a record, at least: smaller numbers are used of anything."""
+_MOST_NUMBERED = 100
+"""Records of one list whose other numbers are compared, at most."""
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _UNITS = {"foot": "ft", "feet": "ft", "inches": "inch", "litre": "liter", "litres": "liters"}
 """Other spellings of units."""
@@ -256,6 +258,15 @@ class Reading:
                 held.terms.update(joined(f"{path.rpartition('.')[2]} {text}"))
             if self._identifies(path) and (initials := initials_of(text)):
                 held.terms.add(initials)
+
+
+def own_numbers(record: Record) -> set[str]:
+    """The other numbers of a record that no other in its list has."""
+    if len(record.family) > _MOST_NUMBERED:
+        return set()
+    others = [each for each in record.family if each.value != record.value]
+    numbers = {each for each in record.beside if len(each) > _FEWEST_DIGITS and each.isdigit()}
+    return numbers.difference(*[each.beside for each in others]) if others else set()
 
 
 def _counted(number: int, name: str) -> set[str]:

@@ -17,7 +17,7 @@ from rightcall.trust.compared import Wishes, wishes_in
 from rightcall.trust.counts import counts_in
 from rightcall.trust.excepting import excepted_last, exceptions_in
 from rightcall.trust.heard import kept
-from rightcall.trust.lacking import Lacking, condition_in
+from rightcall.trust.lacking import Condition, Lacking, condition_in
 from rightcall.trust.limits import Limit, limit_in
 from rightcall.trust.paying import Paying, paying_in
 from rightcall.trust.records import joined, stem, terms_of
@@ -198,7 +198,7 @@ def heard(text: str) -> Heard:
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
     wishes, said, certainly = list[Wishes](), list[frozenset[str]](), list[str]()
     before = frozenset[str]()
-    topic, compared_before, last = frozenset[str](), None, ""
+    topic, compared_before, last, earlier = frozenset[str](), None, "", ""
     texts = sentences(_ASIDE_AFTER.sub(" ", excepted_last(text)))
     for sentence in texts:
         parts = list(clauses(sentence))
@@ -214,14 +214,13 @@ def heard(text: str) -> Heard:
         certainly += [part.text for part in clauses(sure) if not part.forbidden]
         requests += _requests(sure, before, is_certain=True)
         requests += _requests(sentence, before, is_certain=False) if sure != sentence else ()
-        condition = None if is_taken_back else condition_in(sentence)
+        condition = None if is_taken_back else condition_in(sentence, earlier)
         if condition is not None:
-            own_words = frozenset(terms_of(condition.what)) - _WHETHER
-            what = _words([condition.what]) if own_words else before
-            wish = Lacking(what, compared_before, condition.most, condition.act, condition.done)
-            given = _requests(_in_active_voice(condition.then), topic, is_certain=False)
-            requests += [replace(each, lacking=wish, before=topic, refers=True) for each in given]
-        before, compared_before, last = _words(own), compared, sentence
+            meant = before if condition.most is None or condition.what else topic
+            requests += _conditional(condition, meant, compared_before, topic)
+        before, compared_before, earlier = _words(own), compared, sentence
+        # A sentence about "it" or "the one" goes on with what was named before it.
+        last = f"{last} {sentence}"[-_SHORT:] if _PRONOUN.search(sentence) else sentence
         said.append(before)
         is_going_on = _CONDITION.search(sentence) or _PRONOUN.search(sentence)
         topic = topic | before if is_going_on else before
@@ -240,6 +239,17 @@ def heard(text: str) -> Heard:
         tuple(paying_in(each, before, certain) for before, each in pairwise(("", *texts))),
         tuple(filter(None, (limit_in(each, before) for before, each in pairwise(("", *texts))))),
     )
+
+
+def _conditional(
+    condition: Condition, before: frozenset[str], compared: Wishes | None, topic: frozenset[str]
+) -> Iterator[Request]:
+    """The requests under a condition that can be computed. ``before``: what it may refer to."""
+    own_words = frozenset(terms_of(condition.what)) - _WHETHER
+    what = _words([condition.what]) if own_words else before
+    wish = Lacking(what, compared, condition.most, condition.act, condition.done)
+    for each in _requests(_in_active_voice(condition.then), topic, is_certain=False):
+        yield replace(each, lacking=wish, before=topic, refers=True)
 
 
 def _taken_back(requests: list[Request], sentence: str) -> Iterator[Request]:

@@ -5,7 +5,7 @@ a record answer them; a record that the run has not looked at answers nothing.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import TypeAlias
@@ -16,22 +16,47 @@ from rightcall.trust.records import Record
 Terms: TypeAlias = Sequence[Mapping[str, str]]
 """Alternatives; in each, by field: a pattern (``open*``) or a bound (``>= 100``, ``< 2026-01-01``)."""
 
+SAME = "="
+"""What the record, or something in it, already has in the field of this name."""
 _BOUND = re.compile(r"\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 
 
-def is_allowed(terms: Terms, records: Iterable[Record], arguments: JsonObject | None = None) -> bool:
+def is_allowed(
+    terms: Terms,
+    records: Iterable[Record],
+    arguments: JsonObject | None = None,
+    *,
+    free: Collection[str] = (),
+) -> bool:
     """Whether every record to which the terms apply keeps to one of them, as the call would leave it.
 
-    ``arguments`` are those that a call would change the record's fields to.
+    ``arguments`` are those that a call would change the record's fields to; ``free`` are the parameters
+    of a call that nobody has made yet, which may still be anything.
     """
     names = {name for each in terms for name in each}
     now = {name: _text(value) for name, value in (arguments or {}).items() if name in names}
-    told = [{**each.fields, **now} for each in records if not names.isdisjoint(each.fields)]
-    return not terms or (bool(told) and all(any(_fits(each, of) for each in terms) for of in told))
+    own = names.difference(now, free) or names
+    told = [each for each in records if not own.isdisjoint(each.fields)]
+    return not terms or (
+        bool(told) and all(any(_fits(each, of, now, free) for each in terms) for of in told)
+    )
 
 
-def _fits(wanted: Mapping[str, str], fields: Mapping[str, str]) -> bool:
-    return all(name in fields and _agrees(each, fields[name]) for name, each in wanted.items())
+def _fits(
+    wanted: Mapping[str, str], record: Record, now: Mapping[str, str], free: Collection[str]
+) -> bool:
+    fields = {**record.fields, **now}
+    for name, pattern in wanted.items():
+        if name not in fields:
+            if name in free:
+                continue
+            return False
+        if pattern == SAME:
+            if fields[name] not in record.held.get(name, ()):
+                return False
+        elif not _agrees(pattern, fields[name]):
+            return False
+    return True
 
 
 def _agrees(pattern: str, text: str) -> bool:
