@@ -30,19 +30,29 @@ _EACH = re.compile(r",|\b(?:and|or|nor)\b")
 
 def excepted_last(text: str) -> str:
     """A text in which what is left out of all stands last: "everything in my order except X"."""
-    for pattern in (_SPELT_OUT, _ALL_BUT):
-        lower, end, parts = folded(text), 0, list[str]()
-        for found in pattern.finditer(lower) if "everything" in lower or "all " in lower else ():
-            said = {name: text[slice(*found.span(name))] for name in found.groupdict() if found[name]}
-            left = f"{said['all']}{said.get('where', '')} except {said['but']}"
-            parts += (text[end : found.start()], left)
-            end = found.end()
-        text = "".join((*parts, text[end:]))
-    return text
+    # Looking for words is cheaper than for patterns, and most texts have none of these.
+    lower = folded(text)
+    if "everything" not in lower and " all " not in f" {lower}":
+        return text
+    if "everything not" in lower:
+        text = _moved(_SPELT_OUT, text)
+    return _moved(_ALL_BUT, text)
+
+
+def _moved(pattern: re.Pattern[str], text: str) -> str:
+    end, parts = 0, list[str]()
+    for found in pattern.finditer(folded(text)):
+        said = {name: text[slice(*found.span(name))] for name in found.groupdict() if found[name]}
+        left = f"{said['all']}{said.get('where', '')} except {said['but']}"
+        parts += (text[end : found.start()], left)
+        end = found.end()
+    return "".join((*parts, text[end:]))
 
 
 def exceptions_in(sentence: str) -> tuple[frozenset[str], ...]:
     """The words for each thing that a sentence leaves out of all."""
-    found = _LEFT_OUT.search(folded(sentence))
+    text = folded(sentence)
+    is_there = "everything" in text or "all" in text
+    found = _LEFT_OUT.search(text) if is_there else None
     each = _EACH.split(found["but"]) if found is not None else ()
     return tuple(words for one in each if (words := frozenset(terms_of(one))))

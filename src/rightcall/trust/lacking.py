@@ -12,6 +12,7 @@ from msgspec import Struct
 from rightcall.trust.acts import stem_of_done
 from rightcall.trust.compared import Wishes, fitting, measured
 from rightcall.trust.records import Record
+from rightcall.trust.spelling import folded
 
 _PART = r"[^,;.]*"
 _NOT = r"(?:\b(?:is|are)\s+|['\u2019]s\s+)?(?:\b(?:not|no longer)\s+|n['\u2019]t\s+|\b[iu][mn])"
@@ -33,6 +34,7 @@ _AFTER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Something that is to be done before: "once the guitar is returned, …"."""
+_STARTS = ("if", "once", "when", "after", "as soon")
 _OTHERWISE = re.compile(
     rf"\s*if\s+(?:(?:that|this|it)\s+is\s+)?not(?P<act>\s+possible)?\s*,{_PART}?,?\s*(?P<then>.+)",
     re.IGNORECASE | re.DOTALL,
@@ -77,6 +79,8 @@ def condition_in(sentence: str, earlier: str = "") -> Condition | None:
 
     ``earlier`` is the sentence before, which "if not" refers to.
     """
+    if not any(word in folded(sentence) for word in _STARTS):
+        return None
     if (otherwise := _OTHERWISE.match(sentence)) is not None:
         if (under := _UNDER.search(earlier)) is not None:
             return Condition(otherwise["then"], most=float(under["most"].replace(",", "")))

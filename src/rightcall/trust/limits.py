@@ -19,6 +19,7 @@ _LIMIT = re.compile(
     rf"\b{_ONLY_IF}\b(?P<what>[^.;]{{0,120}}?)\b{_UNDER}\s+"
     r"(?:[$\u20ac\u00a3]\s?|(?:usd|eur|gbp)\s+)?(?P<most>\d[\d,]*(?:\.\d+)?)"
 )
+_STARTS = ("only", "as long as", "provided", "condition")
 _EXTRA = re.compile(r"\b(?:extra|difference|additional|surcharge|more|fees?|change|on top)\b")
 
 
@@ -34,7 +35,9 @@ class Limit(Struct, frozen=True):
 
 def limit_in(sentence: str, earlier: str) -> Limit | None:
     """The limit in a sentence; ``earlier`` is the sentence before."""
-    found = _LIMIT.search(folded(sentence))
+    text = folded(sentence)
+    # Looking for words is cheaper than for patterns, and most sentences have none of these.
+    found = _LIMIT.search(text) if any(each in text for each in _STARTS) else None
     if found is None:
         return None
     words = frozenset((*terms_of(sentence), *terms_of(earlier)))

@@ -24,6 +24,7 @@ _REST = re.compile(
     r"\b(?:rest|remainder|remaining(?:\s+[^\W\d_]+)?|difference)\b[^.;]{0,60}?\b(?:with|on|by|from|using|to)\s+"
     r"(?P<what>[^.,;]{1,100})"
 )
+_BEFORE = ("original", "same", "initial", "previous", "paid", "used")
 _ANY = frozenset({"payment", "card", "account", "method", "wallet", "paypal"})
 
 
@@ -53,11 +54,15 @@ def paying_in(sentence: str, earlier: str, certain: Callable[[str], str]) -> Pay
     """
     text = folded(sentence)
     before = frozenset[str]()
-    if _AS_BEFORE.search(text) is not None:
+    # Looking for words is cheaper than for patterns, and most sentences have none of these.
+    if any(each in text for each in _BEFORE) and _AS_BEFORE.search(text) is not None:
         before = frozenset(_as_before(folded(certain(sentence))))
-    rest = frozenset(term for found in _REST.finditer(text) for term in terms_of(found["what"]))
+    rest = frozenset[str]()
+    if any(each in text for each in ("rest", "remain", "difference")):
+        rest = frozenset(term for found in _REST.finditer(text) for term in terms_of(found["what"]))
     # To split something with another adds one, and takes no other.
-    named = [] if "split" in text else list(_OTHER.finditer(text))
+    is_other = "split" not in text and any(each in text for each in ("other", "different", "opposite"))
+    named = list(_OTHER.finditer(text)) if is_other else []
     words = frozenset((*terms_of(text), *terms_of(earlier))) if named else frozenset[str]()
     others = [Other(frozenset(map(stem, each["nouns"].split())), words) for each in named]
     return Paying(tuple(others), before, rest)

@@ -23,24 +23,22 @@ from rightcall.trust.paying import Paying, paying_in
 from rightcall.trust.records import joined, stem, terms_of
 from rightcall.trust.said import IDLE, named_words
 from rightcall.trust.shifts import shifts_in
+from rightcall.trust.spelling import folded
 
 _SHORT = 1000
 """Limit of a part whose words are cached, in characters."""
 _NEXT = r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are|that|which|who|whose)\b)\w+){1,4}+)"
 _ALL = re.compile(
-    rf"\b(?:all|every|both|each)\b{_NEXT}(?!\s+(?:that|which|whose|who)\s+(?:only|have|has|contain))",
-    re.IGNORECASE,
+    rf"\b(?:all|every|both|each)\b{_NEXT}(?!\s+(?:that|which|whose|who)\s+(?:only|have|has|contain))"
 )
-_WHOLE = re.compile(rf"\b(?:entire|whole|complete)\b{_NEXT}", re.IGNORECASE)
+"""In ``folded`` text, as most of what is looked for here."""
+_WHOLE = re.compile(rf"\b(?:entire|whole|complete)\b{_NEXT}")
 _EVERYTHING = re.compile(
     r"(?<!make )\beverything\b"
-    r"(?!\s+(?:is|was|will|goes|else|about|associated|related|not|that|which|but|except|on|in|from)\b)",
-    re.IGNORECASE,
+    r"(?!\s+(?:is|was|will|goes|else|about|associated|related|not|that|which|but|except|on|in|from)\b)"
 )
 """"Everything" without a restriction. "Everything in …" means what is described, and no more."""
-_INSIDE = re.compile(
-    r"\beverything\s+(?:in|from|on|of|inside)\s+(?:my|the|that|this|an?|our)\b", re.IGNORECASE
-)
+_INSIDE = re.compile(r"\beverything\s+(?:in|from|on|of|inside)\s+(?:my|the|that|this|an?|our)\b")
 """All of something that is described: "everything in that order"."""
 ANYTHING = "*"
 _POLITE = re.compile(
@@ -68,29 +66,24 @@ _ASIDE_AFTER = re.compile(r"[.!?]\s+(?=\()")
 """The end of a sentence that words in brackets explain."""
 _CONDITION = re.compile(
     r"\b(?:if|unless|whether|in case|provided that|assuming|as long as|otherwise|or else"
-    r"|(?:once|after|as soon as)(?=\s[^,;.]*\b\w+ed\s*,)|falls|sofern|wenn)\b",
-    re.IGNORECASE,
+    r"|(?:once|after|as soon as)(?=\s[^,;.]*\b\w+ed\s*,)|falls|sofern|wenn)\b"
 )
 _MYSELF = re.compile(
     r"\b(?:will|would|shall|can|going to|['\u2019]ll)\s+(?:rather\s+)?\w+\s+(?:it|that|this|them|so)\s+"
-    r"(?:my|our|your)sel(?:f|ves)\b|\bno need for (?:you|the agent) to\b",
-    re.IGNORECASE,
+    r"(?:my|our|your)sel(?:f|ves)\b|\bno need for (?:you|the agent) to\b"
 )
 """Words by which somebody takes back what they asked for."""
-_BREAK = re.compile(r"(?:[,;:\u2013\u2014]|\b(?:and|but|then|also|or))\s*", re.IGNORECASE)
+_BREAK = re.compile(r"(?:[,;:\u2013\u2014]|\b(?:and|but|then|also|or))\s*")
 _ASIDE = re.compile(r"\([^()]*\)")
 _WORD = re.compile(r"[^\W_]+")
 _NOUN = re.compile(
-    r"\b(?:refunds?|returns?|changes?|exchanges?|orders?)\s+(?:method|policy|amount|date|flight|fee|status|window|trip)s?\b",
-    re.IGNORECASE,
+    r"\b(?:refunds?|returns?|changes?|exchanges?|orders?)\s+(?:method|policy|amount|date|flight|fee|status|window|trip)s?\b"
 )
 """Words for acts that are used as nouns."""
 _JOINS = named_words("and or to then also")
-_PRONOUN = re.compile(r"\b(?:it|them|that|this|these|those|they|ones?|both|him|her)\b", re.IGNORECASE)
-_ONE = re.compile(r"\b(?:the|that|this|those|these) (?:\w+ )?ones?\b", re.IGNORECASE)
-_OUT_OF = re.compile(
-    r"\b(?:from|out of|off|of|in|inside|within)\s+(?:my|your|the|this|that|our)\b", re.IGNORECASE
-)
+_PRONOUN = re.compile(r"\b(?:it|them|that|this|these|those|they|ones?|both|him|her)\b")
+_ONE = re.compile(r"\b(?:the|that|this|those|these) (?:\w+ )?ones?\b")
+_OUT_OF = re.compile(r"\b(?:from|out of|off|of|in|inside|within)\s+(?:my|your|the|this|that|our)\b")
 _WHICHEVER = named_words(
     "of my your our the their her his these those possible existing remaining upcoming current "
     "available recent other single two three four five"
@@ -149,19 +142,23 @@ def is_restricted(words: tuple[str, ...], terms: set[str]) -> bool:
 
 def certain(sentence: str) -> str:
     """A sentence without its conditional part."""
+    if _CONDITION.search(folded(sentence)) is None and "asked" not in sentence:
+        return sentence
     sentence = _WHEN_ASKED.sub("", _ASKING.sub("", _POLITE.sub("", _in_active_voice(sentence))))
-    sentence = _ASIDE.sub(lambda each: "" if _CONDITION.search(each[0]) else each[0], sentence)
-    found = _CONDITION.search(sentence)
+    sentence = _ASIDE.sub(lambda each: "" if _CONDITION.search(folded(each[0])) else each[0], sentence)
+    found = _CONDITION.search(folded(sentence))
     if found is None:
         return sentence
     before, end = sentence[: found.start()], 0
-    for each in _BREAK.finditer(before):
+    for each in _BREAK.finditer(folded(before)):
         end = each.end()
     # ``cancel it, but if …`` asks to cancel; ``cancel it if …`` does not yet.
     return before if end == len(before) else before[:end]
 
 
 def _in_active_voice(sentence: str) -> str:
+    if " be " not in sentence:
+        return sentence
     return _WHETHER_DONE.sub(lambda each: f"{stem_of_done(each[2].lower())} {each[1]}", sentence)
 
 
@@ -207,7 +204,8 @@ def heard(text: str) -> Heard:
         wanted += own
         compared = wishes_in(sentence, [part.text for part in parts if part.forbidden], last)
         wishes += [compared] if compared is not None else []
-        is_taken_back = _MYSELF.search(sentence) is not None
+        lower = folded(sentence)
+        is_taken_back = _MYSELF.search(lower) is not None
         if is_taken_back:
             requests = list(_taken_back(requests, sentence))
         sure = "" if is_taken_back else certain(sentence)
@@ -220,10 +218,10 @@ def heard(text: str) -> Heard:
             requests += _conditional(condition, meant, compared_before, topic)
         before, compared_before, earlier = _words(own), compared, sentence
         # A sentence about "it" or "the one" goes on with what was named before it.
-        last = f"{last} {sentence}"[-_SHORT:] if _PRONOUN.search(sentence) else sentence
+        is_going_on = _PRONOUN.search(lower) is not None
+        last = f"{last} {sentence}"[-_SHORT:] if is_going_on else sentence
         said.append(before)
-        is_going_on = _CONDITION.search(sentence) or _PRONOUN.search(sentence)
-        topic = topic | before if is_going_on else before
+        topic = topic | before if is_going_on or _CONDITION.search(lower) else before
     counts = [each for part in wanted for each in counts_in(part)]
     shifts = frozenset(each for part in wanted for each in shifts_in(part))
     return Heard(
@@ -304,27 +302,28 @@ def _acts_apart(text: str) -> Iterator[str]:
 
 def _after(words: re.Pattern[str], part: str) -> list[tuple[str, ...]]:
     """What follows each of some words in a part of a text."""
-    return [tuple(map(stem, each[1].lower().split())) for each in words.finditer(part)]
+    return [tuple(map(stem, each[1].split())) for each in words.finditer(part)]
 
 
 def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
     words = _words([part])
-    taken = _OUT_OF.search(part)
+    lower = folded(part)
+    taken = _OUT_OF.search(lower)
     things = _words([part[: taken.start()]]) if taken else words
-    all_of = _after(_ALL, part)
-    if _EVERYTHING.search(part):
+    all_of = _after(_ALL, lower)
+    if _EVERYTHING.search(lower):
         all_of.append((ANYTHING,))
-    whole_of = _after(_WHOLE, part)
-    if _INSIDE.search(part):
+    whole_of = _after(_WHOLE, lower)
+    if _INSIDE.search(lower):
         whole_of.append((ANYTHING,))
     return Request(
-        verbs=frozenset(_WORD.findall(_NOUN.sub("", part.lower()))),
+        verbs=frozenset(_WORD.findall(_NOUN.sub("", lower))),
         words=words,
         things=things,
         before=before,
-        refers=_PRONOUN.search(part) is not None,
+        refers=_PRONOUN.search(lower) is not None,
         all_of=tuple(all_of),
         whole_of=tuple(whole_of),
-        is_one=_ONE.search(part) is not None,
+        is_one=_ONE.search(lower) is not None,
         is_certain=is_certain,
     )
