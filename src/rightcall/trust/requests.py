@@ -47,10 +47,11 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _ASKING = re.compile(
-    r"\b(?:wonder(?:ing|ed)?|see)\s+(?:if|whether)\s+(?:you|the agent)\s+(?:can|could|would|might)\b",
+    r"\b(?:wonder(?:ing|ed)?|see)\s+(?:if|whether)\s+(?:you|the agent)\s+(?:can|could|would|might)\b"
+    r"|\A\s*(?:(?:also|and),?\s+)?if\s+(?:you|the agent)\s+(?:can|could)\s+help\b(?=[^,;]*\Z)",
     re.IGNORECASE,
 )
-"""A request in the form of a question."""
+"""A request in the form of a question, or of a condition for which nothing is said to follow."""
 _WHETHER_DONE = re.compile(
     r"\b(?:see|ask|check|find out)\s+(?:if|whether)\s+(it|they|that|this|these|those)\s+"
     r"(?:can|could)\s+be\s+(\w+)",
@@ -144,8 +145,9 @@ def certain(sentence: str) -> str:
     """A sentence without its conditional part."""
     if _CONDITION.search(folded(sentence)) is None and "asked" not in sentence:
         return sentence
-    sentence = _WHEN_ASKED.sub("", _ASKING.sub("", _POLITE.sub("", _in_active_voice(sentence))))
+    sentence = _POLITE.sub("", _in_active_voice(sentence))
     sentence = _ASIDE.sub(lambda each: "" if _CONDITION.search(folded(each[0])) else each[0], sentence)
+    sentence = _WHEN_ASKED.sub("", _ASKING.sub("", sentence))
     found = _CONDITION.search(folded(sentence))
     if found is None:
         return sentence
