@@ -316,13 +316,15 @@ def is_extreme(wishes: Sequence[Wishes], thing: Record, others: Sequence[Record]
     """
     found = list[bool]()
     for each in wishes:
+        if not applies(each, thing.traits):
+            continue
         said = {word for _, word in each.words}
         names = said & thing.terms or {*each.earlier} & thing.terms
-        rest = {word for other in others for word in said & other.terms} - names
-        compared = [one for one in each.of(names, rest).compared if names and one.by is None]
-        alike = [other for other in others if other is not thing and names <= other.terms]
-        for comparison in compared if alike else ():
-            if (name := _field(comparison, thing.traits)) is not None:
+        alike = [other for other in others if names and other is not thing and names <= other.terms]
+        rest = {word for other in others if alike for word in said & other.terms} - names
+        for comparison in each.of(names, rest).compared if alike else ():
+            name = _field(comparison, thing.traits) if comparison.by is None else None
+            if name is not None:
                 known = measured([of.traits.get(name, "") for of in (thing, *alike)])
                 sign = 1 if comparison.is_more else -1
                 is_it = known is not None and all(sign * known[0] > sign * one for one in known[1:])

@@ -3,7 +3,9 @@
 Adding a result costs time in its length; looking up a record costs time in the words said of it.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct, field
@@ -37,6 +39,15 @@ class Kin(Struct, eq=False):
     """The words about the records themselves."""
 
 
+_Act: TypeAlias = tuple[
+    tuple[str, ...], frozenset[str], frozenset[tuple[frozenset[str], frozenset[str]]]
+]
+"""The stems of an act, the nouns for its object, and the words of requests whose condition is met."""
+_MOST_KEPT = 32
+_MOST_ATTEMPTS = 50
+"""Acts that are remembered, at most, so that judging a call takes no longer in a long run."""
+
+
 class Attempt(Struct, frozen=True):
     """An act with some records."""
 
@@ -59,6 +70,8 @@ class Described:
         self._exceptions: list[frozenset[str]] = []
         """The words for each thing that was left out of all."""
         self._requests: list[Request] = []
+        self._beside: dict[_Act, set[str]] = {}
+        """The words that may describe the object of an act, as far as they were looked for."""
         self._codes: dict[str, frozenset[str]] = {**words_for_codes()}
         self._kinds: dict[tuple[str, str], Kin] = {}
         self._by_value: dict[str, list[tuple[Kin, Record]]] = {}
@@ -74,8 +87,8 @@ class Described:
         self._shifts: frozenset[int] = frozenset()
         self._paying: list[Paying] = []
         self._limits: list[Limit] = []
-        self._done: list[Attempt] = []
-        """The acts that ran, and those that the tools refused, in order."""
+        self._done: deque[Attempt] = deque(maxlen=_MOST_ATTEMPTS)
+        """The last acts that ran, or that the tools refused, in order."""
         self._above = above
 
     def choose(self, value: str) -> None:
@@ -91,6 +104,7 @@ class Described:
         self._excepted |= found.excepted
         self._exceptions += found.exceptions
         self._requests += found.requests
+        self._beside.clear()
         self._counts += found.counts
         self._wishes += found.wishes
         self._shifts |= found.shifts
@@ -117,10 +131,17 @@ class Described:
         """
         if not is_undoing(acts):
             return self._said
+        # The same for every record of a call, and for every call like it.
+        key = (acts, frozenset(nouns), frozenset((each.words, each.before) for each in met))
+        if (known := self._beside.get(key)) is not None:
+            return known
         found = set[str]()
         for each in self._requests:
             if (each.is_certain and is_asked(acts, each.verbs)) or each in met:
                 found |= each.words | each.before if each.points_back(nouns) else each.words
+        if len(self._beside) >= _MOST_KEPT:
+            self._beside.clear()
+        self._beside[key] = found
         return found
 
     def see(self, result: Result, facts: Settled) -> None:
@@ -216,8 +237,8 @@ class Described:
         self._done.append(Attempt(tool, values, is_done))
 
     def attempts(self) -> list[Attempt]:
-        """The acts so far."""
-        return self._done if self._above is None else [*self._above.attempts(), *self._done]
+        """The last acts."""
+        return [*self._done] if self._above is None else [*self._above.attempts(), *self._done]
 
     def failed_instead(self, tool: str, values: Collection[str]) -> dict[str, str]:
         """What takes the place of what, in calls that failed and were otherwise the same as one now."""

@@ -47,8 +47,8 @@ class Paying(Struct, frozen=True):
     """The words for what pays the rest: no second choice."""
 
 
-def paying_in(sentence: str, earlier: str, certain: Callable[[str], str]) -> Paying:
-    """How a sentence says what to pay with.
+def paying_in(sentence: str, earlier: str, certain: Callable[[str], str]) -> Paying | None:
+    """How a sentence says what to pay with; None if it does not.
 
     ``earlier`` is the sentence before, ``certain`` gives the part of one that is under no condition.
     """
@@ -65,7 +65,7 @@ def paying_in(sentence: str, earlier: str, certain: Callable[[str], str]) -> Pay
     named = list(_OTHER.finditer(text)) if is_other else []
     words = frozenset((*terms_of(text), *terms_of(earlier))) if named else frozenset[str]()
     others = [Other(frozenset(map(stem, each["nouns"].split())), words) for each in named]
-    return Paying(tuple(others), before, rest)
+    return Paying(tuple(others), before, rest) if others or before or rest else None
 
 
 def _as_before(text: str) -> Iterator[str]:

@@ -224,8 +224,7 @@ def heard(text: str) -> Heard:
         last = f"{last} {sentence}"[-_SHORT:] if is_going_on else sentence
         said.append(before)
         topic = topic | before if is_going_on or _CONDITION.search(lower) else before
-    counts = [each for part in wanted for each in counts_in(part)]
-    shifts = frozenset(each for part in wanted for each in shifts_in(part))
+    pairs = list(pairwise(("", *texts)))
     return Heard(
         _words(wanted),
         _words(certainly),
@@ -233,11 +232,11 @@ def heard(text: str) -> Heard:
         _words(excepted),
         tuple(each for sentence in texts for each in exceptions_in(sentence)),
         tuple(requests),
-        tuple(counts),
+        tuple(each for part in wanted for each in counts_in(part)),
         tuple(wishes),
-        shifts,
-        tuple(paying_in(each, before, certain) for before, each in pairwise(("", *texts))),
-        tuple(filter(None, (limit_in(each, before) for before, each in pairwise(("", *texts))))),
+        frozenset(each for part in wanted for each in shifts_in(part)),
+        tuple(filter(None, (paying_in(each, before, certain) for before, each in pairs))),
+        tuple(filter(None, (limit_in(each, before) for before, each in pairs))),
     )
 
 
