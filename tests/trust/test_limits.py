@@ -20,6 +20,12 @@ def swaps(words, new):
         ("as long as the difference is under $40", True),
         ("as long as the extra cost is below 20 euros", False),
         ("provided that the surcharge is at most \u20ac30", True),
+        ("if it costs less than 80", False),
+        ("if the price is below 100", True),
+        ("unless it costs more than 80", False),
+        ("unless the difference is over 40", True),
+        ("which may cost at most $80", False),
+        ("but it must not cost more than 80", False),
     ],
 )
 def test_a_plant_that_costs_more(limit, is_within):

@@ -14,12 +14,21 @@ from rightcall.trust.said import IDLE
 from rightcall.trust.spelling import folded
 
 _UNDER = "(?:(?:less|lower) than|under|below|at most|(?:no|not) more than|within|up to|<=?)"
+_OVER = "(?:(?:more|higher) than|over|above)"
 _ONLY_IF = r"(?:only\b[^.;]{0,120}?\bif|as long as|provided(?: that)?|on (?:the )?condition that)"
-_LIMIT = re.compile(
-    rf"\b{_ONLY_IF}\b(?P<what>[^.;]{{0,120}}?)\b{_UNDER}\s+"
-    r"(?:[$\u20ac\u00a3]\s?|(?:usd|eur|gbp)\s+)?(?P<most>\d[\d,]*(?:\.\d+)?)"
+_COST = "(?:costs?|prices?|charges?|fees?|difference|surcharge|total)"
+_MONEY = r"(?:[$\u20ac\u00a3]\s?|(?:usd|eur|gbp)\s+)?(?P<most>\d[\d,]*(?:\.\d+)?)"
+_LIMITS = tuple(
+    re.compile(rf"\b{each}\s+{_MONEY}")
+    for each in (
+        rf"{_ONLY_IF}\b(?P<what>[^.;]{{0,120}}?)\b{_UNDER}",
+        rf"if\b(?P<what>[^.;,]{{0,60}}?\b{_COST}\b[^.;,]{{0,30}}?)\b{_UNDER}",
+        rf"unless\b(?P<what>[^.;,]{{0,60}}?\b{_COST}\b[^.;,]{{0,30}}?)\b{_OVER}",
+        rf"(?:may|must|should|shall|can)\s+(?:only\s+)?(?P<what>)cost\s+{_UNDER}",
+        rf"(?:may|must|should|shall|can)\s*(?:not|n['\u2019]?t)\s+(?P<what>)cost\s+{_OVER}",
+    )
 )
-_STARTS = ("only", "as long as", "provided", "condition")
+_STARTS = ("only", "as long as", "provided", "condition", "if", "unless", "cost")
 _EXTRA = re.compile(r"\b(?:extra|difference|additional|surcharge|more|fees?|change|on top)\b")
 
 
@@ -37,7 +46,9 @@ def limit_in(sentence: str, earlier: str) -> Limit | None:
     """The limit in a sentence; ``earlier`` is the sentence before."""
     text = folded(sentence)
     # Looking for words is cheaper than for patterns, and most sentences have none of these.
-    found = _LIMIT.search(text) if any(each in text for each in _STARTS) else None
+    if not any(each in text for each in _STARTS):
+        return None
+    found = next(filter(None, (pattern.search(text) for pattern in _LIMITS)), None)
     if found is None:
         return None
     words = frozenset((*terms_of(sentence), *terms_of(earlier)))
