@@ -37,8 +37,8 @@ def _reads(task: Task, data: Data) -> Iterator[Call]:
         of = {item["item_id"]: item["product_id"] for item in held}
         if "new_item_ids" in call.arguments:
             yield from _products(of[item] for item in call.arguments["item_ids"])
-        if call.name == "cancel_pending_order":
-            # Many cancel only if something else is not to be had, which nobody knows without a look.
+        if call.name in ("cancel_pending_order", "return_delivered_order_items"):
+            # Many undo only if something else is not to be had, which nobody knows without a look.
             yield from _products(of.values())
         for leg in call.arguments.get("flights", ()):
             flight = data["flights"][leg["flight_number"]]

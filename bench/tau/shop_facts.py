@@ -35,6 +35,16 @@ _DEARER = {"cabin": ("business",)}
 _ADDRESS = ("address1", "address2", "city", "state", "country", "zip")
 _SWAP = ("order_id", "item_ids", "new_item_ids", "payment_method_id")
 
+_PENDING = ({"status": "pending*"},)
+_DELIVERED = ({"status": "delivered"},)
+_REFUNDED = (
+    {"status": "delivered", "payment_method_id": "="},
+    {"status": "delivered", "payment_method_id": "gift_card*"},
+)
+# By the policy that tau-bench gives its agents, whose clock stands at three o'clock on 15 May 2024.
+_CANCELLED = ({"cabin": "business"}, {"insurance": "yes"}, {"created_at": ">= 2024-05-14T15:00:00"})
+_CHANGED = ({"cabin": "economy"}, {"cabin": "business"})
+
 _BOTH: dict[str, Declared] = {
     "calculate": {"effect": "pure", "facts": rc.Facts(reach="nothing", targets=(), untrusted=False)},
     "think": {"effect": "pure", "facts": rc.Facts(reach="nothing", targets=(), untrusted=False)},
@@ -49,16 +59,27 @@ _RETAIL: dict[str, Declared] = {
     "get_order_details": _reads(**_GOODS, private=True),
     "get_product_details": _reads(**_GOODS, private=False),
     "list_all_product_types": _reads(untrusted=False, private=False),
-    "cancel_pending_order": _writes("order_id", **_GOODS, dangers=("deletes", "money")),
-    "modify_pending_order_address": _writes("order_id", *_ADDRESS, **_GOODS, dangers=()),
+    "cancel_pending_order": _writes(
+        "order_id", **_GOODS, dangers=("deletes", "money"), allowed_when=_PENDING
+    ),
+    "modify_pending_order_address": _writes(
+        "order_id", *_ADDRESS, **_GOODS, dangers=(), allowed_when=_PENDING
+    ),
     "modify_user_address": _writes("user_id", *_ADDRESS, untrusted=False, dangers=()),
     "modify_pending_order_payment": _writes(
-        "order_id", "payment_method_id", **_GOODS, dangers=("money",)
+        "order_id", "payment_method_id", **_GOODS, dangers=("money",), allowed_when=_PENDING
     ),
-    "modify_pending_order_items": _writes(*_SWAP, **_GOODS, dangers=("money",)),
-    "exchange_delivered_order_items": _writes(*_SWAP, **_GOODS, dangers=("money",)),
+    "modify_pending_order_items": _writes(*_SWAP, **_GOODS, dangers=("money",), allowed_when=_PENDING),
+    "exchange_delivered_order_items": _writes(
+        *_SWAP, **_GOODS, dangers=("money",), allowed_when=_DELIVERED
+    ),
     "return_delivered_order_items": _writes(
-        "order_id", "item_ids", "payment_method_id", **_GOODS, dangers=("money",)
+        "order_id",
+        "item_ids",
+        "payment_method_id",
+        **_GOODS,
+        dangers=("money",),
+        allowed_when=_REFUNDED,
     ),
 }
 
@@ -76,7 +97,9 @@ _AIRLINE: dict[str, Declared] = {
         dangers=("money",),
         widens=_DEARER,
     ),
-    "cancel_reservation": _writes("reservation_id", **_TRAVELLERS, dangers=("deletes",)),
+    "cancel_reservation": _writes(
+        "reservation_id", **_TRAVELLERS, dangers=("deletes",), allowed_when=_CANCELLED
+    ),
     "update_reservation_flights": _writes(
         "reservation_id",
         "flights",
@@ -84,6 +107,7 @@ _AIRLINE: dict[str, Declared] = {
         **_TRAVELLERS,
         dangers=("money",),
         widens=_DEARER,
+        allowed_when=_CHANGED,
     ),
     "update_reservation_baggages": _writes(
         "reservation_id",

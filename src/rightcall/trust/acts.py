@@ -67,6 +67,8 @@ _ENDINGS = named_words("e y ie ing ling ping ting ying ule uling") | {""}
 """Endings of a verb in a form that asks for an act."""
 _APART = (_ACTS[0][:6], _ACTS[1], (*_ACTS[2][:8], "upgrad", "downgrad"), ("keep", "book"))
 """Stems that start a new part of a sentence. The other stems have other meanings, too."""
+_DONE = named_words("d ed ied led ped ted")
+"""Endings of a verb in the form that says that something was done."""
 UNDOING = (0, 1)
 """The sorts of acts that undo something."""
 
@@ -99,3 +101,10 @@ def is_giving(acts: tuple[str, ...]) -> bool:
 def sort_of(word: str) -> int | None:
     """The index of the sort of act that a word asks for, if the word starts a new part of a sentence."""
     return next((at for at, group in enumerate(_APART) if is_asked(group, (word,))), None)
+
+
+@lru_cache(8192)
+def stem_of_done(word: str) -> str:
+    """The stem of the verb in a word for what was done: ``cancelled``. Empty for any other word."""
+    found = (each for group in _APART for each in group if word.startswith(each))
+    return next((each for each in found if word.removeprefix(each) in _DONE), "")

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rightcall.trust.hinted import Hinted
 from rightcall.trust.kinds import words_of
-from rightcall.trust.records import stem, terms_of
+from rightcall.trust.records import Record, stem, terms_of
 from rightcall.trust.said import named_words
 from rightcall.trust.spelling import folded
 
@@ -259,7 +259,8 @@ def _field(comparison: Comparison, traits: Traits) -> str | None:
     """The field that a comparison is about."""
     for wanted in (comparison.nouns, comparison.fields):
         named = [name for name in traits if not wanted.isdisjoint(map(stem, words_of(name)))]
-        if len(named) == 1:
+        # What has no order is not compared, even if it is named: "a shorter one of that material".
+        if len(named) == 1 and (not comparison.fields or measured((traits[named[0]],)) is not None):
             return named[0]
     counted = [name for name, text in traits.items() if _unit(text) in comparison.nouns]
     return counted[0] if len(counted) == 1 else None
@@ -325,3 +326,34 @@ def topmost(wishes: Wishes, things: Sequence[Traits], left: Sequence[int]) -> li
         wanted = max(known) if each.is_more else min(known)
         found = [at for at, value in zip(found, known, strict=True) if value == wanted]
     return found
+
+
+def is_extreme(wishes: Sequence[Wishes], thing: Record, others: Sequence[Record]) -> bool | None:
+    """Whether a thing is the one that a comparison singles out among those that the same words name.
+
+    None if no comparison is about it, or if nothing else has its name. "The cheaper lamp" of two is the
+    cheapest; if several are, or if they cannot be compared, it is none of them. One of several
+    comparisons is enough: "the cheaper one, or rather the dearer".
+    """
+    found = list[bool]()
+    for each in wishes:
+        if not applies(each, thing.traits):
+            continue
+        said = {word for _, word in each.words}
+        names = said & thing.terms or {*each.earlier} & thing.terms
+        alike = [other for other in others if names and other is not thing and names <= other.terms]
+        rest = {word for other in others if alike for word in said & other.terms} - names
+        for comparison in each.of(names, rest).compared if alike else ():
+            name = _field(comparison, thing.traits) if comparison.by is None else None
+            if name is not None:
+                known = measured([of.traits.get(name, "") for of in (thing, *alike)])
+                sign = 1 if comparison.is_more else -1
+                is_it = known is not None and all(sign * known[0] > sign * one for one in known[1:])
+                found.append(is_it)
+    return any(found) if found else None
+
+
+def words_compared(wishes: Iterable[Wishes], traits: Traits) -> set[str]:
+    """The words of the fields that are compared: these are to change."""
+    named = {_field(each, traits) for of in wishes for each in of.compared}
+    return {term for name in named if name is not None for term in terms_of(traits[name])}

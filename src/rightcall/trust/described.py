@@ -3,17 +3,22 @@
 Adding a result costs time in its length; looking up a record costs time in the words said of it.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct, field
 
+from rightcall.core.jsontext import JsonValue, leaves
 from rightcall.core.parts import Result
 from rightcall.trust.acts import is_asked, is_undoing
 from rightcall.trust.compared import Wishes
 from rightcall.trust.counts import is_same_noun
 from rightcall.trust.facts import Settled
 from rightcall.trust.lacking import Lacking
+from rightcall.trust.limits import Limit
+from rightcall.trust.paying import Paying
 from rightcall.trust.places import words_for_codes
 from rightcall.trust.provenance import opened
 from rightcall.trust.records import Reading, Record, codes_in, nouns_of, stem
@@ -34,6 +39,24 @@ class Kin(Struct, eq=False):
     """The words about the records themselves."""
 
 
+_Act: TypeAlias = tuple[
+    tuple[str, ...], frozenset[str], frozenset[tuple[frozenset[str], frozenset[str]]]
+]
+"""The stems of an act, the nouns for its object, and the words of requests whose condition is met."""
+_MOST_KEPT = 32
+_MOST_ATTEMPTS = 50
+"""Acts that are remembered, at most, so that judging a call takes no longer in a long run."""
+
+
+class Attempt(Struct, frozen=True):
+    """An act with some records."""
+
+    tool: str
+    values: frozenset[str]
+    is_done: bool
+    """Whether it ran; if not, the tool itself refused it."""
+
+
 class Described:
     """The known records, and what was said of them. ``above``: the same for the outer run."""
 
@@ -44,7 +67,11 @@ class Described:
         self._sentences: list[frozenset[str]] = []
         self._excepted: set[str] = set()
         """The words for what the user or the developer does not want."""
+        self._exceptions: list[frozenset[str]] = []
+        """The words for each thing that was left out of all."""
         self._requests: list[Request] = []
+        self._beside: dict[_Act, set[str]] = {}
+        """The words that may describe the object of an act, as far as they were looked for."""
         self._codes: dict[str, frozenset[str]] = {**words_for_codes()}
         self._kinds: dict[tuple[str, str], Kin] = {}
         self._by_value: dict[str, list[tuple[Kin, Record]]] = {}
@@ -58,6 +85,10 @@ class Described:
         """How many of something the user or the developer wants, with the words that follow."""
         self._wishes: list[Wishes] = []
         self._shifts: frozenset[int] = frozenset()
+        self._paying: list[Paying] = []
+        self._limits: list[Limit] = []
+        self._done: deque[Attempt] = deque(maxlen=_MOST_ATTEMPTS)
+        """The last acts that ran, or that the tools refused, in order."""
         self._above = above
 
     def choose(self, value: str) -> None:
@@ -71,10 +102,14 @@ class Described:
         self._sure |= found.sure
         self._sentences += found.sentences
         self._excepted |= found.excepted
+        self._exceptions += found.exceptions
         self._requests += found.requests
+        self._beside.clear()
         self._counts += found.counts
         self._wishes += found.wishes
         self._shifts |= found.shifts
+        self._paying += found.paying
+        self._limits += found.limits
 
     def asked(
         self, acts: tuple[str, ...], is_met: Callable[[Lacking], bool] | None = None
@@ -96,10 +131,17 @@ class Described:
         """
         if not is_undoing(acts):
             return self._said
+        # The same for every record of a call, and for every call like it.
+        key = (acts, frozenset(nouns), frozenset((each.words, each.before) for each in met))
+        if (known := self._beside.get(key)) is not None:
+            return known
         found = set[str]()
         for each in self._requests:
             if (each.is_certain and is_asked(acts, each.verbs)) or each in met:
                 found |= each.words | each.before if each.points_back(nouns) else each.words
+        if len(self._beside) >= _MOST_KEPT:
+            self._beside.clear()
+        self._beside[key] = found
         return found
 
     def see(self, result: Result, facts: Settled) -> None:
@@ -135,6 +177,7 @@ class Described:
             # Not in place: the identifiers of one object share its words.
             before.terms = before.terms | fresh
             before.held, before.family = record.held, record.family
+            before.traits, before.fields = record.traits, record.fields
         for term in fresh:
             kind.counts[term] = kind.counts.get(term, 0) + 1
 
@@ -188,6 +231,32 @@ class Described:
         """By how many days the user or the developer wants something later or earlier."""
         return self._shifts if self._above is None else self._shifts | self._above.shifts()
 
+    def note(self, tool: str, arguments: JsonValue, is_done: bool) -> None:  # noqa: FBT001 - as named
+        """Record an act that ran, or that its tool refused."""
+        values = frozenset(leaf for _, leaf in leaves(arguments) if leaf in self._by_value)
+        self._done.append(Attempt(tool, values, is_done))
+
+    def attempts(self) -> list[Attempt]:
+        """The last acts."""
+        return [*self._done] if self._above is None else [*self._above.attempts(), *self._done]
+
+    def failed_instead(self, tool: str, values: Collection[str]) -> dict[str, str]:
+        """What takes the place of what, in calls that failed and were otherwise the same as one now."""
+        now, found = frozenset(values), dict[str, str]()
+        for each in self.attempts():
+            old, new = each.values - now, now - each.values
+            if each.tool == tool and not each.is_done and len(old) == len(new) == 1:
+                found |= zip(old, new, strict=True)
+        return found
+
+    def paying(self) -> list[Paying]:
+        """What the user or the developer wants to be paid with."""
+        return self._paying if self._above is None else [*self._above.paying(), *self._paying]
+
+    def limits(self) -> list[Limit]:
+        """What the user or the developer lets a change cost."""
+        return self._limits if self._above is None else [*self._above.limits(), *self._limits]
+
     def general(self) -> set[str]:
         """The words about the person whom all records belong to; these describe no single record."""
         return self._general if self._above is None else self._general | self._above.general()
@@ -195,6 +264,16 @@ class Described:
     def excepted(self) -> set[str]:
         """The words for what the user or the developer does not want."""
         return self._excepted if self._above is None else self._excepted | self._above.excepted()
+
+    def known(self, words: set[str]) -> set[str]:
+        """Those of some words that are in one of the records."""
+        own = {word for word in words if any(word in kind.counts for kind in self._kinds.values())}
+        return own if self._above is None else own | self._above.known(words)
+
+    def knows_exceptions(self) -> bool:
+        """Whether each thing that was left out of all is in one of the records."""
+        is_known = all(self.known({*words}) for words in self._exceptions)
+        return is_known and (self._above is None or self._above.knows_exceptions())
 
     def is_all_seen(self, kin: Kin, value: str) -> bool:
         """Whether the run has looked at every identifier in the same list."""

@@ -1,6 +1,6 @@
 """Finds what in a call's arguments must be vouched for, each value with where it was seen."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -13,7 +13,8 @@ from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
-from rightcall.trust.acts import acts_of, is_asked, is_undoing
+from rightcall.trust.acts import UNDOING, acts_of, is_asked, is_undoing, sort_of
+from rightcall.trust.conditions import MOST_RIVALS, Can
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described
 from rightcall.trust.facts import STRICT, Settled, offered, settled
@@ -27,9 +28,10 @@ from rightcall.trust.kinds import (
 )
 from rightcall.trust.meant import Meant
 from rightcall.trust.provenance import Provenance, shown
-from rightcall.trust.records import nouns_of
+from rightcall.trust.records import Record, nouns_of
 from rightcall.trust.said import named_words
 from rightcall.trust.spelling import accounts, active, plain, scan
+from rightcall.trust.terms import is_allowed
 
 _AMOUNT = Want("amount", stated=True)
 _WORD = Want("free", stated=True)
@@ -83,7 +85,10 @@ def _want(tool: str, name: str, facts: Settled) -> Want:
 
 
 def meant_in(
-    checked: CheckedCall, of: Known, described: Described, can: Callable[[str, str], bool]
+    checked: CheckedCall,
+    of: Known,
+    described: Described,
+    can: Can,
 ) -> Meant | None:
     """Which identifiers in a dangerous call were meant; None for a call without dangers.
 
@@ -93,17 +98,51 @@ def meant_in(
         return None
     targets = ((place, leaf) for name in of.facts.targets for place, leaf in _leaves(checked, name))
     values = [leaf for place, leaf in targets if _kind_at(place, of) == "record"]
-    return Meant(described, of.tool.name, of.facts.targets, values, can)
+    failed = described.failed_instead(of.tool.name, values)
+    failed |= _refused_instead(checked, of.facts, described)
+    return Meant(described, of.tool.name, of.facts.targets, values, can, failed)
 
 
-def can_do(tools: Callable[[], Iterable[Known]], verb: str, noun: str) -> bool:
-    """Whether one of the tools does what a verb of undoing asks for to what a noun names."""
+def can_do(
+    tools: Callable[[], Iterable[Known]], verb: str, noun: str, records: Collection[Record] = ()
+) -> bool:
+    """Whether one of the tools does what a verb asks for to what a noun names, by the house's terms.
+
+    ``records``: those that it is to be done to, if they are known.
+    """
     for each in tools():
         acts = acts_of(each.tool.name)
-        is_it = is_undoing(acts) and is_asked(acts, (verb,))
-        if is_it and any(noun in nouns_of(target) for target in each.facts.targets):
+        is_it = is_asked(acts, (verb,)) and is_undoing(acts) == (sort_of(verb) in UNDOING)
+        is_it = is_it and any(noun in nouns_of(target) for target in each.facts.targets)
+        terms, free = each.facts.allowed_when, each.facts.parameters
+        if is_it and (not records or is_allowed(terms, records, free=free)):
             return True
     return False
+
+
+def keeps_terms(
+    checked: CheckedCall, facts: Settled, described: Described, **changed: JsonValue
+) -> bool:
+    """Whether a call keeps to what the tool's author allows, with some arguments changed."""
+    named = {leaf for name in facts.targets for _, leaf in _leaves(checked, name)}
+    records = [record for value in sorted(named) for _, record in described.records(value)]
+    return is_allowed(facts.allowed_when, records, {**checked.arguments, **changed})
+
+
+def _refused_instead(checked: CheckedCall, facts: Settled, described: Described) -> dict[str, str]:
+    """What the house would refuse in the place of an argument, if it does the call as it is."""
+    found = dict[str, str]()
+    if not facts.allowed_when or not keeps_terms(checked, facts, described):
+        return found
+    for name in sorted(
+        {name for each in facts.allowed_when for name in each} & checked.arguments.keys()
+    ):
+        value = str(checked.arguments[name])
+        others = [each.value for _, of in described.records(value) for each in of.family[:MOST_RIVALS]]
+        for other in others:
+            if other != value and not keeps_terms(checked, facts, described, **{name: other}):
+                found[other] = value
+    return found
 
 
 def targets_in(

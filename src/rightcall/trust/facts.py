@@ -52,6 +52,7 @@ class Settled(Struct, frozen=True, kw_only=True):
     bounded: tuple[str, ...] = ()
     widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By parameter: the choices that give more access; empty: not listed, so a choice's name decides."""
+    allowed_when: tuple[Mapping[str, str], ...] = ()
     finds_by: tuple[str, ...] = ()
     derived: bool = False
     missing: tuple[str, ...] = _FIELDS
@@ -141,6 +142,7 @@ def settled(tool: Tool) -> Settled:
         sources=_first(facts.sources, tuple(name for name in targets if is_source(name))),
         bounded=_first(facts.bounded, tuple(_amounts(tool))),
         widens=_widening(tool),
+        allowed_when=facts.allowed_when,
         finds_by=facts.finds_by,
         derived=facts.derived or pure,
         missing=() if pure else tuple(name for name in _FIELDS if getattr(facts, name) is None),

@@ -28,6 +28,7 @@ from rightcall.trust.evidence import (
     bounds_in,
     can_do,
     content_in,
+    keeps_terms,
     known,
     meant_in,
     targets_in,
@@ -154,6 +155,8 @@ class Guard:
         self._ran[result.name] += ran
         if ran and facts.bounded:
             self._paid.add(self._arguments(result), facts)
+        if facts.acts and result.outcome in ("returned", "failed"):
+            self._described.note(result.name, self._arguments(result), result.outcome == "returned")
         if facts.is_consequential and (ran or result.withheld):
             # The call may have stored them where a later result returns them as the system's own data.
             self.provenance.distrust(echo.keys)
@@ -301,6 +304,10 @@ class Guard:
         if self.rules.secrets and facts.reach == "outside" and (leak := secret_in(case.checked)):
             why = "what looks like a key or a password would go outside"
             return replace(self._refused(why, (leak,)), each_time=True)
+        if facts.allowed_when and not keeps_terms(case.checked, facts, self._described):
+            why = f"what {name} would act on is not what its author allows, or nobody has looked at it"
+            # The user may want it; the house does not do it, and the user cannot allow it.
+            return Finding(decision=Deny(why, GO_ON), reason=why, evidence=case.targets, each_time=True)
         is_granted = grant is None or any(fnmatchcase(name, each) for each in grant.tools)
         if case.tainted and not is_granted and (facts.is_consequential or facts.reads_private):
             return self._refused(f"the request does not call for {name}", case.evidence)
@@ -313,7 +320,7 @@ class Guard:
         unvouched = tuple([e for e in named if not e.is_vouched or (strict and e.origin == "trusted")])
         if unvouched:
             return self._refused(told(unvouched), unvouched)
-        if grant is None and _is_open_ended(case):
+        if grant is None and case.is_open_ended:
             return self._refused(f"nobody has asked for {name}, and it names no target", ())
         why = "everything that says who or where is vouched for"
         return Finding(decision=Allow(), reason=why, evidence=case.evidence)
@@ -390,9 +397,3 @@ def _decoded(call: Call | None) -> JsonValue:
         return msgspec.json.decode(call.as_json or "{}") if call is not None else {}
     except msgspec.DecodeError:
         return {}
-
-
-def _is_open_ended(case: Case) -> bool:
-    """Whether a call that acts, and reaches outside or is dangerous, has no target."""
-    facts = case.facts
-    return not case.targets and facts.acts and (facts.reach == "outside" or bool(facts.dangers))

@@ -48,11 +48,12 @@ class Clause(Struct, frozen=True):
 @kept
 def clauses_of(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order."""
+    from rightcall.trust.excepting import excepted_last  # noqa: PLC0415 - light until used
     from rightcall.trust.places import codes_for  # noqa: PLC0415 - light until used
     from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
 
     found = []
-    for part in clauses(unnumbered(unmarked(plain(text)))):
+    for part in clauses(excepted_last(unnumbered(unmarked(plain(text))))):
         keys = frozenset(both(part.text))
         if part.forbidden:
             found.append(Clause(is_forbidding=True, keys=keys))

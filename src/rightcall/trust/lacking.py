@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from rightcall.trust.acts import stem_of_done
 from rightcall.trust.compared import Wishes, fitting, measured
 from rightcall.trust.hinted import Hinted
 from rightcall.trust.records import Record
+from rightcall.trust.spelling import folded
 
 _PART = r"[^,;.]*"
 _NOT = r"(?:\b(?:is|are)\s+|['\u2019]s\s+)?(?:\b(?:not|no longer)\s+|n['\u2019]t\s+|\b[iu][mn])"
@@ -23,8 +25,25 @@ _CONDITIONS = tuple(
         rf"(?P<what>{_PART}?)\s*{_NOT}(?:availab\w*|in stock)\b",
         rf"(?P<what>{_PART}?)\b(?:the|its)\s+(?:price|cost)\s+(?:is|are)\s+{_OVER}",
         rf"(?P<act>{_PART}?\w)\s*{_NOT}possible\b",
+        rf"(?P<what>{_PART}?)\s+(?:cannot|can['\u2019]?t|can not)\s+be\s+(?P<done>\w+ed)\b",
         rf"\s+(?:i|you|we|they|the agent)\s+(?:cannot|can['\u2019]?t|can not)\s+(?P<act>{_PART})",
     )
+)
+_AFTER = re.compile(
+    rf"\b(?:if|once|when|after|as soon as)\s+(?P<what>(?!{_PART}?\b(?:not|can|could|cannot)\b){_PART}?)"
+    rf"(?:\s+(?:is|are|was|were|has been|have been|gets?))?\s+(?P<done>\w+ed)\s*,\s*(?P<then>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Something that is to be done before: "once the guitar is returned, …"."""
+_STARTS = ("if", "once", "when", "after", "as soon")
+_OTHERWISE = re.compile(
+    rf"\s*if\s+(?:(?:that|this|it)\s+is\s+)?not(?P<act>\s+possible)?\s*,{_PART}?,?\s*(?P<then>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_UNDER = re.compile(
+    r"\bif\s+(?:it|that|this|the\s+(?:price|cost))\s+(?:is|costs)\s+(?:less than|under|below|at most)"
+    r"\s*\$?\s?(?P<most>\d[\d,]*(?:\.\d+)?)",
+    re.IGNORECASE,
 )
 _FLAGS = frozenset({"available", "in_stock"})
 
@@ -40,6 +59,8 @@ class Lacking(Struct, frozen=True):
     """What it may cost."""
     act: str = ""
     """What must not be possible, if that is the condition."""
+    done: str = ""
+    """The stem of the verb for what must have been done, if that is the condition."""
 
 
 class Condition(Struct, frozen=True):
@@ -51,15 +72,30 @@ class Condition(Struct, frozen=True):
     """The words in it for what is wanted."""
     most: float | None = None
     act: str = ""
+    done: str = ""
 
 
-def condition_in(sentence: str) -> Condition | None:
-    """The condition in a sentence; None if it has none that can be computed."""
+def condition_in(sentence: str, earlier: str = "") -> Condition | None:
+    """The condition in a sentence; None if it has none that can be computed.
+
+    ``earlier`` is the sentence before, which "if not" refers to.
+    """
+    if not any(word in folded(sentence) for word in _STARTS):
+        return None
+    if (otherwise := _OTHERWISE.match(sentence)) is not None:
+        if (under := _UNDER.search(earlier)) is not None:
+            return Condition(otherwise["then"], most=float(under["most"].replace(",", "")))
+        return Condition(otherwise["then"], act=earlier) if otherwise["act"] else None
+    if (after := _AFTER.search(sentence)) is not None and (done := stem_of_done(after["done"].lower())):
+        return Condition(after["then"], after["what"], done=done)
     for pattern in _CONDITIONS:
         if (found := pattern.search(sentence)) is not None:
             said = found.groupdict()
-            most = float(said["most"].replace(",", "")) if said.get("most") else None
-            return Condition(said["then"], said.get("what") or "", most, said.get("act") or "")
+            what, act, most = (said.get(name) or "" for name in ("what", "act", "most"))
+            if verb := said.get("done"):
+                what, act = "", f"{stem_of_done(verb.lower())} {what}"
+            limit = float(most.replace(",", "")) if most else None
+            return Condition(found["then"], what, limit, act)
     return None
 
 
@@ -71,6 +107,9 @@ def is_lacking(wish: Lacking, offers: Sequence[Record], now: Record) -> bool | N
     fit = [each for each, words in zip(known, said, strict=True) if words >= wanted]
     if wish.wishes is not None:
         fit = [fit[at] for at in fitting(wish.wishes, [each.traits for each in fit], now.traits)]
+    if not wanted and wish.most is not None and known and not wish.words.isdisjoint(known[0].context):
+        # Any of them would do that costs no more.
+        return not any(_is_available(each) and _is_within(each, wish.most) for each in known)
     if not (wanted and fit):
         return None
     return not any(_is_available(each) and _is_within(each, wish.most) for each in fit)

@@ -7,26 +7,21 @@ record that is meant. Third: all of its kind were asked for. In every case the a
 been asked for.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 from itertools import islice
 
-from rightcall.trust.acts import UNDOING, acts_of, is_giving, is_undoing, sort_of
-from rightcall.trust.compared import Wishes, applies, fitting, topmost
+from rightcall.trust.acts import acts_of, is_giving, is_undoing
+from rightcall.trust.choosing import Choice
+from rightcall.trust.compared import Wishes, applies, fitting, is_extreme, topmost, words_compared
+from rightcall.trust.conditions import MOST_RIVALS, Can, Conditions, can_do_anything
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
 from rightcall.trust.kinds import words_of
-from rightcall.trust.lacking import Lacking, is_lacking
-from rightcall.trust.records import Record, initials_of, joined, nouns_of, stem, terms_of
-from rightcall.trust.requests import ANYTHING, IDLE, is_any, is_restricted
+from rightcall.trust.limits import about, is_within
+from rightcall.trust.records import Record, joined, nouns_of, own_numbers, stem, terms_of
+from rightcall.trust.requests import ANYTHING, is_any, is_restricted
+from rightcall.trust.said import IDLE
 from rightcall.trust.shifts import shifted
-
-
-def _can_do_anything(_verb: str, _noun: str) -> bool:
-    return True
-
-
-_MOST_RIVALS = 100
-"""Records of one list that are compared, at most. In a longer list, only a unique word describes one."""
 
 
 class Meant:
@@ -38,28 +33,32 @@ class Meant:
         tool: str,
         targets: Collection[str],
         values: Collection[str],
-        can: Callable[[str, str], bool] = _can_do_anything,
+        can: Can = can_do_anything,
+        failed: Mapping[str, str] | None = None,
     ) -> None:
         self._described = described
-        self._can = can
-        """Whether a tool does what a verb asks for to what a noun names."""
         self._targets = targets
         self._acts = acts_of(tool)
         self._object = stem(words_of(tool)[-1])
         self._values = frozenset(values)
-        self._asked = list(described.asked(self._acts, self._is_lacking))
+        self._found = [record for value in self._values for _, record in described.records(value)]
+        failed = failed or {}
+        is_met = Conditions(described, self._found, can, failed).is_met
+        self._asked = list(described.asked(self._acts, is_met))
         self._met = [each for each in self._asked if each.lacking is not None]
+        self._choice = Choice(described, self._found, self._values, failed)
         self.is_asked: bool = not self._acts or bool(self._asked)
         """Whether the act of the call was asked for."""
         self.is_exact: bool = is_giving(self._acts)
         """Whether an amount must be exactly one that was named; a smaller one is not enough."""
-        found = [record for value in self._values for _, record in described.records(value)]
-        self._found = found
+        found = self._found
         self._nouns = {noun for record in found for noun in nouns_of(record.key)}
         self._replaced = frozenset(value for value in self._values if _is_inside(value, found))
         """Identifiers in the call that another record in it contains: those that others replace."""
         self._whole = [
-            each for each in found if not self._is_new(each) and self._is_all(each.nouns, each)
+            each
+            for each in found
+            if not self._is_new(each) and self._is_thing(each) and self._is_all(each.nouns, each)
         ]
         """The records of which all were asked for."""
         self._told = frozenset(each for each in self._values if self._fits(each))
@@ -73,10 +72,15 @@ class Meant:
         ]
         # "The whole order" is all of the one that is meant, and not every order.
         self._whole += [each for each in self._anchors if self._is_entire(each)]
+        if self._acts and not is_undoing(self._acts):
+            self.is_asked = self.is_asked and self._is_affordable()
 
     def is_meant(self, value: str) -> bool:
         """Whether the record with this identifier was meant."""
+        if self._choice.is_left(value) and not (self._met and value in self._choice.failed.values()):
+            return False
         is_theirs = value in self._own or self._belongs(value) or self._holds(value)
+        is_theirs = is_theirs or self._choice.is_the_other(value, self._anchors)
         return is_theirs and self._is_whole(value)
 
     def is_changed(self, name: str, value: str) -> bool:
@@ -92,6 +96,13 @@ class Meant:
             each.is_certain and (self._object in each.words or not terms.isdisjoint(each.words - IDLE))
             for each in self._asked
         )
+
+    def _is_affordable(self) -> bool:
+        """Whether a change keeps to every limit on what it may cost, as far as prices show that."""
+        new = [each for each in self._found if self._is_new(each)]
+        old = [each for each in self._found if each.value in self._replaced and self._is_swapped([each])]
+        limits = about(self._described.limits(), self._found, self._described.known)
+        return all(is_within(each, new, old) for each in limits)
 
     def is_for_another(self, value: str) -> bool:
         """Whether an identifier was written out, but only in a request for something else."""
@@ -118,27 +129,16 @@ class Meant:
     def _said_of(self, terms: set[str]) -> set[str]:
         return self._described.said_of(terms, self._acts, self._nouns, self._met)
 
-    def _parts(self) -> list[Record]:
-        """The parts of the records in the call, as every result shows them."""
-        found = (each for value in self._values for _, each in self._described.records(value))
-        parts = {part for each in found for part in each.parts}
-        return [each for part in parts for _, each in self._described.records(part)]
-
-    def _is_lacking(self, wish: Lacking) -> bool:
-        """Whether a wish cannot be met: no tool does it, or no offer for a part of a record is it."""
-        if wish.act:
-            verbs = [each for each in words_of(wish.act) if sort_of(each) in UNDOING]
-            nouns = set(map(stem, words_of(wish.act))) & self._described.nouns()
-            if "part" in words_of(wish.act):
-                nouns = {noun for each in self._parts() for noun in nouns_of(each.key)}
-            return bool(verbs and nouns) and not any(self._can(a, b) for a in verbs for b in nouns)
-        found = [is_lacking(wish, each.family[:_MOST_RIVALS], each) for each in self._parts()]
-        known = [each for each in found if each is not None]
-        return bool(known) and all(known)
+    def _is_thing(self, record: Record) -> bool:
+        """Whether "all" may mean it: beside a record and its parts, nothing else is one of them."""
+        made = [each for each in self._found if each.parts]
+        return not made or any(each.value == record.value or record.value in each.parts for each in made)
 
     def _is_all(self, nouns: set[str], record: Record) -> bool:
         """Whether all things of this name were asked for, and this one was not excepted."""
-        return not self._is_excepted(record) and any(
+        if self._is_excepted(record) or not self._described.knows_exceptions():
+            return False
+        return any(
             words == (ANYTHING,) or is_any(words, nouns, record.terms)
             for each in self._asked
             for words in each.all_of
@@ -146,14 +146,16 @@ class Meant:
 
     def _is_entire(self, record: Record) -> bool:
         """Whether the whole of a record that is meant was asked for."""
-        return any(
-            is_any(words, record.nouns, record.terms) for each in self._asked for words in each.whole_of
+        return self._described.knows_exceptions() and any(
+            words == (ANYTHING,) or is_any(words, record.nouns, record.terms)
+            for each in self._asked
+            for words in each.whole_of
         )
 
     def _is_new(self, record: Record) -> bool:
         """Whether the record is to replace another of its list: "all" never means the replacements."""
         return record.value not in self._replaced and any(
-            each.value in self._replaced for each in record.family[:_MOST_RIVALS]
+            each.value in self._replaced for each in record.family[:MOST_RIVALS]
         )
 
     def _is_whole(self, value: str) -> bool:
@@ -177,7 +179,10 @@ class Meant:
         """Whether the words describe the record with this identifier directly."""
         if self._described.is_named(value, self._acts, self._nouns):
             return True
-        return any(self._is_described(kin, record) for kin, record in self._described.records(value))
+        return any(
+            self._said_of(own_numbers(record)) or self._is_described(kin, record)
+            for kin, record in self._described.records(value)
+        )
 
     def _is_only(self, value: str) -> bool:
         """Whether it is the only record of its kind."""
@@ -196,10 +201,14 @@ class Meant:
         if len(record.family) <= 1 and self._is_other_named(kin, record):
             return False
         is_new = record.value not in self._replaced
-        family = record.family[:_MOST_RIVALS]
+        family = record.family[:MOST_RIVALS]
         replaced = [each for each in family if is_new and each.value in self._replaced]
-        if not replaced and (self._is_left_out(record) or self._is_second(record.value)):
+        if not replaced and (self._is_left_out(record) or self._choice.is_second(record.value)):
             return False
+        if not replaced and is_undoing(self._acts):
+            is_compared = is_extreme(self._described.wishes(), record, self._members(kin))
+            if is_compared is not None:
+                return is_compared
         is_ranked = not replaced and self._described.is_ranked(record.value)
         if is_ranked and self._said_of(record.context | record.terms):
             return True
@@ -209,7 +218,7 @@ class Meant:
         # Words that fit the record it replaces do not describe it.
         idle = self._described.general().union(record.beside, *old) | self._named_by_others(record)
         said = self._said_of(record.terms) - idle
-        most = whole // 2 if len(record.family) <= _MOST_RIVALS else 1
+        most = whole // 2 if len(record.family) <= MOST_RIVALS else 1
         if not any(whole == 1 or kin.counts.get(term, 0) <= most for term in said):
             return bool(old) and self._is_best_in_one(kin, record, replaced)
         rivals = [self._said_of(other.terms) - idle for other in self._rivals(kin, record)]
@@ -217,6 +226,10 @@ class Meant:
             is_best = not any(len(said) < len(other) for other in rivals)
             return is_best or self._is_best_in_one(kin, record, replaced)
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
+
+    @staticmethod
+    def _members(kin: Kin) -> list[Record]:
+        return list(islice(kin.members.values(), MOST_RIVALS))
 
     def _is_left_out(self, record: Record) -> bool:
         """Whether all things of its sort were asked for that are as it is not: "all small shirts"."""
@@ -276,6 +289,10 @@ class Meant:
         for order in orders:
             places = {at: _place_in(order, things[at].terms) for at in left}
             left = [at for at in left if places[at] == min(places.values())]
+        # Of these, what was said of the old one as well: a shorter one of bamboo.
+        same = now.terms.difference(words_compared(wishes, now.traits), *orders)
+        kept = {at: len(self._said_of(things[at].terms & same)) for at in left}
+        left = [at for at in left if kept[at] == max(kept.values())]
         for each in wishes:
             left = topmost(each, traits, left)
         alike = {at: len(traits[at].items() & now.traits.items()) for at in left}
@@ -290,10 +307,10 @@ class Meant:
         """The other records that may be meant: those in the same list, or of the same kind."""
         among = record.family
         if len(among) <= 1 and is_undoing(self._acts):
-            among = list(islice(kin.members.values(), _MOST_RIVALS))
+            among = self._members(kin)
         return [
             other
-            for other in among[:_MOST_RIVALS]
+            for other in among[:MOST_RIVALS]
             if other is not record
             and other.value not in self._values
             and other.key == record.key
@@ -305,42 +322,29 @@ class Meant:
         plural = {f"{noun}s" for noun in record.nouns}
         return is_undoing(self._acts) and all(plural.isdisjoint(each.verbs) for each in self._asked)
 
-    def _is_second(self, value: str) -> bool:
-        """Whether it was named only for the case that another does not do: "my card, or else PayPal"."""
-        sure, said_of = self._described.surely_said_of, self._described.said_of
-        if any(value in each.parts for each in self._found):
-            return False
-        records = [record for _, record in self._described.records(value)]
-        if not any(said_of({*terms_of(record.value)}, (), set()) for record in records):
-            return False
-        return not any(sure({*terms_of(record.value)}) for record in records) and any(
-            sure({*terms_of(other.value), initials_of(other.value)})
-            for record in records
-            for other in record.family[:_MOST_RIVALS]
-            if other.value not in self._values
-        )
-
     def _is_outdone(self, value: str) -> bool:
         """Whether another record in the same list fits the words better."""
-        if self._is_second(value):
+        if self._choice.is_second(value):
             return True
         for _, record in self._described.records(value):
             said = self._said_of(record.terms)
-            for other in record.family[:_MOST_RIVALS]:
-                if other.value not in self._values and said < self._said_of(other.terms):
+            for other in record.family[:MOST_RIVALS]:
+                is_left = other.value not in self._values and other.value not in self._choice.failed
+                if is_left and said < self._said_of(other.terms):
                     return True
         return False
 
     def _belongs(self, value: str) -> bool:
         """Whether it is the only one of its field in a meant record, or all of them were asked for."""
         own = [record for _, record in self._described.records(value)]
-        if any(value in values for whole in self._whole for values in whole.held.values()):
+        if any(value in whole.parts for whole in self._whole):
             return not any(self._is_excepted(record) for record in own)
         for anchor in self._anchors:
             for name, values in anchor.held.items():
                 if value not in values:
                     continue
-                if len(values) == 1 and (self._is_swapped(own) or not self._is_outdone(value)):
+                is_kept = self._is_swapped(own) or self._choice.is_as_before(name, value)
+                if len(values) == 1 and (is_kept or not self._is_outdone(value)):
                     return True
                 if own and all(self._is_all(nouns_of(name), record) for record in own):
                     return True
@@ -351,12 +355,17 @@ class Meant:
         return any(
             other.value in self._values and other.value not in self._replaced
             for record in records
-            for other in record.family[:_MOST_RIVALS]
+            for other in record.family[:MOST_RIVALS]
         )
 
     def _is_excepted(self, record: Record) -> bool:
-        """Whether the words except a record from "all"."""
-        return bool(record.terms & self._described.excepted() - IDLE - record.nouns)
+        """Whether the words except a record from "all"; only its own do if a call lists its parts."""
+        if not record.parts.isdisjoint(self._values):
+            return bool(record.own & self._described.excepted() - IDLE - record.nouns)
+        # What one result calls by its name may be in another by its number alone.
+        same = [each for each in self._found if each.value == record.value]
+        terms = set[str]().union(*[each.terms | each.context for each in same or [record]])
+        return bool(terms & self._described.excepted() - IDLE - record.nouns)
 
     def _holds(self, value: str) -> bool:
         """Whether it is the only one of its kind with a part that is meant."""

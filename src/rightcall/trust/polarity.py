@@ -69,6 +69,16 @@ _TELLING = re.compile(
     r"|(?:e-?mail|message)(?!\s+to\b)|schreibe?|sage?|antworte|écris|dis)\s",
     re.IGNORECASE,
 )
+_STATEMENT = re.compile(
+    r"\(\s*(?!(?:it|this|that|these|those|which|who|he|she|they|him|her|them|but|except|and|or not)\b)"
+    r"[^\W\d_]+\b[^()]*\)"
+)
+"""Words in brackets, in ``folded`` text, that do not begin by referring to what stands before them."""
+_DESCRIBED = re.compile(
+    r"\b(?:that|which|who)\s+(?:is|are|was|were)\s[^,;.]{0,60}?\b(?:yet|but|and|though)\s+not\Z",
+    re.IGNORECASE,
+)
+"""What something is and is not: "the one that is large yet not heavy"."""
 _CLAUSE = re.compile(
     r"\s(?:that|why|because|since|as|so|i|we|he|she|it|they|dass|daß|weil|que)\s", re.IGNORECASE
 )
@@ -90,7 +100,23 @@ def clauses(text: str) -> tuple[Words, ...]:
 def _clauses(text: str) -> tuple[Words, ...]:
     if _NEGATED.search(folded(text)) is None:
         return (Words(text),)
-    return tuple([part for sentence in _SENTENCE.split(text) for part in _parts(sentence)])
+    return tuple(
+        [part for each in _SENTENCE.split(text) for whole in _outside(each) for part in _parts(whole)]
+    )
+
+
+def _outside(sentence: str) -> list[str]:
+    """A sentence, and apart from it what it states in brackets: a "not" there forbids nothing outside.
+
+    An order in brackets ("don't") and one that refers to the sentence ("she must not") stay part of it.
+    """
+    asides, whole = list[str](), sentence
+    for found in _STATEMENT.finditer(folded(sentence)) if "(" in sentence else ():
+        negated = _NEGATED.search(found[0])
+        if negated is not None and found[0][1 : negated.start()].strip():
+            asides.append(sentence[found.start() + 1 : found.end() - 1])
+            whole = f"{whole[: found.start()]}{' ' * len(found[0])}{whole[found.end() :]}"
+    return [whole, *asides]
 
 
 # A sentence is looked at for what it names, for what it asks for, and for ranks.
@@ -133,6 +159,8 @@ def _is_harmless(sentence: str, found: re.Match[str]) -> bool:
         return True
     if _QUOTED.match(sentence, max(found.start() - 1, 0)):
         return True
+    if _DESCRIBED.search(sentence, 0, found.end()):
+        return True
     if _HARMLESS.match(sentence, found.end()):
         return _MUST.search(sentence, 0, found.end()) is None
     if (asked := _ASKED.search(sentence, 0, found.end())) is not None:
@@ -143,7 +171,7 @@ def _is_harmless(sentence: str, found: re.Match[str]) -> bool:
 def _wanted_before(sentence: str, found: re.Match[str]) -> int:
     """How much of the text before a negation is still wanted: all, none, or only whom to tell."""
     before = sentence[: found.start()]
-    if not sentence[found.end() :].strip(" .!?"):
+    if not sentence[found.end() :].strip(" .!?)"):
         return 0
     if _AFTER.search(found[0]) or not before.strip() or _BREAK.search(before):
         return len(before)

@@ -23,6 +23,8 @@ _DEEPEST = 16
 _FEWEST_CODES = 3
 _FEWEST_DIGITS = 3
 """Digits of a number that describes a record, at least: smaller numbers are used of anything."""
+_MOST_NUMBERED = 100
+"""Records of one list whose other numbers are compared, at most."""
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _UNITS = {"foot": "ft", "feet": "ft", "inches": "inch", "litre": "liter", "litres": "liters"}
 """Other spellings of units."""
@@ -62,6 +64,8 @@ class Record(Struct, eq=False):
     """The identifiers of its parts: those in its longest list."""
     traits: dict[str, str] = field(default_factory=dict)
     """Its plain fields and those of the objects directly in it, by name."""
+    fields: dict[str, str] = field(default_factory=dict)
+    """Its own plain fields that no outsider wrote, by name."""
 
 
 class _Held(Struct, eq=False):
@@ -170,6 +174,7 @@ class Reading:
                 record = Record(name, str(each), held.terms, held.values, nouns, flags)
                 record.own = said
                 record.traits = self._traits(value, path)
+                record.fields = self._fields(value, path)
                 record.parts = max((_values(inside) for inside in below), key=len)
                 own.append(record)
         for record in own if len(own) > 1 else ():
@@ -190,6 +195,14 @@ class Reading:
                 if is_plain and self._describes(where) and not self._identifies(where):
                     found[key] = str(text)
         return found
+
+    def _fields(self, value: dict[str, JsonValue], path: str) -> dict[str, str]:
+        own = {name: each for name, each in value.items() if isinstance(each, str | int | float)}
+        return {
+            name: str(each).lower() if isinstance(each, bool) else str(each)
+            for name, each in own.items()
+            if not self._is_outsiders(f"{path}.{name}" if path else name)
+        }
 
     def _plain_lists(self, value: dict[str, JsonValue], path: str) -> list[str]:
         """The fields with trusted lists of things without identifiers."""
@@ -248,6 +261,15 @@ class Reading:
                 held.terms.update(joined(f"{path.rpartition('.')[2]} {text}"))
             if self._identifies(path) and (initials := initials_of(text)):
                 held.terms.add(initials)
+
+
+def own_numbers(record: Record) -> set[str]:
+    """The other numbers of a record that no other in its list has."""
+    if len(record.family) > _MOST_NUMBERED:
+        return set()
+    others = [each for each in record.family if each.value != record.value]
+    numbers = {each for each in record.beside if len(each) > _FEWEST_DIGITS and each.isdigit()}
+    return numbers.difference(*[each.beside for each in others]) if others else set()
 
 
 def _counted(number: int, name: str) -> set[str]:

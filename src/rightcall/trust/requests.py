@@ -7,84 +7,84 @@ An act under a condition was not asked for yet, unless the condition is one that
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.trust.acts import sort_of
+from rightcall.trust.acts import sort_of, stem_of_done
 from rightcall.trust.compared import Wishes, wishes_in
 from rightcall.trust.counts import counts_in
+from rightcall.trust.excepting import excepted_last, exceptions_in
 from rightcall.trust.heard import kept
-from rightcall.trust.hinted import Hinted
-from rightcall.trust.lacking import Lacking, condition_in
+from rightcall.trust.lacking import Condition, Lacking, condition_in
+from rightcall.trust.limits import Limit, limit_in
+from rightcall.trust.paying import Paying, paying_in
 from rightcall.trust.records import joined, stem, terms_of
-from rightcall.trust.said import named_words
+from rightcall.trust.said import IDLE, named_words
 from rightcall.trust.shifts import shifts_in
 from rightcall.trust.spelling import folded
 
 _SHORT = 1000
 """Limit of a part whose words are cached, in characters."""
 _NEXT = r"((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with|is|are|that|which|who|whose)\b)\w+){1,4}+)"
-_ALL = Hinted(
-    rf"\b(?:all|every|both|each)\b{_NEXT}(?!\s+(?:that|which|whose|who)\s+(?:only|have|has|contain))",
-    "all|every|both|each",
+_ALL = re.compile(
+    rf"\b(?:all|every|both|each)\b{_NEXT}(?!\s+(?:that|which|whose|who)\s+(?:only|have|has|contain))"
 )
-_WHOLE = Hinted(rf"\b(?:entire|whole|complete)\b{_NEXT}", "entire|whole|complete")
-_EVERYTHING = Hinted(
+"""In ``folded`` text, as most of what is looked for here."""
+_WHOLE = re.compile(rf"\b(?:entire|whole|complete)\b{_NEXT}")
+_EVERYTHING = re.compile(
     r"(?<!make )\beverything\b"
-    r"(?!\s+(?:is|was|will|goes|else|about|associated|related|not|that|which|but|except|on|in|from)\b)",
-    "everything",
+    r"(?!\s+(?:is|was|will|goes|else|about|associated|related|not|that|which|but|except|on|in|from)\b)"
 )
 """"Everything" without a restriction. "Everything in …" means what is described, and no more."""
+_INSIDE = re.compile(r"\beverything\s+(?:in|from|on|of|inside)\s+(?:my|the|that|this|an?|our)\b")
+"""All of something that is described: "everything in that order"."""
 ANYTHING = "*"
-_POLITE = Hinted(
+_POLITE = re.compile(
     r",?\s*\bif (?:at all )?"
     r"(?:possible|you (?:can|could|please|would|don['\u2019]?t mind)|necessary|needed)\b",
-    "if",
+    re.IGNORECASE,
 )
-_ASKING = Hinted(
-    r"\b(?:wonder(?:ing|ed)?|see)\s+(?:if|whether)\s+(?:you|the agent)\s+(?:can|could|would|might)\b",
-    "if|whether",
+_ASKING = re.compile(
+    r"\b(?:wonder(?:ing|ed)?|see)\s+(?:if|whether)\s+(?:you|the agent)\s+(?:can|could|would|might)\b"
+    r"|\A\s*(?:(?:also|and),?\s+)?if\s+(?:you|the agent)\s+(?:can|could)\s+help\b(?=[^,;]*\Z)",
+    re.IGNORECASE,
 )
-"""A request in the form of a question."""
-_WHEN_ASKED = Hinted(
+"""A request in the form of a question, or of a condition for which nothing is said to follow."""
+_WHETHER_DONE = re.compile(
+    r"\b(?:see|ask|check|find out)\s+(?:if|whether)\s+(it|they|that|this|these|those)\s+"
+    r"(?:can|could)\s+be\s+(\w+)",
+    re.IGNORECASE,
+)
+"""The same in the passive voice: "see if it can be cancelled"."""
+_WHEN_ASKED = re.compile(
     r"\bif (?:and only if )?(?:you|the agent) asks?\b[^,.;]*,?|\b(?:if|when) asked\b[^,.;]*,?",
-    "if|when",
+    re.IGNORECASE,
 )
 """What somebody will answer, they have said."""
 _ASIDE_AFTER = re.compile(r"[.!?]\s+(?=\()")
 """The end of a sentence that words in brackets explain."""
-_CONDITION = Hinted(
+_CONDITION = re.compile(
     r"\b(?:if|unless|whether|in case|provided that|assuming|as long as|otherwise|or else"
-    r"|falls|sofern|wenn)\b",
-    "if|unless|whether|in case|provided that|assuming|as long as|otherwise|or else|falls|sofern|wenn",
+    r"|(?:once|after|as soon as)(?=\s[^,;.]*\b\w+ed\s*,)|falls|sofern|wenn)\b"
 )
-_MYSELF = Hinted(
+_MYSELF = re.compile(
     r"\b(?:will|would|shall|can|going to|['\u2019]ll)\s+(?:rather\s+)?\w+\s+(?:it|that|this|them|so)\s+"
-    r"(?:my|our|your)sel(?:f|ves)\b|\bno need for (?:you|the agent) to\b",
-    "sel|no need for",
+    r"(?:my|our|your)sel(?:f|ves)\b|\bno need for (?:you|the agent) to\b"
 )
 """Words by which somebody takes back what they asked for."""
-_BREAK = re.compile(r"(?:[,;:\u2013\u2014]|\b(?:and|but|then|also|or))\s*", re.IGNORECASE)
+_BREAK = re.compile(r"(?:[,;:\u2013\u2014]|\b(?:and|but|then|also|or))\s*")
 _ASIDE = re.compile(r"\([^()]*\)")
 _WORD = re.compile(r"[^\W_]+")
-_NOUN = Hinted(
-    r"\b(?:refunds?|returns?|changes?|exchanges?|orders?)\s+(?:method|policy|amount|date|flight|fee|status|window|trip)s?\b",
-    "refund|return|change|order",
+_NOUN = re.compile(
+    r"\b(?:refunds?|returns?|changes?|exchanges?|orders?)\s+(?:method|policy|amount|date|flight|fee|status|window|trip)s?\b"
 )
 """Words for acts that are used as nouns."""
 _JOINS = named_words("and or to then also")
 _PRONOUN = re.compile(r"\b(?:it|them|that|this|these|those|they|ones?|both|him|her)\b")
-_ONE = Hinted(r"\b(?:the|that|this|those|these) (?:\w+ )?ones?\b", "one")
+_ONE = re.compile(r"\b(?:the|that|this|those|these) (?:\w+ )?ones?\b")
 _OUT_OF = re.compile(r"\b(?:from|out of|off|of|in|inside|within)\s+(?:my|your|the|this|that|our)\b")
-"""This and ``_PRONOUN`` are for ``folded`` text."""
-IDLE = named_words(
-    "want would like need please wish also then now just ask agent help could may must should let try "
-    "because since decide lastly finally first second next"
-)
-"""Words that do not describe the object of an act."""
-
-
 _WHICHEVER = named_words(
     "of my your our the their her his these those possible existing remaining upcoming current "
     "available recent other single two three four five"
@@ -111,7 +111,7 @@ class Request(Struct, frozen=True):
     all_of: tuple[tuple[str, ...], ...]
     """The words after each ``all`` or the like; ``("*",)`` for everything."""
     whole_of: tuple[tuple[str, ...], ...]
-    """The words after each ``whole`` or the like."""
+    """The words after each ``whole`` or the like; ``("*",)`` for everything in what is meant."""
     is_one: bool
     """Whether ``the one`` or the like refers to something as a whole."""
 
@@ -143,16 +143,25 @@ def is_restricted(words: tuple[str, ...], terms: set[str]) -> bool:
 
 def certain(sentence: str) -> str:
     """A sentence without its conditional part."""
-    sentence = _WHEN_ASKED.sub("", _ASKING.sub("", _POLITE.sub("", sentence)))
-    sentence = _ASIDE.sub(lambda each: "" if _CONDITION.search(each[0]) else each[0], sentence)
-    found = _CONDITION.search(sentence)
+    if _CONDITION.search(folded(sentence)) is None and "asked" not in sentence:
+        return sentence
+    sentence = _POLITE.sub("", _in_active_voice(sentence))
+    sentence = _ASIDE.sub(lambda each: "" if _CONDITION.search(folded(each[0])) else each[0], sentence)
+    sentence = _WHEN_ASKED.sub("", _ASKING.sub("", sentence))
+    found = _CONDITION.search(folded(sentence))
     if found is None:
         return sentence
     before, end = sentence[: found.start()], 0
-    for each in _BREAK.finditer(before):
+    for each in _BREAK.finditer(folded(before)):
         end = each.end()
     # ``cancel it, but if …`` asks to cancel; ``cancel it if …`` does not yet.
     return before if end == len(before) else before[:end]
+
+
+def _in_active_voice(sentence: str) -> str:
+    if " be " not in sentence:
+        return sentence
+    return _WHETHER_DONE.sub(lambda each: f"{stem_of_done(each[2].lower())} {each[1]}", sentence)
 
 
 class Heard(Struct, frozen=True):
@@ -165,6 +174,8 @@ class Heard(Struct, frozen=True):
     """The words of each sentence."""
     excepted: frozenset[str]
     """The words for what is not wanted."""
+    exceptions: tuple[frozenset[str], ...]
+    """The words for each thing that was left out of all."""
     requests: tuple[Request, ...]
     counts: tuple[tuple[int, frozenset[str]], ...]
     """How many are wanted, with the words that follow."""
@@ -172,6 +183,10 @@ class Heard(Struct, frozen=True):
     """The comparisons, sentence by sentence."""
     shifts: frozenset[int]
     """By how many days something is to be later or earlier."""
+    paying: tuple[Paying, ...]
+    """What is to be paid with, sentence by sentence."""
+    limits: tuple[Limit, ...]
+    """What a change may cost."""
 
 
 @kept
@@ -182,43 +197,58 @@ def heard(text: str) -> Heard:
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
     wishes, said, certainly = list[Wishes](), list[frozenset[str]](), list[str]()
     before = frozenset[str]()
-    topic, compared_before, last = frozenset[str](), None, ""
-    for sentence in sentences(_ASIDE_AFTER.sub(" ", text)):
+    topic, compared_before, last, earlier = frozenset[str](), None, "", ""
+    texts = sentences(_ASIDE_AFTER.sub(" ", excepted_last(text)))
+    for sentence in texts:
         parts = list(clauses(sentence))
         own = [part.text for part in parts if not part.forbidden]
         excepted += [part.text for part in parts if part.forbidden]
         wanted += own
         compared = wishes_in(sentence, [part.text for part in parts if part.forbidden], last)
         wishes += [compared] if compared is not None else []
-        is_taken_back = _MYSELF.search(sentence) is not None
+        lower = folded(sentence)
+        is_taken_back = _MYSELF.search(lower) is not None
         if is_taken_back:
             requests = list(_taken_back(requests, sentence))
         sure = "" if is_taken_back else certain(sentence)
         certainly += [part.text for part in clauses(sure) if not part.forbidden]
         requests += _requests(sure, before, is_certain=True)
         requests += _requests(sentence, before, is_certain=False) if sure != sentence else ()
-        condition = None if is_taken_back else condition_in(sentence)
+        condition = None if is_taken_back else condition_in(sentence, earlier)
         if condition is not None:
-            own_words = frozenset(terms_of(condition.what)) - _WHETHER
-            what = _words([condition.what]) if own_words else before
-            wish = Lacking(what, compared_before, condition.most, condition.act)
-            given = _requests(condition.then, topic, is_certain=False)
-            requests += [replace(each, lacking=wish, before=topic, refers=True) for each in given]
-        before, compared_before, last = _words(own), compared, sentence
+            meant = before if condition.most is None or condition.what else topic
+            requests += _conditional(condition, meant, compared_before, topic)
+        before, compared_before, earlier = _words(own), compared, sentence
+        # A sentence about "it" or "the one" goes on with what was named before it.
+        is_going_on = _PRONOUN.search(lower) is not None
+        last = f"{last} {sentence}"[-_SHORT:] if is_going_on else sentence
         said.append(before)
-        topic = topic | before if _CONDITION.search(sentence) else before
-    counts = [each for part in wanted for each in counts_in(part)]
-    shifts = frozenset(each for part in wanted for each in shifts_in(part))
+        topic = topic | before if is_going_on or _CONDITION.search(lower) else before
+    pairs = list(pairwise(("", *texts)))
     return Heard(
         _words(wanted),
         _words(certainly),
         tuple(said),
         _words(excepted),
+        tuple(each for sentence in texts for each in exceptions_in(sentence)),
         tuple(requests),
-        tuple(counts),
+        tuple(each for part in wanted for each in counts_in(part)),
         tuple(wishes),
-        shifts,
+        frozenset(each for part in wanted for each in shifts_in(part)),
+        tuple(filter(None, (paying_in(each, before, certain) for before, each in pairs))),
+        tuple(filter(None, (limit_in(each, before) for before, each in pairs))),
     )
+
+
+def _conditional(
+    condition: Condition, before: frozenset[str], compared: Wishes | None, topic: frozenset[str]
+) -> Iterator[Request]:
+    """The requests under a condition that can be computed. ``before``: what it may refer to."""
+    own_words = frozenset(terms_of(condition.what)) - _WHETHER
+    what = _words([condition.what]) if own_words else before
+    wish = Lacking(what, compared, condition.most, condition.act, condition.done)
+    for each in _requests(_in_active_voice(condition.then), topic, is_certain=False):
+        yield replace(each, lacking=wish, before=topic, refers=True)
 
 
 def _taken_back(requests: list[Request], sentence: str) -> Iterator[Request]:
@@ -271,27 +301,30 @@ def _acts_apart(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _after(words: Hinted, part: str) -> list[tuple[str, ...]]:
+def _after(words: re.Pattern[str], part: str) -> list[tuple[str, ...]]:
     """What follows each of some words in a part of a text."""
-    return [tuple(map(stem, each[1].lower().split())) for each in words.finditer(part)]
+    return [tuple(map(stem, each[1].split())) for each in words.finditer(part)]
 
 
 def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
     words = _words([part])
-    low = folded(part)
-    taken = _OUT_OF.search(low)
+    lower = folded(part)
+    taken = _OUT_OF.search(lower)
     things = _words([part[: taken.start()]]) if taken else words
-    all_of = _after(_ALL, part)
-    if _EVERYTHING.search(part):
+    all_of = _after(_ALL, lower)
+    if _EVERYTHING.search(lower):
         all_of.append((ANYTHING,))
+    whole_of = _after(_WHOLE, lower)
+    if _INSIDE.search(lower):
+        whole_of.append((ANYTHING,))
     return Request(
-        verbs=frozenset(_WORD.findall(_NOUN.sub("", part.lower()))),
+        verbs=frozenset(_WORD.findall(_NOUN.sub("", lower))),
         words=words,
         things=things,
         before=before,
-        refers=_PRONOUN.search(low) is not None,
+        refers=_PRONOUN.search(lower) is not None,
         all_of=tuple(all_of),
-        whole_of=tuple(_after(_WHOLE, part)),
-        is_one=_ONE.search(part) is not None,
+        whole_of=tuple(whole_of),
+        is_one=_ONE.search(lower) is not None,
         is_certain=is_certain,
     )

@@ -42,6 +42,12 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         """All the evidence."""
         return (*self.targets, *self.links, *self.bounds)
 
+    @property
+    def is_open_ended(self) -> bool:
+        """Whether a call that acts, and reaches outside or is dangerous, has no target."""
+        facts = self.facts
+        return not self.targets and facts.acts and (facts.reach == "outside" or bool(facts.dangers))
+
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metaclass=Spelt):
     """One rule of a policy. It matches a call if all of its conditions do."""

@@ -18,6 +18,11 @@ def named_words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+IDLE = named_words(
+    "want would like need please wish also then now just ask agent help could may must should let try "
+    "because since decide lastly finally first second next"
+)
+"""Words that do not describe the object of an act."""
 _FROM = named_words("from out using von aus depuis desde")
 _TO = named_words("to into onto toward towards nach auf vers hacia")
 _ARROW = re.compile(r"(?<![\w.@/+])([\w.@/+]{1,80})\s?(?:[-=]>|\u2192)\s?")
