@@ -222,3 +222,33 @@ def test_the_list_that_something_is_put_on_is_not_what_is_put_there():
 
 def test_more_numbers_than_words_before_them_are_no_list_of_names():
     assert copied(AREA, "Height 3, 4, 5 and 6").given["height"] == 3
+
+
+@pytest.mark.parametrize(
+    ("question", "parameter", "kind"),
+    [
+        ("How long for a bowl under 30 dollars?", "minutes", "integer"),
+        ("Something for the feast in 3 weeks", "temperature", "number"),
+        ("Where is the Blue Heron?", "tracking_code", "string"),
+        ("Move it to 4 pm", "date", "string"),
+        ("Did the choir sing?", "departure", "string"),
+    ],
+)
+def test_a_value_of_another_kind_is_not_taken(question: str, parameter: str, kind: str):
+    assert copied(spec("serve", "Serve something.", **{parameter: kind}), question).given == {}
+
+
+def test_a_code_of_letters_is_taken_if_the_question_says_that_it_is_one():
+    asked = spec("find_coat", "Find a coat.", ticket_code="string")
+    assert copied(asked, "The ticket code is Falcon").given == {"ticket_code": "Falcon"}
+    assert copied(asked, "Where is XKPQ?").given == {"ticket_code": "XKPQ"}
+
+
+def test_a_required_parameter_has_a_value_before_an_optional_one_does():
+    asked = spec("pay", "Pay something out.", 1, payee="string", reference_number="string")
+    assert copied(asked, "Pay 88-120").given == {"payee": "88-120"}
+
+
+def test_inches_are_not_meant_by_a_word_before_a_place():
+    asked = spec("heat", "Heat a room.", temperature="number", room="string")
+    assert copied(asked, "19 in the bathroom").given == {"temperature": 19, "room": "bathroom"}
