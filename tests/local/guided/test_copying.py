@@ -252,3 +252,16 @@ def test_a_required_parameter_has_a_value_before_an_optional_one_does():
 def test_inches_are_not_meant_by_a_word_before_a_place():
     asked = spec("heat", "Heat a room.", temperature="number", room="string")
     assert copied(asked, "19 in the bathroom").given == {"temperature": 19, "room": "bathroom"}
+
+
+def test_what_is_to_be_done_is_no_value():
+    tasks = spec("count_tasks", "Count tasks.", state={"enum": ["open", "closed"]})
+    assert copied(tasks, "Add a task").given == {}
+    assert copied(tasks, "Which are open?").given == {"state": "open"}
+    assert copied(MAIL, 'Write "good luck" to Ida').given["recipient"] == "Ida"
+
+
+def test_what_somebody_wants_to_be_told_is_no_text():
+    assert copied(spec("say", "Say a text.", text="string"), "Tell me a story").given.get("text") != (
+        "a story"
+    )
