@@ -1,7 +1,7 @@
 """Plans a question before the model is asked: the candidate tools, and the arguments.
 
 A model of this size is asked last, and only about tools with examples. A tool that enough speaks for is
-used, a value in the question is copied, and a question that shares too little with any tool gets no call.
+used, a value in the question is copied, and a question that shares too little with any gets no call.
 """
 
 from collections.abc import Sequence
