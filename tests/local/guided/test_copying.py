@@ -265,3 +265,10 @@ def test_what_somebody_wants_to_be_told_is_no_text():
     assert copied(spec("say", "Say a text.", text="string"), "Tell me a story").given.get("text") != (
         "a story"
     )
+
+
+def test_units_are_changed_from_one_into_another_without_a_word_that_says_so():
+    change = spec("change", "Change money.", amount="number", source="string", target="string")
+    given = copied(change, "How much is 50 dollars in euros?").given
+    assert given == {"amount": 50, "source": "dollars", "target": "euros"}
+    assert copied(change, "How many yen are 9 pounds?").missing == ()

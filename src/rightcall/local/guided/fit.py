@@ -11,7 +11,7 @@ from rightcall.declare.words import stem
 from rightcall.local.guided.kin import kin_of, kinds_of
 from rightcall.local.guided.parameters import Parameter
 from rightcall.local.guided.spans import Asked, Span
-from rightcall.local.guided.units import measure, quantities, quantity
+from rightcall.local.guided.units import currency, measure, quantities, quantity
 from rightcall.local.guided.wordlist import listed
 
 NO = -9.0
@@ -272,7 +272,9 @@ def _is_other_kind(span: Span, parameter: Parameter, asked: Asked) -> bool:
     """Whether a text cannot be what the parameter takes: a city is no tracking code, a time no day."""
     if span.kind == "time":
         return not _DAYS.isdisjoint(parameter.words)
-    if span.kind == "phrase" and parameter.role in {"from", "to"} and not set(parameter.words) & _UNITS:
+    last = str(span.plain).split()[-1]
+    is_unit = set(parameter.words) & _UNITS or measure(last)[0] or currency(last)
+    if span.kind == "phrase" and parameter.role in {"from", "to"} and not is_unit:
         # Where something begins or ends follows a word that says so; or another does: "home to work".
         is_first = parameter.role == "from" and "to" in asked.behind(span.end, 1)
         return not is_first and _cue_fit(span, parameter, asked) <= 0.0
