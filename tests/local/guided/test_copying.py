@@ -272,3 +272,5 @@ def test_units_are_changed_from_one_into_another_without_a_word_that_says_so():
     given = copied(change, "How much is 50 dollars in euros?").given
     assert given == {"amount": 50, "source": "dollars", "target": "euros"}
     assert copied(change, "How many yen are 9 pounds?").missing == ()
+    pay = spec("pay", "Pay.", amount="number", from_account="string", to_account="string")
+    assert copied(pay, "Pay 30 euros to 88-12").missing == ("from_account",)

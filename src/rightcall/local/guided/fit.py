@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from rightcall.declare.words import stem
 from rightcall.local.guided.kin import kin_of, kinds_of
-from rightcall.local.guided.parameters import Parameter
+from rightcall.local.guided.parameters import ROLES, Parameter
 from rightcall.local.guided.spans import Asked, Span
 from rightcall.local.guided.units import currency, measure, quantities, quantity
 from rightcall.local.guided.wordlist import listed
@@ -43,6 +43,7 @@ _SURE_CUES = {
 _WHERE = frozenset(["from", "in", "near", "at"])
 _DAYS = frozenset(stem(word) for word in ("date", "day", "weekday", "birthday"))
 """Words of a parameter that takes a day, and no time of it."""
+_ENDS = frozenset(stem(word) for role in ("from", "to") for word in ROLES[role].split())
 _NAMED = 2.0
 """How near a parameter's own word must be to a name for it to be taken as a code."""
 _SHORT = 3
@@ -272,14 +273,23 @@ def _is_other_kind(span: Span, parameter: Parameter, asked: Asked) -> bool:
     """Whether a text cannot be what the parameter takes: a city is no tracking code, a time no day."""
     if span.kind == "time":
         return not _DAYS.isdisjoint(parameter.words)
-    last = str(span.plain).split()[-1]
-    is_unit = set(parameter.words) & _UNITS or measure(last)[0] or currency(last)
-    if span.kind == "phrase" and parameter.role in {"from", "to"} and not is_unit:
-        # Where something begins or ends follows a word that says so; or another does: "home to work".
-        is_first = parameter.role == "from" and "to" in asked.behind(span.end, 1)
-        return not is_first and _cue_fit(span, parameter, asked) <= 0.0
+    if span.kind == "phrase" and parameter.role in {"from", "to"}:
+        return _is_no_end(span, parameter, asked)
     is_plain = span.kind in {"name", "proper"} and not str(span.plain).isupper()
     return is_plain and parameter.role == "id" and named_by(span, parameter, asked) < _NAMED
+
+
+def _is_no_end(span: Span, parameter: Parameter, asked: Asked) -> bool:
+    """Whether some words are not where something begins or ends, nor a unit that is changed."""
+    if not _UNITS.isdisjoint(parameter.words):
+        return False
+    last = str(span.plain).split()[-1]
+    if measure(last)[0] or currency(last):
+        # 30 euros are no account; but they are what a plain "source" is.
+        return not _ENDS.issuperset(parameter.words)
+    # A word says so; or another does, as in "home to work".
+    is_first = parameter.role == "from" and "to" in asked.behind(span.end, 1)
+    return not is_first and _cue_fit(span, parameter, asked) <= 0.0
 
 
 def _is_kind_of(span: Span, parameter: Parameter) -> bool:
