@@ -75,7 +75,7 @@ def plan_for(question: str, specs: Sequence[Spec], choice: ToolChoice) -> Plan:
     best = [match.spec for match in near if sure or forced or may_be_meant(match)]
     if best and not any(spec.examples for spec in (*best, *taught)):
         # Without examples by somebody who knows the tools, the model knows no more than the words: asked
-        # whether a tool is meant, it says so as often of a wrong one as of the right one.
+        # whether a tool is meant, it says so of half of the right ones, and of nearly half of the wrong.
         return Take(best[0]) if sure or forced else Leave()
     offered = [spec for spec in specs if any(spec is each for each in [*best, *taught][:MOST])]
     if not offered and not forced:
