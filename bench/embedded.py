@@ -1,8 +1,9 @@
 """How reliable the embedded model is, on questions that somebody else wrote and nothing was chosen by.
 
-Plain tools, functions with docstrings, are those of ``bench/heldout2`` and ``bench/heldout3``; each set
-is offered by itself, and filled up with the tools of the others to 5, 10, 20 and 50. Tools with examples
-are those of ``bench/questions.py``. Every figure has a 95% interval (Wilson).
+Plain tools, functions with docstrings, are those of ``bench/heldout4``; and of ``bench/heldout2`` and
+``bench/heldout3``, which were looked at since. Each set is offered by itself, and filled up with tools
+of the others to 5, 10, 20 and 50. The questions for a tool are also put to 20 and 50 tools of others
+alone. Tools with examples are those of ``bench/questions.py``. Each figure has a 95% interval (Wilson).
 """
 
 import asyncio
@@ -17,14 +18,15 @@ from typing import Any
 
 from cpu_time import cpu_seconds
 from msgspec import Struct, convert
+from msgspec.structs import replace
 from questions import SETS, Question
 
 import rightcall as rc
 from rightcall.core.ports import Model
-from rightcall.core.tool import Spec
-from rightcall.local.guided.plan import Offer, plan_for
 
-HELDOUT = tuple(Path(__file__).with_name(name) for name in ("heldout2", "heldout3"))
+SECOND, THIRD, FOURTH = (Path(__file__).with_name(f"heldout{number}") for number in (2, 3, 4))
+GROUPS = (((FOURTH,), (SECOND, THIRD, FOURTH)), ((SECOND, THIRD), (SECOND, THIRD)))
+"""Folders of questions that are measured together, and of the tools that are offered with them."""
 EVERY = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 """Of the questions with 5 and more tools offered, every so many."""
 LIMIT = rc.Budget(turns=3, seconds=120.0)
@@ -112,10 +114,10 @@ def texts_in(value: Any) -> Iterator[str | float]:
             yield from texts_in(each)
 
 
-def toolsets() -> dict[str, list[Any]]:
+def toolsets(*folders: Path) -> dict[str, list[Any]]:
     """The sets of plain functions, as tools."""
     found: dict[str, list[Any]] = {}
-    for path in (path for folder in HELDOUT for path in sorted((folder / "toolsets").glob("*.py"))):
+    for path in (path for folder in folders for path in sorted((folder / "toolsets").glob("*.py"))):
         about = importlib.util.spec_from_file_location(path.stem, path)
         assert about is not None
         assert about.loader is not None
@@ -129,7 +131,7 @@ def held_out(*folders: Path) -> list[Case]:
     """The questions, as they stand in the files."""
     lines = [
         line
-        for folder in folders or HELDOUT
+        for folder in folders
         for line in (folder / "questions.jsonl").read_text("utf-8").splitlines()
     ]
     return [convert(json.loads(line), Case) for line in lines if line]
@@ -147,6 +149,14 @@ def offered(sets: Mapping[str, list[Any]], case: Case, size: int, place: int) ->
         own = [*right, *source.sample([tool for tool in own if tool not in right], size - len(right))]
     mixed = [*own, *source.sample(others, min(len(others), size - len(own)))]
     return source.sample(mixed, len(mixed))
+
+
+def others(sets: Mapping[str, list[Any]], case: Case, size: int, place: int) -> list[Any]:
+    """Tools of other sets alone; always the same ones."""
+    names = {tool.name for tool in sets[case.toolset]}
+    tools = {tool.name: tool for name in sets if name != case.toolset for tool in sets[name]}
+    source = random.Random(place)
+    return source.sample([tool for tool in tools.values() if tool.name not in names], size)
 
 
 async def judged(model: Model, tools: Sequence[Any], case: Case) -> Verdict:
@@ -192,10 +202,11 @@ def report(title: str, verdicts: Sequence[Verdict]) -> None:
     )
 
 
-async def plain(model: Model) -> None:
-    sets, cases = toolsets(), held_out()
-    print(f"\nplain docstrings: {len(cases)} questions, {len(sets)} sets of tools")
-    for folder in HELDOUT:
+async def plain(model: Model, folders: Sequence[Path], offering: Sequence[Path]) -> None:
+    sets, cases = toolsets(*offering), held_out(*folders)
+    asked = ", ".join(folder.name for folder in folders)
+    print(f"\nplain docstrings, {asked}: {len(cases)} questions, {sum(map(len, sets.values()))} tools")
+    for folder in folders:
         alone = [await judged(model, sets[case.toolset], case) for case in held_out(folder)]
         report(f"its own set, {folder.name}", alone)
     for size in SIZES:
@@ -205,6 +216,13 @@ async def plain(model: Model) -> None:
             if place % EVERY == 0
         ]
         report(f"{size} tools", verdicts)
+    for size in (20, 50):
+        verdicts = [
+            await judged(model, others(sets, case, size, place), replace(case, kind="none"))
+            for place, case in enumerate(cases)
+            if place % EVERY == 0 and case.kind == "tool"
+        ]
+        report(f"{size} tools of others", verdicts)
 
 
 async def with_examples(model: Model) -> None:
@@ -241,38 +259,15 @@ def _words(result: str) -> Sequence[str]:
     ]
 
 
-async def first_questions() -> None:
-    """What the first question costs that words alone do not decide, by how many tools there are."""
-    sets = toolsets()
-    every = list({tool.name: tool for tools in sets.values() for tool in tools}.values())
-    print("\nthe first question that the model is asked about, CPU seconds; it is loaded before")
-    for size in (5, 50):
-        specs = [tool.spec for tool in every[:size]]
-        text = max((each.question for each in held_out()), key=lambda each: _shown(each, specs))
-        engine = rc.local.LlamaCpp(rc.local.embedded_path())
-        await engine.ready()
-        start = cpu_seconds()
-        await rc.Agent(rc.local.GuidedModel(engine), every[:size]).run(text, budget=LIMIT)
-        cost = cpu_seconds() - start
-        print(f"  {size:3d} tools, {_shown(text, specs)} of them shown: {cost:.2f}", flush=True)
-        await engine.close()
-
-
-def _shown(question: str, specs: Sequence[Spec]) -> int:
-    """How many tools the model is shown for a question; none where words decide."""
-    plan = plan_for(question, specs, "auto")
-    return len(plan.shown) if isinstance(plan, Offer) else 0
-
-
 async def main() -> None:
     engine = rc.local.LlamaCpp(rc.local.embedded_path())
     card = await engine.ready()
     print(f"{card.name}, Python {platform.python_version()}, {platform.machine()}")
     model = rc.local.GuidedModel(engine)
-    await plain(model)
+    for folders, offering in GROUPS:
+        await plain(model, folders, offering)
     await with_examples(model)
     await engine.close()
-    await first_questions()
 
 
 if __name__ == "__main__":

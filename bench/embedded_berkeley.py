@@ -2,11 +2,13 @@
 
 ``RIGHTCALL_BFCL`` names the folder of bfcl-eval's data. Every 5th question of "multiple", every 12th of
 "irrelevance" and every 10th of "live_irrelevance" was looked at while the rules were made, and is left
-out. Of the others, every so many are asked, beginning with a place: ``embedded_berkeley.py 4 1``.
+out. Of the others, every so many are asked, beginning with a place: ``embedded_berkeley.py 4 1``. So are
+the "simple" questions, each among 5, 20 and 50 tools of others, and among those without its own.
 """
 
 import asyncio
 import json
+import random
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -76,6 +78,30 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
+def apart(name: str, other: str) -> bool:
+    """Whether two tools are hardly for the same: no word of their names is the same."""
+    mine, yours = ({*re.split(r"[_.]", each)} for each in (name, other))
+    return not (mine & yours) - {"get", "find", "search", "calculate", "of", "the"}
+
+
+async def among_others(model: Any) -> None:
+    """The "simple" questions among tools of other questions."""
+    asked = rows("simple_python")
+    every = {name: spec for row in asked for name, spec in tools_of(row).items()}
+    for size in (5, 20, 50):
+        right, left, chosen = 0, 0, list(enumerate(asked))[FIRST::EVERY]
+        for at, row in chosen:
+            ((name, own),) = tools_of(row).items()
+            source = random.Random(at)
+            others = source.sample([every[each] for each in every if apart(name, each)], size)
+            mixed = [own, *others[1:]]
+            source.shuffle(mixed)
+            right += [call.name for call in await calls_for(model, row, mixed)] == [own.name]
+            left += not await calls_for(model, row, others)
+        print(f"simple, {size} tools: tool {interval(right, len(chosen))}")
+        print(f"        without its own: left alone {interval(left, len(chosen))}", flush=True)
+
+
 async def main() -> None:
     if not BFCL.exists():
         print(f"there is no {BFCL}; RIGHTCALL_BFCL names another", file=sys.stderr)
@@ -106,6 +132,7 @@ async def main() -> None:
         print(f"{category}: left alone {interval(none, len(questions))}", flush=True)
     asked = len(multiple) + sum(map(len, unfit.values()))
     print(f"{(cpu_seconds() - start) / asked:.2f} CPU seconds a question")
+    await among_others(model)
     await engine.close()
 
 

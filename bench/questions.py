@@ -1,6 +1,7 @@
 """Questions for small models, each with the tool it needs and how to tell that it was used well.
 
-None of them was looked at while prompts, examples or decoding were chosen.
+None of them was looked at while prompts, examples or decoding were chosen; a rule for sums in words was
+made by them later, to save time.
 """
 
 from collections.abc import Callable, Mapping

@@ -222,3 +222,55 @@ def test_the_list_that_something_is_put_on_is_not_what_is_put_there():
 
 def test_more_numbers_than_words_before_them_are_no_list_of_names():
     assert copied(AREA, "Height 3, 4, 5 and 6").given["height"] == 3
+
+
+@pytest.mark.parametrize(
+    ("question", "parameter", "kind"),
+    [
+        ("How long for a bowl under 30 dollars?", "minutes", "integer"),
+        ("Something for the feast in 3 weeks", "temperature", "number"),
+        ("Where is the Blue Heron?", "tracking_code", "string"),
+        ("Move it to 4 pm", "date", "string"),
+        ("Did the choir sing?", "departure", "string"),
+    ],
+)
+def test_a_value_of_another_kind_is_not_taken(question: str, parameter: str, kind: str):
+    assert copied(spec("serve", "Serve something.", **{parameter: kind}), question).given == {}
+
+
+def test_a_code_of_letters_is_taken_if_the_question_says_that_it_is_one():
+    asked = spec("find_coat", "Find a coat.", ticket_code="string")
+    assert copied(asked, "The ticket code is Falcon").given == {"ticket_code": "Falcon"}
+    assert copied(asked, "Where is XKPQ?").given == {"ticket_code": "XKPQ"}
+
+
+def test_a_required_parameter_has_a_value_before_an_optional_one_does():
+    asked = spec("pay", "Pay something out.", 1, payee="string", reference_number="string")
+    assert copied(asked, "Pay 88-120").given == {"payee": "88-120"}
+
+
+def test_inches_are_not_meant_by_a_word_before_a_place():
+    asked = spec("heat", "Heat a room.", temperature="number", room="string")
+    assert copied(asked, "19 in the bathroom").given == {"temperature": 19, "room": "bathroom"}
+
+
+def test_what_is_to_be_done_is_no_value():
+    tasks = spec("count_tasks", "Count tasks.", state={"enum": ["open", "closed"]})
+    assert copied(tasks, "Add a task").given == {}
+    assert copied(tasks, "Which are open?").given == {"state": "open"}
+    assert copied(MAIL, 'Write "good luck" to Ida').given["recipient"] == "Ida"
+
+
+def test_what_somebody_wants_to_be_told_is_no_text():
+    assert copied(spec("say", "Say a text.", text="string"), "Tell me a story").given.get("text") != (
+        "a story"
+    )
+
+
+def test_units_are_changed_from_one_into_another_without_a_word_that_says_so():
+    change = spec("change", "Change money.", amount="number", source="string", target="string")
+    given = copied(change, "How much is 50 dollars in euros?").given
+    assert given == {"amount": 50, "source": "dollars", "target": "euros"}
+    assert copied(change, "How many yen are 9 pounds?").missing == ()
+    pay = spec("pay", "Pay.", amount="number", from_account="string", to_account="string")
+    assert copied(pay, "Pay 30 euros to 88-12").missing == ("from_account",)

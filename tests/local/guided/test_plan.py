@@ -9,7 +9,7 @@ from rightcall.core.request import Named
 from rightcall.core.tool import Spec
 from rightcall.local.guided.derive import derived, says_too_little
 from rightcall.local.guided.plan import Leave, Offer, Take, filled, plan_for
-from rightcall.local.guided.score import MOST, matches
+from rightcall.local.guided.score import MOST, is_meant, matches
 
 
 def tool(name: str, about: str, *required: str, **optional: str) -> Spec:
@@ -106,14 +106,12 @@ def test_why_something_is_so_is_for_a_tool_that_gives_reasons():
     assert plan_for("Why is order B-771 late?", (STATUS, reason), "auto") == Take(reason)
 
 
-def test_a_doubtful_tool_is_offered_only_with_all_that_it_needs():
+def test_a_doubtful_tool_without_examples_is_left_alone():
     fit = number(tool("log_workout", "Log a workout.", "activity"), "minutes")
     assert plan_for("Is running healthy?", (fit,), "auto") == Leave()
-    search = tool("search_books", "Search the catalogue.", author="string")
-    plan = plan_for("Do you have anything by Ursula Le Guin?", (search, STATUS), "auto")
-    assert isinstance(plan, Offer)
-    assert plan.or_none
-    assert plan.specs == (search,)
+    search = tool("search_films", "Search the catalogue.", "author")
+    assert plan_for("Would anything by Ursula Le Guin do?", (search, STATUS), "auto") == Leave()
+    assert plan_for("Search the catalogue for Ursula Le Guin", (search, STATUS), "auto") == Take(search)
 
 
 def test_what_examples_teach_needs_no_word_in_common():
@@ -147,14 +145,57 @@ def test_words_decide_between_tools_that_no_example_explains_to_the_model(choice
     assert plan_for(question, many, choice) == Take(matches(question, many)[0].spec)
 
 
-def test_of_doubtful_tools_the_model_is_shown_the_best_alone():
-    search = tool("search_books", "Search the catalogue.", author="string")
-    other = tool("search_films", "Search the catalogue.", author="string", year="string")
-    plan = plan_for("Do you have anything by Ursula Le Guin?", (other, search), "auto")
-    assert isinstance(plan, Offer)
-    assert plan.or_none
-    assert plan.shown == plan.specs
-    assert len(plan.specs) == 1
+def test_the_more_tools_there_are_the_more_must_speak_for_one():
+    water = tool("water_plant", "Water a plant.", "plant")
+    asked = "Is the fern thirsty?"
+    assert is_meant(matches(asked, (water, STATUS))[0])
+    crowd = [tool(f"turn_{at}", f"Turn wheel {at}.", "speed") for at in range(80)]
+    assert not is_meant(matches(asked, (water, *crowd))[0])
+    assert is_meant(matches("Water the fern", (water, *crowd))[0])
+
+
+def test_a_tool_with_many_words_needs_more_of_them():
+    about = "Sell tickets for a ferry."
+    more = " ".join(
+        f"{word} cabins." for word in ["bright", "narrow", "upper", "wooden", "windy", "silver", "quiet"]
+    )
+    short, long = (tool("sell", each, "passenger") for each in (about, f"{about} {more}"))
+    asked = "A ferry for Ida Moss?"
+    assert matches(asked, (short,))[0].evidence > matches(asked, (long,))[0].evidence
+
+
+def test_what_a_tool_is_not_for_counts_against_it():
+    asked = "Book a group course for Ida Moss"
+    plain = tool("book_lesson", "Book a lesson.", "pupil")
+    denying = tool("book_lesson", "Book a lesson. Group courses are not booked here.", "pupil")
+    other = tool("join_course", "Put somebody into a group course.", "person")
+    assert matches(asked, (denying,))[0].score < matches(asked, (plain,))[0].score
+    assert matches(asked, (denying, other))[0].spec is other
+
+
+def test_an_action_is_not_met_by_a_word_that_the_question_has_anyway():
+    serve = number(tool("add_dish", "Put a dish on a table's bill.", "dish"), "table")
+    assert plan_for("Reserve table 4 for Ida Moss", (serve,), "auto") == Leave()
+
+
+def test_small_talk_needs_more_than_a_word_in_common():
+    usage = tool("power_use", "Power used on a day.", "weekday")
+    wanted, thanked = (
+        matches(question, (usage, STATUS))[0]
+        for question in ("The power on Sunday", "Thanks! The power on Sunday")
+    )
+    assert thanked.evidence < wanted.evidence - 0.5
+
+
+def test_a_sum_in_words_is_worked_out_without_asking_the_model_which_tool_it_is():
+    assert plan_for("What is 17 plus 23?", (*ALL, TAUGHT), "auto") == Take(TAUGHT)
+    assert plan_for("The square root of 81", (*ALL, TAUGHT), "auto") == Take(TAUGHT)
+    assert isinstance(plan_for("What are 17 and 23?", (*ALL, TAUGHT), "auto"), Offer)
+
+
+def test_a_tool_that_needs_nothing_is_called_by_its_words():
+    uptime = tool("show_uptime", "How long the machine has been up.")
+    assert plan_for("Show the uptime", (uptime, *ALL), "auto") == Take(uptime)
 
 
 def test_a_tool_with_a_place_for_a_name_comes_before_one_without():

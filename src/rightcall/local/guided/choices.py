@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from rightcall.declare.words import stem, terms
-from rightcall.local.guided.kin import kin_of
+from rightcall.local.guided.kin import is_verb, kin_of
 from rightcall.local.guided.parameters import Parameter
 from rightcall.local.guided.spans import Asked, Span
 from rightcall.local.guided.units import currency
@@ -64,7 +64,8 @@ def _said(value: str, asked: Asked) -> Iterator[tuple[float, int, int]]:
 
 def _stands_for(word: str, wanted: str) -> float:
     """How surely one stem stands for another: a synonym, or an abbreviation."""
-    if word in kin_of(wanted):
+    if word in kin_of(wanted) and not is_verb(word):
+        # What is to be done is no value: "add" is not "open".
         return 0.5
     is_short = len(word) > _LONG and wanted.startswith(word)
     return 0.6 if is_short or (len(wanted) > _LONG and word.startswith(wanted)) else 0.0

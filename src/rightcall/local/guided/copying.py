@@ -148,9 +148,23 @@ class _Copying:
             if parameter.is_required:
                 self._worths.append(score)
             self._leave_open(parameter, span, score, pairs)
+        self._take_back(pairs)
         self._swap(
             {(parameter.name, span.start, span.end): score for score, _, parameter, span in pairs}
         )
+
+    def _take_back(self, pairs: Sequence[tuple[float, int, Parameter, Span]]) -> None:
+        """Give a required parameter without a value one that an optional parameter took."""
+        optional = {each.name for each in self._parameters if not each.is_required}
+        for score, _, parameter, span in pairs:
+            takers = [name for name in optional & self._spans.keys() if self._spans[name] == span]
+            if parameter.is_required and parameter.name not in self._given and takers:
+                for name in takers:
+                    del self._given[name], self._spans[name]
+                    self._choices.pop(name, None)
+                self._used.remove(span)
+                self._give(parameter, span)
+                self._worths.append(score)
 
     def _left_over(self) -> None:
         """Assign the remaining numbers, in order, to parameters that take any number: 6 eggs, 3 dice."""

@@ -67,6 +67,23 @@ _TURNING = frozenset(
     _WORD.findall("tomorrow yesterday next last previous ago later until till since before after")
 )
 """Words that change a question, so that the present state does not answer it."""
+_OF_ONE = frozenset(_WORD.findall("root squared cubed factorial"))
+_OF_TWO = frozenset(
+    _WORD.findall("""
+    plus minus times multiply multiplied divide divided subtract subtracted add added sum difference
+    product power percent
+    """)
+)
+"""What is done with one number, and with several."""
+
+
+def is_sum(question: str) -> bool:
+    """Whether the question is a sum in words: "seven times nine"."""
+    numbers = sum(value.kind == "number" for value in values_in(question))
+    words = _words(question)
+    return (numbers > 0 and not words.isdisjoint(_OF_ONE)) or (
+        numbers > 1 and not words.isdisjoint(_OF_TWO)
+    )
 
 
 def speaks_for(question: str, spec: Spec) -> bool:

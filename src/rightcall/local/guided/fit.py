@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from rightcall.declare.words import stem
 from rightcall.local.guided.kin import kin_of, kinds_of
-from rightcall.local.guided.parameters import Parameter
+from rightcall.local.guided.parameters import ROLES, Parameter
 from rightcall.local.guided.spans import Asked, Span
-from rightcall.local.guided.units import measure
+from rightcall.local.guided.units import currency, measure, quantities, quantity
 from rightcall.local.guided.wordlist import listed
 
 NO = -9.0
@@ -41,6 +41,11 @@ _SURE_CUES = {
     "topic": frozenset({"about", "regarding"}),
 }
 _WHERE = frozenset(["from", "in", "near", "at"])
+_DAYS = frozenset(stem(word) for word in ("date", "day", "weekday", "birthday"))
+"""Words of a parameter that takes a day, and no time of it."""
+_ENDS = frozenset(stem(word) for role in ("from", "to") for word in ROLES[role].split())
+_NAMED = 2.0
+"""How near a parameter's own word must be to a name for it to be taken as a code."""
 _SHORT = 3
 """The fewest letters of an abbreviation."""
 _UNITS = frozenset(["unit", "currency", "scale"])
@@ -60,7 +65,7 @@ _BY_KIND: Mapping[str, tuple[float, Mapping[str, float]]] = {
     "email": (NO, {"person": 2.0, "to": 2.0, "": 0.5}),
     "url": (NO, {"": 0.5}),
     "path": (NO, {"": 0.5}),
-    "code": (0.0, {"id": 3.0, "": 1.0, "title": 0.5}),
+    "code": (0.0, {"id": 3.0, "": 1.0, "title": 0.5, "from": 1.2, "to": 1.2}),
     "number": (NO, {"id": 1.5, "": -0.2}),
     "name": (1.0, {"id": -0.5, "text": -0.5, "topic": 0.5}),
     "phrase": (0.0, {"id": NO}),
@@ -179,7 +184,7 @@ def _number_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
         return NO
     if parameter.type == "integer" and not isinstance(number, int):
         return NO
-    if not _is_between(number, parameter):
+    if not _is_between(number, parameter) or _is_other_quantity(span, parameter):
         return NO
     score = 0.5 + max(named_by(span, parameter, asked), _in_order(span, parameter, asked))
     if not asked.text[span.start].isdigit() and any(
@@ -210,6 +215,12 @@ def _unit_fit(span: Span, parameter: Parameter) -> float:
         return 1.0
     # Minutes are not a number of things.
     return -0.8 if kind == "time" and not any(own == kind for own, _ in map(measure, words)) else 0.0
+
+
+def _is_other_quantity(span: Span, parameter: Parameter) -> bool:
+    """Whether a number measures something else: 60 dollars are not minutes."""
+    mine, its = quantity(span.unit), quantities(parameter.words)
+    return bool(mine and its) and mine not in its
 
 
 def _end_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
@@ -251,9 +262,34 @@ def _text_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
         score += 0.8
     if span.kind == "phrase" and role in {"place", "person"} and score < SURE and not span.is_attached:
         return NO
+    if _is_other_kind(span, parameter, asked):
+        return NO
     if span.kind == "phrase" and score <= 0.0 and not parameter.is_required:
         return NO
     return score
+
+
+def _is_other_kind(span: Span, parameter: Parameter, asked: Asked) -> bool:
+    """Whether a text cannot be what the parameter takes: a city is no tracking code, a time no day."""
+    if span.kind == "time":
+        return not _DAYS.isdisjoint(parameter.words)
+    if span.kind == "phrase" and parameter.role in {"from", "to"}:
+        return _is_no_end(span, parameter, asked)
+    is_plain = span.kind in {"name", "proper"} and not str(span.plain).isupper()
+    return is_plain and parameter.role == "id" and named_by(span, parameter, asked) < _NAMED
+
+
+def _is_no_end(span: Span, parameter: Parameter, asked: Asked) -> bool:
+    """Whether some words are not where something begins or ends, nor a unit that is changed."""
+    if not _UNITS.isdisjoint(parameter.words):
+        return False
+    last = str(span.plain).split()[-1]
+    if measure(last)[0] or currency(last):
+        # 30 euros are no account; but they are what a plain "source" is.
+        return not _ENDS.issuperset(parameter.words)
+    # A word says so; or another does, as in "home to work".
+    is_first = parameter.role == "from" and "to" in asked.behind(span.end, 1)
+    return not is_first and _cue_fit(span, parameter, asked) <= 0.0
 
 
 def _is_kind_of(span: Span, parameter: Parameter) -> bool:

@@ -1,10 +1,10 @@
 """A very small model on an engine that calls tools although it was never trained to.
 
 If its tools are described in one prompt, such a model calls none, or the last one. So a lexical match
-decides first (``plan``), and what that leaves open the model is asked, one question at a time, with each
-answer restricted by a grammar: whether the best tool is meant at all; and if tools have examples, which
-of the best, and which of the question's values. Results are put into sentences for it (``telling``), and
-calls without evidence in the question are not made (``evidence``).
+decides (``plan``). Only of tools with examples is the model asked what that leaves open, one question at
+a time, with each answer restricted by a grammar: whether one is meant at all, which of the best, and
+which of the question's values. Results are put into sentences for it (``telling``), and calls without
+evidence in the question are not made (``evidence``).
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """Plans a question before the model is asked: the candidate tools, and the arguments.
 
-A model of this size is asked last, and only what the lexical match leaves open. A tool that clearly
-scores best is used, a value in the question is copied, and a question that shares no word with any tool
-gets no call.
+A model of this size is asked last, and only about tools with examples. A tool that enough speaks for is
+used, a value in the question is copied, and a question that shares too little with any gets no call.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.request import Named, ToolChoice
 from rightcall.core.tool import Spec
 from rightcall.local.guided.copying import copied
-from rightcall.local.guided.evidence import speaks_for, written
+from rightcall.local.guided.evidence import is_sum, speaks_for, written
 from rightcall.local.guided.formula import takes_formulas
 from rightcall.local.guided.score import MOST, is_clear, is_meant, matches, may_be_meant, rivals
 from rightcall.local.guided.talk import is_talk
@@ -75,11 +74,14 @@ def plan_for(question: str, specs: Sequence[Spec], choice: ToolChoice) -> Plan:
     near = (found[0], *rivals(found)) if sure else found
     best = [match.spec for match in near if sure or forced or may_be_meant(match)]
     if best and not any(spec.examples for spec in (*best, *taught)):
-        # Without examples by somebody who knows the tools, the model chooses no better than the words.
-        return Take(best[0]) if sure or forced else Offer((best[0],), or_none=True, shown=(best[0],))
+        # Without examples by somebody who knows the tools, the model knows no more than the words: asked
+        # whether a tool is meant, it says so of half of the right ones, and of nearly half of the wrong.
+        return Take(best[0]) if sure or forced else Leave()
     offered = [spec for spec in specs if any(spec is each for each in [*best, *taught][:MOST])]
     if not offered and not forced:
         return Leave()
+    if len(offered) == 1 and takes_formulas(offered[0]) and is_sum(question):
+        return Take(offered[0])
     among = tuple(offered or specs)
     return Offer(
         among, or_none=not sure and not forced, shown=tuple(specs) if len(specs) <= MOST else among

@@ -1,22 +1,28 @@
 """Ranks tools for a question by its words, and estimates whether the first one is meant.
 
-The order is that of the tool search. Whether any of them is meant is a separate question: two words may
-be shared by chance. So it also measures what share of the question's meaning the tool covers, and
-whether the question has the tool's required values.
+The score adds up what the tool search finds, how many telling words are shared, what share of the
+question they are, and how well its values fit the tool's parameters. Whether the first tool is meant at
+all is a separate question: the more tools there are, and the more words they have, the more is shared by
+chance. The weights were fitted to the questions that ``bench/README.md`` says were looked at, each also
+offered with the tools of other sets, which do not fit it; and rounded.
 """
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from math import log, log1p
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.tool import Spec
 from rightcall.declare.search import ToolIndex
 from rightcall.declare.words import stem, terms
 from rightcall.local.guided.copying import Copied, copied
+from rightcall.local.guided.denial import said_of
 from rightcall.local.guided.kin import changes, is_verb, is_weak, kin_of
 from rightcall.local.guided.parameters import parameters_of
 from rightcall.local.guided.spans import Asked
+from rightcall.local.guided.talk import is_talk
 
 MOST = 5
 """The most tools that a very small model can choose among."""
@@ -24,14 +30,8 @@ _KIN = 0.5
 """The weight of a synonym."""
 _IMPLIED = 0.6
 """The weight of a phrase."""
-_LACKING = 0.65
-"""The factor for each required value that is not in the question."""
-_UNUSED = 0.6
-"""The factor for each value of the question that has no parameter."""
-_FITTING, _BEST = 0.1, 5.0
-"""The weight of a value's fit in the score, and the fit above which it adds no more."""
-_CLEAR = 1.35
-"""The lead over the next tool from which a tool is certainly meant."""
+_NEAR = 0.5
+"""The lead in score over the next tool from which a tool is certainly meant."""
 _WEAK = 0.25
 _LONG, _ENDING = 6, 3
 """The fewest letters of words that may be equal except for their ending, and the ending's length."""
@@ -46,11 +46,11 @@ _SHAPE = 3.0
 _LOOKED_INTO = 12
 _STRONG = 2.8
 """The fit of a value whose form, or the words around it, show its parameter."""
-_LITTLE, _SOME, _NEARLY = 0.2, 0.4, 0.6
-"""Levels of shared meaning: a word that says little, a synonym, one and a half words."""
+_SOME = 0.4
+"""The meaning of a value whose form shows its kind."""
 _SAYS = 1.0
 """The least meaning of a sentence that is scored by itself: one telling word."""
-_TENTH, _FEW, _PART, _THIRD, _HALF, _ALL = 0.1, 0.18, 0.3, 0.33, 0.5, 0.9
+_TENTH, _PART, _HALF = 0.1, 0.3, 0.5
 """Shares of a question."""
 _ASKS = re.compile(
     r"\s*(?:what|which|when|where|who|whose|why|how|is|are|was|were|does|do|did|has|have)\b",
@@ -66,8 +66,10 @@ _WANTED = re.compile(
 _WHY = re.compile(r"\W*why\b", re.IGNORECASE)
 _REASONS = frozenset(map(stem, ("why", "reason", "cause", "explain", "explanation", "diagnose")))
 """Words of a tool that explains why something is so."""
-_ACTED = 0.45
-"""The factor for a tool that changes something, if the user only asks."""
+_ENOUGH = 3.58
+"""What a score must exceed, apart from what many tools and many words share by chance."""
+_FEW_WORDS = 12
+"""The number of a tool's words up to which no more is shared by chance."""
 
 
 class Match(Struct, frozen=True):
@@ -75,7 +77,7 @@ class Match(Struct, frozen=True):
 
     spec: Spec
     score: float
-    """Its score for this question, relative to the other tools."""
+    """Its score for this question: what speaks for the tool, less what speaks against it."""
     said: float
     """How many of its telling words the question has: name and description, parameters, and synonyms
     less."""
@@ -85,11 +87,13 @@ class Match(Struct, frozen=True):
     """The arguments, as far as the question contains them."""
     is_undone: bool = False
     """Whether the question begins with an action that the tool has no word for."""
+    evidence: float = 0.0
+    """What is left of the score beside what is shared by chance; from 0 on, the tool is meant."""
 
 
 def matches(question: str, specs: Sequence[Spec]) -> tuple[Match, ...]:
     """The tools that share words with a question, best first; at most ``MOST``."""
-    index = ToolIndex(specs)
+    index = ToolIndex([replace(spec, description=said_of(spec.description)[0]) for spec in specs])
     asked = Asked(question)
     scores: dict[str, float] = {}
     near = {each for word in asked.meant for each in kin_of(word)}
@@ -106,8 +110,14 @@ def matches(question: str, specs: Sequence[Spec]) -> tuple[Match, ...]:
     best = sorted((spec for spec in specs if spec.name in scores), key=lambda spec: -scores[spec.name])
     shaped = [spec for spec in best[_LOOKED_INTO:] if not scores[spec.name]]
     found = [_match(spec, scores[spec.name], asked) for spec in [*best[:_LOOKED_INTO], *shaped[:MOST]]]
-    found = [match for match in found if match.score > 0.0]
-    return tuple(sorted(found, key=lambda match: -match.score)[:MOST])
+    found = sorted(found, key=lambda match: -match.score)[:MOST]
+    behind = [match.score for match in found[1:]] + [0.0]
+    return tuple(
+        [
+            replace(match, evidence=_evidence(match, least, len(specs)) - is_talk(question))
+            for match, least in zip(found, behind, strict=False)
+        ]
+    )
 
 
 def is_clear(found: Sequence[Match]) -> bool:
@@ -123,25 +133,17 @@ def rivals(found: Sequence[Match]) -> tuple[Match, ...]:
     return tuple(
         each
         for each in found[1:]
-        if best.score < _CLEAR * each.score and (best.copied.missing or not each.copied.missing)
+        if best.score - each.score < _NEAR and (best.copied.missing or not each.copied.missing)
     )
 
 
 def is_meant(match: Match) -> bool:
-    """Whether there is enough evidence to call a tool."""
-    said, share, fits = match.said, match.share, not match.copied.missing
+    """Whether there is enough evidence to call a tool, or to ask for what it lacks."""
     if match.is_undone:
         return False
-    if said >= 1.0 and share >= _PART:
-        return True
-    if fits and match.copied.worth >= _STRONG and share >= _HALF:
-        return True
-    if fits and match.copied.given and not match.copied.unused and said >= _SOME and share >= _THIRD:
-        return True
-    if fits and len(match.copied.given) > 1 and not match.copied.unused:
-        # Two assigned values are no coincidence.
-        return said >= _SOME and share >= _FEW and match.copied.worth >= _HALF
-    return fits and ((said >= _NEARLY and share >= _HALF) or (said >= _LITTLE and share >= _ALL))
+    if match.copied.missing:
+        return match.said >= 1.0 and match.share >= _PART
+    return match.evidence >= 0.0
 
 
 def may_be_meant(match: Match) -> bool:
@@ -155,22 +157,45 @@ def may_be_meant(match: Match) -> bool:
     return is_whole and match.share >= _TENTH and not match.is_undone
 
 
-def _match(spec: Spec, score: float, asked: Asked) -> Match:
+def _evidence(match: Match, behind: float, count: int) -> float:
+    """The evidence that a tool is meant, given the next tool's score, and how many tools there are.
+
+    The best of many tools shares more with a question by chance than the best of few does, and so does a
+    tool with many words.
+    """
+    lead = match.score - max(behind, 0.0)
+    words = max(len(_worth(match.spec)), _FEW_WORDS)
+    chance = 0.5 * log(max(count, MOST)) + log(words / _FEW_WORDS)
+    return match.score + 0.4 * min(lead, 3.0) - chance - _ENOUGH
+
+
+def _match(spec: Spec, found: float, asked: Asked) -> Match:
     values = copied(spec, asked)
     said, share = _shared(spec, asked, values)
     if values.shaped and not values.missing and not values.unused:
         # No value is left over, and none is missing.
-        score, said = score + values.shaped, said + _SOME * values.shaped
-    if _acts(spec) and _ASKS.match(asked.text):
-        score *= _ACTED
+        found, said = found + values.shaped, said + _SOME * values.shaped
     if _takes_shape(values, asked):
-        score, said = score + _SHAPE, said + 1.0
+        found, said = found + _SHAPE, said + 1.0
         share = max(share, 0.5)
-    score *= 1.0 + _FITTING * min(max(values.worth, 0.0), _BEST)
-    # Among many tools, one or another shares words by chance, but has no place for a name.
-    unused = values.unused + (not _takes_names(values, asked))
-    score *= (_HALF + share) * _LACKING ** len(values.missing) * _UNUSED**unused
-    return Match(spec, score, said, share, values, _is_undone(spec, asked))
+    is_undone = _is_undone(spec, asked)
+    against = 0.6 * is_undone + 0.8 * (_acts(spec) and _ASKS.match(asked.text) is not None)
+    score = log1p(found) + min(said, 5.0) + share + _fitting(spec, values, asked)
+    return Match(spec, score - against - _denied(spec, asked), said, share, values, is_undone)
+
+
+def _fitting(spec: Spec, values: Copied, asked: Asked) -> float:
+    """How well the question's values are those that the tool takes."""
+    # A tool that needs nothing has all it needs, as one with a value that fits.
+    needs = bool(spec.parameters.get("required"))
+    return (
+        max(0.5 * min(len(values.given), 3), 0.0 if needs else 1.2)
+        + 0.4 * min(max(values.worth, -1.0), 4.0)
+        # Among many tools, one or another shares words by chance, but has no place for a name.
+        + 0.8 * _takes_names(values, asked)
+        - 0.8 * min(values.unused, 2)
+        - 1.5 * len(values.missing)
+    )
 
 
 def _takes_role(spec: Spec, kinds: Collection[str]) -> bool:
@@ -190,7 +215,16 @@ def _is_undone(spec: Spec, asked: Asked) -> bool:
     if not changes(verb) or is_weak(verb):
         return False
     worth = _worth(spec)
-    return not _met(verb, worth)[1] and not asked.implied & worth.keys()
+    # A word that the question has beside its action does not stand for it: to reserve a table.
+    others = {word: much for word, much in worth.items() if word == verb or word not in asked.meant}
+    return not _met(verb, others)[1] and not asked.implied & worth.keys()
+
+
+def _denied(spec: Spec, asked: Asked) -> int:
+    """How many of the question's telling words only stand in what the tool is not for."""
+    words = set(terms(said_of(spec.description)[1])).intersection(asked.meant)
+    worth = _worth(spec) if words else {}
+    return sum(not is_weak(word) and word not in worth for word in words)
 
 
 def _takes_shape(values: Copied, asked: Asked) -> bool:
@@ -293,7 +327,7 @@ def _worth(spec: Spec) -> Mapping[str, float]:
         (0.6, " ".join(str(value) for each in parameters_of(spec) for value in each.values)),
         (0.5, " ".join(" ".join(each.hints) for each in parameters_of(spec))),
         (0.7, " ".join(" ".join(each.words) for each in parameters_of(spec))),
-        (1.0, " ".join([spec.description, spec.short, *spec.questions])),
+        (1.0, " ".join([said_of(spec.description)[0], spec.short, *spec.questions])),
         (1.5, spec.name),
     ]
     for weight, text in fields:

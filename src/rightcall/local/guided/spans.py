@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.declare.words import stem, terms
-from rightcall.local.guided.kin import implied_by
+from rightcall.local.guided.kin import implied_by, is_verb
 from rightcall.local.guided.units import currency
 from rightcall.local.guided.values import Kind, Value, values_in
 from rightcall.local.guided.wordlist import listed
@@ -38,7 +38,7 @@ _HOLDING = frozenset(
     quick quickly quite really right same say says see shall she should show so some something soon
     still such take tell than thank thanks that that's the their them then there there's these they
     thing things this those through till to too toward towards under until up upon us use used using
-    very via want wanted wants was we were what what's whats when where where's which while who
+    very via want wanted wants was we well were what what's whats when where where's which while who
     who's whom whose why will with within without won't would wondering yet you you'd your yours
     called named titled saying asking told anything someone somebody hear check find whether
     currently exactly actually able according based equal equals compute calculate determine given
@@ -62,7 +62,8 @@ _REST = re.compile(
     r"|reminder\ that"
     r"|reminds?\ me\ (?:to|that|about)|reminder\ (?:to|about|for)|to\ say"
     r"|(?:with|as)\ the\ (?:text|message|content|body|note)"
-    r"|tell\ \w+\ that|tell\ \w+|know\ that|that|about|to\ do|todo(?!\ lists?\b|\ \d)|translate)\b:?|:)"
+    r"|tell\ \w+\ that|tell\ (?!me\b|us\b)\w+|know\ that"
+    r"|that|about|to\ do|todo(?!\ lists?\b|\ \d)|translate)\b:?|:)"
     r"\s+(?=\S)",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -239,9 +240,10 @@ class Asked:
         while text and _STARTS.search(self.text[:start]):
             word = text.split(maxsplit=1)[0]
             follows = self.behind(start + len(word), 1)
-            is_verb = text == word and follows and (follows[0] in _HOLDING or follows[0][0].isdigit())
-            is_verb = is_verb and not (follows[0] == "to" and self._is_place(start + len(word), word))
-            if not (is_verb or word.lower() in _HOLDING or _stem(word) in own):
+            is_act = text == word and follows and (follows[0] in _HOLDING or follows[0][0].isdigit())
+            is_act = is_act and not (follows[0] == "to" and self._is_place(start + len(word), word))
+            is_act = is_act or (text == word and bool(follows) and is_verb(_stem(word)))
+            if not (is_act or word.lower() in _HOLDING or _stem(word) in own):
                 break
             rest = text[len(word) :].lstrip()
             start, text = start + len(text) - len(rest), rest

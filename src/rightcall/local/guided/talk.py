@@ -18,7 +18,7 @@ _GREETING = re.compile(
 )
 _OF_ONESELF = re.compile(
     r"""(?:i|i'm|i've|my|we|we're|you're|you\ are|that's|that\ was)\b
-    (?!\s+(?:need|want|wish|must|would|should)\b)(?!'d\b)""",
+    (?!\s+(?:am\s+)?(?:need|want|wish|must|would|should|looking|searching|wondering|trying)\b)(?!'d\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _ASKS = re.compile(

@@ -1,6 +1,6 @@
 """Units and currencies, by all their names: kilometres and km, dollars and USD."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rightcall.declare.words import stem
 
@@ -51,6 +51,14 @@ brl real
 try lira
 ils shekel
 """
+_QUANTITIES = """
+length: length height width depth distance radius diameter altitude
+weight: weight mass
+heat: temperature
+time: duration
+money: price cost fee salary budget income payment principal
+"""
+"""By quantity: the words that name it without a unit."""
 
 
 def _named() -> Iterator[tuple[str, tuple[str, str]]]:
@@ -66,6 +74,11 @@ _CODE_OF: Mapping[str, str] = {
     for line in _CURRENCIES.strip().splitlines()
     for name in line.split()
 }
+_QUANTITY_OF: Mapping[str, str] = {
+    stem(name): kind
+    for kind, _, names in (line.partition(": ") for line in _QUANTITIES.strip().splitlines())
+    for name in names.split()
+}
 
 
 def measure(word: str) -> tuple[str, str]:
@@ -76,3 +89,18 @@ def measure(word: str) -> tuple[str, str]:
 def currency(word: str) -> str:
     """The code of a currency that a word names; empty for other words."""
     return _CODE_OF.get(stem(word.lower()), "")
+
+
+def quantity(unit: str) -> str:
+    """The quantity that a unit measures, money included; empty if it is none, or may be two: pounds."""
+    if unit == "in":
+        # "19 in the hall" are no inches.
+        return ""
+    kinds = {measure(unit)[0], "money" if currency(unit) else ""} - {""}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def quantities(words: Iterable[str]) -> frozenset[str]:
+    """The quantities that a parameter's stems are about: of a unit, or of a word as "height"."""
+    found = [kind for word in words for kind in (measure(word)[0], _QUANTITY_OF.get(word, ""))]
+    return frozenset(found) - {""}
