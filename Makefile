@@ -33,8 +33,8 @@ demo: $(READY) ## ask the embedded model a question that needs two tools, offlin
 tour: $(READY) ## the gate, an agent, a pause and a replay, with a scripted model
 	@$(BIN)/python examples/tour.py
 
-# One more than there are cores: many tests wait for processes and sockets.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two more than there are cores: many tests wait for processes and sockets.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 
 # Bytecode is kept wherever tests run: some hundred of them start interpreters of their own, and every worker
 # reads every test. And where starts are measured: other people's libraries have theirs.
