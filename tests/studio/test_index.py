@@ -9,7 +9,7 @@ import rightcall as rc
 from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.message import said
 from rightcall.errors import UsageError
-from rightcall.serve.studio.desk import Desk, NoRun
+from rightcall.serve.studio.run_reader import NoRun, RunReader
 from rightcall.serve.studio.runs_as_tools import RunTools, address_of
 from rightcall.serve.studio.search import Wanted, find, match_of
 from rightcall.serve.studio.sources import source_of
@@ -36,20 +36,20 @@ async def some(journal):
 
 
 async def names(journal, **wanted):
-    desk = Desk(journal)
-    await desk.catch_up_fully()
-    found = find(desk.index, Wanted(**wanted), frozenset())
-    await desk.close()
+    reader = RunReader(journal)
+    await reader.catch_up_fully()
+    found = find(reader.index, Wanted(**wanted), frozenset())
+    await reader.close()
     return [facts.run for facts in (*found.live, *found.runs)]
 
 
 async def test_a_run_that_was_resumed_after_its_end_has_ended(journal):
     await stories.looked(journal, "looked")
     journal.append("looked", RunResumed(decisions={}))
-    desk = Desk(journal)
-    await desk.catch_up_fully()
-    found = await desk.state("looked")
-    await desk.close()
+    reader = RunReader(journal)
+    await reader.catch_up_fully()
+    found = await reader.state("looked")
+    await reader.close()
     assert found == "ended"
 
 
@@ -78,29 +78,29 @@ async def test_pages_follow_upon_each_other(journal):
     for number in range(7):
         journal.append(f"run {number}", RunStarted(messages=(said("x"),), budget=rc.Budget()))
         journal.append(f"run {number}", rc.record.entry.RunEnded(stop=rc.Stop("end")))
-    desk, seen, before = Desk(journal), [], None
-    await desk.catch_up_fully()
+    reader, seen, before = RunReader(journal), [], None
+    await reader.catch_up_fully()
     while True:
-        found = find(desk.index, Wanted(count=3, before=before), frozenset())
+        found = find(reader.index, Wanted(count=3, before=before), frozenset())
         seen += [facts.run for facts in found.runs]
         before = found.next
         if before is None:
             break
-    await desk.close()
+    await reader.close()
     assert seen == [f"run {number}" for number in range(6, -1, -1)]
     assert (found.total, found.is_exact) == (7, True)
 
 
 async def test_an_index_is_brought_up_to_date_and_not_made_again(journal, tmp_path):
     await stories.paused(journal)
-    first = Desk(journal.path, cache=tmp_path / "cache")
+    first = RunReader(journal.path, cache=tmp_path / "cache")
     await first.catch_up_fully()
     entries = first.index.standing().entries
     await first.close()
     assert next((tmp_path / "cache").iterdir()).stat().st_mode & 0o077 == 0
     pending = await rc.replay(journal, "paused")
     await stories.agent(("Paid.",), journal=journal).resume(pending, {"call_1_0": True})
-    again = Desk(journal.path, cache=tmp_path / "cache")
+    again = RunReader(journal.path, cache=tmp_path / "cache")
     assert again.index.standing().entries == entries
     batch = await again.source.read(again.index.cursor, 1000)
     assert len(batch.written) == len(journal.entries("paused")) - entries
@@ -117,25 +117,25 @@ async def test_another_journal_in_the_same_place_is_looked_at_anew(tmp_path):
         path.unlink(missing_ok=True)
         with rc.record.JsonLinesJournal(path) as journal:
             await stories.looked(journal, run)
-        desk = Desk(path, cache=cache)
-        await desk.catch_up_fully()
-        assert [each[0] for each in desk.index.query("SELECT run FROM runs")] == [run]
-        await desk.close()
+        reader = RunReader(path, cache=cache)
+        await reader.catch_up_fully()
+        assert [each[0] for each in reader.index.query("SELECT run FROM runs")] == [run]
+        await reader.close()
 
 
 async def test_a_run_that_was_trimmed_away_is_forgotten(tmp_path):
     with rc.record.SqliteJournal(tmp_path / "runs.sqlite") as journal:
         for number in range(8):
             await stories.looked(journal, f"run {number}")
-        desk = Desk(journal.path)
-        await desk.catch_up_fully()
+        reader = RunReader(journal.path)
+        await reader.catch_up_fully()
         journal.trim(runs=4, size=10**9)
         with pytest.raises(NoRun):
-            await desk.read("run 0")
-        await desk.catch_up_fully()
-        left = [each[0] for each in desk.index.query("SELECT run FROM runs ORDER BY id")]
+            await reader.read("run 0")
+        await reader.catch_up_fully()
+        left = [each[0] for each in reader.index.query("SELECT run FROM runs ORDER BY id")]
         assert left == list(journal.runs())
-        await desk.close()
+        await reader.close()
 
 
 async def test_a_damaged_line_troubles_its_own_run_alone(tmp_path):
@@ -147,13 +147,13 @@ async def test_a_damaged_line_troubles_its_own_run_alone(tmp_path):
     at = next(n for n, line in enumerate(lines) if b'"harmed"' in line and b"reply_received" in line)
     lines[at] = lines[at][:-40] + b"\n"
     path.write_bytes(b"".join(lines))
-    desk = Desk(path)
-    await desk.catch_up_fully()
-    assert (await desk.read("sound")).version == 12
+    reader = RunReader(path)
+    await reader.catch_up_fully()
+    assert (await reader.read("sound")).version == 12
     with pytest.raises(rc.errors.JournalError, match="damaged"):
-        await desk.read("harmed")
-    assert (await desk.row("harmed"))["stop"] == "damaged"
-    await desk.close()
+        await reader.read("harmed")
+    assert (await reader.row("harmed"))["stop"] == "damaged"
+    await reader.close()
 
 
 async def test_a_line_without_its_end_is_not_read_before_it_has_one(tmp_path):
@@ -162,13 +162,13 @@ async def test_a_line_without_its_end_is_not_read_before_it_has_one(tmp_path):
         await stories.looked(journal)
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
-    desk = Desk(path)
-    await desk.catch_up_fully()
-    assert (await desk.facts("looked")).state == "open"
+    reader = RunReader(path)
+    await reader.catch_up_fully()
+    assert (await reader.facts("looked")).state == "open"
     path.write_bytes(whole)
-    await desk.catch_up_fully()
-    assert (await desk.facts("looked")).state == "ended"
-    await desk.close()
+    await reader.catch_up_fully()
+    assert (await reader.facts("looked")).state == "ended"
+    await reader.close()
 
 
 async def test_reading_touches_neither_the_journal_nor_its_locks(journal):
@@ -176,29 +176,29 @@ async def test_reading_touches_neither_the_journal_nor_its_locks(journal):
     journal.close()
     folder = journal.path.parent
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
-    desk = Desk(journal.path)
-    await desk.catch_up_fully()
-    await desk.judged(await desk.read("paused"))
+    reader = RunReader(journal.path)
+    await reader.catch_up_fully()
+    await reader.judged(await reader.read("paused"))
     after = {
         path: path.stat().st_mtime_ns for path in folder.iterdir() if path.suffix == journal.path.suffix
     }
     assert {path: before[path] for path in after} == after
-    await desk.close()
+    await reader.close()
 
 
 async def test_a_run_that_somebody_holds_is_told_with_its_holder(journal):
     journal.append("held", RunStarted(messages=(said("x"),), budget=rc.Budget()))
-    desk = Desk(journal)
-    await desk.catch_up_fully()
+    reader = RunReader(journal)
+    await reader.catch_up_fully()
     hold = journal.hold("held")
-    row = await desk.row("held")
+    row = await reader.row("held")
     assert (row["state"], f"process {os.getpid()}" in row["holder"]) == ("running", True)
-    assert [facts.run for facts in find(desk.index, Wanted(states=("running",)), desk.held()).live] == [
-        "held"
-    ]
+    assert [
+        facts.run for facts in find(reader.index, Wanted(states=("running",)), reader.held()).live
+    ] == ["held"]
     hold.release()
-    assert (await desk.row("held"))["holder"] == ""
-    await desk.close()
+    assert (await reader.row("held"))["holder"] == ""
+    await reader.close()
 
 
 def test_a_journal_that_is_not_there_is_said_so(tmp_path):
@@ -226,10 +226,10 @@ def test_what_is_typed_is_words_and_never_an_order_to_the_index(typed, asked):
 
 async def test_a_snippet_shows_where_the_words_were_found(journal):
     await stories.looked(journal)
-    desk = Desk(journal)
-    await desk.catch_up_fully()
-    found = find(desk.index, Wanted(q="CAK"), frozenset())
-    await desk.close()
+    reader = RunReader(journal)
+    await reader.catch_up_fully()
+    found = find(reader.index, Wanted(q="CAK"), frozenset())
+    await reader.close()
     (pieces,) = found.snippets.values()
     assert pieces[:2] == [["Is there tea and ", False], ["cake", True]]
     assert {text for text, is_match in pieces if is_match} == {"cake"}
@@ -260,7 +260,7 @@ async def test_agents_read_runs_through_tools_and_resources(journal):
 
 async def test_two_studios_of_one_journal_count_every_entry_once(journal, tmp_path):
     await stories.looked(journal)
-    one, two = (Desk(journal.path, cache=tmp_path / "cache") for _ in range(2))
+    one, two = (RunReader(journal.path, cache=tmp_path / "cache") for _ in range(2))
     since = one.index.cursor
     batch = await one.source.read(since, 1000)
     one.index.take(batch, since)
@@ -274,11 +274,11 @@ async def test_two_studios_of_one_journal_count_every_entry_once(journal, tmp_pa
 
 async def test_an_index_that_is_none_is_made_again(journal, tmp_path):
     await stories.looked(journal)
-    first = Desk(journal.path, cache=tmp_path / "cache")
+    first = RunReader(journal.path, cache=tmp_path / "cache")
     await first.close()
     (path,) = [each for each in (tmp_path / "cache").iterdir() if each.suffix == ".sqlite"]
     path.write_bytes(b"this is no database, whatever its name says" * 100)
-    again = Desk(journal.path, cache=tmp_path / "cache")
+    again = RunReader(journal.path, cache=tmp_path / "cache")
     await again.catch_up_fully()
     assert (await again.facts("looked")).turns == 2
     await again.close()
@@ -287,20 +287,20 @@ async def test_an_index_that_is_none_is_made_again(journal, tmp_path):
 async def test_the_newest_runs_are_there_before_the_index_is_whole(journal, monkeypatch):
     for number in range(6):
         await stories.looked(journal, f"run {number}")
-    monkeypatch.setattr("rightcall.serve.studio.desk._BATCH", 30)
-    desk = Desk(journal)
-    await desk.catch_up()
-    assert not desk.index.standing().is_ready
-    found = find(desk.index, Wanted(), frozenset())
+    monkeypatch.setattr("rightcall.serve.studio.run_reader._BATCH", 30)
+    reader = RunReader(journal)
+    await reader.catch_up()
+    assert not reader.index.standing().is_ready
+    found = find(reader.index, Wanted(), frozenset())
     assert [facts.run for facts in found.runs][:2] == ["run 5", "run 4"]
-    assert (await desk.read("run 5")).version == 12
-    await desk.catch_up_fully()
-    found = find(desk.index, Wanted(), frozenset())
+    assert (await reader.read("run 5")).version == 12
+    await reader.catch_up_fully()
+    found = find(reader.index, Wanted(), frozenset())
     assert [facts.run for facts in found.runs] == [f"run {number}" for number in range(5, -1, -1)]
     assert {(facts.turns, facts.calls, facts.entries) for facts in found.runs} == {(2, 2, 12)}
-    assert desk.index.standing().entries == 72
-    assert [len(desk.index.places(facts.id)) for facts in found.runs] in ([1] * 6, [0] * 6)
-    await desk.close()
+    assert reader.index.standing().entries == 72
+    assert [len(reader.index.places(facts.id)) for facts in found.runs] in ([1] * 6, [0] * 6)
+    await reader.close()
 
 
 async def test_a_run_of_a_conversation_is_seen_with_its_whole_history(journal):
@@ -309,12 +309,12 @@ async def test_a_run_of_a_conversation_is_seen_with_its_whole_history(journal):
         agent = stories.agent((f"Answer {number}.",), journal=journal)
         result = await agent.run(f"Question {number}.", history=history, run=f"turn{number}")
         history = result.transcript
-    desk = Desk(journal.path)
-    await desk.catch_up_fully()
-    reading = await desk.read("turn3")
+    reader = RunReader(journal.path)
+    await reader.catch_up_fully()
+    reading = await reader.read("turn3")
     assert reading.entries == tuple(journal.entries("turn3"))
     assert reading.start.messages == result.transcript[:-1]
-    await desk.close()
+    await reader.close()
 
 
 async def test_a_line_of_too_many_brackets_is_damage_and_stops_nobody(tmp_path):
@@ -323,7 +323,7 @@ async def test_a_line_of_too_many_brackets_is_damage_and_stops_nobody(tmp_path):
     with rc.record.JsonLinesJournal(path) as journal:
         await rc.Agent(ScriptedModel(["Hi."]), journal=journal).run("Go.", run="later")
         assert "later" in journal.runs()
-    desk = Desk(path)
-    await desk.catch_up_fully()
-    assert (await desk.row("later"))["state"] in ("ended", "failed")
-    await desk.close()
+    reader = RunReader(path)
+    await reader.catch_up_fully()
+    assert (await reader.row("later"))["state"] in ("ended", "failed")
+    await reader.close()

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from rightcall.serve.gateway.passing import Events
+from rightcall.serve.gateway.passthrough import Events
 from serve.gateway.kit import JSON, SSE, Host, gateway, listening, place, post, served
 
 TOOL = {"type": "object", "properties": {"city": {"type": "string"}}}

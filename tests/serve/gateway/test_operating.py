@@ -14,7 +14,7 @@ from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import TransportError, UsageError, VendorError
 from rightcall.record.memory import MemoryJournal
 from rightcall.serve.gateway.allowance import Allowances, Expected, today
-from rightcall.serve.gateway.chores import Chores
+from rightcall.serve.gateway.background import Background
 from rightcall.serve.gateway.keys import Allowed, Keys, as_file, made, read_keys, revoked
 from rightcall.serve.gateway.routing import Candidate, Health, ordered
 from rightcall.serve.gateway.settings import Place, Served, Settings, Trying
@@ -479,7 +479,7 @@ async def test_changed_files_are_taken_up_and_broken_ones_are_not(tmp_path: Path
     use = "http://127.0.0.1:1/v1|a"
     file.write_text(f'[models]\nm = "{use}"\n')
     async with gateway({"m": ScriptedModel(lambda _: "Hi")}) as (made_, _):
-        chores = Chores(made_, lambda: (read_settings(file), Keys()), (file,))
+        chores = Background(made_, lambda: (read_settings(file), Keys()), (file,))
         running = asyncio.ensure_future(chores.run())
         try:
             file.write_text(f'[models]\nm = "{use}"\nn = "{use}"\n')
@@ -510,7 +510,7 @@ async def test_files_that_the_settings_name_are_taken_up_when_they_change(tmp_pa
         one = place("openai_chat", up, key_file=str(key))
         models = {"m": served(one), "n": served(one, rules=str(rules))}
         async with gateway(models) as (made_, base):
-            chores = Chores(made_, lambda: (made_.settings, Keys()), ())
+            chores = Background(made_, lambda: (made_.settings, Keys()), ())
             running = asyncio.ensure_future(chores.run())
             await post(f"{base}/v1/chat/completions", CHAT)
             key.write_text("another")

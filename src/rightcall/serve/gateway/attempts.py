@@ -19,14 +19,14 @@ from rightcall.request.wire_model import WireModel
 from rightcall.serve.gateway.agent_model import AgentModel
 from rightcall.serve.gateway.allowance import Allowances
 from rightcall.serve.gateway.counting import count
-from rightcall.serve.gateway.doors import GEMINI
-from rightcall.serve.gateway.dressing import Dressing
+from rightcall.serve.gateway.endpoints import GEMINI
 from rightcall.serve.gateway.exchange import Exchange
-from rightcall.serve.gateway.passing import passed
-from rightcall.serve.gateway.remembered import Items
+from rightcall.serve.gateway.passthrough import passed
+from rightcall.serve.gateway.response_items import ResponseItems
 from rightcall.serve.gateway.routing import Candidate, is_its_fault, least_wait, ordered
 from rightcall.serve.gateway.settings import Served, Trying
 from rightcall.serve.gateway.upstreams import Route, Upstream, Upstreams, dialect_of
+from rightcall.serve.gateway.wrapping import Wrapping
 from rightcall.wire.carried import holds_tokens
 from rightcall.wire.untranslated import UNTOLD, fit
 
@@ -56,20 +56,20 @@ class Attempts:
         self,
         upstreams: Upstreams,
         allowances: Allowances,
-        dressing: Dressing,
+        wrapping: Wrapping,
         failed: Failed,
         observers: Sequence[AroundObserver] = (),
     ) -> None:
-        self.dressing = dressing
+        self.wrapping = wrapping
         self._around = observers
         self._upstreams = upstreams
         self._allowances = allowances
         self._failed = failed
-        self._items = Items()
+        self._items = ResponseItems()
 
     async def answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
         """Answer from the first place that can. Raises the last error if none could."""
-        headers = exchange.visit.headers
+        headers = exchange.http.headers
         if TRACE[0] not in headers:
             return await self._answer(exchange, route, trying)
         trace = {name: headers[name] for name in TRACE if name in headers}
@@ -109,7 +109,7 @@ class Attempts:
     def _course(self, route: Route, exchange: Exchange) -> list[Route]:
         """The route, and those it falls back on, without those whose daily limit is used up."""
         every = list(self._upstreams.course(route))
-        if exchange.door.action == "count":
+        if exchange.endpoint.action == "count":
             return every
         refusals = [self._allowances.refusal(of.name, of.served) for of in every]
         course = [of for of, refusal in zip(every, refusals, strict=True) if refusal is None]
@@ -142,7 +142,7 @@ class Attempts:
             raise VendorError(words, kind="server", status=500, retryable=True) from error
         exchange.begin(model)
         reply: Reply | None = None
-        if exchange.door.action == "count":
+        if exchange.endpoint.action == "count":
             await count(exchange, model)
         elif self._around and not route.served.is_agent:
             reply = await self._watched(exchange, route, model)
@@ -157,8 +157,8 @@ class Attempts:
         with around(self._around, ModelExchange, "", model, request) as watched:
             reply = await self._asked(exchange, route, model)
             if reply is not None:
-                first = exchange.visit.first_byte
-                waited = None if first is None else max(exchange.visit.came + first - begun, 0.0)
+                first = exchange.http.first_byte
+                waited = None if first is None else max(exchange.http.came + first - begun, 0.0)
                 watched.ended(ExchangeEnd(reply, waited))
         return reply
 
@@ -169,20 +169,20 @@ class Attempts:
         exchange.remember_items(self._items)
         if isinstance(model, WireModel) and not exchange.peeked.stream and not route.served.is_agent:
             model = model.whole()
-        dressed = self.dressing.dressed(route.served, model)
-        return await translated(exchange, dressed, dialect_of(model))
+        wrapped = self.wrapping.wrapped(route.served, model)
+        return await translated(exchange, wrapped, dialect_of(model))
 
 
 def _is_passed(exchange: Exchange, served: Served, model: WireModel) -> bool:
     """Whether the client uses the upstream's dialect, and nothing has to be checked in between."""
-    door, peeked = exchange.door, exchange.peeked
-    if not served.exact or served.rules or served.is_agent or dialect_of(model) != door.dialect:
+    endpoint, peeked = exchange.endpoint, exchange.peeked
+    if not served.exact or served.rules or served.is_agent or dialect_of(model) != endpoint.dialect:
         return False
     if holds_tokens(exchange.body):
         # An earlier turn was translated: the tokens it carries for another vendor are invalid here.
         return False
     # Gemini streams an array unless it is asked for events, as our own requests always do.
-    return door.dialect != GEMINI or not peeked.stream or exchange.visit.query.get("alt") == "sse"
+    return endpoint.dialect != GEMINI or not peeked.stream or exchange.http.query.get("alt") == "sse"
 
 
 async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Reply:
@@ -192,7 +192,7 @@ async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Rep
     exchange.note_left_out(asked.left_out)
     if isinstance(model, AgentModel) and request.specs:
         exchange.note_left_out(("tools: the gateway runs its own",))
-    if dialect in UNTOLD and dialect != exchange.door.dialect:
+    if dialect in UNTOLD and dialect != exchange.endpoint.dialect:
         fitted = fit(request, dialect)
         exchange.note_left_out(fitted.left_out)
         request = fitted.request

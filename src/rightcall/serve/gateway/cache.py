@@ -63,7 +63,7 @@ class Cache:
 
 
 def _name(exchange: Exchange) -> bytes:
-    visit = exchange.visit
-    place = f"{exchange.key.id} {exchange.door.dialect} {visit.path} {sorted(visit.query.items())}"
-    place += str([visit.headers.get(name) for name in _ASKING])
+    http = exchange.http
+    place = f"{exchange.key.id} {exchange.endpoint.dialect} {http.path} {sorted(http.query.items())}"
+    place += str([http.headers.get(name) for name in _ASKING])
     return blake2b(place.encode() + b"\n" + exchange.body, digest_size=32).digest()

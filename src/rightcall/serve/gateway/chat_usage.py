@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rightcall.serve.gateway.doors import CHAT
+from rightcall.serve.gateway.endpoints import CHAT
 from rightcall.wire.openai_chat.hosts import COMPATIBLE, host_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 def is_uncounted(exchange: "Exchange", model: "WireModel") -> bool:
     """Whether the tokens would not be counted, and the host is known to count them if asked."""
-    if exchange.door.dialect != CHAT or not exchange.peeked.stream or _MEMBER in exchange.body:
+    if exchange.endpoint.dialect != CHAT or not exchange.peeked.stream or _MEMBER in exchange.body:
         return False
     host = host_of(model.place)
     return host is not COMPATIBLE and host.stream_usage

@@ -7,16 +7,16 @@ from rightcall.errors import RightcallError
 from rightcall.log import gateway_logger
 from rightcall.request.whole import body_of
 from rightcall.request.wire_model import WireModel
-from rightcall.serve.gateway.doors import GEMINI
+from rightcall.serve.gateway.endpoints import GEMINI
 from rightcall.serve.gateway.exchange import Exchange
-from rightcall.serve.gateway.passing import outgoing
+from rightcall.serve.gateway.passthrough import outgoing
 
 _OK = 200
 
 
 async def count(exchange: Exchange, model: Model) -> None:
     """Answer with the number of tokens."""
-    if isinstance(model, WireModel) and model.dialect.name == exchange.door.dialect:
+    if isinstance(model, WireModel) and model.dialect.name == exchange.endpoint.dialect:
         body = await _asked(exchange, model)
         if body is not None:
             await exchange.give_whole(body, {}, _OK)
@@ -28,7 +28,7 @@ async def _asked(exchange: Exchange, model: WireModel) -> bytes | None:
     """The vendor's count; None if it gives none, as many compatible hosts do not."""
     sent = outgoing(exchange, model)
     path, sign, rest = sent.path.partition("?")
-    if exchange.door.dialect == GEMINI:
+    if exchange.endpoint.dialect == GEMINI:
         path = f"{path.rpartition(':')[0]}:countTokens"
     else:
         path = f"{path}/count_tokens"

@@ -20,11 +20,11 @@ from rightcall.core.transport import Incoming
 from rightcall.errors import RightcallError, UsageError, VendorError
 from rightcall.log import gateway_logger
 from rightcall.serve.gateway.allowance import Expected
-from rightcall.serve.gateway.doors import GEMINI, MESSAGES, RESPONSES, Door
+from rightcall.serve.gateway.endpoints import GEMINI, MESSAGES, RESPONSES, Endpoint
+from rightcall.serve.gateway.http_request import HttpRequest
 from rightcall.serve.gateway.keys import Key
 from rightcall.serve.gateway.peek import Peeked
-from rightcall.serve.gateway.remembered import Items
-from rightcall.serve.gateway.visit import Visit
+from rightcall.serve.gateway.response_items import ResponseItems
 
 JSON = {"content-type": "application/json"}
 STREAM = {
@@ -60,10 +60,16 @@ class Exchange:
     """One request to a model, and its answer."""
 
     def __init__(
-        self, visit: Visit, door: Door, server: ServerDialect, key: Key, body: bytes, peeked: Peeked
+        self,
+        http: HttpRequest,
+        endpoint: Endpoint,
+        server: ServerDialect,
+        key: Key,
+        body: bytes,
+        peeked: Peeked,
     ) -> None:
-        self.visit = visit
-        self.door = door
+        self.http = http
+        self.endpoint = endpoint
         self.key = key
         self.body = body
         self.peeked = peeked
@@ -81,7 +87,7 @@ class Exchange:
         """Whether it was answered from the cache."""
         self.kept: list[bytes] | None = None
         """The bytes that were sent, if they are to be cached."""
-        self.items: Items | None = None
+        self.items: ResponseItems | None = None
         """Stores items that the client may refer to later."""
         self.model: Model | None = None
         """The model that is asked."""
@@ -90,10 +96,10 @@ class Exchange:
     @cached_property
     def asked(self) -> Asked:
         """The parsed request. Raises VendorError if it is invalid."""
-        visit = self.visit
+        http = self.http
         try:
             asked = self._server.asked(
-                self.body, path=visit.path, query=urlencode(visit.query), headers=visit.headers
+                self.body, path=http.path, query=urlencode(http.query), headers=http.headers
             )
         except UsageError as error:
             raise VendorError(str(error), kind="bad_request", status=400) from error
@@ -106,7 +112,7 @@ class Exchange:
 
     @cached_property
     def _answer(self) -> Answer:
-        tokens = self.input_tokens() if self.door.dialect == MESSAGES else 0
+        tokens = self.input_tokens() if self.endpoint.dialect == MESSAGES else 0
         return Answer(id=self.id, model=self.peeked.model, created=int(time.time()), input_tokens=tokens)
 
     def input_tokens(self) -> int:
@@ -140,13 +146,13 @@ class Exchange:
     @property
     def _is_array(self) -> bool:
         """Whether the stream is one JSON array, as Gemini's is unless events are asked for."""
-        return self.door.dialect == GEMINI and self.visit.query.get("alt") != "sse"
+        return self.endpoint.dialect == GEMINI and self.http.query.get("alt") != "sse"
 
     async def _write(self, data: bytes, headers: Mapping[str, str]) -> None:
-        if not self.visit.begun:
+        if not self.http.begun:
             kind = JSON if self._is_array else STREAM
-            await self.visit.begin(_OK, {**kind, **headers, **self._own_headers()})
-        await self.visit.write(data)
+            await self.http.begin(_OK, {**kind, **headers, **self._own_headers()})
+        await self.http.write(data)
 
     async def give_events(self, events: Sequence[ModelEvent]) -> None:
         """Send the bytes that some events add to a stream."""
@@ -157,7 +163,7 @@ class Exchange:
             await self.give(data)
         if events and isinstance(events[-1], ReplyEnd):
             self.note_left_out(writer.left_out)
-            await self.visit.end()
+            await self.http.end()
 
     async def give_reply(self, reply: Reply) -> Reply:
         """Send a whole reply, as a stream if the client asked for one."""
@@ -175,7 +181,7 @@ class Exchange:
             self.kept.append(body)
         if self.items is not None:
             self.items.see(self.key.id, body)
-        await self.visit.answer(status, {**JSON, **headers, **self._own_headers()}, body)
+        await self.http.answer(status, {**JSON, **headers, **self._own_headers()}, body)
 
     async def give_count(self) -> None:
         """Send the estimated number of the request's tokens."""
@@ -186,13 +192,13 @@ class Exchange:
         self.is_repeated = True
         if self.peeked.stream:
             await self.give(data)
-            await self.visit.end()
+            await self.http.end()
         else:
             await self.give_whole(data, {}, _OK)
 
-    def remember_items(self, items: Items) -> None:
+    def remember_items(self, items: ResponseItems) -> None:
         """Insert the items that the client refers to into its request, and store those of the answer."""
-        if self.door.dialect == RESPONSES and self.items is None:
+        if self.endpoint.dialect == RESPONSES and self.items is None:
             self.body = items.expanded(self.key.id, self.body)
             self.items = items if self.peeked.stores else None
 
@@ -206,16 +212,16 @@ class Exchange:
         said = self.writer.fail(told_to_clients(error))
         # Gemini CLI ignores an error inside a stream, and takes half an answer for a whole one unless
         # the connection breaks, too.
-        await (self.visit.cut(said) if self.door.dialect == GEMINI else self.visit.end(said))
+        await (self.http.cut(said) if self.endpoint.dialect == GEMINI else self.http.end(said))
 
     async def keep_alive(self) -> None:
         """Send a keep-alive, unless the answer is over."""
-        if not self.visit.over:
+        if not self.http.over:
             await self._write(self.writer.keep_alive(), {})
 
     async def refuse(self, error: RightcallError) -> None:
         """Answer with an error, in the client's dialect; with the vendor's bytes, if that is its own."""
-        if self.visit.begun:
+        if self.http.begun:
             await self.break_off(error)
             return
         asked = self._asked_or_none()
@@ -228,11 +234,11 @@ class Exchange:
         ):
             status = refused.incoming.status
             headers = {**JSON, **_retry_after(status, refused.incoming.headers), **self._own_headers()}
-            await self.visit.answer(status, headers, refused.said)
+            await self.http.answer(status, headers, refused.said)
             return
         answer = self._server.refused(told_to_clients(error), asked)
         headers = {**JSON, **self._own_headers(), **answer.headers}
-        await self.visit.answer(answer.status, headers, answer.body)
+        await self.http.answer(answer.status, headers, answer.body)
 
     def refused_with(self, error: VendorError, incoming: Incoming, said: bytes) -> None:
         """Remember the bytes of an upstream's refusal."""
@@ -249,7 +255,7 @@ class Exchange:
         self.left_out += [each for each in left_out if each not in self.left_out]
 
     def _own_headers(self) -> dict[str, str]:
-        headers = request_headers(self.door.dialect, self.id)
+        headers = request_headers(self.endpoint.dialect, self.id)
         if self.left_out:
             named = ", ".join(self.left_out).encode("ascii", "replace").decode()
             headers[LEFT_OUT] = " ".join(named.split())[:_LONGEST_HEADER]

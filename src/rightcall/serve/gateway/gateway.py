@@ -13,22 +13,22 @@ from rightcall.errors import RightcallError, UsageError, VendorError
 from rightcall.log import gateway_logger
 from rightcall.serve.gateway.allowance import Allowances, today
 from rightcall.serve.gateway.attempts import Answered, Attempts
+from rightcall.serve.gateway.auth import Auth
 from rightcall.serve.gateway.cache import Cache
-from rightcall.serve.gateway.doors import Door, found, is_known
-from rightcall.serve.gateway.dressing import Dressing, LoadTools, no_tools
+from rightcall.serve.gateway.endpoints import Endpoint, found, is_known
 from rightcall.serve.gateway.exchange import JSON, Exchange
-from rightcall.serve.gateway.guests import Guests
+from rightcall.serve.gateway.http_request import ClientLeft, HttpRequest, Receive, Scope, Send
+from rightcall.serve.gateway.keep_alive import KeepAlive
 from rightcall.serve.gateway.keys import Key, Keys
 from rightcall.serve.gateway.listing import listed
 from rightcall.serve.gateway.metrics import Metrics
 from rightcall.serve.gateway.peek import peek
-from rightcall.serve.gateway.pulse import Pulse
 from rightcall.serve.gateway.recording import Recorder
 from rightcall.serve.gateway.settings import Settings
 from rightcall.serve.gateway.spend import Spend
 from rightcall.serve.gateway.upstreams import Open, Upstreams, opened
 from rightcall.serve.gateway.usage import expected_of, usage_of
-from rightcall.serve.gateway.visit import ClientLeft, Receive, Scope, Send, Visit
+from rightcall.serve.gateway.wrapping import LoadTools, Wrapping, no_tools
 from rightcall.wire.dialects import load_server
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Gateway:
         journal: Journal | None = None,
         observers: Sequence[Observer | AroundObserver] = (),
     ) -> None:
-        self._dress = partial(Dressing, load_tools=load_tools, journal=journal, observers=observers)
+        self._wrapping = partial(Wrapping, load_tools=load_tools, journal=journal, observers=observers)
         self._recorder = Recorder(journal, [each for each in observers if callable(each)])
         self._cache = Cache()
         self.metrics = Metrics()
@@ -61,11 +61,11 @@ class Gateway:
         self._upstreams = Upstreams(open_)
         around = [each for each in observers if isinstance(each, AroundObserver)]
         self._attempts = Attempts(
-            self._upstreams, self._allowances, self._dress(settings), self._failed, around
+            self._upstreams, self._allowances, self._wrapping(settings), self._failed, around
         )
         self._held_bytes = 0
         self.settings = settings
-        self.guests = Guests(keys or Keys(), settings)
+        self.auth = Auth(keys or Keys(), settings)
         self._upstreams.apply(settings)
 
     async def apply(self, settings: Settings, keys: Keys) -> None:
@@ -73,14 +73,14 @@ class Gateway:
 
         Raises UsageError if they cannot be used, and then changes nothing.
         """
-        if not (keys.all or self.guests.is_open):
+        if not (keys.all or self.auth.is_open):
             raise UsageError("the file of keys is gone or empty; start anew to serve without keys")
-        guests, dressing = Guests(keys, settings), self._dress(settings)
+        auth, wrapping = Auth(keys, settings), self._wrapping(settings)
         left = self._upstreams.apply(settings)
         fixed = [name for name in _FIXED if getattr(settings, name) != getattr(self.settings, name)]
         if fixed:
             gateway_logger.warning("%s: changed, and taken up by the next start", ", ".join(fixed))
-        self.settings, self.guests, self._attempts.dressing = settings, guests, dressing
+        self.settings, self.auth, self._attempts.wrapping = settings, auth, wrapping
         # A name may stand for another model now, with other rules for its calls.
         self._cache = Cache()
         for upstream in left:
@@ -97,88 +97,88 @@ class Gateway:
         if scope["type"] != "http":
             # There are no websockets here, and the gateway's owner opens and closes it.
             raise RuntimeError(f"the gateway answers HTTP, and not {scope['type']}")
-        visit = Visit(scope, receive, send)
+        http = HttpRequest(scope, receive, send)
         self.metrics.under_way += 1
         try:
-            await self._received(visit)
+            await self._received(http)
         except ClientLeft:
             pass
         except asyncio.CancelledError:
             # Cancelled after the answer was complete, or because the client has left: no error.
-            if not (visit.left or visit.over):
+            if not (http.left or http.over):
                 raise
         except Exception:
             # A bug of ours: the client learns only that there was one.
-            gateway_logger.exception("%s %s failed", visit.method, visit.path)
-            if visit.begun:
-                visit.drop()
+            gateway_logger.exception("%s %s failed", http.method, http.path)
+            if http.begun:
+                http.drop()
             else:
-                await visit.answer(500, JSON, b'{"error":{"message":"the gateway failed"}}')
+                await http.answer(500, JSON, b'{"error":{"message":"the gateway failed"}}')
         finally:
             self.metrics.under_way -= 1
-            await visit.close()
+            await http.close()
 
-    async def _received(self, visit: Visit) -> None:
-        if "origin" in visit.headers:
-            visit.always = self.guests.shared_with(visit)
-            if visit.method == "OPTIONS" and visit.always:
-                await visit.answer(204, {}, b"")
+    async def _received(self, http: HttpRequest) -> None:
+        if "origin" in http.headers:
+            http.always = self.auth.shared_with(http)
+            if http.method == "OPTIONS" and http.always:
+                await http.answer(204, {}, b"")
                 return
-        door = found(visit.method, visit.path, visit.headers)
-        if door is None:
-            await self._nothing_there(visit)
+        endpoint = found(http.method, http.path, http.headers)
+        if endpoint is None:
+            await self._nothing_there(http)
             return
         try:
-            if door.action in ("health", "hello"):
-                await visit.answer(200, JSON, b'{"status":"ok"}')
+            if endpoint.action in ("health", "hello"):
+                await http.answer(200, JSON, b'{"status":"ok"}')
                 return
-            key = self.guests.admitted(visit)
-            if door.action == "metrics":
-                await visit.answer(200, _PLAIN, self.metrics.text().encode())
-            elif door.action in ("list", "model"):
-                await self._list(visit, door, key)
+            key = self.auth.admitted(http)
+            if endpoint.action == "metrics":
+                await http.answer(200, _PLAIN, self.metrics.text().encode())
+            elif endpoint.action in ("list", "model"):
+                await self._list(http, endpoint, key)
             else:
-                await self._exchanged(visit, door, key)
+                await self._exchanged(http, endpoint, key)
         except RightcallError as error:
-            await self._refuse(visit, door, error)
+            await self._refuse(http, endpoint, error)
 
-    async def _nothing_there(self, visit: Visit) -> None:
-        if visit.path.endswith("/responses") and "upgrade" in visit.headers:
+    async def _nothing_there(self, http: HttpRequest) -> None:
+        if http.path.endswith("/responses") and "upgrade" in http.headers:
             # Codex tries a websocket first, and switches to HTTP at once only for this answer.
             headers = {**JSON, "upgrade": "HTTP/1.1", "connection": "upgrade"}
-            await visit.answer(426, headers, b'{"error":{"message":"no websockets here; use HTTP"}}')
+            await http.answer(426, headers, b'{"error":{"message":"no websockets here; use HTTP"}}')
             return
-        known = is_known(visit.path, visit.headers)
-        words = f"{visit.method} is not for {visit.path}" if known else f"nothing is at {visit.path}"
+        known = is_known(http.path, http.headers)
+        words = f"{http.method} is not for {http.path}" if known else f"nothing is at {http.path}"
         body = {"error": {"message": words, "type": "invalid_request_error", "code": None}}
-        await visit.answer(405 if known else 404, JSON, msgspec.json.encode(body))
+        await http.answer(405 if known else 404, JSON, msgspec.json.encode(body))
 
-    async def _refuse(self, visit: Visit, door: Door, error: RightcallError) -> None:
+    async def _refuse(self, http: HttpRequest, endpoint: Endpoint, error: RightcallError) -> None:
         """Refuse a request that was not parsed."""
-        refused = load_server(door.dialect).refused(error)
-        gateway_logger.info("%s %s: %s", visit.method, visit.path, error)
+        refused = load_server(endpoint.dialect).refused(error)
+        gateway_logger.info("%s %s: %s", http.method, http.path, error)
         self.metrics.add(
-            "rightcall_requests_total", model="", dialect=door.dialect, status=str(refused.status)
+            "rightcall_requests_total", model="", dialect=endpoint.dialect, status=str(refused.status)
         )
-        await visit.answer(refused.status, {**JSON, **refused.headers}, refused.body)
+        await http.answer(refused.status, {**JSON, **refused.headers}, refused.body)
 
-    async def _list(self, visit: Visit, door: Door, key: Key) -> None:
-        body = listed(load_server(door.dialect), door, self._names(key))
-        await visit.answer(200, JSON, body)
+    async def _list(self, http: HttpRequest, endpoint: Endpoint, key: Key) -> None:
+        body = listed(load_server(endpoint.dialect), endpoint, self._names(key))
+        await http.answer(200, JSON, body)
 
     def _names(self, key: Key) -> list[str]:
-        return [name for name in self.settings.names() if self.guests.may(key, name)]
+        return [name for name in self.settings.names() if self.auth.may(key, name)]
 
-    async def _exchanged(self, visit: Visit, door: Door, key: Key) -> None:
+    async def _exchanged(self, http: HttpRequest, endpoint: Endpoint, key: Key) -> None:
         bounds = self.settings.bounds
         if self.metrics.under_way > bounds.concurrency:
             raise _unavailable("the gateway is busy")
         try:
-            body = await visit.body(bounds.request_bytes, bounds.body_seconds, self._take)
-            peeked = peek(body, model=door.model, stream=door.stream)
-            exchange = Exchange(visit, door, load_server(door.dialect), key, body, peeked)
+            body = await http.body(bounds.request_bytes, bounds.body_seconds, self._take)
+            peeked = peek(body, model=endpoint.model, stream=endpoint.stream)
+            exchange = Exchange(http, endpoint, load_server(endpoint.dialect), key, body, peeked)
             route = self._upstreams.route(peeked.model)
-            if route is None or not self.guests.may(key, peeked.model):
+            if route is None or not self.auth.may(key, peeked.model):
                 raise _unknown(peeked.model, self._names(key))
             if key.allowed.has_budget or route.served.has_budget:
                 exchange.expected = expected_of(body, route.served, route.known(peeked.model))
@@ -188,7 +188,7 @@ class Gateway:
             finally:
                 self._allowances.leave(key, held)
         finally:
-            self._held_bytes -= visit.held
+            self._held_bytes -= http.held
 
     def _take(self, size: int) -> None:
         """Count more bytes of requests as held: half a body is held as long as a whole one."""
@@ -197,15 +197,15 @@ class Gateway:
         self._held_bytes += size
 
     async def _answered(self, exchange: Exchange, route: "Route") -> None:
-        visit, bounds, recorder = exchange.visit, self.settings.bounds, self._recorder
-        visit.watch()
+        http, bounds, recorder = exchange.http, self.settings.bounds, self._recorder
+        http.watch()
         if recorder.is_wanted:
             recorder.began(exchange)
         answered: Answered | None = None
         failed: RightcallError | None = None
         try:
             async with asyncio.timeout(bounds.exchange_seconds):
-                with Pulse(exchange, bounds):
+                with KeepAlive(exchange, bounds):
                     answered = await self._asked(exchange, route)
         except TimeoutError:
             words = f"the exchange took longer than {bounds.exchange_seconds:g} s"
@@ -215,20 +215,20 @@ class Gateway:
             failed = error
             await exchange.refuse(error)
         except asyncio.CancelledError:
-            if not visit.left:
+            if not http.left:
                 await exchange.refuse(_unavailable("the gateway is ending"))
             raise
         finally:
             self._count(exchange, route, answered)
             if recorder.is_wanted:
                 reply = None if answered is None else answered.reply
-                if reply is None and visit.left:
+                if reply is None and http.left:
                     failed = RightcallError("the client left")
-                await recorder.ended(exchange, reply, failed, time.monotonic() - visit.came)
+                await recorder.ended(exchange, reply, failed, time.monotonic() - http.came)
 
     async def _asked(self, exchange: Exchange, route: "Route") -> Answered | None:
         """Ask the model, unless the same request is in the cache."""
-        seconds = route.served.cache_seconds if exchange.door.action == "ask" else 0.0
+        seconds = route.served.cache_seconds if exchange.endpoint.action == "ask" else 0.0
         if not seconds or not exchange.peeked.deterministic:
             return await self._attempts.answer(exchange, route, self.settings.trying)
         if (known := self._cache.get(exchange)) is not None:
@@ -243,17 +243,17 @@ class Gateway:
 
     def _count(self, exchange: Exchange, route: "Route", answered: Answered | None) -> None:
         """Add an exchange that is over to spend, metrics and log."""
-        visit, metrics = exchange.visit, self.metrics
-        model, status = route.name, "left" if visit.left else str(visit.status)
+        http, metrics = exchange.http, self.metrics
+        model, status = route.name, "left" if http.left else str(http.status)
         metrics.add(
-            "rightcall_requests_total", model=model, dialect=exchange.door.dialect, status=status
+            "rightcall_requests_total", model=model, dialect=exchange.endpoint.dialect, status=status
         )
-        seconds = time.monotonic() - visit.came
+        seconds = time.monotonic() - http.came
         metrics.took("rightcall_exchange_seconds", model, seconds)
-        if visit.first_byte is not None:
-            metrics.took("rightcall_first_byte_seconds", model, visit.first_byte)
+        if http.first_byte is not None:
+            metrics.took("rightcall_first_byte_seconds", model, http.first_byte)
         reply = None if answered is None else answered.reply
-        if exchange.door.action == "ask" and exchange.has_given and not exchange.is_repeated:
+        if exchange.endpoint.action == "ask" and exchange.has_given and not exchange.is_repeated:
             of = route if answered is None else answered.route
             usage, estimated = usage_of(exchange, reply, of.served)
             metrics.add("rightcall_tokens_total", usage.input_tokens, model=model, direction="input")
@@ -269,7 +269,7 @@ class Gateway:
             )
         gateway_logger.info(
             "request %s: %s for %s by %s: %s in %.3f s",
-            *(exchange.id, exchange.door.dialect, model, exchange.key.name, status, seconds),
+            *(exchange.id, exchange.endpoint.dialect, model, exchange.key.name, status, seconds),
         )
 
     def _failed(self, place: str, error: RightcallError) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rightcall.log import gateway_logger
-from rightcall.serve.gateway.visit import CONNECTION
+from rightcall.serve.gateway.http_request import CONNECTION
 from rightcall.transport.bounded_http import BoundedProtocol
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from rightcall.core.extras import load
 from rightcall.errors import UsageError
-from rightcall.serve.gateway.chores import Chores, Read
+from rightcall.serve.gateway.auth import address_of
+from rightcall.serve.gateway.background import Background, Read
 from rightcall.serve.gateway.gateway import Gateway
-from rightcall.serve.gateway.guests import address_of
 from rightcall.serve.gateway.settings import Bounds
 from rightcall.wire.dialects import SERVED, load_server
 
@@ -68,9 +68,9 @@ async def serve(
     beside = [asyncio.ensure_future(_tell(server, started))] if started is not None else []
     handlers: dict[str, Callable[[], None]] = {"SIGINT": server.end, "SIGTERM": server.end}
     if read is not None:
-        chores = Chores(gateway, read, files)
-        beside.append(asyncio.ensure_future(chores.run()))
-        handlers["SIGHUP"] = chores.reload
+        background = Background(gateway, read, files)
+        beside.append(asyncio.ensure_future(background.run()))
+        handlers["SIGHUP"] = background.reload
     for name, handle in handlers.items():
         with suppress(NotImplementedError, ValueError, RuntimeError, AttributeError):
             # Not on Windows, and not in a thread.

@@ -14,7 +14,7 @@ from rightcall.errors import UsageError
 from rightcall.gate.gate import Policy
 from rightcall.gate.hooks import HookChain
 from rightcall.loop.window import Window
-from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.to_json import Json
 from rightcall.trust.rules import Rules
 
 

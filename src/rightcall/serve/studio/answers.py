@@ -9,9 +9,9 @@ from starlette.responses import Response
 from rightcall.core.decision import Allow, Answer, Deny, FinalDecision, Rewrite
 from rightcall.core.sanitize import encodable, spelled
 from rightcall.errors import AlreadyDecided, JournalError, RightcallError, RunHeld
-from rightcall.serve.studio.desk import NoRun
-from rightcall.serve.studio.hosting import NoAgent, NotFitting
-from rightcall.serve.studio.shape import Json, decision_json
+from rightcall.serve.studio.run_actions import NoAgent, NotFitting
+from rightcall.serve.studio.run_reader import NoRun
+from rightcall.serve.studio.to_json import Json, decision_json
 
 _RAW = frozenset({"run", "parent", "call_id"})
 """Members that clients send back unchanged, and that are never displayed; each has a displayed twin."""

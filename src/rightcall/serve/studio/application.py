@@ -17,10 +17,10 @@ from rightcall.core.options import checked
 from rightcall.errors import RightcallError
 from rightcall.log import logger
 from rightcall.serve.studio.answers import Refused, refusal, refused
-from rightcall.serve.studio.desk import NoRun
-from rightcall.serve.studio.hosting import NoAgent, NotFitting
 from rightcall.serve.studio.reading_routes import ReadingRoutes
-from rightcall.serve.studio.security import Gatekeeper
+from rightcall.serve.studio.run_actions import NoAgent, NotFitting
+from rightcall.serve.studio.run_reader import NoRun
+from rightcall.serve.studio.security import AccessCheck
 from rightcall.serve.studio.sources import Place
 from rightcall.serve.studio.state import Studio
 from rightcall.serve.studio.writing_routes import WritingRoutes
@@ -78,7 +78,7 @@ def studio_app(
     handlers: dict[Any, Any] = dict.fromkeys(told, _tell)
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     app.add_middleware(_LastResort)
-    return Gatekeeper(app, hosts=hosts, token=token, csrf=studio.csrf, port=port)
+    return AccessCheck(app, hosts=hosts, token=token, csrf=studio.csrf, port=port)
 
 
 async def _tell(_: Request, error: Exception) -> Response:

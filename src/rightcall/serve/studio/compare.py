@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from rightcall.core.jsontext import dump
 from rightcall.serve.studio.reading import Reading
-from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.to_json import Json
 
 
 def compare(a: Reading, b: Reading, items: tuple[list[Json], list[Json]]) -> Json:

@@ -15,7 +15,7 @@ from rightcall.durable.app import App
 from rightcall.durable.standing import RunInfo
 from rightcall.durable.store_file import is_store
 from rightcall.errors import UsageError
-from rightcall.serve.studio.fold import new_facts
+from rightcall.serve.studio.run_facts import new_facts
 from rightcall.serve.studio.source import Batch, Recorded, Written
 
 _LATEST = 500

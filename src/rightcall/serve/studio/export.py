@@ -17,7 +17,7 @@ from rightcall.core.sanitize import encodable, encodable_json
 from rightcall.errors import UsageError
 from rightcall.record.markdown import markdown_lines
 from rightcall.serve.studio.reading import Reading
-from rightcall.serve.studio.shape import Json, arguments_json
+from rightcall.serve.studio.to_json import Json, arguments_json
 from rightcall.wire.history import to_messages
 
 _TEST = '''"""Run {run}, as it was recorded: the same replies lead to the same calls and the same answer.

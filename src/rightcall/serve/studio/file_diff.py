@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
-from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.to_json import Json
 
 _PATHS = ("path", "file_path", "file", "filename")
 _WHOLE = ("content", "file_text", "contents", "text")

@@ -21,7 +21,7 @@ from msgspec import Struct
 from rightcall.core.entry import RunStarted
 from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Spec
-from rightcall.serve.studio.fold import MadeCall, News, RunFacts, fold, new_facts, spec_text
+from rightcall.serve.studio.run_facts import MadeCall, News, RunFacts, fold, new_facts, spec_text
 from rightcall.serve.studio.source import Batch, Written
 
 _VERSION = "4"

@@ -29,8 +29,8 @@ from rightcall.core.message import Message, Reply, Results, User
 from rightcall.core.parts import Usage
 from rightcall.core.tokens import text_tokens
 from rightcall.core.tool import Spec
-from rightcall.serve.studio.happenings import event_of, tools_event
-from rightcall.serve.studio.shape import (
+from rightcall.serve.studio.run_events import event_of, tools_event
+from rightcall.serve.studio.to_json import (
     Json,
     arguments_json,
     cached_share,

@@ -9,11 +9,11 @@ from hashlib import blake2b
 from rightcall.errors import JournalError
 from rightcall.log import logger
 from rightcall.serve.studio.answers import shown
-from rightcall.serve.studio.desk import Desk, NoRun
 from rightcall.serve.studio.index import Standing
 from rightcall.serve.studio.rows import changed_since, rows_of
-from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.run_reader import NoRun, RunReader
 from rightcall.serve.studio.subscribers import Subscribers, Told
+from rightcall.serve.studio.to_json import Json
 
 _OFTEN = 0.3
 """Seconds between two reads of the journal while somebody watches."""
@@ -30,15 +30,15 @@ COMMENT = b": still here\n\n"
 class Watcher:
     """Polls the journal, and wakes watchers when something was written."""
 
-    def __init__(self, desk: Desk, subscribers: Subscribers) -> None:
-        self._desk = desk
+    def __init__(self, reader: RunReader, subscribers: Subscribers) -> None:
+        self._reader = reader
         self._subscribers = subscribers
 
     async def watch(self) -> None:
         """Watch until cancelled."""
         while True:
             try:
-                news = await self._desk.catch_up()
+                news = await self._reader.catch_up()
             except (JournalError, OSError, sqlite3.Error) as error:
                 # A full disk, or a file that is gone for a moment: the next read may well succeed.
                 logger.warning("the journal cannot be looked at: %s", error)
@@ -59,39 +59,39 @@ def message(event: str, data: object) -> bytes:
     return f"event: {event}\ndata: {text}\n\n".encode()
 
 
-async def list_events(desk: Desk, subscribers: Subscribers) -> AsyncIterator[bytes]:
+async def list_events(reader: RunReader, subscribers: Subscribers) -> AsyncIterator[bytes]:
     """The changes of the list."""
     with subscribers.watching("") as queue:
-        standing = await desk.standing()
+        standing = await reader.standing()
         yield message("index", standing_json(standing))
-        waiting = await _count_waiting(desk)
+        waiting = await _count_waiting(reader)
         yield message("pending", {"count": waiting})
         change = standing.change
         while True:
             if await _next(queue) is False:
                 yield COMMENT
                 continue
-            before, standing = standing, await desk.standing()
+            before, standing = standing, await reader.standing()
             if (standing.runs, standing.is_ready) != (before.runs, before.is_ready):
                 yield message("index", standing_json(standing))
             if standing.change != change:
-                found = await desk.ask(changed_since, change, _MANY + 1)
+                found = await reader.ask(changed_since, change, _MANY + 1)
                 change = standing.change
                 if len(found) > _MANY:
                     yield message("runs", {"many": True})
                 else:
-                    yield message("runs", {"runs": await desk.ask(rows_of, found, desk.held())})
-            if (now := await _count_waiting(desk)) != waiting:
+                    yield message("runs", {"runs": await reader.ask(rows_of, found, reader.held())})
+            if (now := await _count_waiting(reader)) != waiting:
                 waiting = now
                 yield message("pending", {"count": waiting})
             await asyncio.sleep(_AT_MOST)
 
 
 async def run_events(
-    desk: Desk, subscribers: Subscribers, run: str, version: int, why_not: str
+    reader: RunReader, subscribers: Subscribers, run: str, version: int, why_not: str
 ) -> AsyncIterator[bytes]:
     """The changes of one run: new or changed items, and streamed pieces."""
-    sent, state = await _known(desk, run, version), ""
+    sent, state = await _known(reader, run, version), ""
     with subscribers.watching(run) as queue:
         told: Told | bool = None
         while True:
@@ -102,8 +102,8 @@ async def run_events(
             else:
                 try:
                     # The state first, so that an end is never reported before its items.
-                    now = await desk.state(run)
-                    parts = await _changes(desk, run, sent, version, why_not)
+                    now = await reader.state(run)
+                    parts = await _changes(reader, run, sent, version, why_not)
                 except NoRun:
                     return
                 for news in parts:
@@ -112,37 +112,37 @@ async def run_events(
                 if now != state:
                     state = now
                     if state != "running":
-                        stop = (await desk.row(run))["stop"]
+                        stop = (await reader.row(run))["stop"]
                         yield message("ended", {"state": state, "stop": stop})
             told = await _next(queue)
 
 
-async def _known(desk: Desk, run: str, version: int) -> dict[str, bytes]:
+async def _known(reader: RunReader, run: str, version: int) -> dict[str, bytes]:
     """The items that a client has seen that had read so many entries of a run."""
     sent: dict[str, bytes] = {}
     if version > 0:
-        reading = await desk.read(run)
+        reading = await reader.read(run)
         if version <= reading.version:
-            for item in await desk.items_before(reading, version):
+            for item in await reader.items_before(reading, version):
                 _is_new(item, sent)
     return sent
 
 
 async def _changes(
-    desk: Desk, run: str, sent: dict[str, bytes], version: int, why_not: str
+    reader: RunReader, run: str, sent: dict[str, bytes], version: int, why_not: str
 ) -> list[Json]:
     """The changed items, in parts: a client that does not read holds up no more than one part.
 
     All but the last carry the earlier version, for a client that reconnects in between.
     """
-    reading = await desk.read(run)
-    judged = await desk.judged(reading)
-    items = await desk.items(reading)
+    reading = await reader.read(run)
+    judged = await reader.judged(reading)
+    items = await reader.items(reading)
     fresh = await asyncio.to_thread(lambda: [item for item in items if _is_new(item, sent)])
     shared = {
-        "row": await desk.row(run),
+        "row": await reader.row(run),
         "items_total": len(items),
-        "pending": desk.pending(reading, judged, why_not),
+        "pending": reader.pending(reading, judged, why_not),
     }
     return [
         {
@@ -171,9 +171,9 @@ async def _next(queue: asyncio.Queue[Told]) -> Told | bool:
         return False
 
 
-async def _count_waiting(desk: Desk) -> int:
+async def _count_waiting(reader: RunReader) -> int:
     query = "SELECT coalesce(sum(pending), 0) FROM runs WHERE state = 'paused'"
-    ((count,),) = await asyncio.to_thread(desk.index.query, query)
+    ((count,),) = await asyncio.to_thread(reader.index.query, query)
     return int(count)
 
 

@@ -14,8 +14,8 @@ from rightcall.loop.window import Window
 from rightcall.record.entry_text import decode, encode
 from rightcall.record.redact import redact_secrets
 from rightcall.serve.studio.items import At
-from rightcall.serve.studio.shape import media_id
 from rightcall.serve.studio.source import Recorded
+from rightcall.serve.studio.to_json import media_id
 
 
 class Reading(Struct, frozen=True, eq=False):

@@ -23,9 +23,9 @@ from rightcall.serve.studio.reading import Reading, media_in
 from rightcall.serve.studio.rows import facets, known_models, rows_of
 from rightcall.serve.studio.search import find
 from rightcall.serve.studio.sent import raw_of, sent_json, turn_of
-from rightcall.serve.studio.shape import INLINE, Json
 from rightcall.serve.studio.state import Studio
 from rightcall.serve.studio.timeline import timeline_of
+from rightcall.serve.studio.to_json import INLINE, Json
 from rightcall.serve.studio.tool_stats import one_tool
 
 _MOST_ITEMS = 500
@@ -40,7 +40,7 @@ class ReadingRoutes:
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
-        self._desk = studio.desk
+        self._reader = studio.reader
 
     def routes(self) -> list[Route]:
         """Every route, by its path."""
@@ -66,7 +66,7 @@ class ReadingRoutes:
 
     async def session(self, _: Request) -> Response:
         """The session: what this studio is, and what it may do."""
-        source, standing = self._desk.source, await self._desk.standing()
+        source, standing = self._reader.source, await self._reader.standing()
         return answer(
             {
                 "version": own_version(),
@@ -74,19 +74,19 @@ class ReadingRoutes:
                 "kind": source.kind,
                 "can_write": self._studio.can_write,
                 "csrf": self._studio.csrf,
-                "agents": [here.name for here in self._desk.agents],
-                "models": await self._desk.ask(known_models),
+                "agents": [here.name for here in self._reader.agents],
+                "models": await self._reader.ask(known_models),
                 "index": standing_json(standing),
             }
         )
 
     async def runs(self, request: Request) -> Response:
         """A page of the list."""
-        begun, asked, desk = time.perf_counter(), wanted(request), self._desk
-        await desk.catch_up()
-        held = desk.held()
-        found = await desk.ask(find, asked, held)
-        rows = await desk.ask(rows_of, (*found.live, *found.runs), held)
+        begun, asked, reader = time.perf_counter(), wanted(request), self._reader
+        await reader.catch_up()
+        held = reader.held()
+        found = await reader.ask(find, asked, held)
+        rows = await reader.ask(rows_of, (*found.live, *found.runs), held)
         numbers = [facts.id for facts in (*found.live, *found.runs)]
         for row, id_ in zip(rows, numbers, strict=True):
             if id_ in found.snippets:
@@ -105,32 +105,32 @@ class ReadingRoutes:
 
     async def facets(self, _: Request) -> Response:
         """The values to filter by."""
-        return answer(await self._desk.ask(facets, self._desk.held()))
+        return answer(await self._reader.ask(facets, self._reader.held()))
 
     async def list_events(self, _: Request) -> Response:
         """The changes of the list, as events."""
-        return self._stream(list_events(self._desk, self._studio.subscribers))
+        return self._stream(list_events(self._reader, self._studio.subscribers))
 
     async def run(self, request: Request) -> Response:
         """A run as the page shows it."""
         reading = await self._reading(request)
-        judged = await self._desk.judged(reading)
-        items = await self._desk.items(reading)
+        judged = await self._reader.judged(reading)
+        items = await self._reader.items(reading)
         first = whole(request, "from", 0)
         last = first + whole(request, "count", 200, _MOST_ITEMS)
         why_not = self._studio.why_not
         forks = "SELECT run FROM runs WHERE parent = ? ORDER BY id DESC LIMIT 50"
-        names = await asyncio.to_thread(self._desk.index.query, forks, (reading.run,))
+        names = await asyncio.to_thread(self._reader.index.query, forks, (reading.run,))
         return answer(
             {
-                "row": await self._desk.row(reading.run),
+                "row": await self._reader.row(reading.run),
                 **_begun(reading),
                 "items": items[first:last],
                 "from": first,
                 "items_total": len(items),
                 "next": last if last < len(items) else None,
-                "pending": self._desk.pending(reading, judged, why_not),
-                "forks": [await self._desk.row(run) for (run,) in names],
+                "pending": self._reader.pending(reading, judged, why_not),
+                "forks": [await self._reader.row(run) for (run,) in names],
                 "trust": {
                     "how": judged.how,
                     "note": judged.note,
@@ -145,9 +145,9 @@ class ReadingRoutes:
     async def run_events(self, request: Request) -> Response:
         """The changes of a run, as events."""
         run = text(request, "run")
-        await self._desk.facts(run)
+        await self._reader.facts(run)
         seen, why_not = whole(request, "version", 0), self._studio.why_not
-        return self._stream(run_events(self._desk, self._studio.subscribers, run, seen, why_not))
+        return self._stream(run_events(self._reader, self._studio.subscribers, run, seen, why_not))
 
     def _stream(self, events: AsyncIterator[bytes]) -> Response:
         if self._studio.subscribers.is_full:
@@ -158,10 +158,10 @@ class ReadingRoutes:
     async def timeline(self, request: Request) -> Response:
         """The timeline of a run."""
         reading = await self._reading(request)
-        is_live = await self._desk.state(reading.run) in ("running", "paused", "decided")
+        is_live = await self._reader.state(reading.run) in ("running", "paused", "decided")
         moment = time.time() if is_live else None
         told = await asyncio.to_thread(timeline_of, reading.written, moment)
-        places = {item["id"]: item["place"] for item in await self._desk.items(reading)}
+        places = {item["id"]: item["place"] for item in await self._reader.items(reading)}
         for span in told["spans"]:
             span["place"] = places.get(span["item"])
         return answer(told)
@@ -169,7 +169,7 @@ class ReadingRoutes:
     async def sent(self, request: Request) -> Response:
         """What the model was sent in a turn."""
         reading, key = await self._reading(request), text(request, "key")
-        here = self._desk.agent_of(reading)
+        here = self._reader.agent_of(reading)
         turn = await turn_of(reading, key, here.window if here else None)
         if turn is None:
             raise Refused(404, "not_found", "There is no such turn in the record.")
@@ -213,47 +213,47 @@ class ReadingRoutes:
     async def export(self, request: Request) -> Response:
         """A run as a file."""
         reading = await self._reading(request)
-        row = await self._desk.row(reading.run)
+        row = await self._reader.row(reading.run)
         made = await asyncio.to_thread(export, reading, row, text(request, "format", "json"))
         kind = f"{made.media_type}; charset=utf-8"
         return _file(made.text.encode(errors="replace"), kind, made.name)
 
     async def compare(self, request: Request) -> Response:
         """Two runs compared."""
-        one, other = [await self._desk.read(text(request, name)) for name in ("a", "b")]
-        items = (await self._desk.items(one), await self._desk.items(other))
+        one, other = [await self._reader.read(text(request, name)) for name in ("a", "b")]
+        items = (await self._reader.items(one), await self._reader.items(other))
         told = await asyncio.to_thread(compare, one, other, items)
-        rows = {"a": await self._desk.row(one.run), "b": await self._desk.row(other.run)}
+        rows = {"a": await self._reader.row(one.run), "b": await self._reader.row(other.run)}
         return answer({**rows, **told})
 
     async def pending(self, _: Request) -> Response:
         """Everything that waits for a person."""
-        await self._desk.catch_up()
+        await self._reader.catch_up()
         found: list[Json] = []
-        for reading in await self._desk.waiting(_MOST_WAITING):
-            judged = await self._desk.judged(reading)
-            found += self._desk.pending(reading, judged, self._studio.why_not)
+        for reading in await self._reader.waiting(_MOST_WAITING):
+            judged = await self._reader.judged(reading)
+            found += self._reader.pending(reading, judged, self._studio.why_not)
         return answer({"pending": found[:_MOST_WAITING], "count": len(found)})
 
     async def tools(self, _: Request) -> Response:
         """The statistics of every tool."""
-        await self._desk.catch_up()
-        return answer(await self._desk.tools_told())
+        await self._reader.catch_up()
+        return answer(await self._reader.tools_told())
 
     async def tool(self, request: Request) -> Response:
         """Everything about one tool."""
-        await self._desk.catch_up()
-        found = await self._desk.ask(one_tool, text(request, "name"), self._desk.tools())
+        await self._reader.catch_up()
+        found = await self._reader.ask(one_tool, text(request, "name"), self._reader.tools())
         if found is None:
             raise Refused(404, "not_found", "Nobody has heard of this tool.")
         return answer(found)
 
     async def agents(self, _: Request) -> Response:
         """The agents that can be tried."""
-        return answer({"agents": [here.told() for here in self._desk.agents]})
+        return answer({"agents": [here.told() for here in self._reader.agents]})
 
     async def _reading(self, request: Request) -> Reading:
-        return await self._desk.read(text(request, "run"))
+        return await self._reader.read(text(request, "run"))
 
 
 def _begun(reading: Reading) -> Json:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rightcall.serve.studio.fold import RunFacts, usage_of
 from rightcall.serve.studio.index import COLUMNS, Index, facts_in
+from rightcall.serve.studio.run_facts import RunFacts, usage_of
 
 _FRESH = 60.0
 """Seconds after its last entry for which a run that nobody holds may still be under way."""

@@ -14,9 +14,9 @@ from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.errors import RightcallError, ToolFailure
 from rightcall.record.markdown import markdown_lines
-from rightcall.serve.studio.desk import Desk, NoRun
 from rightcall.serve.studio.export import transcript_of
 from rightcall.serve.studio.rows import rows_of
+from rightcall.serve.studio.run_reader import NoRun, RunReader
 from rightcall.serve.studio.search import Wanted, find
 from rightcall.serve.studio.sources import Place
 
@@ -32,17 +32,17 @@ class RunTools:
     """The runs of a journal, for agents. Nothing here changes them."""
 
     def __init__(self, journal: Place, *, cache: Path | None = None) -> None:
-        self._desk = Desk(journal, cache=cache)
+        self._reader = RunReader(journal, cache=cache)
 
     def tools(self) -> tuple[Tool, ...]:
         """Three tools: list_runs, search_runs, show_run."""
-        return (_list_tool(self._desk), _search_tool(self._desk), _show_tool(self))
+        return (_list_tool(self._reader), _search_tool(self._reader), _show_tool(self))
 
     async def show(self, run: str, start: int = 0) -> str:
         """A run as Markdown, or a part of it."""
-        await self._desk.catch_up_fully()
-        reading = await self._desk.read(run)
-        row = await self._desk.row(run)
+        await self._reader.catch_up_fully()
+        reading = await self._reader.read(run)
+        row = await self._reader.row(run)
         text = "\n".join(markdown_lines(transcript_of(reading)))
         part = text[start : start + _LONGEST]
         head = f"Run {run}: {row['state']}, {row['stop']}\n\n" if not start else ""
@@ -51,8 +51,8 @@ class RunTools:
 
     async def resources(self) -> Sequence[tuple[str, str]]:
         """The newest runs: the URI and the name of each."""
-        await self._desk.catch_up_fully()
-        found = await self._desk.ask(find, Wanted(count=_MOST_LISTED), self._desk.held())
+        await self._reader.catch_up_fully()
+        found = await self._reader.ask(find, Wanted(count=_MOST_LISTED), self._reader.held())
         return [(address_of(each.run), each.run) for each in (*found.live, *found.runs)]
 
     async def resource(self, address: str) -> str | None:
@@ -66,10 +66,10 @@ class RunTools:
 
     async def close(self) -> None:
         """Close the journal."""
-        await self._desk.close()
+        await self._reader.close()
 
 
-def _list_tool(desk: Desk) -> Tool:
+def _list_tool(reader: RunReader) -> Tool:
     @tool(effect="read", facts=_FACTS)
     async def list_runs(
         count: int = 20, state: str = "", tool_name: str = "", model: str = "", before: int = 0
@@ -90,12 +90,12 @@ def _list_tool(desk: Desk) -> Tool:
             models=(model,) if model else (),
             before=before or None,
         )
-        return await _listed(desk, wanted)
+        return await _listed(reader, wanted)
 
     return list_runs
 
 
-def _search_tool(desk: Desk) -> Tool:
+def _search_tool(reader: RunReader) -> Tool:
     @tool(effect="read", facts=_FACTS)
     async def search_runs(words: str, count: int = 20) -> str:
         """Search the text of recorded runs: what was asked, answered, called with and returned.
@@ -104,7 +104,7 @@ def _search_tool(desk: Desk) -> Tool:
             words: Words that must all be there; a phrase in double quotes.
             count: How many runs, at most 50.
         """
-        return await _listed(desk, Wanted(q=words, count=min(count, _MOST_LISTED)))
+        return await _listed(reader, Wanted(q=words, count=min(count, _MOST_LISTED)))
 
     return search_runs
 
@@ -136,12 +136,12 @@ def address_of(run: str) -> str:
     return f"{SCHEME}{quote(run, safe='')}"
 
 
-async def _listed(desk: Desk, wanted: Wanted) -> str:
-    await desk.catch_up_fully()
-    held = desk.held()
-    found = await desk.ask(find, wanted, held)
+async def _listed(reader: RunReader, wanted: Wanted) -> str:
+    await reader.catch_up_fully()
+    held = reader.held()
+    found = await reader.ask(find, wanted, held)
     shown = (*found.live, *found.runs)
-    rows = await desk.ask(rows_of, shown, held)
+    rows = await reader.ask(rows_of, shown, held)
     told = []
     for facts, row in zip(shown, rows, strict=True):
         entry = {name: row[name] for name in _MEMBERS} | {"cost": row["usage"]["cost"]}

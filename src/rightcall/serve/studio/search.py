@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightcall.serve.studio.fold import RunFacts
 from rightcall.serve.studio.index import COLUMNS, SHIFT, Index, facts_in
 from rightcall.serve.studio.rows import is_held, is_live, live_values, marks
+from rightcall.serve.studio.run_facts import RunFacts
 from rightcall.serve.studio.snippets import snippets_of
 
 MOST = 200

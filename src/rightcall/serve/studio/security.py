@@ -39,7 +39,7 @@ _READING = ("GET", "HEAD")
 _FROM_HERE = ("", "same-origin", "none")
 
 
-class Gatekeeper:
+class AccessCheck:
     """Checks every request, and adds the security headers to every answer."""
 
     def __init__(

@@ -16,7 +16,7 @@ from rightcall.loop.window import Window
 from rightcall.models.catalogue import is_local
 from rightcall.serve.studio.answers import Refused
 from rightcall.serve.studio.reading import Reading, entries_at, retrace_aside
-from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.to_json import Json
 from rightcall.wire.dialects import DIALECTS, load
 
 OWN = "rightcall"

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from rightcall.serve.studio.fold import RunFacts
 from rightcall.serve.studio.index import SHIFT, Index
+from rightcall.serve.studio.run_facts import RunFacts
 
 _AROUND = 60
 """Characters before and after."""

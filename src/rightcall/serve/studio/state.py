@@ -8,9 +8,9 @@ from typing import Any
 from rightcall.agent import Agent
 from rightcall.durable.app import App
 from rightcall.serve.studio.agents import agents_of
-from rightcall.serve.studio.desk import Desk
-from rightcall.serve.studio.hosting import Hosting
 from rightcall.serve.studio.live import Watcher
+from rightcall.serve.studio.run_actions import RunActions
+from rightcall.serve.studio.run_reader import RunReader
 from rightcall.serve.studio.sources import Place
 from rightcall.serve.studio.subscribers import Subscribers
 
@@ -33,10 +33,10 @@ class Studio:
         """The token that changes must carry: only a page that can read our answers knows it."""
         if isinstance(journal, App) and not agents:
             agents = journal.agents
-        self.desk = Desk(journal, agents=agents_of(agents), cache=cache, may_make=can_write)
+        self.reader = RunReader(journal, agents=agents_of(agents), cache=cache, may_make=can_write)
         self.subscribers = Subscribers()
-        self.watcher = Watcher(self.desk, self.subscribers)
-        self.hosting = Hosting(self.desk, self.subscribers)
+        self.watcher = Watcher(self.reader, self.subscribers)
+        self.actions = RunActions(self.reader, self.subscribers)
 
     @property
     def why_not(self) -> str:
@@ -45,5 +45,5 @@ class Studio:
 
     async def close(self) -> None:
         """Stop the runs, and close the journal."""
-        await self.hosting.close()
-        await self.desk.close()
+        await self.actions.close()
+        await self.reader.close()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.to_json import Json
 
 _MOST_WAITING = 2000
 """Pieces that may wait for a slow reader; more are dropped, because the record has the whole."""

@@ -16,7 +16,7 @@ from rightcall.core.entry import (
     RunResumed,
 )
 from rightcall.serve.studio.items import At
-from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.to_json import Json
 
 _SHORTEST = 0.001
 """Seconds that a span has at least."""

@@ -23,7 +23,7 @@ from rightcall.gate.check import check, takes_long
 from rightcall.gate.gate import decision_for
 from rightcall.serve.studio.agents import AgentHere
 from rightcall.serve.studio.reading import Reading
-from rightcall.serve.studio.shape import Json, label_json, result_label
+from rightcall.serve.studio.to_json import Json, label_json, result_label
 from rightcall.trust.finding import Finding
 from rightcall.trust.guard import Guard
 from rightcall.trust.provenance import Piece

@@ -9,9 +9,9 @@ from rightcall.core.message import User
 from rightcall.core.tool import Spec, Tool
 from rightcall.serve.studio.agents import AgentHere
 from rightcall.serve.studio.file_diff import diff_of
-from rightcall.serve.studio.fold import MOST_SHOWN
 from rightcall.serve.studio.reading import Reading
-from rightcall.serve.studio.shape import Json, evidence_json
+from rightcall.serve.studio.run_facts import MOST_SHOWN
+from rightcall.serve.studio.to_json import Json, evidence_json
 from rightcall.serve.studio.trust_view import Judged
 from rightcall.trust.asking import question_lines
 

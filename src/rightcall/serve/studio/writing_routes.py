@@ -6,10 +6,10 @@ from starlette.routing import Route
 
 from rightcall.serve.studio.agents import AgentHere
 from rightcall.serve.studio.answers import Refused, answer
-from rightcall.serve.studio.hosting import Forking, NoAgent, decisions_from
+from rightcall.serve.studio.manual_call import try_call
 from rightcall.serve.studio.queries import Body, body
+from rightcall.serve.studio.run_actions import Forking, NoAgent, decisions_from
 from rightcall.serve.studio.state import Studio
-from rightcall.serve.studio.trying import try_call
 
 _WORDS = {
     "resumed": "The run goes on.",
@@ -25,8 +25,8 @@ class WritingRoutes:
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
-        self._desk = studio.desk
-        self._hosting = studio.hosting
+        self._reader = studio.reader
+        self._actions = studio.actions
 
     def routes(self) -> list[Route]:
         """Every route, by its path."""
@@ -45,8 +45,8 @@ class WritingRoutes:
         given = await body(request)
         run = await self._run(given)
         decisions = decisions_from(given.object("decisions"))
-        state = await self._hosting.decide(run, given.text("pause"), decisions)
-        await self._desk.catch_up()
+        state = await self._actions.decide(run, given.text("pause"), decisions)
+        await self._reader.catch_up()
         return answer({"state": state, "run": run, "words": _WORDS[state]})
 
     async def replay(self, request: Request) -> Response:
@@ -56,7 +56,7 @@ class WritingRoutes:
         model, is_live = given.text("model"), given.text("tools") == "live"
         if model or is_live:
             self._check_write()
-        told = await self._hosting.replay(run, model, given.text("agent"), live_tools=is_live)
+        told = await self._actions.replay(run, model, given.text("agent"), live_tools=is_live)
         return answer(told)
 
     async def fork(self, request: Request) -> Response:
@@ -76,16 +76,16 @@ class WritingRoutes:
             name=given.text("as", most=_LONGEST_NAME),
         )
         model, agent = given.text("model"), given.text("agent")
-        if model and not self._desk.agents:
+        if model and not self._reader.agents:
             raise NoAgent
-        new, state = await self._hosting.fork(run, forking, model, agent)
+        new, state = await self._actions.fork(run, forking, model, agent)
         return answer({"run": new, "shown": new, "state": state, "words": _WORDS[state]})
 
     async def stop(self, request: Request) -> Response:
         """Cancel a run of this process."""
         self._check_write()
         given = await body(request)
-        if not await self._hosting.stop(given.text("run", needed=True)):
+        if not await self._actions.stop(given.text("run", needed=True)):
             raise Refused(409, "run_held", "This run is not this studio's to stop.", holder="")
         return answer({"state": "stopping"})
 
@@ -107,20 +107,20 @@ class WritingRoutes:
         here, prompt = self._agent(given), given.text("prompt", needed=True)
         after = given.text("after") or None
         if after is not None:
-            await self._desk.facts(after)
+            await self._reader.facts(after)
         dry_run = given.flag("dry_run")
-        run = await self._hosting.chat(here, prompt, after, given.text("model"), dry_run=dry_run)
+        run = await self._actions.chat(here, prompt, after, given.text("model"), dry_run=dry_run)
         return answer({"run": run, "shown": run})
 
     async def _run(self, given: Body) -> str:
         run = given.text("run", needed=True)
-        await self._desk.facts(run)
+        await self._reader.facts(run)
         return run
 
     def _agent(self, given: Body) -> AgentHere:
         name = given.text("agent")
-        here = self._desk.here(name)
-        if here is None and name and self._desk.agents:
+        here = self._reader.here(name)
+        if here is None and name and self._reader.agents:
             raise Refused(404, "not_found", "This studio has no agent of that name.")
         if here is None:
             raise NoAgent

@@ -10,9 +10,9 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from rightcall.errors import UsageError, VendorError
+from rightcall.serve.gateway.http_request import HttpRequest
 from rightcall.serve.gateway.keys import Key, Keys
 from rightcall.serve.gateway.settings import Settings
-from rightcall.serve.gateway.visit import Visit
 from rightcall.transport.loopback import is_loopback
 
 LOCAL = Key(id="local", name="local", hash="", created="")
@@ -29,7 +29,7 @@ def address_of(listen: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-class Guests:
+class Auth:
     """Admits requests, or refuses them."""
 
     def __init__(self, keys: Keys, settings: Settings) -> None:
@@ -44,19 +44,19 @@ class Guests:
                 "'rightcall serve keys add NAME', or listen on 127.0.0.1"
             )
 
-    def admitted(self, visit: Visit) -> Key:
+    def admitted(self, http: HttpRequest) -> Key:
         """The key of a request. Raises VendorError if it has no valid key."""
-        self._check_origin(visit)
+        self._check_origin(http)
         if self.is_open:
             return LOCAL
-        for given in _given(visit):
+        for given in _given(http):
             if (key := self._keys.found(given)) is not None:
                 return key
         raise VendorError("no valid key for this gateway was given", kind="auth", status=401)
 
-    def shared_with(self, visit: Visit) -> Mapping[str, str]:
+    def shared_with(self, http: HttpRequest) -> Mapping[str, str]:
         """The CORS headers that let a page read the answer, if the operator named its origin."""
-        origin = visit.headers.get("origin", "")
+        origin = http.headers.get("origin", "")
         if not origin or origin.rstrip("/") not in self._origins:
             return {}
         return {
@@ -71,14 +71,14 @@ class Guests:
         """Whether a key may ask for a model."""
         return any(fnmatchcase(model, pattern) for pattern in key.allowed.models)
 
-    def _check_origin(self, visit: Visit) -> None:
-        origin = visit.headers.get("origin", "")
+    def _check_origin(self, http: HttpRequest) -> None:
+        origin = http.headers.get("origin", "")
         if origin and origin.rstrip("/") not in self._origins:
             raise VendorError(
                 f"web pages of {origin[:100]} may not call this gateway", kind="auth", status=403
             )
         # A name that an attacker made point here (DNS rebinding) is not a name of this machine.
-        if self.is_open and not _is_local(visit.headers.get("host", "")):
+        if self.is_open and not _is_local(http.headers.get("host", "")):
             raise VendorError("this gateway answers to localhost alone", kind="auth", status=403)
 
 
@@ -88,11 +88,11 @@ def _is_local(host: str) -> bool:
     return is_loopback(urlsplit(f"//{host}").hostname)
 
 
-def _given(visit: Visit) -> Iterator[str]:
+def _given(http: HttpRequest) -> Iterator[str]:
     """The keys that a request carries, in every place where some client puts one."""
-    authorization = visit.headers.get("authorization", "")
+    authorization = http.headers.get("authorization", "")
     if authorization.lower().startswith(_BEARER):
         yield authorization[len(_BEARER) :].strip()
-    yield from (visit.headers[name] for name in _HEADERS if name in visit.headers)
-    if "key" in visit.query:
-        yield visit.query["key"]
+    yield from (http.headers[name] for name in _HEADERS if name in http.headers)
+    if "key" in http.query:
+        yield http.query["key"]

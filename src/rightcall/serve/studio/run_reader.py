@@ -1,6 +1,6 @@
 """The working state of a studio: a journal, the index of its runs, and the agents that continue them.
 
-Everything that pages and programs read is read through here. Changes are in ``hosting``.
+Everything that pages and programs read is read through here. Changes are in ``run_actions``.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from rightcall.errors import JournalError
 from rightcall.log import logger
 from rightcall.record.continued import whole
 from rightcall.serve.studio.agents import AgentHere
-from rightcall.serve.studio.fold import RunFacts
 from rightcall.serve.studio.index import Index, Standing, index_path
 from rightcall.serve.studio.items import Extra, items_of
 from rightcall.serve.studio.reading import Reading, read_run
 from rightcall.serve.studio.rows import rows_of
-from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.run_facts import RunFacts
 from rightcall.serve.studio.source import Recorded, Source
 from rightcall.serve.studio.sources import Place, source_of
+from rightcall.serve.studio.to_json import Json
 from rightcall.serve.studio.tool_stats import all_tools
 from rightcall.serve.studio.trust_view import Judged, judge
 from rightcall.serve.studio.waiting import pending_json, waiting_ids
@@ -54,7 +54,7 @@ def _look(reading: Reading, here: AgentHere | None) -> _Seen:
     return _Seen(reading, judged, items_of(reading.written, reading.run, extra))
 
 
-class Desk:
+class RunReader:
     """A journal and its index, for reading."""
 
     def __init__(

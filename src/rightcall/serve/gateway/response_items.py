@@ -1,4 +1,4 @@
-"""Items of answers that Responses clients may refer to later instead of sending them again.
+"""ResponseItems of answers that Responses clients may refer to later instead of sending them again.
 
 A client that does not say ``store: false`` may expect its vendor to store every answer, and refers to
 its items by their ids, as the AI SDK does. Answers that were passed through are stored by the vendor;
@@ -37,7 +37,7 @@ _done = msgspec.json.Decoder(_Done).decode
 _whole = msgspec.json.Decoder(_Whole).decode
 
 
-class Items:
+class ResponseItems:
     """The items of answers, by key and id; the oldest are evicted."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ Action: TypeAlias = Literal["ask", "count", "list", "model", "health", "hello", 
 CHAT, RESPONSES, MESSAGES, GEMINI = "openai_chat", "openai_responses", "anthropic", "gemini"
 
 
-class Door(Struct, frozen=True, gc=False):
+class Endpoint(Struct, frozen=True, gc=False):
     """What is served at an address."""
 
     action: Action
@@ -24,29 +24,29 @@ class Door(Struct, frozen=True, gc=False):
     """Whether a stream is requested, if the address says so."""
 
 
-_POST: Mapping[str, Door] = {
-    "/chat/completions": Door("ask", CHAT),
-    "/responses": Door("ask", RESPONSES),
-    "/messages": Door("ask", MESSAGES),
-    "/messages/count_tokens": Door("count", MESSAGES),
+_POST: Mapping[str, Endpoint] = {
+    "/chat/completions": Endpoint("ask", CHAT),
+    "/responses": Endpoint("ask", RESPONSES),
+    "/messages": Endpoint("ask", MESSAGES),
+    "/messages/count_tokens": Endpoint("count", MESSAGES),
 }
-_GET: Mapping[str, Door] = {
-    "/health": Door("health"),
-    "/healthz": Door("health"),
-    "/metrics": Door("metrics"),
-    "/api/hello": Door("hello", MESSAGES),
+_GET: Mapping[str, Endpoint] = {
+    "/health": Endpoint("health"),
+    "/healthz": Endpoint("health"),
+    "/metrics": Endpoint("metrics"),
+    "/api/hello": Endpoint("hello", MESSAGES),
 }
 _VERSION = re.compile(r"/v1(?:beta|alpha)?(?=/)")
 _GEMINI = re.compile(r"/models/(?P<model>.+):(?P<method>\w+)")
-_METHODS: Mapping[str, Door] = {
-    "generateContent": Door("ask", GEMINI, stream=False),
-    "streamGenerateContent": Door("ask", GEMINI, stream=True),
-    "countTokens": Door("count", GEMINI),
+_METHODS: Mapping[str, Endpoint] = {
+    "generateContent": Endpoint("ask", GEMINI, stream=False),
+    "streamGenerateContent": Endpoint("ask", GEMINI, stream=True),
+    "countTokens": Endpoint("count", GEMINI),
 }
 _MODELS = "/models"
 
 
-def found(method: str, path: str, headers: Mapping[str, str]) -> Door | None:
+def found(method: str, path: str, headers: Mapping[str, str]) -> Endpoint | None:
     """What is served at an address; None for nothing. The version prefix may be left out."""
     if method == "HEAD":
         method = "GET"
@@ -56,11 +56,11 @@ def found(method: str, path: str, headers: Mapping[str, str]) -> Door | None:
         return _POST.get(bare) or _gemini(bare)
     if method != "GET":
         return None
-    if (door := _GET.get(path)) is not None:
-        return door
+    if (endpoint := _GET.get(path)) is not None:
+        return endpoint
     if bare == _MODELS or bare.startswith(f"{_MODELS}/"):
         name = unquote(bare[len(_MODELS) + 1 :])
-        return Door("model" if name else "list", _asker(path, headers), name)
+        return Endpoint("model" if name else "list", _asker(path, headers), name)
     return None
 
 
@@ -69,12 +69,12 @@ def is_known(path: str, headers: Mapping[str, str]) -> bool:
     return found("GET", path, headers) is not None or found("POST", path, headers) is not None
 
 
-def _gemini(path: str) -> Door | None:
+def _gemini(path: str) -> Endpoint | None:
     match = _GEMINI.fullmatch(path)
-    door = None if match is None else _METHODS.get(match["method"])
-    if match is None or door is None:
+    endpoint = None if match is None else _METHODS.get(match["method"])
+    if match is None or endpoint is None:
         return None
-    return Door(door.action, door.dialect, unquote(match["model"]), door.stream)
+    return Endpoint(endpoint.action, endpoint.dialect, unquote(match["model"]), endpoint.stream)
 
 
 def _asker(path: str, headers: Mapping[str, str]) -> str:

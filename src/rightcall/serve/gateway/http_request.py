@@ -43,7 +43,7 @@ class ClientLeft(Exception):
     """The client has disconnected: there is nobody to answer."""
 
 
-class Visit:
+class HttpRequest:
     """One request and its answer."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -13,7 +13,7 @@ from rightcall.core.entry import (
     StepDone,
 )
 from rightcall.core.tool import Spec
-from rightcall.serve.studio.shape import Json, decision_json
+from rightcall.serve.studio.to_json import Json, decision_json
 
 
 def tools_event(number: int, at: float | None, before: Sequence[Spec], now: Sequence[Spec]) -> Json:

@@ -35,12 +35,12 @@ from rightcall.loop.resumed import check_standing
 from rightcall.models.connect import connect
 from rightcall.record.steps import Holding, append, decisions_in, entries_of
 from rightcall.serve.studio.agents import AgentHere
-from rightcall.serve.studio.desk import Desk
 from rightcall.serve.studio.items import items_of
 from rightcall.serve.studio.reading import retrace_aside, without_secrets
-from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.run_reader import RunReader
 from rightcall.serve.studio.source import Beginning, Deciding
 from rightcall.serve.studio.subscribers import Subscribers
+from rightcall.serve.studio.to_json import Json
 from rightcall.serve.studio.waiting import is_clients
 
 MOST_RUNS = 32
@@ -79,17 +79,17 @@ class Forking(Struct, frozen=True, kw_only=True):
     name: str = ""
 
 
-class Hosting:
+class RunActions:
     """The runs that are executed in this process."""
 
-    def __init__(self, desk: Desk, subscribers: Subscribers) -> None:
-        self._desk = desk
+    def __init__(self, reader: RunReader, subscribers: Subscribers) -> None:
+        self._reader = reader
         self._subscribers = subscribers
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def decide(self, run: str, pause: str, given: Mapping[str, FinalDecision]) -> str:
         """Record a person's decisions, and continue the run if its agent is here."""
-        journal = self._desk.source.journal()
+        journal = self._reader.source.journal()
         if isinstance(journal, Deciding):
             entries = tuple(await entries_of(journal, run))
             if pause and pause != _pause_of(entries):
@@ -97,7 +97,7 @@ class Hosting:
             result = (await retrace_aside(entries, run)).result
             self._check_changes(result, decided_about(result.pending, given), entries)
             await journal.decide(run, given)
-            await self._desk.catch_up()
+            await self._reader.catch_up()
             return "resumed"
         try:
             written = await self._decide_held(run, pause, given)
@@ -114,7 +114,7 @@ class Hosting:
         self, run: str, pause: str, given: Mapping[str, FinalDecision]
     ) -> Sequence[Entry]:
         """Write the decisions while nobody else can write to the run; its entries before that."""
-        async with Holding(self._desk.source.journal(), run) as held:
+        async with Holding(self._reader.source.journal(), run) as held:
             result = (await retrace_aside(held.entries, run)).result
             stands = decisions_in(held.entries)
             if not result.pending or not (at := _pause_of(held.entries)) or pause not in ("", at):
@@ -160,7 +160,7 @@ class Hosting:
 
     async def fork(self, run: str, forking: Forking, model: str, agent: str) -> tuple[str, str]:
         """Begin a new run from part of another; returns its name, and whether it continues here."""
-        journal = self._desk.source.journal()
+        journal = self._reader.source.journal()
         entries = tuple(await entries_of(journal, run))
         new = forking.name or f"{run[:60]}-fork-{urandom(3).hex()}"
         if await entries_of(journal, new):
@@ -169,24 +169,24 @@ class Hosting:
             if forking.before_turn is None or forking.message or forking.say or model:
                 raise UsageError(_FROM_A_TURN)
             await journal.fork(run, forking.before_turn, new)
-            await self._desk.catch_up()
+            await self._reader.catch_up()
             return new, "queued"
         head = await _head(entries, run, forking)
-        here = self._desk.here(agent) if agent else self._agent_for(entries)
+        here = self._reader.here(agent) if agent else self._agent_for(entries)
         for entry in head:
             await append(journal, new, entry)
         if here is None:
-            await self._desk.catch_up()
+            await self._reader.catch_up()
             return new, "recorded"
         await self._go_on(new, here, model or None)
         return new, "running"
 
     async def replay(self, run: str, model: str, agent: str, *, live_tools: bool) -> Json:
         """Replay a run; without a model and live tools nothing outside is called."""
-        journal = self._desk.source.journal()
+        journal = self._reader.source.journal()
         entries = await entries_of(journal, run)
         recorded = (await retrace_aside(entries, run)).result.transcript
-        here = self._desk.here(agent) if agent else self._agent_for(entries)
+        here = self._reader.here(agent) if agent else self._agent_for(entries)
         if live_tools and here is None:
             raise NoAgent
         tools = here.agent.tools if live_tools and here is not None else None
@@ -202,7 +202,7 @@ class Hosting:
         self, here: AgentHere, prompt: str, after: str | None, model: str, *, dry_run: bool
     ) -> str:
         """Begin a run with a user's message; returns its name at once."""
-        journal, run = self._desk.source.journal(), urandom(16).hex()
+        journal, run = self._reader.source.journal(), urandom(16).hex()
         history: Transcript = ()
         if after:
             entries = tuple(await entries_of(journal, after))
@@ -211,7 +211,7 @@ class Hosting:
             if model:
                 raise UsageError(_OWN_MODEL)
             await journal.submit(here.name, prompt, run, history, dry_run=dry_run)
-            await self._desk.catch_up()
+            await self._reader.catch_up()
             return run
         options: dict[str, Any] = {"run": run, "history": history, "dry_run": dry_run}
         if model:
@@ -242,10 +242,10 @@ class Hosting:
 
     def _agent_for(self, entries: Sequence[Entry]) -> AgentHere | None:
         start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
-        return self._desk.here(start.agent if start else "")
+        return self._reader.here(start.agent if start else "")
 
     async def _go_on(self, run: str, here: AgentHere, model: str | None) -> None:
-        agent = here.keep_in(self._desk.source.journal())
+        agent = here.keep_in(self._reader.source.journal())
         options: dict[str, Any] = {} if model is None else {"model": model}
 
         async def recover() -> None:
@@ -260,17 +260,17 @@ class Hosting:
             raise UsageError(f"{MOST_RUNS} runs are under way here; wait for one to end")
         task = asyncio.create_task(work, name=f"studio run {run}")
         self._tasks[run] = task
-        self._desk.stopped.discard(run)
+        self._reader.stopped.discard(run)
         task.add_done_callback(lambda done: self._over(run, done))
         done, _ = await asyncio.wait({task}, timeout=_SOON)
-        await self._desk.catch_up()
+        await self._reader.catch_up()
         if done and not task.cancelled() and isinstance(error := task.exception(), RightcallError):
             raise error
 
     def _over(self, run: str, task: asyncio.Task[None]) -> None:
         self._tasks.pop(run, None)
         if task.cancelled():
-            self._desk.stopped.add(run)
+            self._reader.stopped.add(run)
         elif (error := task.exception()) is not None:
             logger.warning("run %s ended here with an error: %s", run, error)
         self._subscribers.tell(run, None)

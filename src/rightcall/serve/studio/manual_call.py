@@ -15,7 +15,7 @@ from rightcall.gate.gate import Gate
 from rightcall.record.redact import redact_secrets
 from rightcall.serve.studio.agents import AgentHere
 from rightcall.serve.studio.file_diff import diff_of
-from rightcall.serve.studio.shape import Json, evidence_json, result_json
+from rightcall.serve.studio.to_json import Json, evidence_json, result_json
 from rightcall.serve.studio.waiting import lines_json
 from rightcall.trust.asking import question_lines
 

@@ -10,7 +10,7 @@ from rightcall.serve.gateway.exchange import Exchange
 from rightcall.serve.gateway.settings import Bounds
 
 
-class Pulse:
+class KeepAlive:
     """Runs the timer while an exchange goes on; a context manager."""
 
     def __init__(self, exchange: Exchange, bounds: Bounds) -> None:
@@ -30,15 +30,15 @@ class Pulse:
             self._saying.cancel()
 
     def _beat(self) -> None:
-        exchange, visit, now = self._exchange, self._exchange.visit, time.monotonic()
+        exchange, http, now = self._exchange, self._exchange.http, time.monotonic()
         wait = self._every
-        if visit.waits_since is not None:
-            if now - visit.waits_since >= self._bounds.stalled_seconds:
+        if http.waits_since is not None:
+            if now - http.waits_since >= self._bounds.stalled_seconds:
                 gateway_logger.warning("request %s: the client reads nothing", exchange.id)
-                visit.drop()
+                http.drop()
                 return
-        elif exchange.peeked.stream and not visit.over:
-            quiet = now - visit.wrote
+        elif exchange.peeked.stream and not http.over:
+            quiet = now - http.wrote
             if quiet >= self._bounds.quiet_seconds:
                 self._saying = self._loop.create_task(self._say())
             else:

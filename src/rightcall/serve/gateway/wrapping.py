@@ -7,7 +7,7 @@ from rightcall.core.ports import AroundObserver, Journal, Model, Observer
 from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import UsageError
 from rightcall.serve.gateway.agent_model import AgentModel
-from rightcall.serve.gateway.ruled import RuledModel
+from rightcall.serve.gateway.guarded_model import GuardedModel
 from rightcall.serve.gateway.settings import Served, Settings
 from rightcall.trust.file import read_rules
 from rightcall.trust.rules import Rules
@@ -21,7 +21,7 @@ async def no_tools(served: Served) -> ToolSource:
     raise UsageError(f"nobody can load the tools {', '.join(served.tools)}")
 
 
-class Dressing:
+class Wrapping:
     """Adds to each model what its settings say."""
 
     def __init__(
@@ -38,12 +38,12 @@ class Dressing:
         self._rules: dict[str, Rules] = {file: read_rules(file) for file in files}
         self._agents: dict[tuple[int, int], AgentModel] = {}
 
-    def dressed(self, served: Served, model: Model) -> Model:
+    def wrapped(self, served: Served, model: Model) -> Model:
         """The model as clients see it; unchanged if its settings add nothing."""
         rules = self._rules.get(served.rules)
         if served.is_agent:
             return self._agent(served, model, rules)
-        return model if rules is None else RuledModel(model, rules)
+        return model if rules is None else GuardedModel(model, rules)
 
     def _agent(self, served: Served, model: Model, rules: Rules | None) -> AgentModel:
         key = (id(served), id(model))

@@ -20,7 +20,7 @@ Read: TypeAlias = Callable[[], tuple[Settings, Keys]]
 _EVERY = 1.0
 
 
-class Chores:
+class Background:
     """Runs the background work of a gateway."""
 
     def __init__(self, gateway: Gateway, read: Read, files: tuple[Path, ...]) -> None:

@@ -39,7 +39,7 @@ _MANY = 50
 """Messages above which a guard reads the conversation in a thread."""
 
 
-class RuledModel:
+class GuardedModel:
     """A model whose calls are judged before the client sees them."""
 
     def __init__(self, model: Model, rules: Rules) -> None:

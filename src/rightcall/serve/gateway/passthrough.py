@@ -17,7 +17,7 @@ from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, Ven
 from rightcall.log import gateway_logger
 from rightcall.request.whole import body_of
 from rightcall.serve.gateway.chat_usage import counted, is_uncounted, without_count
-from rightcall.serve.gateway.doors import GEMINI
+from rightcall.serve.gateway.endpoints import GEMINI
 from rightcall.serve.gateway.peek import renamed
 from rightcall.serve.gateway.routing import is_its_fault
 
@@ -60,23 +60,23 @@ def told(headers: Mapping[str, str]) -> dict[str, str]:
 
 def outgoing(exchange: "Exchange", model: "WireModel") -> Outgoing:
     """The client's request as it is sent to the vendor."""
-    door, peeked, visit = exchange.door, exchange.peeked, exchange.visit
+    endpoint, peeked, http = exchange.endpoint, exchange.peeked, exchange.http
     blank = model.blank(stream=peeked.stream)
     path = blank.path
     known = path.partition("?")[2]
     query = [
         f"{name}={value}"
-        for name, value in visit.query.items()
+        for name, value in http.query.items()
         if name not in ("key", "alt") and f"{name}=" not in known and (name + value).isalnum()
     ]
     if query:
         path = f"{path}{'&' if known else '?'}{'&'.join(query)}"
     body = exchange.body
-    if door.dialect != GEMINI:
+    if endpoint.dialect != GEMINI:
         body = renamed(body, peeked.model, model.vendor_name)
     if is_uncounted(exchange, model):
         body = counted(body)
-    return Outgoing(path=path, body=body, headers={**blank.headers, **forwarded(visit.headers)})
+    return Outgoing(path=path, body=body, headers={**blank.headers, **forwarded(http.headers)})
 
 
 async def passed(exchange: "Exchange", model: "WireModel") -> Reply | None:
@@ -96,7 +96,7 @@ async def passed(exchange: "Exchange", model: "WireModel") -> Reply | None:
             reply = _whole(model.dialect, body)
             await exchange.give_whole(body, told(incoming.headers), incoming.status)
             return reply
-        if "json" in kind and exchange.door.dialect != GEMINI:
+        if "json" in kind and exchange.endpoint.dialect != GEMINI:
             # The gateway asked for a stream and got a whole reply: the client still gets a stream.
             return await exchange.give_reply(model.dialect.decode(await body_of(incoming)))
         return await _streamed(exchange, model, incoming)
@@ -140,7 +140,7 @@ async def _streamed(exchange: "Exchange", model: "WireModel", incoming: Incoming
             raise
         await exchange.break_off(error)
     else:
-        await exchange.visit.end()
+        await exchange.http.end()
     return watch.reply
 
 
