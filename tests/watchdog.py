@@ -49,10 +49,13 @@ class Watchdog:
         self._timer = self._loop.call_later(_BEAT, self._beat)
 
     def _look(self) -> None:
-        self.busiest = max(self.busiest, time.thread_time() - self._worked)
+        worked = time.thread_time() - self._worked
+        self.busiest = max(self.busiest, worked)
         now, queued, stolen = time.monotonic(), _queued(), _stolen()
         waited = sum(max(queued[each] - self._queued.get(each, 0), 0) for each in queued) / 1e9
-        self.longest = max(self.longest, now - self._last - waited - (stolen - self._stolen))
+        # Several threads wait at the same time, so on a busy machine too much is taken off; but what the
+        # loop's own thread computed was a stall in any case.
+        self.longest = max(self.longest, now - self._last - waited - (stolen - self._stolen), worked)
         # To read all this gives up the interpreter many times, and is no stall of the loop's.
         self._last, self._queued, self._stolen = time.monotonic(), queued, stolen
         self._worked = time.thread_time()
