@@ -1,7 +1,8 @@
 """What it costs to start MCP servers, ten at once with fifty tools each, and to call them.
 
 The floor is the same ten programs spoken to by hand: started by ``subprocess``, one thread each, the
-fewest messages that get the same lists, nothing checked. The SDK alone is measured, too.
+fewest messages that get the same lists, nothing checked. The SDK alone is measured, too. Calls are made
+in many short turns, over stdio and over loopback HTTP.
 """
 
 import asyncio
@@ -13,8 +14,13 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from in_turn import in_turn, medians
+from mcp_server import THEIRS, served
 
 from mcp import Client, StdioServerParameters
 from rightcall.mcp import connect, connect_all
@@ -23,7 +29,8 @@ PROGRAM = [sys.executable, str(Path(__file__).resolve().parents[1] / "tests/mcp/
 SERVERS = 10
 TOOLS = 50
 ROUNDS = 5
-CALLS = 300
+TURNS = 40
+CALLS = 50
 
 
 def by_hand(_: int) -> int:
@@ -91,22 +98,43 @@ async def seconds(work: Callable[[], Awaitable[None]]) -> float:
     return statistics.median(taken)
 
 
-async def call_cost(rounds: int) -> tuple[float, float]:
-    """Milliseconds of the processor for one call, by the SDK alone and by us: rounds alternate."""
+Call = Callable[[], Awaitable[object]]
+
+
+async def over_stdio(opened: AsyncExitStack) -> dict[str, Call]:
     target = StdioServerParameters(command=PROGRAM[0], args=PROGRAM[1:])
-    async with (
-        Client(target, mode="legacy") as client,
-        connect(PROGRAM, protocol="legacy") as server,
-    ):
-        await client.list_tools()
-        alone, ours = [], []
-        for _ in range(rounds):
-            alone.append(await _round(lambda: client.call_tool("tool_1", {"number": 1})))
-            ours.append(await _round(lambda: server.call("tool_1", {"number": 1})))
-    return min(alone), min(ours)
+    client = await opened.enter_async_context(Client(target, mode="legacy"))
+    server = await opened.enter_async_context(connect(PROGRAM, protocol="legacy"))
+    await client.list_tools()
+    return {
+        "SDK": lambda: client.call_tool("tool_1", {"number": 1}),
+        "rightcall": lambda: server.call("tool_1", {"number": 1}),
+    }
 
 
-async def _round(call: Callable[[], Awaitable[object]]) -> float:
+async def over_http(opened: AsyncExitStack) -> dict[str, Call]:
+    *_, address = await opened.enter_async_context(served(THEIRS))
+    client = await opened.enter_async_context(Client(address))
+    server = await opened.enter_async_context(connect(address))
+    await client.list_tools()
+    return {
+        "SDK": lambda: client.call_tool("add", {"a": 1, "b": 1}),
+        "rightcall": lambda: server.call("add", {"a": 1, "b": 1}),
+    }
+
+
+WIRES = {"stdio": over_stdio, "HTTP": over_http}
+
+
+async def call_cost(wire: str) -> dict[str, float]:
+    """Milliseconds of the processor for one call, by the SDK alone and by us."""
+    async with AsyncExitStack() as opened:
+        sides = await WIRES[wire](opened)
+        turns = {name: partial(_turn, call) for name, call in sides.items()}
+        return medians(await in_turn(turns, TURNS))
+
+
+async def _turn(call: Call) -> float:
     start = time.process_time()
     for _ in range(CALLS):
         await call()
@@ -115,8 +143,11 @@ async def _round(call: Callable[[], Awaitable[object]]) -> float:
 
 def figures() -> dict[str, float]:
     """Seconds of the client's CPU for one call."""
-    alone, ours = asyncio.run(call_cost(2))
-    return {"SDK": alone / 1000, "rightcall": ours / 1000}
+    return {
+        f"{wire} {name}": cost / 1000
+        for wire in WIRES
+        for name, cost in asyncio.run(call_cost(wire)).items()
+    }
 
 
 async def main() -> None:
@@ -129,9 +160,11 @@ async def main() -> None:
         taken = await seconds(work)
         print(f"{name:<33}  {taken:6.3f} s  {taken / floor:4.1f} x")
     print(f"one server by rightcall           {await seconds(one_by_us):6.3f} s")
-    alone, ours = await call_cost(ROUNDS)
-    print(f"one call by the SDK alone          {alone:6.3f} ms of CPU")
-    print(f"one call by rightcall             {ours:6.3f} ms of CPU  {ours / alone:4.1f} x")
+    for wire in WIRES:
+        cost = await call_cost(wire)
+        alone, ours = cost["SDK"], cost["rightcall"]
+        print(f"one call over {wire} by the SDK alone  {alone:6.3f} ms of CPU")
+        print(f"one call over {wire} by rightcall      {ours:6.3f} ms of CPU  {ours / alone:5.2f} x")
 
 
 if __name__ == "__main__":

@@ -1,25 +1,34 @@
 """What a call costs on our MCP server and on the official SDK's own, in the same run.
 
 Both serve the same functions from a process of their own, over pipes and over loopback HTTP, to the
-same bare client, which sends lines or posts and looks at the results. Rounds alternate. Shown are the
-CPU time of the server's process for one call, and the wall time per call as the client sees it.
+same bare client, which sends lines or posts and looks at the results, in many short turns. Shown are the
+CPU time of the server's process for one call, how much of it is the kernel's, and the wall time per call
+as the client sees it; with ``--instructions``, how many a call takes over HTTP, which no other work on
+the machine changes.
 """
 
 import asyncio
 import json
+import os
 import platform
+import socket
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from itertools import product
+from pathlib import Path
 
 import aiohttp
+from in_turn import Counter, in_turn
 
-ROUNDS = 5
-CALLS = 300
+TURNS = 30
+CALLS = 50
+COUNTED = 200
 ABREAST = 16
 
 OURS = """
@@ -122,9 +131,12 @@ async def by_http(session: aiohttp.ClientSession, address: str, number: int, too
         assert answer["result"]["structuredContent"] == {"result": number + 1}, answer
 
 
-async def start(code: str, *arguments: str) -> asyncio.subprocess.Process:
+async def start(
+    code: str, *arguments: str, under: list[str] | None = None
+) -> asyncio.subprocess.Process:
     pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(
+        *(under or []),
         sys.executable,
         "-c",
         code,
@@ -132,36 +144,48 @@ async def start(code: str, *arguments: str) -> asyncio.subprocess.Process:
         stdin=pipe,
         stdout=pipe,
         stderr=asyncio.subprocess.DEVNULL,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
     )
 
 
-async def measure(
-    process: asyncio.subprocess.Process, exchange: Exchange, tool: str, abreast: int
-) -> tuple[float, float]:
-    """CPU time of the server per call, and wall time per call, in microseconds."""
+async def calls(exchange: Exchange, tool: str, abreast: int, count: int = CALLS) -> float:
+    """Make so many calls, so many at once; returns the wall time per call, in microseconds."""
     places = asyncio.Semaphore(abreast)
 
     async def one(number: int) -> None:
         async with places:
             await exchange(number, tool)
 
-    used, began = cpu_of(process), time.perf_counter()
-    await asyncio.gather(*[one(number) for number in range(CALLS)])
-    wall = time.perf_counter() - began
-    return (cpu_of(process) - used) / CALLS * 1e6, wall / CALLS * 1e6
+    began = time.perf_counter()
+    await asyncio.gather(*[one(number) for number in range(count)])
+    return (time.perf_counter() - began) / count * 1e6
 
 
-async def compared(sides: Sides, tool: str, abreast: int, rounds: int) -> dict[str, tuple[float, float]]:
-    """The CPU and the wall time of each side; rounds alternate, and the first does not count."""
-    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
-    for turn in range(rounds + 1):
-        for name, (process, exchange) in sides.items():
-            figure = await measure(process, exchange, tool, abreast)
-            if turn:
-                figures[name].append(figure)
+def kernel_of(process: asyncio.subprocess.Process) -> float:
+    """Seconds of it that were the kernel's, in steps of a hundredth."""
+    after_the_name = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return int(after_the_name[12]) / os.sysconf("SC_CLK_TCK")
+
+
+async def compared(sides: Sides, tool: str, abreast: int) -> dict[str, tuple[float, float, float]]:
+    """Of each side, in microseconds for a call: CPU time, the kernel's part, and wall time."""
+    walls: dict[str, list[float]] = {name: [] for name in sides}
+
+    async def turn(name: str) -> float:
+        process, exchange = sides[name]
+        used = cpu_of(process)
+        walls[name].append(await calls(exchange, tool, abreast))
+        return (cpu_of(process) - used) / CALLS * 1e6
+
+    kernel = {name: kernel_of(process) for name, (process, _) in sides.items()}
+    found = await in_turn({name: partial(turn, name) for name in sides}, TURNS)
+    shares = {
+        name: (kernel_of(process) - kernel[name]) / CALLS / (TURNS + 1) * 1e6
+        for name, (process, _) in sides.items()
+    }
     return {
-        name: (statistics.mean(f[0] for f in found), statistics.median(f[1] for f in found))
-        for name, found in figures.items()
+        name: (statistics.median(found[name]), shares[name], statistics.median(walls[name]))
+        for name in sides
     }
 
 
@@ -174,30 +198,45 @@ async def pipes() -> AsyncIterator[Sides]:
 
 @asynccontextmanager
 async def http() -> AsyncIterator[Sides]:
-    ports = {"rightcall": "8771", "SDK": "8772"}
-    processes = {
-        "rightcall": await start(OURS, ports["rightcall"]),
-        "SDK": await start(THEIRS, ports["SDK"]),
-    }
-    async with aiohttp.ClientSession() as session:
-        sides: Sides = {}
-        for name, process in processes.items():
-            address = f"http://127.0.0.1:{ports[name]}/mcp"
+    async with served(OURS) as ours, served(THEIRS) as theirs:
+        yield {"rightcall": ours[:2], "SDK": theirs[:2]}
+
+
+@asynccontextmanager
+async def served(
+    code: str, under: list[str] | None = None
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, Exchange, str]]:
+    """A server over HTTP, how to call it, and its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = await start(code, str(port), under=under)
+    try:
+        async with aiohttp.ClientSession() as session:
+            address = f"http://127.0.0.1:{port}/mcp"
             await until_served(session, address)
-
-            async def exchange(number: int, tool: str, address: str = address) -> None:
-                await by_http(session, address, number, tool)
-
-            sides[name] = (process, exchange)
-        yield sides
-    await stop(*processes.values())
+            yield process, partial(by_http, session, address), address
+    finally:
+        await stop(process)
 
 
 WIRES = {"stdio": pipes, "HTTP": http}
 
 
+async def instructions(code: str) -> float:
+    """Millions of instructions that a server takes for one call over HTTP."""
+    with tempfile.TemporaryDirectory() as place:
+        counter = Counter(Path(place, "log"))
+        async with served(code, counter.command) as (process, exchange, _):
+            await calls(exchange, "add", 1, 50)
+            counter.switch(process.pid, "on")
+            await calls(exchange, "add", 1, COUNTED)
+            counter.switch(process.pid, "off")
+        return counter.counted() / COUNTED / 1e6
+
+
 async def until_served(session: aiohttp.ClientSession, address: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):  # under valgrind it takes long to start
         while True:
             try:
                 await by_http(session, address, 0, "add")
@@ -218,8 +257,8 @@ async def every() -> dict[str, float]:
     for title, wire in WIRES.items():
         async with wire() as sides:
             for abreast in (1, ABREAST):
-                taken = await compared(sides, "add", abreast, 2)
-                found |= {f"{title} {abreast} {name}": cpu / 1e6 for name, (cpu, _) in taken.items()}
+                taken = await compared(sides, "add", abreast)
+                found |= {f"{title} {abreast} {name}": each[0] / 1e6 for name, each in taken.items()}
     return found
 
 
@@ -231,16 +270,21 @@ def figures() -> dict[str, float]:
 async def main() -> None:
     names = ("mcp", "pydantic", "uvicorn", "starlette")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
-    print(f"Python {platform.python_version()}, {versions}\n")
-    print("| over | tool | at once | server µs CPU/call | SDK's | ratio | µs/call | SDK's | ratio |")
+    print(f"Python {platform.python_version()}, {versions}, load {os.getloadavg()[0]:.1f}\n")
+    if "--instructions" in sys.argv:
+        ours, theirs = await instructions(OURS), await instructions(THEIRS)
+        print(f"{ours:.3f} million for a call over HTTP, {theirs:.3f} by the SDK's: {ours / theirs:.3f}")
+        return
+    print("| over | tool | at once | µs CPU/call (kernel) | SDK's | ratio | µs/call | SDK's | ratio |")
     print("|---|---|---|---|---|---|---|---|---|")
     for title, wire in WIRES.items():
         async with wire() as sides:
             for tool, abreast in product(("add", "add_blocking"), (1, ABREAST)):
-                means = await compared(sides, tool, abreast, ROUNDS)
-                ours, theirs = means["rightcall"], means["SDK"]
-                cpu = f"{ours[0]:.0f} | {theirs[0]:.0f} | {ours[0] / theirs[0]:.2f}"
-                wall = f"{ours[1]:.0f} | {theirs[1]:.0f} | {ours[1] / theirs[1]:.2f}"
+                means = await compared(sides, tool, abreast)
+                cells = [f"{cpu:.0f} ({kernel:.0f})" for cpu, kernel, _ in means.values()]
+                (ours, _, slow), (theirs, _, slower) = means["rightcall"], means["SDK"]
+                cpu = f"{' | '.join(cells)} | {ours / theirs:.2f}"
+                wall = f"{slow:.0f} | {slower:.0f} | {slow / slower:.2f}"
                 print(f"| {title} | {tool} | {abreast} | {cpu} | {wall} |", flush=True)
 
 

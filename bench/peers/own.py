@@ -97,8 +97,9 @@ class Features:
 
     def mcp(self, *, abreast: bool = True) -> list[tuple[str, str, str, str]]:
         """Each kind of call, those that come 16 at once too: rightcall's, the SDK's, and the ratio."""
-        kinds = [("one call by the client, over stdio", "mcp_client", "")]
-        for wire in ("stdio", "HTTP"):
+        wires = ("stdio", "HTTP")
+        kinds = [(f"one call by the client, over {wire}", "mcp_client", f"{wire} ") for wire in wires]
+        for wire in wires:
             kinds.append((f"one call served over {wire}", "mcp_server", f"{wire} 1 "))
             if abreast:
                 kinds.append((f"one call served over {wire}, 16 at once", "mcp_server", f"{wire} 16 "))

@@ -61,6 +61,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._body_came()
         super().on_message_complete()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header without the whitespace after its value, which is no part of it (RFC 9110)."""
+        super().on_header(name, value.rstrip(b" \t"))
+
     def on_headers_complete(self) -> None:
         """Stop the timer. Headers that arrived in one read are counted here."""
         if self._size + self._read > self.header_bytes and self._length() > self.header_bytes:

@@ -132,6 +132,16 @@ async def test_progress_becomes_events(server):
     ]
 
 
+async def test_a_call_that_is_ended_before_its_first_step_is_over_at_once(shop):
+    async with connect(shop, name="shop") as server:
+        calling = asyncio.ensure_future(server.call("price", {"name": "tea"}))
+        await asyncio.sleep(0)
+        (task,) = [each for each, ended in server._connection._tasks.items() if ended is not None]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(calling, 10)
+
+
 async def test_a_servers_log_goes_to_the_record(rogue):
     kept = []
     async with rogue("floods_notes", record=kept.append) as server:

@@ -10,8 +10,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification
 
 from rightcall.mcp.client.launch import Pipe
-from rightcall.mcp.client.stdio_client import Outgoing
-from rightcall.mcp.framing import encode
+from rightcall.mcp.client.stdio_client import MOST_GARBAGE, Incoming, Outgoing
+from rightcall.mcp.framing import Lines, encode
 
 
 def message(name: str, size: int = 0) -> SessionMessage:
@@ -84,3 +84,76 @@ async def test_a_pipe_is_not_read_and_not_watched_while_nobody_wants_anything():
     os.close(writing)
     assert await asyncio.wait_for(here.receive(), 5) == b""
     here.close()
+
+
+def incoming(limit: int = 1000) -> tuple[Incoming, Pipe, int, list[str], list[str]]:
+    """A stream, its pipe and the pipe's other end, why it ended, and what was no message."""
+    reading, writing = os.pipe()
+    ended: list[str] = []
+    garbage: list[str] = []
+    pipe = Pipe(reading)
+    return Incoming(pipe, Lines(limit), ended.append, garbage.append), pipe, writing, ended, garbage
+
+
+async def said_by(stream: Incoming) -> list[str]:
+    async with asyncio.timeout(10):
+        return [each.message.method async for each in stream]
+
+
+@pytest.mark.parametrize(
+    ("said", "heard", "reason", "lines"),
+    [
+        (b"", [], "", []),
+        (b"hello\n" + encode(message("one")), ["one"], "", ["hello"]),
+        (
+            encode(message("one")) + b"x" * 1001 + b"\n" + encode(message("two")),
+            ["one"],
+            "sent a message that is too long",
+            [],
+        ),
+        (
+            b"no\n" * (MOST_GARBAGE + 1) + encode(message("one")),
+            [],
+            f"sent more than {MOST_GARBAGE} lines that are no messages",
+            ["no"] * (MOST_GARBAGE + 1),
+        ),
+    ],
+    ids=["nothing", "a stray line", "a line too long", "too many stray lines"],
+)
+async def test_what_a_server_says_is_read_until_it_says_too_much(said, heard, reason, lines):
+    stream, pipe, writing, ended, garbage = incoming()
+    os.write(writing, said)
+    os.close(writing)
+    assert await said_by(stream) == heard
+    assert (ended, garbage) == ([reason], lines)
+    with pytest.raises(anyio.EndOfStream):
+        await stream.receive()
+    pipe.close()
+
+
+async def test_a_flood_of_messages_lets_others_run():
+    stream, pipe, writing, *_ = incoming()
+    os.write(writing, encode(message("one")) * 500)
+    os.close(writing)
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    turning = asyncio.create_task(turn())
+    assert len(await said_by(stream)) == 500
+    assert turns > 400
+    turning.cancel()
+    pipe.close()
+
+
+async def test_a_pipe_that_cannot_be_read_ends_the_stream():
+    stream, pipe, writing, ended, _ = incoming()
+    os.close(writing)
+    pipe.close()
+    with pytest.raises(anyio.EndOfStream):
+        await stream.receive()
+    assert ended == ["cannot be read from: Bad file descriptor"]

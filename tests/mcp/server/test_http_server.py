@@ -300,6 +300,20 @@ async def test_a_late_body_is_told_and_one_in_pieces_is_taken():
     assert told.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
 
 
+async def test_whitespace_after_a_headers_value_is_no_part_of_it():
+    async with serving() as address:
+        host, port = address.removeprefix("http://").partition("/")[0].split(":")
+        body, headers = modern("add", a=1, b=2)
+        text = json.dumps(body).encode()
+        lines = [f"POST /mcp HTTP/1.1\r\nhost: localhost:{port}\r\ncontent-length: {len(text)}"]
+        lines += [f"{name}: \t{value} \t" for name, value in headers.items()]
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + text)
+        assert await asyncio.wait_for(reader.readline(), 10) == b"HTTP/1.1 200 OK\r\n"
+        writer.close()
+        await writer.wait_closed()
+
+
 async def test_a_tool_in_a_thread_may_start_an_event_loop_of_its_own():
     @rc.tool
     def wait() -> str:

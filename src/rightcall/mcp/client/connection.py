@@ -11,7 +11,6 @@ restarted after a pause.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from functools import partial
 from typing import Any, Literal, TypeVar
 
 from mcp.client.client import Client
@@ -47,7 +46,8 @@ class Connection:
         self._take_tools = take_tools
         self._sampler = None if settings.sampling is None else Sampler(settings.sampling, notes)
         self._signals = Signals()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], asyncio.Future[None] | None] = {}
+        """Everything under way, and who waits for its end."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._owner: asyncio.Task[None] | None = None
         self._client: Client | None = None
@@ -103,8 +103,8 @@ class Connection:
             raise ToolFailure(self._closed())
         if loop is not asyncio.get_running_loop():
             return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
-        task, ended = self._start(work()), loop.create_future()
-        task.add_done_callback(partial(_tell, ended))
+        ended: asyncio.Future[None] = loop.create_future()
+        task = self._start(_telling(work, ended), ended)
         try:
             # Not the task itself: a cancelled waiter does not wait until the task has ended.
             await ended
@@ -273,14 +273,19 @@ class Connection:
             # Mark the exception as retrieved: there may be no waiter.
             self._opened.exception()
 
-    def _start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+    def _start(
+        self, work: Coroutine[Any, Any, T], ended: "asyncio.Future[None] | None" = None
+    ) -> "asyncio.Task[T]":
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
+        self._tasks[task] = ended
         task.add_done_callback(self._forget)
         return task
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
+        ended = self._tasks.pop(task)
+        if ended is not None and not ended.done():
+            # It was cancelled before its first step.
+            ended.set_result(None)
         if not task.cancelled():
             task.exception()
 
@@ -291,9 +296,13 @@ class Connection:
         return f"The server {self._settings.name} cannot be used now: {self._last}."
 
 
-def _tell(ended: "asyncio.Future[None]", _: object) -> None:
-    if not ended.done():
-        ended.set_result(None)
+async def _telling(work: Callable[[], Coroutine[Any, Any, T]], ended: "asyncio.Future[None]") -> T:
+    """Tell of the end in the last step: a callback of the task would come a turn of the loop later."""
+    try:
+        return await work()
+    finally:
+        if not ended.done():
+            ended.set_result(None)
 
 
 class Signals:

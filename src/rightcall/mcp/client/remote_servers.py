@@ -22,7 +22,7 @@ from rightcall.declare.toolbox import Selection, Toolbox
 from rightcall.errors import RightcallError, UsageError
 from rightcall.gate.threads import Job, current
 from rightcall.mcp.client.connection import Connection
-from rightcall.mcp.client.content import value_of
+from rightcall.mcp.client.content import Judge, value_of
 from rightcall.mcp.client.endpoints import Endpoint, Given, Http, endpoint_of
 from rightcall.mcp.client.listing import AcceptedTools, Listing, accept, fetch
 from rightcall.mcp.client.note_log import Note, NoteLog
@@ -142,6 +142,8 @@ class Server(LiveView):
         self._calls = RemoteCalls(self._connection, settings.name, settings.limits.timeout)
         self._background: Background | None = None
         self._accepted = None if settings.wait_for_tools else AcceptedTools()
+        self._judges: dict[str, tuple[Definition, Judge]] = {}
+        """By the server's names: the validators of what its tools return."""
         self._version = 0
         self.protocol_version = ""
         self.instructions = ""
@@ -243,6 +245,7 @@ class Server(LiveView):
             work = partial(accept, listing, self._settings, self._put)
             is_long = len(listing.definitions) > _FEW
             self._accepted = await asyncio.to_thread(work) if is_long else work()
+        self._judges = {}
         self._version += 1
         self._tell(self._accepted, before)
 
@@ -272,12 +275,21 @@ class Server(LiveView):
     async def _put(
         self, definition: Definition, arguments: JsonObject, effect: Effect, context: Context[Any] | None
     ) -> Any:
-        output = None if definition.output is None else judge_of(definition.output)
+        output = self._judge(definition)
         progress = None if context is None else context.progress
         answer = await self._calls.call(definition.name, arguments, effect, progress)
         if isinstance(output, DeadlineValidator):
             return await current().run(partial(value_of, answer, output), Job())
         return value_of(answer, output)
+
+    def _judge(self, definition: Definition) -> Judge | None:
+        """The validator of a tool's output, built once: that takes longer than a call."""
+        if definition.output is None:
+            return None
+        known = self._judges.get(definition.name)
+        if known is None or known[0] is not definition:
+            known = self._judges[definition.name] = (definition, judge_of(definition.output))
+        return known[1]
 
 
 class Group(LiveView):

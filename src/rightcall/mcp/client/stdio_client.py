@@ -4,19 +4,21 @@ The SDK's own transport would read a line of any length into memory, and leave t
 server starts running; so this one is ours. One task opens and closes it; closing takes bounded time.
 """
 
+import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
 from rightcall.mcp.client.endpoints import Stdio
 from rightcall.mcp.client.launch import Child, Pipe, launch
-from rightcall.mcp.framing import Lines, MessageStream, TooLong, decode, encode
+from rightcall.mcp.framing import Line, Lines, MessageStream, TooLong, decode, encode
 
-Streams: TypeAlias = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], "Outgoing"]
+Streams: TypeAlias = tuple["Incoming", "Outgoing"]
 
 MOST_GARBAGE = 200
 """How many lines that are not messages a server may send: a stray print is forgiven, a stream is not."""
@@ -41,7 +43,6 @@ async def stdio_streams(
     child = await launch(target)
     link = _Link(child, Lines(max_message_bytes), ended, garbage)
     async with anyio.create_task_group() as group:
-        group.start_soon(link.read)
         group.start_soon(link.write)
         try:
             yield link.incoming, link.outgoing
@@ -110,8 +111,69 @@ class Outgoing(MessageStream):
         self.close()
 
 
+class Incoming(MessageStream):
+    """A child's messages, read when the session wants the next one."""
+
+    def __init__(
+        self,
+        stdout: Pipe,
+        lines: Lines,
+        ended: Callable[[str], None],
+        garbage: Callable[[str], None],
+    ) -> None:
+        self._stdout = stdout
+        self._lines = lines
+        self._ended = ended
+        self._garbage = garbage
+        self._forgiven = MOST_GARBAGE
+        self._ready: deque[Line] = deque()
+        self.is_over = False
+        """Whether no more can come."""
+
+    async def receive(self) -> SessionMessage:
+        """The next message; EndOfStream when no more can come."""
+        while not self.is_over:
+            if self._ready:
+                # Let other tasks run: a flood of lines would never yield otherwise.
+                await asyncio.sleep(0)
+            else:
+                await self._read()
+            message = self._decoded(self._ready.popleft()) if self._ready else None
+            if message is not None:
+                return message
+        raise anyio.EndOfStream
+
+    async def _read(self) -> None:
+        try:
+            data = await self._stdout.receive()
+        except OSError as error:
+            self._end(f"cannot be read from: {error.strerror}")
+            return
+        if data:
+            self._ready.extend(self._lines.feed(data))
+        else:
+            self._end("")
+
+    def _decoded(self, line: Line) -> SessionMessage | None:
+        if isinstance(line, TooLong):
+            self._end("sent a message that is too long")
+            return None
+        try:
+            return decode(line)
+        except ValueError:
+            self._garbage(line[:200].decode(errors="replace"))
+        self._forgiven -= 1
+        if self._forgiven < 0:
+            self._end(f"sent more than {MOST_GARBAGE} lines that are no messages")
+        return None
+
+    def _end(self, reason: str) -> None:
+        self.is_over = True
+        self._ended(reason)
+
+
 class _Link:
-    """The streams between a child and a session, and the two tasks that copy messages."""
+    """The streams between a child and a session, and the task that writes what had to wait."""
 
     def __init__(
         self,
@@ -121,51 +183,11 @@ class _Link:
         garbage: Callable[[str], None],
     ) -> None:
         self._child = child
-        self._lines = lines
         self._ended = ended
-        self._garbage = garbage
-        self._received, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self.incoming = Incoming(child.stdout, lines, ended, garbage)
         waiting, self._sent = anyio.create_memory_object_stream[bytes](1)
         self.outgoing = Outgoing(child.stdin, waiting)
-        self._forgiven = MOST_GARBAGE
-        self._is_over = False
-        self._has_read, self._has_written = anyio.Event(), anyio.Event()
-
-    async def read(self) -> None:
-        """Pass the child's messages on, until no more can come."""
-        try:
-            async with self._received:
-                reason = await self._read()
-                self._is_over = True
-                self._ended(reason)
-        finally:
-            self._has_read.set()
-
-    async def _read(self) -> str:
-        """Read until no more can come; returns the reason, unless the output just ended."""
-        try:
-            while data := await self._child.stdout.receive():
-                for line in self._lines.feed(data):
-                    if isinstance(line, TooLong):
-                        return "sent a message that is too long"
-                    await self._take(line)
-                if self._forgiven < 0:
-                    return f"sent more than {MOST_GARBAGE} lines that are no messages"
-        except OSError as error:
-            return f"cannot be read from: {error.strerror}"
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return "was let go of"
-        return ""
-
-    async def _take(self, line: bytes) -> None:
-        try:
-            message = decode(line)
-        except ValueError:
-            if self._forgiven >= 0:
-                self._forgiven -= 1
-                self._garbage(line[:200].decode(errors="replace"))
-            return
-        await self._received.send(message)
+        self._has_written = anyio.Event()
 
     async def write(self) -> None:
         """Write queued messages to the child, until it stops reading."""
@@ -187,16 +209,14 @@ class _Link:
             await self._has_written.wait()
 
     async def end(self) -> None:
-        """End the child, after both tasks were told to stop."""
-        # The tasks should have stopped watching the pipes before those are closed.
+        """End the child, after the writing task was told to stop."""
+        # It should have stopped watching the pipe before that is closed.
         with anyio.move_on_after(_FLUSH_SECONDS):
-            await self._has_read.wait()
             await self._has_written.wait()
         epitaph = await self._child.end()
-        if self._is_over:
+        if self.incoming.is_over:
             self._ended(epitaph)
 
     def close(self) -> None:
-        """Close the streams."""
-        for stream in (self.incoming, self._received, self._sent):
-            stream.close()
+        """Close the queue."""
+        self._sent.close()

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rightcall.mcp.server.auth import JwtVerifier, TokenAuth
+from rightcall.mcp.server.direct_calls import DirectCalls
 from rightcall.mcp.server.serve_options import Bounds, Listen, OAuth
 from rightcall.transport.listening import Listener, listening, url_of
 
@@ -31,7 +32,9 @@ def application(sdk: Server[Any], listen: Listen, bounds: Bounds, *, timed: bool
         auth=None if oauth is None else _settings(oauth),
         token_verifier=None if oauth is None else oauth.verifier or JwtVerifier(oauth),
     )
-    outer = inner if timed else _BodyDeadline(inner, bounds.request)
+    # Tokens of an authorization server are the SDK's application's to check.
+    direct = inner if oauth is not None else DirectCalls(sdk, inner, listen, bounds)
+    outer = direct if timed else _BodyDeadline(direct, bounds.request)
     return outer if listen.token is None else TokenAuth(outer, listen.token)
 
 
