@@ -3,7 +3,7 @@
 import pytest
 
 from rightcall.errors import TransportError
-from rightcall.transport.route import Key, Proxy, Route, Server, _routed
+from rightcall.transport.route import Key, Proxy, Route, Server, _routed, straight
 
 PLAIN = Server("h", 80, is_tls=False)
 TLS = Server("h", 443, is_tls=True)
@@ -32,7 +32,7 @@ ROUTES = {
 
 @pytest.mark.parametrize(("url", "expected"), ROUTES.items(), ids=ROUTES)
 def test_the_way_to_a_url(url, expected):
-    assert _routed(url, None) == expected
+    assert straight(url) == expected
 
 
 PROXY = Server("proxy", 3128, is_tls=False)
@@ -79,13 +79,13 @@ def test_the_way_through_a_proxy(url, proxy, expected):
 )  # fmt: skip
 def test_what_is_no_url_is_told_without_its_secrets(url):
     with pytest.raises(TransportError, match="no URL that begins with http") as caught:
-        _routed(url, None)
+        straight(url)
     assert "secret" not in str(caught.value)
 
 
 def test_a_host_that_is_no_name_is_refused():
     with pytest.raises(TransportError, match="not the name of a host"):
-        _routed(f"http://{'ü' * 100}/", None)
+        straight(f"http://{'ü' * 100}/")
 
 
 @pytest.mark.parametrize("proxy", ["socks5://me:secret@proxy:1080", "http://"])

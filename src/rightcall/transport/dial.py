@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import aiohappyeyeballs
 
@@ -18,7 +18,8 @@ _KNOWN_SECONDS = 10.0
 _MOST_HEAD = 64 * 1024
 _OK = range(200, 300)
 
-Addresses = Sequence[aiohappyeyeballs.AddrInfoType]
+Address = aiohappyeyeballs.AddrInfoType
+Addresses = Sequence[Address]
 
 
 class Resolver:
@@ -64,60 +65,59 @@ def _literal(server: Server) -> Addresses:
 
 async def dial(
     key: Key,
-    resolver: Resolver,
-    new_socket: Callable[[aiohappyeyeballs.AddrInfoType], socket.socket],
+    look_up: Callable[[Server], Awaitable[Addresses]],
     new_connection: Callable[[], Connection],
+    new_socket: Callable[[Address], socket.socket] | None = None,
 ) -> Connection:
-    """Open a connection. Raises TransportError."""
+    """Open a connection to one of the addresses that are looked up. Raises TransportError."""
     first = key.server if key.proxy is None else key.proxy.server
+    trust, name = (await _trust(), _name(first)) if first.is_tls else (None, None)
     try:
         opened = await aiohappyeyeballs.start_connection(
-            await resolver.addresses(first),
-            happy_eyeballs_delay=_HEAD_START,
-            socket_factory=new_socket,
+            await look_up(first), happy_eyeballs_delay=_HEAD_START, socket_factory=new_socket
         )
         try:
-            link, tunnel = await asyncio.get_running_loop().create_connection(_Tunnel, sock=opened)
+            loop = asyncio.get_running_loop()
+            link, tunnel = await loop.create_connection(
+                _Tunnel, sock=opened, ssl=trust, server_hostname=name
+            )
         except BaseException:
             opened.close()
             raise
-        try:
-            link = await _secured(link, tunnel, key)
-            connection = new_connection()
-            link.set_protocol(connection)
-            connection.connection_made(link)
-        except BaseException:
-            link.abort()
-            raise
     except (OSError, UnicodeError) as error:
         raise _translated(error, first) from error
+    try:
+        if key.proxy is not None and key.server.is_tls:
+            link = await _through(key.proxy, key.server, link, tunnel)
+        connection = new_connection()
+        link.set_protocol(connection)
+        connection.connection_made(link)
+    except BaseException:
+        link.abort()
+        raise
     if not connection.is_open:
         raise TransportError(f"{first.host} closed the connection at once")
     return connection
 
 
-async def _secured(link: asyncio.Transport, tunnel: "_Tunnel", key: Key) -> asyncio.Transport:
-    """Returns the link with TLS to the proxy, a way through it, and TLS to the server, as needed."""
-    server, proxy = key
-    if proxy is not None:
-        if proxy.server.is_tls:
-            link = await _with_tls(link, tunnel, proxy.server)
-        if server.is_tls:
-            await tunnel.pass_to(server, proxy, link)
-    return await _with_tls(link, tunnel, server) if server.is_tls else link
-
-
-async def _with_tls(link: asyncio.Transport, protocol: "_Tunnel", server: Server) -> asyncio.Transport:
-    name = server.host.rstrip(".")
+async def _through(
+    proxy: Proxy, server: Server, link: asyncio.Transport, tunnel: "_Tunnel"
+) -> asyncio.Transport:
+    """Returns a link with TLS to a server through a proxy. Raises TransportError."""
+    await tunnel.pass_to(server, proxy, link)
+    loop, trust = asyncio.get_running_loop(), await _trust()
     try:
-        secured = await asyncio.get_running_loop().start_tls(
-            link, protocol, await _trust(), server_hostname=name
-        )
+        secured = await loop.start_tls(link, tunnel, trust, server_hostname=_name(server))
     except OSError as error:
         raise _translated(error, server) from error
     if secured is None:
-        raise TransportError(f"{name} closed the connection during the TLS handshake")
+        raise TransportError(f"{server.host} closed the connection during the TLS handshake")
     return secured
+
+
+def _name(server: Server) -> str:
+    """Returns what the certificate must be for."""
+    return server.host.rstrip(".")
 
 
 _contexts: list[ssl.SSLContext] = []
@@ -133,7 +133,7 @@ async def _trust() -> ssl.SSLContext:
 
 
 class _Tunnel(asyncio.Protocol):
-    """A link before it carries requests: nothing comes but a proxy's answer to CONNECT."""
+    """A link before it carries requests; nothing should come but a proxy's answer to CONNECT."""
 
     __slots__ = ("_answer", "_head")
 

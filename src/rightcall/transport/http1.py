@@ -13,6 +13,7 @@ from rightcall.errors import TransportError, UsageError
 _FIRST_FINAL_STATUS = 200
 _MOST_OVERHEAD = 128 * 1024
 """Bytes. A longer head, or more than this between two pieces of a body, is an attack or a fault."""
+_MOST_HEADERS = 256
 _FIELDS = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [^\r\n\0]*\r\n)*")
 _CUT = "the connection was closed in the middle of the reply"
 _UNANSWERED = "the connection was closed before a reply"
@@ -56,6 +57,7 @@ class Replies:
     """Reads the replies of one connection, one at a time, each after ``expect``."""
 
     __slots__ = (
+        "_count",
         "_feed",
         "_overhead",
         "_parser",
@@ -80,7 +82,7 @@ class Replies:
         """Begin with the next reply: its request is being sent."""
         self.is_expected = True
         self.is_begun = self.is_complete = self.keeps_alive = False
-        self.status = self._overhead = 0
+        self.status = self._overhead = self._count = 0
         self.headers: dict[str, str] = {}
         """By lower-case name; of two with one name, the values are joined."""
         self.pieces: list[bytes] = []
@@ -93,7 +95,8 @@ class Replies:
             self._feed(data)
         except HttpParserError as error:
             if not self.is_complete:
-                raise TransportError(f"the reply is not HTTP: {error}") from error
+                # What a callback of ours raised says more than that it raised something.
+                raise TransportError(f"the reply is not HTTP: {error.__context__ or error}") from error
             # Bytes after a reply are nobody's; the reply itself is good.
             self.keeps_alive = False
         except HttpParserUpgrade as error:
@@ -103,7 +106,8 @@ class Replies:
         else:
             self._overhead += len(data)
             if self._overhead > _MOST_OVERHEAD:
-                raise TransportError(f"more than {_MOST_OVERHEAD:,} bytes of headers in the reply")
+                words = f"more than {_MOST_OVERHEAD:,} bytes of headers"
+                raise TransportError(f"the reply is not HTTP: {words}") from ValueError(words)
 
     @property
     def lost(self) -> str:
@@ -141,6 +145,9 @@ class Replies:
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; one after the body is not kept."""
         if not self.is_begun:
+            self._count += 1
+            if self._count > _MOST_HEADERS:
+                raise ValueError(f"more than {_MOST_HEADERS} headers")
             key, text = name.decode("latin-1").lower(), value.decode("latin-1").rstrip()
             known = self.headers.get(key)
             self.headers[key] = text if known is None else f"{known}, {text}"
@@ -150,7 +157,7 @@ class Replies:
         assert self._parser is not None
         status = self._parser.get_status_code()
         if status < _FIRST_FINAL_STATUS:
-            self.headers = {}
+            self.headers, self._count = {}, 0
             return
         self.status = status
         self.is_begun = True

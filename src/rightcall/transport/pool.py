@@ -88,7 +88,10 @@ class Pool:
             self._waiting -= 1
         try:
             connection = await dial(
-                key, self._resolver, self._socket, lambda: Connection(key, self._buffer, self._lost)
+                key,
+                self._resolver.addresses,
+                lambda: Connection(key, self._buffer, self._lost),
+                self._socket,
             )
         except BaseException:
             self._permits.release()

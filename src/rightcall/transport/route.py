@@ -58,6 +58,11 @@ def route(url: str) -> Route:
     return _routed(url, proxy_for(url))
 
 
+def straight(url: str) -> Route:
+    """Returns the way to a URL past any proxy. Raises TransportError if it is none of HTTP."""
+    return _routed(url, None)
+
+
 @lru_cache(maxsize=256)
 def proxy_for(url: str) -> str | None:
     """Returns the proxy for a URL from the environment; cached."""
