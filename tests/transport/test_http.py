@@ -334,6 +334,22 @@ async def test_a_reader_that_takes_its_time_is_not_late(transport):
         assert [chunk async for chunk in incoming.chunks] == [b"b"]
 
 
+async def test_what_came_in_time_is_not_late_because_the_loop_was_busy(transport):
+    async def talk(reader, writer) -> None:
+        await asked(reader)
+        writer.write(head() + b"content-length: 2\r\n\r\n")
+        await asyncio.sleep(0.05)
+        for letter in (b"a", b"b"):
+            writer.write(letter)
+            time.sleep(0.2)
+            await asyncio.sleep(0.05)
+        await reader.read()
+
+    async with talking(talk) as place:
+        limits = Timeouts(between_chunks=0.1)
+        assert await posted(transport, f"http://{place}/", timeouts=limits) == (200, b"ab")
+
+
 async def test_no_limits_are_none(transport):
     limits = Timeouts(connect=None, first_byte=None, between_chunks=None)
     async with serving(streamed(b"a", b"b", pause=0.01)) as server:

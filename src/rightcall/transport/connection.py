@@ -173,8 +173,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _look(self) -> None:
         self._timer = None
-        if self._waiter is None:
-            return  # the next wait sets it
+        if self._waiter is None or self._waiter.done():
+            return  # nobody waits, or something has just come; the next wait sets it
         if self._loop.time() < self._due:
             self._set_timer()
         else:
