@@ -243,7 +243,7 @@ bench-tau: $(READY) ## the same on tau-bench's shop and airline, with attacks of
 
 bench-transports: ## measure the HTTP libraries that were considered
 	@test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
-	@.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check aiohttp httpx2 niquests pyreqwest uvloop
+	@.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --editable . aiohttp httpx2 niquests pyreqwest uvloop
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made

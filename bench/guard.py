@@ -22,9 +22,10 @@ GROWTH = 1.1
 FEW, MANY = 20, 60
 """Runs of two processes; what one run takes is the difference between them."""
 FORBIDDEN = {
-    "import rightcall": ("asyncio", "pydantic", "jsonschema_rs", "aiohttp"),
+    "import rightcall": ("asyncio", "pydantic", "jsonschema_rs", "aiohttp", "httptools"),
     "an agent ready": (
         "aiohttp",
+        "httptools",
         "pydantic",
         "pydantic_core",
         "jsonschema_rs",

@@ -1,9 +1,9 @@
-"""What each HTTP library that was considered costs a client that reads streams over loopback.
+"""What our transport and each HTTP library that was considered cost a client that reads streams.
 
 Two streamed requests of 200 small chunks over a connection that is kept, plain and under TLS, on
 asyncio's own event loop and on uvloop; and 1,000 streams at once, with the memory of each. Every
-library has a process of its own; raw sockets are the floor. Run by ``make bench-transports`` in an
-environment of its own.
+library has a process of its own, all over loopback; raw sockets are the floor. Run by
+``make bench-transports`` in an environment of its own.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import contextlib
 import gc
 import json
 import multiprocessing
+import os
 import resource
 import socket
 import ssl
@@ -99,6 +100,21 @@ async def raw(url: str, certificate: str) -> Request:
     return request
 
 
+async def rightcall(url: str, certificate: str) -> Request:
+    from rightcall.core.transport import Timeouts  # noqa: PLC0415
+    from rightcall.transport.http import HttpTransport  # noqa: PLC0415
+
+    os.environ["SSL_CERT_FILE"] = certificate
+    transport, limits = HttpTransport(), Timeouts()
+    CLOSE.append(transport.close)
+
+    async def request() -> int:
+        async with transport.post(url, headers={}, body=BODY, timeouts=limits) as incoming:
+            return sum([len(chunk) async for chunk in incoming.chunks])
+
+    return request
+
+
 async def aiohttp(url: str, certificate: str) -> Request:
     import aiohttp  # noqa: PLC0415
 
@@ -154,7 +170,7 @@ async def pyreqwest(url: str, certificate: str) -> Request:
     return request
 
 
-LIBRARIES = (raw, aiohttp, httpx2, niquests, pyreqwest)
+LIBRARIES = (raw, rightcall, aiohttp, httpx2, niquests, pyreqwest)
 
 
 async def one_by_one(request: Request) -> dict[str, float]:

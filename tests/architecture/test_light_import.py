@@ -13,6 +13,7 @@ HEAVY = [
     "anthropic",
     "asyncio",
     "concurrent.futures",
+    "httptools",
     "httpx",
     "jinja2",
     "jsonschema_rs",
@@ -34,6 +35,7 @@ HEAVY = [
 NEVER_BY_TOOLS = [
     "aiohttp",
     "anthropic",
+    "httptools",
     "httpx",
     "jinja2",
     "mcp",

@@ -22,6 +22,8 @@ PURE = [
     "gate/check.py",
     "gate/render.py",
     "gate/repair.py",
+    "transport/encoding.py",
+    "transport/http1.py",
 ]
 PURE_FILES = sorted({path for pattern in PURE for path in SOURCE.glob(pattern)})
 ALL_FILES = sorted(SOURCE.rglob("*.py"))

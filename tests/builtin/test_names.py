@@ -13,7 +13,7 @@ from rightcall import builtin
 PRINTS = """
 import sys, types, rightcall.builtin
 found = rightcall.builtin.{name}
-print(callable(found), isinstance(found, types.ModuleType), "aiohttp" in sys.modules)
+print(callable(found), isinstance(found, types.ModuleType), "httptools" in sys.modules)
 """
 
 

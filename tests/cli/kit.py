@@ -107,7 +107,12 @@ class Ran(NamedTuple):
 def command(*arguments: str) -> list[str]:
     """The command line in a process that has what it needs imported already."""
     flags = ("-W", "error")
-    loaded = ("aiohttp", "rich.console", "rightcall.cli.commands.ask", "rightcall.cli.commands.chat")
+    loaded = (
+        "rightcall.transport.dial",
+        "rich.console",
+        "rightcall.cli.commands.ask",
+        "rightcall.cli.commands.chat",
+    )
     return [*warm.python(*loaded, flags=flags), "-m", "rightcall.cli.main", *arguments]
 
 

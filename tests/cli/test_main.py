@@ -335,7 +335,16 @@ def test_only_extras_are_imported_inside_of_functions():
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in NAMES)], ids=" ".join)
 def test_help_loads_nothing_heavy(arguments):
-    heavy = ["pydantic", "msgspec", "rich", "aiohttp", "asyncio", "jinja2", "jsonschema_rs", "readline"]
+    heavy = [
+        "pydantic",
+        "msgspec",
+        "rich",
+        "httptools",
+        "asyncio",
+        "jinja2",
+        "jsonschema_rs",
+        "readline",
+    ]
     if not arguments:
         heavy.append("logging")
     script = (

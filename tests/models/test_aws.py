@@ -21,7 +21,7 @@ from rightcall.models.aws import profile
 from rightcall.models.aws.credentials import CredentialStore, source
 from rightcall.models.direct import fetch_directly
 from rightcall.request.retry import Retry
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 from rightcall.wire.bedrock.sigv4 import Credentials, sign
 from wire.bedrock.frames import exception, frame
 
@@ -455,7 +455,7 @@ async def test_what_the_vendor_quotes_is_taken_out(keys, tmp_path):
 
 async def test_a_model_that_is_closed_closes_what_it_wraps(keys):
     async with serving(hello()) as server:
-        model = rc.connect(MODEL, base_url=server.url, transport=AiohttpTransport())
+        model = rc.connect(MODEL, base_url=server.url, transport=HttpTransport())
         _ = [event async for event in model.stream(Request(messages=(said("Hi"),)))]
         assert server.open == 1
         await model.close()

@@ -11,7 +11,7 @@ from rightcall.core.message import said
 from rightcall.core.request import Request
 from rightcall.errors import UsageError
 from rightcall.models.providers import PROVIDERS, quirks_of
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 
 KEY = "sk-test-0123456789abcdef"
 CHAT = {
@@ -108,7 +108,7 @@ async def test_perplexity_is_asked_as_responses_without_what_it_does_not_know():
 
 
 async def exchange(name: str, **options: object) -> tuple[str, dict[str, str], dict, list]:
-    transport = AiohttpTransport()
+    transport = HttpTransport()
     async with serving(whole(json.dumps(CHAT).encode())) as server:
         model = rc.connect(name.format(url=server.url), transport=transport, **options)
         events = [event async for event in model.stream(Request(messages=(said("Hi"),)))]
@@ -124,7 +124,7 @@ async def test_an_address_of_ones_own_is_asked_without_a_key():
 
 async def test_a_reply_is_priced_where_the_price_is_known(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    transport = AiohttpTransport()
+    transport = HttpTransport()
     async with serving(whole(json.dumps(CHAT).encode())) as server:
         model = rc.connect("openai:gpt-4o", base_url=server.url, transport=transport)
         result = await rc.Agent(model).run("Hi")
@@ -133,7 +133,7 @@ async def test_a_reply_is_priced_where_the_price_is_known(monkeypatch):
 
 
 async def test_a_header_of_the_provider_carries_the_key():
-    transport = AiohttpTransport()
+    transport = HttpTransport()
     async with serving(whole(json.dumps(CHAT).encode())) as server:
         model = rc.connect("azure:gpt-4o", base_url=server.url, api_key=KEY, transport=transport)
         _ = [event async for event in model.stream(Request(messages=(said("Hi"),)))]

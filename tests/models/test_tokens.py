@@ -9,7 +9,7 @@ import rightcall as rc
 from request.server import serving, whole
 from rightcall.errors import ProtocolError, TransportError, UsageError, VendorError
 from rightcall.models.tokens import Token, TokenStore, exchange, token_in
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 
 CHAT = {"choices": [{"index": 0, "message": {"content": "Hi."}, "finish_reason": "stop"}]}
 
@@ -30,7 +30,7 @@ class Source:
         return Token(f"token-{self.given}", self.now + 3600)
 
     def store(self) -> TokenStore:
-        return TokenStore(self, AiohttpTransport(), clock=lambda: self.now)
+        return TokenStore(self, HttpTransport(), clock=lambda: self.now)
 
 
 async def test_many_requests_fetch_one_token():
@@ -84,7 +84,7 @@ def test_how_long_a_token_is_good():
 
 async def test_what_a_token_endpoint_refuses_is_told_without_the_secret():
     told = b'{"error": "invalid_client", "error_description": "bad secret hunter2-hunter2"}'
-    transport = AiohttpTransport()
+    transport = HttpTransport()
     async with serving(whole(told, 401)) as server:
         form = {"client_secret": "hunter2-hunter2"}
         with pytest.raises(VendorError) as caught:

@@ -7,7 +7,7 @@ from request.server import serving, whole
 from rightcall.core.events import ReplyEnd, TextDelta
 from rightcall.core.message import said
 from rightcall.core.request import Request
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 
 BODY = (
     b'{"id":"c","model":"m","choices":[{"index":0,"message":{"content":"no"},"finish_reason":"stop"}]}'
@@ -35,9 +35,7 @@ class Loud:
 @pytest.fixture
 async def model():
     async with serving(whole(BODY)) as server:
-        connected = rc.connect(
-            "openai:m", base_url=server.url, api_key="k", transport=AiohttpTransport()
-        )
+        connected = rc.connect("openai:m", base_url=server.url, api_key="k", transport=HttpTransport())
         yield connected
         await connected.close()
 

@@ -23,7 +23,7 @@ from rightcall.errors import (
 from rightcall.models.connect import connect
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 
 KEY = "sk-test-0123456789abcdef"
 SOON = Timeouts(connect=5.0, first_byte=0.8, between_chunks=0.8)
@@ -56,12 +56,12 @@ def refusal(status: int, **headers: str) -> Answer:
 
 @pytest.fixture
 async def transport():
-    carrier = AiohttpTransport()
+    carrier = HttpTransport()
     yield carrier
     await carrier.close()
 
 
-def model_at(server: Server, transport: AiohttpTransport, **options: object) -> WireModel:
+def model_at(server: Server, transport: HttpTransport, **options: object) -> WireModel:
     settings = {"retry": AT_ONCE, "timeouts": SOON, **options}
     return connect("openai:m", base_url=server.url, api_key=KEY, transport=transport, **settings)
 

@@ -7,12 +7,12 @@ from request.server import serving
 from request.test_faults import DONE, GOOD, HELLO, KEY
 from rightcall.core.entry import ReplyReceived
 from rightcall.record.memory import MemoryJournal
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 
 
 @pytest.mark.parametrize(("keep", "raw"), [(True, b"".join(HELLO) + DONE), (False, None)])
 async def test_the_journal_holds_the_bytes_of_a_reply_if_they_are_asked_for(keep, raw):
-    transport, journal = AiohttpTransport(), MemoryJournal()
+    transport, journal = HttpTransport(), MemoryJournal()
     async with serving(GOOD) as server:
         model = rc.connect(
             "openai:m", base_url=server.url, api_key=KEY, transport=transport, keep_raw=keep

@@ -5,6 +5,7 @@ import json
 import logging
 
 import pytest
+from httptools import HttpParserError
 
 import rightcall as rc
 from request.server import dropped, serving, streamed, whole
@@ -215,7 +216,12 @@ async def test_a_reply_that_breaks_off_is_logged_with_what_broke_it(caplog):
     ]
 
 
+async def garbled(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+    await writer.drain()
+
+
 async def test_an_error_that_is_sent_again_keeps_its_cause():
     async with asyncio.timeout(10):
-        error = await failure("openai", dropped)
-    assert error.__cause__ is not None
+        error = await failure("openai", garbled)
+    assert isinstance(error.__cause__, HttpParserError)

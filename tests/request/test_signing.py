@@ -17,7 +17,7 @@ from rightcall.errors import VendorError
 from rightcall.request.address import Address
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 from rightcall.wire import openai_chat
 
 SECRET = "a secret that never travels"
@@ -59,12 +59,12 @@ def signed_dialect(authorize: object) -> Dialect:
 
 @pytest.fixture
 async def transport():
-    carrier = AiohttpTransport()
+    carrier = HttpTransport()
     yield carrier
     await carrier.close()
 
 
-def model_at(url: str, transport: AiohttpTransport, authorize: object = signing) -> WireModel:
+def model_at(url: str, transport: HttpTransport, authorize: object = signing) -> WireModel:
     address = Address(url=f"{url}/v1?region=eu&", model="m", key=SECRET, headers={"X-Team": "blue"})
     retry = Retry(attempts=3, base=0.001)
     return WireModel(

@@ -1,22 +1,15 @@
 """Connections belong to the models that use them and to their event loop, and end with either."""
 
 import asyncio
-import datetime
-import ipaddress
 import os
 import re
-import ssl
 import subprocess
 import sys
 import textwrap
 import threading
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 import rightcall as rc
 import warm
@@ -26,7 +19,9 @@ from rightcall.core.message import said
 from rightcall.core.request import Request
 from rightcall.errors import TransportError
 from rightcall.request.retry import Retry
-from rightcall.transport import aio
+from rightcall.transport import pool
+from rightcall.transport.connection import Connection
+from transport.certificates import certified
 
 CHAT = (
     b'{"id":"c","model":"m","choices":[{"index":0,"message":{"content":"Hi."},"finish_reason":"stop"}]}'
@@ -70,11 +65,7 @@ STRICT = ("-W", "always::ResourceWarning", "-X", "dev")
 
 async def python(code: str, *arguments: str, flags: tuple[str, ...] = STRICT, **environment: str) -> str:
     """What a program prints, having said nothing else."""
-    # aiohttp looks for certificates when it is imported, so who is told of others imports it anew.
-    if flags == STRICT and "SSL_CERT_FILE" not in environment:
-        started = warm.python(*warm.AGENT, flags=flags)
-    else:
-        started = (sys.executable, *flags)
+    started = warm.python(*warm.AGENT, flags=flags) if flags == STRICT else (sys.executable, *flags)
     ran = await asyncio.to_thread(
         subprocess.run,
         [*started, "-c", textwrap.dedent(code), *arguments],
@@ -155,23 +146,6 @@ async def test_so_it_does_where_connections_are_encrypted(script, tmp_path):
         trusted = str(tmp_path / "certificate.pem")
         assert await python(SCRIPTS[script], f"{server.url}|m", SSL_CERT_FILE=trusted) == "Hi.\n"
         await until(lambda: server.open == 0)
-
-
-def certified(folder: Path) -> ssl.SSLContext:
-    """What a server on this machine needs to be trusted by whoever trusts ``certificate.pem``."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "here")])
-    now = datetime.datetime.now(datetime.UTC)
-    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    built = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    built = built.not_valid_before(now).not_valid_after(now + datetime.timedelta(days=1))
-    certificate = built.add_extension(here, critical=False).sign(key, hashes.SHA256())
-    pem, private = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    (folder / "certificate.pem").write_bytes(certificate.public_bytes(pem))
-    (folder / "key.pem").write_bytes(key.private_bytes(pem, private, serialization.NoEncryption()))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
-    return context
 
 
 COUNTED = """
@@ -422,10 +396,10 @@ def test_threads_that_find_the_same_closed_loop_do_not_stumble_over_it(monkeypat
 
     closed = asyncio.new_event_loop()
     closed.close()
-    monkeypatch.setattr(aio, "_pools", Raced())
+    monkeypatch.setattr(pool, "_pools", Raced())
 
     async def opens() -> None:
-        await (await aio._pool_here()).close()
+        await (await pool.pool_here()).close()
 
     asyncio.run(opens())
 
@@ -435,15 +409,13 @@ async def test_closing_a_model_whose_reply_begins_in_that_moment_ends_it_too(mon
     async with serving(ANSWER, held(released)) as server:
         other, model = model_at(server), model_at(server)
         await rc.Agent(other).run("Hi")  # keeps the connections open
-        session = (await aio._pool_here()).session
-        request = session._request
+        send = Connection.send
 
-        async def closed_as_it_comes(*arguments, **options):
-            response = await request(*arguments, **options)
+        async def closed_as_it_comes(self, *arguments):
+            await send(self, *arguments)
             await model.close()
-            return response
 
-        monkeypatch.setattr(type(session), "_request", staticmethod(closed_as_it_comes))
+        monkeypatch.setattr(Connection, "send", closed_as_it_comes)
         async with asyncio.timeout(5):
             with pytest.raises(TransportError, match="closed before the reply was complete"):
                 await anext(model.stream(ASKED))

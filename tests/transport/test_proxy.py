@@ -4,7 +4,8 @@ import pytest
 
 from request.server import serving, whole
 from rightcall.core.transport import Timeouts
-from rightcall.transport.aio import AiohttpTransport, proxy_for
+from rightcall.transport.http import HttpTransport
+from rightcall.transport.route import proxy_for
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +19,7 @@ def environment(monkeypatch):
 
 
 async def asked(url: str) -> None:
-    transport = AiohttpTransport()
+    transport = HttpTransport()
     async with transport.post(url, headers={}, body=b"x", timeouts=Timeouts()) as incoming:
         assert [chunk async for chunk in incoming.chunks] == [b"{}"]
     await transport.close()

@@ -8,19 +8,19 @@ from rightcall.core.request import Request
 from rightcall.core.transport import Timeouts
 from rightcall.errors import VendorError
 from rightcall.models.connect import connect
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 
 KEY = "sk-test-0123456789abcdef"
 
 
 @pytest.fixture
 async def transport():
-    carrier = AiohttpTransport()
+    carrier = HttpTransport()
     yield carrier
     await carrier.close()
 
 
-async def refused(place: str, url: str, transport: AiohttpTransport) -> VendorError:
+async def refused(place: str, url: str, transport: HttpTransport) -> VendorError:
     model = connect(f"{place}:m", base_url=url, api_key=KEY, transport=transport)
     with pytest.raises(VendorError) as caught:
         async for _ in model.stream(Request(messages=(said("a secret plan"),))):

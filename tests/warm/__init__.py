@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
-AGENT = ("aiohttp", "rightcall.agent", "rightcall.testing")
+AGENT = ("rightcall.transport.dial", "rightcall.agent", "rightcall.testing")
 MCP = ("mcp.server.mcpserver", "rightcall.mcp.server")
 """What several tests import, so that one process forks for them all."""
 

@@ -8,7 +8,7 @@ import rightcall as rc
 from request.server import Server, serving, streamed, whole
 from rightcall import builtin
 from rightcall.builtin.files.patch_tool import apply_patch
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 from wire.openai_responses.test_decode import (
     CREATED,
     added,
@@ -24,7 +24,7 @@ KEY = "sk-test"
 
 @pytest.fixture
 async def transport():
-    carrier = AiohttpTransport()
+    carrier = HttpTransport()
     yield carrier
     await carrier.close()
 

@@ -12,7 +12,7 @@ import rightcall as rc
 from rightcall.core.events import ReplyEnd, TextDelta
 from rightcall.core.message import said
 from rightcall.core.request import Request
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 
 SERVER = Path(__file__).with_name("llama_server.py")
 QUESTION = Request(messages=(said("Say hello."),), max_tokens=12, options={"temperature": 0, "seed": 1})
@@ -34,7 +34,7 @@ def url():
 
 @pytest.fixture
 async def transport():
-    carrier = AiohttpTransport()
+    carrier = HttpTransport()
     yield carrier
     await carrier.close()
 

@@ -13,7 +13,7 @@ from rightcall.core.message import Reply, Results, said
 from rightcall.core.parts import Result, Text
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 from rightcall.wire import openai_responses as dialect
 from wire.openai_responses.test_decode import CREATED, added, completed, done, message_item, sse
 from wire.recorded import assert_events_tell_the_reply, reply_of, same_at_every_cut
@@ -171,7 +171,7 @@ def test_the_vendors_own_search_is_the_vendors():
 
 @pytest.fixture
 async def transport():
-    carrier = AiohttpTransport()
+    carrier = HttpTransport()
     yield carrier
     await carrier.close()
 

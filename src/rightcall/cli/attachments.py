@@ -12,7 +12,7 @@ from rightcall.core.media_type import ANY_BYTES, kind_of, sniff
 from rightcall.core.parts import Media, Text
 from rightcall.core.transport import Incoming, Timeouts
 from rightcall.errors import RightcallError, UsageError
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 
 MOST_BYTES = 32 * 1024 * 1024
 """The largest attachment, in bytes. No vendor takes more."""
@@ -53,7 +53,7 @@ def part_of(data: bytes, media_type: str, name: str | None) -> Text | Media:
 
 
 async def _fetched(url: str) -> Text | Media:
-    carrier = AiohttpTransport()
+    carrier = HttpTransport()
     try:
         async with carrier.get(
             url, headers={"user-agent": "rightcall"}, timeouts=Timeouts(whole=60.0)

@@ -27,7 +27,7 @@ from rightcall.loop.setup import RunOptions
 from rightcall.models.catalogue import SERVERS, is_local
 from rightcall.models.connect import connect
 from rightcall.models.providers import PROVIDERS
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 from rightcall.trust.file import read_rules
 from rightcall.trust.overlay import facts_at
 from rightcall.trust.rules import Rules
@@ -159,7 +159,7 @@ class Session:
         if self._options.raw and self._raw is None:
             self._raw = RawFile(self._options.raw)
         if self._raw is not None or shown:
-            tapped = Tapped(AiohttpTransport(), self._raw, show_body if shown else None)
+            tapped = Tapped(HttpTransport(), self._raw, show_body if shown else None)
         return connect(name, api_key=key_for(name), transport=tapped, family=self._options.family)
 
     def _refuse_raw(self, name: str) -> None:

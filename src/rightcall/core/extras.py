@@ -16,6 +16,7 @@ _MCP = ("MCP needs its SDK, version 2", "mcp", "")
 _HUGGING_FACE = "a Hugging Face model in this process needs "
 _DURABLE = "runs kept in SQLite or Postgres need "
 _NEEDED: Mapping[str, tuple[str, str, str]] = {
+    "aiohttp": ("runs kept by Restate need aiohttp", "restate", ""),
     "cryptography": ("a service account of Google Cloud needs cryptography", "google", ""),
     "dbos": (f"{_DURABLE}DBOS", "durable", ""),
     "hypercorn": ("workers of a Restate server need Hypercorn, which serves them", "restate", ""),
@@ -39,6 +40,7 @@ _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "transformers": (f"{_HUGGING_FACE}transformers", "transformers", ""),
     "uvicorn": ("serving over HTTP needs uvicorn", "serve", ""),
     "xllamacpp": ("a model in a GGUF file needs xllamacpp", "local", _WEIGHTS),
+    "yarl": ("reading web pages needs yarl", "web", ""),
 }
 """By module: what needs it, the extra that installs it, and what else there is to do."""
 

@@ -24,7 +24,7 @@ from rightcall.models.prices import Prices, prices_of
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 from rightcall.wire.claude import can_be_forced
 from rightcall.wire.dialects import DIALECTS, load
 
@@ -70,7 +70,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     or ``"auto"``. ``state="vendor"`` has the vendor keep the conversation, if it can, and sends only
     what is new. ``background=True`` has replies made in the background and fetched when they are done.
     """
-    carrier = transport or AiohttpTransport()
+    carrier = transport or HttpTransport()
     if name not in PROVIDERS and is_local(name):
         return _local(name, carrier, as_text(api_key, name), profile, template, family)
     provider, place, model = _resolve(name)

@@ -13,7 +13,7 @@ from rightcall.models.providers import Provider
 from rightcall.models.token_transport import TokenTransport
 from rightcall.models.tokens import GivenTokens, Source, TokenStore
 from rightcall.request.address import Address
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 from rightcall.wire.dialects import load
 
 Key: TypeAlias = str | Callable[[], str | Awaitable[str]]
@@ -171,7 +171,7 @@ def as_text(key: Key | None, place: str) -> str:
 
 
 def _stored(source: Source) -> TokenStore:
-    return TokenStore(source, AiohttpTransport())
+    return TokenStore(source, HttpTransport())
 
 
 def _url(provider: Provider, place: str) -> str:

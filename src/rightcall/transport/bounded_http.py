@@ -1,7 +1,7 @@
 """Uvicorn's HTTP protocol with limits on the size of headers and on the wait for them and for a body.
 
 Without them, a client that sends a byte of a header now and then holds a connection forever. It is based
-on httptools, which takes a third of h11's time; a server without httptools uses uvicorn's own protocol.
+on httptools, which takes a third of h11's time.
 """
 
 import asyncio

@@ -151,16 +151,13 @@ async def test_a_name_that_changes_its_address_between_redirects_is_refused():
     assert (len(here.asked), inside.asked) == (1, [])
 
 
-async def test_a_connector_reaches_only_what_was_checked():
+async def test_a_socket_is_only_for_what_was_checked():
     url = URL("http://checked.test/")
     grant = WebGrant(networks=(), private=True)
-    connector = await guarded(url, grant, Names(checked_test="127.0.0.1"))
-    async with site({"/": answer(PAGE)}) as here:
-        make = connector._socket_factory
-        with pytest.raises(OSError, match=r"127\.0\.0\.2 was not checked"):
-            make((2, 1, 6, "", ("127.0.0.2", here.port)))
-        make((2, 1, 6, "", ("127.0.0.1", here.port))).close()
-    await connector.close()
+    checked = await guarded(url, grant, Names(checked_test="127.0.0.1"))
+    with pytest.raises(OSError, match=r"127\.0\.0\.2 was not checked"):
+        checked.socket((2, 1, 6, "", ("127.0.0.2", 80)))
+    checked.socket((2, 1, 6, "", ("127.0.0.1", 80))).close()
 
 
 @pytest.mark.parametrize(

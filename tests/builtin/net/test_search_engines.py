@@ -119,7 +119,7 @@ async def test_an_engine_is_asked_in_its_own_way(name):
     async with site({PATHS[name]: answer(b"{}", kind="application/json")}) as here:
         await told(engine_of(name, here), query="café & tea")
     (asked,) = here.asked
-    usual = {"host", "accept-encoding", "user-agent", "content-length"}
+    usual = {"host", "accept-encoding", "connection", "user-agent", "content-length"}
     headers = {header: value for header, value in asked.headers.items() if header not in usual}
     assert (asked.method, asked.target, headers, asked.body) == ASKED[name]
 

@@ -22,7 +22,7 @@ from rightcall.local.engines.llama_server import LlamaServer
 from rightcall.local.engines.vllm import ADVICE, Vllm
 from rightcall.local.local_model import LocalModel
 from rightcall.local.template.template_file import model_folder
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 
 SERVER = Path(__file__).with_name("llama_server.py")
 
@@ -42,7 +42,7 @@ def url(tmp_path_factory):
 
 @pytest.fixture
 async def transport():
-    carrier = AiohttpTransport()
+    carrier = HttpTransport()
     yield carrier
     await carrier.close()
 

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 
 import anyio
 import httpx2
@@ -276,7 +275,6 @@ async def test_a_body_that_does_not_come_is_not_waited_for():
     assert not answer.startswith(b"HTTP/1.1 2")
 
 
-@pytest.mark.skipif(find_spec("httptools") is None, reason="the deadline is httptools' protocol's")
 async def test_a_late_body_is_told_and_one_in_pieces_is_taken():
     async with serving(bounds=Bounds(request=0.5)) as address:
         host, port = address.removeprefix("http://").partition("/")[0].split(":")

@@ -16,7 +16,7 @@ from rightcall.core.parts import Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import UsageError
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 from rightcall.wire import anthropic, openai_chat
 from wire.recorded import assert_events_tell_the_reply, reply_of, same_at_every_cut
 
@@ -238,7 +238,7 @@ def test_calls_of_an_older_model_go_to_a_newer_one_as_actions():
 
 
 async def test_a_run_moves_what_the_model_asks_for():
-    driver, transport = Recorder(), AiohttpTransport()
+    driver, transport = Recorder(), HttpTransport()
     tool = rc.builtin.computer(driver, approval=False, settle=0)
     answers = [streamed(streams(*ACTIONS[:2])), streamed(said_by_the_model())]
     async with serving(*answers) as server:

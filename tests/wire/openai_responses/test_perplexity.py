@@ -10,7 +10,7 @@ from rightcall.core.message import Results, Unknown, said
 from rightcall.core.parts import Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import VendorError
-from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.http import HttpTransport
 from rightcall.wire import openai_responses as dialect
 from wire.openai_responses.test_decode import sse
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, same_at_every_cut
@@ -191,7 +191,7 @@ async def test_a_run_goes_on_after_a_call_and_costs_what_perplexity_says():
         looked.append(city)
         return "Rain."
 
-    transport = AiohttpTransport()
+    transport = HttpTransport()
     async with serving(streamed(calls("requires_action")), streamed(answer())) as server:
         url = f"{server.url}/v1"
         name = "perplexity:perplexity/sonar"

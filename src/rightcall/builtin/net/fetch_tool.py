@@ -126,9 +126,11 @@ def _fetcher(
     max_bytes: int,
     resolve: "Resolve | None",
 ) -> "Fetcher":
-    from rightcall.builtin.net import fetch, readable, ssrf  # noqa: PLC0415 - aiohttp is heavy
+    from rightcall.builtin.net import readable  # noqa: PLC0415 - light until used
 
     readable.require_converter()
+    from rightcall.builtin.net import fetch, ssrf  # noqa: PLC0415 - yarl comes with the converter
+
     if not (timeout > 0 and max_bytes > 0):
         raise UsageError("web_fetch: timeout and max_bytes must be more than 0")
     return fetch.Fetcher(

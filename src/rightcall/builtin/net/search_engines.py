@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Literal, TypeAlias, get_args
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -84,12 +85,10 @@ def web_search(
     wanted, question = _prepared(engine, key, url, count)
 
     async def handler(query: str) -> str:
-        from yarl import URL  # noqa: PLC0415 - comes with aiohttp
-
-        from rightcall.builtin.net.fetch import exchange  # noqa: PLC0415 - aiohttp is heavy
+        from rightcall.builtin.net.exchange import exchange  # noqa: PLC0415 - light until used
 
         asked = wanted.ask(replace(question, query=query))
-        url = URL(asked.pop("url")).update_query(asked.pop("query", {}))
+        url = _with_query(asked.pop("url"), asked.pop("query", {}))
         try:
             async with asyncio.timeout(timeout):
                 answer = await exchange(url, max_bytes=_MAX_BYTES, **asked)
@@ -138,6 +137,12 @@ def _prepared(
             f"web_search: {engine} needs {what}=..., or {wanted.variable} in the environment"
         )
     return wanted, question
+
+
+def _with_query(url: str, query: Mapping[str, str]) -> str:
+    """The URL with more to its query, if there is more."""
+    place = urlsplit(url)
+    return urlunsplit(place._replace(query="&".join(filter(None, [place.query, urlencode(query)]))))
 
 
 def _found(body: bytes, wanted: _SearchEngine) -> list[str]:

@@ -27,13 +27,14 @@ from ipaddress import (
 )
 from typing import TypeAlias
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from msgspec import Struct
 from yarl import URL
 
 from rightcall.core.jsontext import shorten
 from rightcall.errors import ToolFailure, UsageError
+from rightcall.transport.dial import Address as Place
+from rightcall.transport.dial import Addresses
+from rightcall.transport.route import Server
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -265,16 +266,11 @@ async def system_resolve(host: str) -> Sequence[str]:
     return [str(place[0]) for *_, place in found]
 
 
-async def guarded(url: URL, grant: WebGrant, resolve: Resolve) -> aiohttp.TCPConnector:
-    """A connector for one request to a URL. Raises ToolFailure if its host may not be reached."""
+async def guarded(url: URL, grant: WebGrant, resolve: Resolve) -> "CheckedAddresses":
+    """The addresses for one request to a URL. Raises ToolFailure if its host may not be reached."""
     addresses = await _addresses(url, resolve)
     refuse(url, addresses, grant)
-    return aiohttp.TCPConnector(
-        resolver=_CheckedAddresses(addresses),
-        socket_factory=_CheckedSockets(addresses),
-        use_dns_cache=False,
-        force_close=True,
-    )
+    return CheckedAddresses(addresses)
 
 
 async def _addresses(url: URL, resolve: Resolve) -> Sequence[Address]:
@@ -293,42 +289,27 @@ async def _addresses(url: URL, resolve: Resolve) -> Sequence[Address]:
     return addresses
 
 
-class _CheckedAddresses(AbstractResolver):
-    """A resolver that returns the addresses that were checked."""
+class CheckedAddresses:
+    """The addresses that were checked, whatever their name resolves to by now."""
 
     def __init__(self, addresses: Sequence[Address]) -> None:
         self._addresses = addresses
 
-    async def resolve(
-        self,
-        host: str,
-        port: int = 0,
-        family: socket.AddressFamily = socket.AF_UNSPEC,  # noqa: ARG002 - the port's
-    ) -> list[ResolveResult]:
-        """Those addresses, for any host."""
+    async def addresses(self, server: Server) -> Addresses:
+        """Those addresses, for any server."""
         return [
-            ResolveResult(
-                hostname=host,
-                host=str(address),
-                port=port,
-                family=socket.AF_INET6 if isinstance(address, IPv6Address) else socket.AF_INET,
-                proto=0,
-                flags=socket.AI_NUMERICHOST,
+            (
+                socket.AF_INET6 if isinstance(address, IPv6Address) else socket.AF_INET,
+                socket.SOCK_STREAM,
+                socket.IPPROTO_TCP,
+                "",
+                (str(address), server.port),
             )
             for address in self._addresses
         ]
 
-    async def close(self) -> None:
-        """Nothing to close."""
-
-
-class _CheckedSockets:
-    """Creates sockets only for the addresses that were checked. The last check before connecting."""
-
-    def __init__(self, addresses: Sequence[Address]) -> None:
-        self._addresses = frozenset(addresses)
-
-    def __call__(self, place: aiohttp.AddrInfoType) -> socket.socket:
+    def socket(self, place: Place) -> socket.socket:
+        """A socket for one of those addresses. The last check before connecting; raises OSError."""
         family, kind, protocol, _, (host, *_) = place
         if as_address(str(host)) not in self._addresses:
             raise OSError(f"{host} was not checked")

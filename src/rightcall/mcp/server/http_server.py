@@ -4,14 +4,12 @@ import asyncio
 import socket
 from collections.abc import Callable
 from contextvars import Context
-from importlib.util import find_spec
 from typing import Any
 
 import uvicorn
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.lowlevel.server import Server
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rightcall.mcp.server.auth import JwtVerifier, TokenAuth
 from rightcall.mcp.server.direct_calls import DirectCalls
@@ -54,12 +52,11 @@ async def serve_http(
     sdk: Server[Any], listen: Listen, bounds: Bounds, started: Callable[[str], None]
 ) -> None:
     """Serve until cancelled; ``started`` is called with the address."""
-    timed = find_spec("httptools") is not None
     with listening(listen.host, listen.port) as bound:
         server = Listener(
             uvicorn.Config(
-                application(sdk, listen, bounds, timed=timed),
-                http=_timed_protocol(bounds.request) if timed else _protocol(bounds.request),
+                application(sdk, listen, bounds, timed=True),
+                http=_protocol(bounds.request),
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -116,31 +113,8 @@ class _BodyDeadline:
         await self._app(scope, receive_in_time, send)
 
 
-def _timed_protocol(seconds: float) -> type[asyncio.Protocol]:
+def _protocol(seconds: float) -> type[asyncio.Protocol]:
     """The HTTP protocol on httptools, with so many seconds for headers, and as many for a body."""
     from rightcall.transport.bounded_http import BoundedProtocol  # noqa: PLC0415 - on httptools
 
     return type("Bounded", (BoundedProtocol,), {"header_seconds": seconds, "body_seconds": seconds})
-
-
-def _protocol(seconds: float) -> type[asyncio.Protocol]:
-    """The HTTP protocol of uvicorn, closing connections that send no request for so many seconds."""
-
-    # uvicorn times connections only between requests (timeout_keep_alive): one that sends nothing, or
-    # half of its headers, stays open for ever. It has no setting for that, so its protocol is extended
-    # here, relying only on loop, transport and cycle beyond asyncio's own methods.
-    class _Protocol(H11Protocol):
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._first = self.loop.call_later(seconds, self._give_up)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._first.cancel()
-            super().connection_lost(exc)
-
-        def _give_up(self) -> None:
-            # It is None before the first request, though uvicorn's annotation says otherwise.
-            if getattr(self, "cycle", None) is None:
-                self.transport.close()
-
-    return _Protocol

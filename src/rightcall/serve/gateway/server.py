@@ -109,7 +109,7 @@ def _allow_files() -> None:
 
 
 def _load_all() -> None:
-    import_module("aiohttp")
+    import_module("rightcall.transport.dial")
     for dialect in SERVED:
         load_server(dialect)
 
@@ -126,9 +126,6 @@ async def _tell(server: Any, started: Callable[[str], None]) -> None:
 
 def bounded(bounds: Bounds) -> type[asyncio.Protocol]:
     """Uvicorn's HTTP protocol, with limits on the headers."""
-    if find_spec("httptools") is None:
-        plain: type[asyncio.Protocol] = load("uvicorn.protocols.http.h11_impl").H11Protocol
-        return plain
     from rightcall.serve.gateway.protocol import GatewayProtocol  # noqa: PLC0415 - on httptools
 
     held = {"header_bytes": bounds.header_bytes, "header_seconds": bounds.header_seconds}

@@ -1,0 +1,245 @@
+"""One connection to a server: writes requests, and reads the reply to each, under its timeouts.
+
+A reader that is slow pauses the socket. No piece needs a timer: the connection has one, which looks,
+when it rings, whether somebody has waited for too long. It is set only if it is not, or would ring too
+late.
+"""
+
+import asyncio
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from rightcall.core.transport import Timeouts
+from rightcall.errors import TransportError, TransportTimeout
+from rightcall.transport.http1 import Replies
+from rightcall.transport.route import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MOST_UNREAD = 256 * 1024
+"""Bytes. If more have come than were read, the socket is paused."""
+_PIECE = 256 * 1024
+"""Bytes of a request that are written before it is seen whether the socket takes more."""
+
+
+class _Failure(NamedTuple):
+    """Why no more comes. An exception would refer to its frames, and they to the connection."""
+
+    kind: type[TransportError]
+    words: str
+    cause: BaseException | None
+
+
+class Connection(asyncio.BufferedProtocol):
+    """A connection that carries one exchange at a time."""
+
+    __slots__ = (
+        "_began", "_buffer", "_due", "_failure", "_is_full", "_is_paused", "_loop", "_on_lost",
+        "_timeouts", "_timer", "_transport", "_unread", "_waiter", "_was_sent", "idle_since", "key",
+        "replies",
+    )  # fmt: skip
+
+    def __init__(self, key: Key, buffer: memoryview, on_lost: "Callable[[Connection], None]") -> None:
+        self.key = key
+        self.replies = Replies()
+        self.idle_since = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._buffer = buffer
+        """Where bytes are received. All connections of a loop share it, as each is parsed at once."""
+        self._on_lost = on_lost
+        self._transport: asyncio.Transport | None = None
+        self._failure: _Failure | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timeouts = Timeouts()
+        self._began = 0.0
+        self._due = math.inf
+        """When the present wait is too long."""
+        self._unread = 0
+        self._is_paused = self._is_full = False
+        """Whether no more of the reply is read; whether the socket takes no more of the request."""
+        self._was_sent = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the other side has not closed it, as far as is known."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether another request can follow."""
+        return (
+            self.replies.keeps_alive
+            and self.replies.is_complete
+            and self._transport is not None
+            and not self._transport.is_closing()
+            and self._was_sent
+            and not self._transport.get_write_buffer_size()
+        )
+
+    async def send(self, head: bytes, body: bytes | None, timeouts: Timeouts, began: float) -> None:
+        """Write a request, and wait for the head of its reply, which may come before all is written."""
+        assert self._transport is not None
+        self._timeouts, self._began = timeouts, began
+        self.replies.expect()
+        self._unread = 0
+        self._must_come_within(timeouts.first_byte)
+        if body is None or len(body) <= _PIECE:
+            self._transport.write(head + body if body else head)
+        else:
+            await self._write_large(head, body)
+        while not self.replies.is_begun:
+            await self._news()
+
+    async def read(self) -> bytes:
+        """Returns more of the body. Raises StopAsyncIteration at its end, and TransportError."""
+        replies = self.replies
+        if self._timeouts.whole is not None and self._loop.time() > self._began + self._timeouts.whole:
+            self._give_up()
+            raise self._error()
+        while not replies.pieces:
+            if replies.is_complete:
+                raise StopAsyncIteration
+            self._must_come_within(self._timeouts.between_chunks)
+            await self._news()
+        self._unread = 0
+        if self._is_paused:
+            self._is_paused = False
+            if self._transport is not None:
+                self._transport.resume_reading()
+        return replies.take()
+
+    def fail(self, kind: type[TransportError], words: str, cause: BaseException | None = None) -> None:
+        """Close the connection; whoever waits for the reply, or will, gets this error."""
+        if self._failure is None:
+            self._failure = _Failure(kind, words, cause)
+        self.abort()
+        self._wake()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def _write_large(self, head: bytes, body: bytes) -> None:
+        assert self._transport is not None
+        self._was_sent = False
+        self._transport.write(head)
+        view = memoryview(body)
+        for start in range(0, len(body), _PIECE):
+            while self._is_full and not self.replies.is_begun:
+                await self._news()
+            if self.replies.is_begun:
+                return  # the reply does not depend on the rest, or refuses it
+            self._transport.write(view[start : start + _PIECE])
+        self._was_sent = True
+
+    def _must_come_within(self, seconds: float | None) -> None:
+        now = self._loop.time()
+        self._due = math.inf if seconds is None else now + seconds
+        if self._timeouts.whole is not None:
+            self._due = min(self._due, self._began + self._timeouts.whole)
+
+    async def _news(self) -> None:
+        """Wait until something has come, or has changed. Raises TransportError if nothing will."""
+        if self._failure is not None:
+            raise self._error()
+        if self._due < (math.inf if self._timer is None else self._timer.when()):
+            self._set_timer()
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _error(self) -> TransportError:
+        assert self._failure is not None
+        error = self._failure.kind(self._failure.words)
+        error.__cause__ = self._failure.cause
+        return error
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._due, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._waiter is None or self._waiter.done():
+            return  # nobody waits, or something has just come; the next wait sets it
+        if self._loop.time() < self._due:
+            self._set_timer()
+        else:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        limits = self._timeouts
+        if limits.whole is not None and self._loop.time() >= self._began + limits.whole:
+            words = f"the reply was not complete within {limits.whole:g} s"
+        elif self.replies.is_begun:
+            words = f"no more of the reply within {limits.between_chunks:g} s"
+        else:
+            words = f"no reply within {limits.first_byte:g} s"
+        self.fail(TransportTimeout, words)
+
+    # What follows is called by the event loop.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """The connection is there."""
+        self._transport = transport
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the event loop's
+        """Returns where to put bytes. A view, because slices of it must not be copies."""
+        return self._buffer
+
+    def buffer_updated(self, count: int) -> None:
+        """Bytes have come."""
+        replies = self.replies
+        if not replies.is_expected:
+            # Nobody asked for them: whose would they be, on a connection that is reused?
+            replies.keeps_alive = False
+            self.abort()
+            return
+        try:
+            replies.feed(self._buffer[:count])
+        except TransportError as error:
+            self.fail(TransportError, str(error), error.__cause__)
+            return
+        self._unread += count
+        if self._unread > _MOST_UNREAD and not self._is_paused and self._transport is not None:
+            self._is_paused = True
+            self._transport.pause_reading()
+        if replies.is_begun:
+            self._wake()
+
+    def eof_received(self) -> None:
+        """The other side sends no more, which ends a reply without a length."""
+        self.replies.end()
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is closed, by whomever."""
+        if self.replies.is_expected:
+            words = self.replies.lost if exc is None else f"{self.replies.lost}: {exc}"
+            self.fail(TransportError, words, exc)
+        self.abort()
+        self._transport = None
+        self.replies.close()
+        self._on_lost(self)
+
+    def pause_writing(self) -> None:
+        """The socket takes no more."""
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        """It takes more."""
+        self._is_full = False
+        self._wake()

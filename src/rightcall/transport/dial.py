@@ -1,0 +1,189 @@
+"""Opens a connection: looks up the host, connects to the fastest address, and adds proxy and TLS."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+
+import aiohappyeyeballs
+
+from rightcall.errors import TransportError, TransportTimeout
+from rightcall.transport.connection import Connection
+from rightcall.transport.route import Key, Proxy, Server
+
+_HEAD_START = 0.25
+"""Seconds after which the next address of a host is tried, too (RFC 8305)."""
+_KNOWN_SECONDS = 10.0
+"""Seconds for which a host's addresses are not looked up again."""
+_MOST_HEAD = 64 * 1024
+_OK = range(200, 300)
+
+Address = aiohappyeyeballs.AddrInfoType
+Addresses = Sequence[Address]
+
+
+class Resolver:
+    """The addresses of hosts, looked up once for all who ask at the same time or soon after."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._known: dict[tuple[str, int], tuple[float, Addresses]] = {}
+        self._lookups: dict[tuple[str, int], asyncio.Task[Addresses]] = {}
+
+    async def addresses(self, server: Server) -> Addresses:
+        """Returns the addresses of a server. Raises OSError."""
+        if literal := _literal(server):
+            return literal
+        place = server.host, server.port
+        until, found = self._known.get(place, (0.0, []))
+        if self._loop.time() < until:
+            return found
+        lookup = self._lookups.get(place)
+        if lookup is None:
+            lookup = self._lookups[place] = self._loop.create_task(self._look_up(place))
+        # Others may wait for it, so it is not cancelled with this one.
+        return await asyncio.shield(lookup)
+
+    async def _look_up(self, place: tuple[str, int]) -> Addresses:
+        try:
+            found = await self._loop.getaddrinfo(*place, type=socket.SOCK_STREAM)
+            self._known[place] = self._loop.time() + _KNOWN_SECONDS, found
+        finally:
+            del self._lookups[place]
+        return found
+
+
+def _literal(server: Server) -> Addresses:
+    """Returns an address that is written as one; nothing for a name."""
+    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    try:
+        socket.inet_pton(family, server.host)
+    except (OSError, UnicodeError):
+        return []
+    return [(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (server.host, server.port))]
+
+
+async def dial(
+    key: Key,
+    look_up: Callable[[Server], Awaitable[Addresses]],
+    new_connection: Callable[[], Connection],
+    new_socket: Callable[[Address], socket.socket] | None = None,
+) -> Connection:
+    """Open a connection to one of the addresses that are looked up. Raises TransportError."""
+    first = key.server if key.proxy is None else key.proxy.server
+    trust, name = (await _trust(), _name(first)) if first.is_tls else (None, None)
+    try:
+        opened = await aiohappyeyeballs.start_connection(
+            await look_up(first), happy_eyeballs_delay=_HEAD_START, socket_factory=new_socket
+        )
+        try:
+            loop = asyncio.get_running_loop()
+            link, tunnel = await loop.create_connection(
+                _Tunnel, sock=opened, ssl=trust, server_hostname=name
+            )
+        except BaseException:
+            opened.close()
+            raise
+    except (OSError, UnicodeError) as error:
+        raise _translated(error, first) from error
+    try:
+        if key.proxy is not None and key.server.is_tls:
+            link = await _through(key.proxy, key.server, link, tunnel)
+        connection = new_connection()
+        link.set_protocol(connection)
+        connection.connection_made(link)
+    except BaseException:
+        link.abort()
+        raise
+    if not connection.is_open:
+        raise TransportError(f"{first.host} closed the connection at once")
+    return connection
+
+
+async def _through(
+    proxy: Proxy, server: Server, link: asyncio.Transport, tunnel: "_Tunnel"
+) -> asyncio.Transport:
+    """Returns a link with TLS to a server through a proxy. Raises TransportError."""
+    await tunnel.pass_to(server, proxy, link)
+    loop, trust = asyncio.get_running_loop(), await _trust()
+    try:
+        secured = await loop.start_tls(link, tunnel, trust, server_hostname=_name(server))
+    except OSError as error:
+        raise _translated(error, server) from error
+    if secured is None:
+        raise TransportError(f"{server.host} closed the connection during the TLS handshake")
+    return secured
+
+
+def _name(server: Server) -> str:
+    """Returns what the certificate must be for."""
+    return server.host.rstrip(".")
+
+
+_contexts: list[ssl.SSLContext] = []
+
+
+async def _trust() -> ssl.SSLContext:
+    """Returns which certificates are trusted: the system's, or those that the environment names."""
+    if not _contexts:
+        # Loading hundreds of certificates takes long, during which the loop's other tasks can run.
+        _contexts.append(await asyncio.to_thread(ssl.create_default_context))
+        _contexts[-1].set_alpn_protocols(["http/1.1"])
+    return _contexts[0]
+
+
+class _Tunnel(asyncio.Protocol):
+    """A link before it carries requests; nothing should come but a proxy's answer to CONNECT."""
+
+    __slots__ = ("_answer", "_head")
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._answer: asyncio.Future[int] | None = None
+
+    async def pass_to(self, server: Server, proxy: Proxy, link: asyncio.Transport) -> None:
+        """Have a proxy pass on all bytes to a server and back. Raises TransportError."""
+        host = f"[{server.host}]" if ":" in server.host else server.host
+        place = f"{host}:{server.port}"
+        lines = [f"CONNECT {place} HTTP/1.1", f"host: {place}"]
+        if proxy.authorization:
+            lines.append(f"proxy-authorization: {proxy.authorization}")
+        self._answer = asyncio.get_running_loop().create_future()
+        link.write("\r\n".join([*lines, "", ""]).encode())
+        status = await self._answer
+        if status not in _OK:
+            what = f"answered {status}" if status else "gave no answer"
+            raise TransportError(f"the proxy at {proxy.server.host} {what} to CONNECT")
+
+    def data_received(self, data: bytes) -> None:
+        """Read the proxy's answer up to the end of its head."""
+        self._head += data
+        head, end, rest = self._head.partition(b"\r\n\r\n")
+        if end or len(head) > _MOST_HEAD:
+            words = head.split(b" ", 2)
+            is_good = bool(end) and not rest and head.startswith(b"HTTP/1.") and words[1][:3].isdigit()
+            self._answered(int(words[1][:3]) if is_good else 0)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the event loop's
+        """The proxy has closed the connection."""
+        self._answered(0)
+
+    def _answered(self, status: int) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(status)
+
+
+def _translated(error: Exception, server: Server) -> TransportError:
+    """Returns why there is no connection, as an error of ours."""
+    place = f"{server.host}:{server.port}"
+    match error:
+        case ssl.SSLCertVerificationError():
+            return TransportError(f"the certificate of {place} is not trusted: {error.verify_message}")
+        case ssl.SSLError():
+            return TransportError(f"no TLS with {place}: {error.reason or error}")
+        case TimeoutError():
+            return TransportTimeout(f"{place} did not answer: {error.strerror or error}")
+        case OSError():
+            return TransportError(f"cannot connect to {place}: {error.strerror or error}")
+        case _:
+            return TransportError(f"cannot connect to {place}: {error}")

@@ -1,0 +1,134 @@
+"""Where a request goes: from its URL and the environment to a place to connect to and its first line.
+
+A URL is sent as it was written, because it may have been signed: nothing in it is decoded or encoded
+anew.
+"""
+
+import re
+from base64 import b64encode
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from rightcall.errors import TransportError
+
+_WRITTEN = re.compile(r"[\w.~:/?#\[\]@!$&'()*+,;=%-]+", re.ASCII)
+"""The characters of a URL (RFC 3986)."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SAFE = "/?:@!$&'()*+,;=%~[]"
+_PORTS = {"http": 80, "https": 443}
+
+
+class Server(NamedTuple):
+    """The other end of a connection."""
+
+    host: str
+    port: int
+    is_tls: bool
+
+
+class Proxy(NamedTuple):
+    """A proxy, with the header that it wants; empty if it wants none."""
+
+    server: Server
+    authorization: str
+
+
+class Key(NamedTuple):
+    """What a connection is for; a request can reuse one with the same."""
+
+    server: Server
+    proxy: Proxy | None
+
+
+class Route(NamedTuple):
+    """The way of a request."""
+
+    key: Key
+    host: str
+    """The header."""
+    target: str
+    """What is asked for, in the first line."""
+    extra: tuple[tuple[str, str], ...] = ()
+    """Headers that follow from the URL, or from the proxy's."""
+
+
+def route(url: str) -> Route:
+    """Returns the way to a URL. Raises TransportError if it is none of HTTP."""
+    return _routed(url, proxy_for(url))
+
+
+def straight(url: str) -> Route:
+    """Returns the way to a URL past any proxy. Raises TransportError if it is none of HTTP."""
+    return _routed(url, None)
+
+
+@lru_cache(maxsize=256)
+def proxy_for(url: str) -> str | None:
+    """Returns the proxy for a URL from the environment; cached."""
+    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - light until used
+
+    place = urlsplit(url)
+    if proxy_bypass(place.hostname or ""):
+        return None
+    return getproxies().get(place.scheme)
+
+
+@lru_cache(maxsize=256)
+def _routed(url: str, proxy_url: str | None) -> Route:
+    place = _split(url)
+    server = _server(place)
+    proxy = None if proxy_url is None else _proxy(proxy_url)
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    if server.port != _PORTS[place.scheme]:
+        host += f":{server.port}"
+    has_query = "?" in url.partition("#")[0]
+    target = (place.path or "/") + (f"?{place.query}" if has_query else "")
+    if not _WRITTEN.fullmatch(url):
+        # Not a URL yet: it has spaces, or letters beyond ASCII.
+        target = quote(target, safe=_SAFE)
+    own = _basic(place)
+    extra: tuple[tuple[str, str], ...] = (("authorization", own),) if own else ()
+    if proxy is not None and not server.is_tls:
+        target = f"http://{host}{target}"
+        if proxy.authorization:
+            extra += (("proxy-authorization", proxy.authorization),)
+    return Route(Key(server, proxy), host, target, extra)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        place = urlsplit(url)
+        is_good = place.scheme in _PORTS and place.hostname and place.port != 0
+    except ValueError:
+        is_good = False
+    if not is_good or _CONTROL.search(url):
+        # Not told, because it may hold a key.
+        raise TransportError("the address is no URL that begins with http:// or https://")
+    return place
+
+
+def _server(place: SplitResult) -> Server:
+    host = place.hostname or ""
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode()
+        except UnicodeError:
+            raise TransportError(f"{host!r} is not the name of a host") from None
+    return Server(host, place.port or _PORTS[place.scheme], place.scheme == "https")
+
+
+def _proxy(url: str) -> Proxy:
+    try:
+        place = _split(url if "://" in url else f"http://{url}")
+    except TransportError:
+        raise TransportError("the environment names a proxy that is not one of HTTP") from None
+    return Proxy(_server(place), _basic(place))
+
+
+def _basic(place: SplitResult) -> str:
+    """Returns the header for the name and the password in a URL; empty if it has none."""
+    if place.username is None and place.password is None:
+        return ""
+    pair = f"{unquote(place.username or '')}:{unquote(place.password or '')}"
+    return f"Basic {b64encode(pair.encode()).decode()}"
