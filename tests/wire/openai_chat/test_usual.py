@@ -63,7 +63,7 @@ def test_nearly_all_chunks_of_a_long_call_are_usual():
     first = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
     frames = [chunk({"tool_calls": [each]}) for each in (first, *pieces)]
     body = sse(*frames, chunk({}, finish_reason="tool_calls"))
-    assert read_in_the_short_way(body) == 100  # the very first piece is what makes the call begin
+    assert read_in_the_short_way(body) == 101  # all but the first chunk, which says the model
     assert_same_either_way(body)
 
 
