@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Reply, Results, Transcript, User, said
+from rightcall.core.message import Reply, Transcript, User, said
 from rightcall.core.parts import Usage, is_much
 from rightcall.core.ports import Decoder, Dialect, Encode, Keeping
 from rightcall.core.request import Conversation, Outgoing, Profile, Request
@@ -358,15 +358,12 @@ def holds_much(messages: Transcript, *, begun: bool = False) -> bool:
     already.
     """
     for message in reversed(messages):
-        match message:
-            case User(content=content):
-                if any(map(is_much, content)):
-                    return True
-            case Results(results=results):
-                if any(is_much(part) for result in results for part in result.content):
-                    return True
-            case _ if begun:
+        if isinstance(message, Reply):
+            if begun:
                 return False
-            case _:
-                pass
+        elif isinstance(message, User):
+            if any(map(is_much, message.content)):
+                return True
+        elif any([any(map(is_much, result.content)) for result in message.results]):  # noqa: C419
+            return True
     return False

@@ -135,3 +135,12 @@ chunks = st.fixed_dictionaries(
 def test_any_stream_means_the_same_either_way(known, items):
     first = [{"id": "c", "model": "m", "choices": []}] if known else []
     assert_same_either_way(sse(*first, *items))
+
+
+def test_a_thought_between_the_pieces_of_a_call_is_ended_either_way():
+    piece = {"index": 0, "function": {"arguments": "1"}}
+    first = {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}
+    deltas = [{"tool_calls": [first]}, {"reasoning": "hm"}, {"tool_calls": [piece]}]
+    body = sse(*map(chunk, deltas))
+    assert any("ReasoningEnd" in event for event in told(body, 1_000_000))
+    assert_same_either_way(body)

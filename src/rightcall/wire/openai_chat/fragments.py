@@ -173,30 +173,24 @@ class Calls:
         self.touched = None
 
     def goes_on(self, index: int, fragment: str, events: list[ModelEvent]) -> bool:
-        """Add arguments to the last call if it has that index; returns whether it has."""
-        slot = self._by_index.get(index)
-        if slot is None or slot is not self._slots[-1]:
+        """Add arguments to the last call if they continue it; returns whether they do."""
+        slot = self.touched
+        # After anything else, such as a thought, there is more to do than to add.
+        if slot is None or slot is not self._by_index.get(index) or slot is not self._slots[-1]:
             return False
-        if not slot.started:
-            if slot is not self.touched:
-                return False
-            # These are its first arguments, so that its name is certain.
-            if fragment:
-                self._start(slot, events)
         if fragment:
             slot.pieces.append(fragment)
             slot.size += len(fragment)
+            if not slot.started:
+                self._start(slot, events)
             events.append(CallDelta(slot.position, fragment))
-        self.touched = slot
         return True
 
     def _begun(self) -> list[CallSlot]:
         """Those of which something has come that makes them calls."""
         return [slot for slot in self._slots if slot.name or slot.pieces]
 
-    def _one(
-        self, fragment: Fragment, events: list[ModelEvent], slot: CallSlot | None = None
-    ) -> None:
+    def _one(self, fragment: Fragment, events: list[ModelEvent], slot: CallSlot | None = None) -> None:
         index, identity, name, arguments = (
             fragment.index,
             fragment.id,
