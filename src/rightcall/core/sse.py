@@ -76,6 +76,8 @@ class SseDecoder:
 
         The standard drops it; vendors forget the blank line and mean the event.
         """
+        if not self._pieces:
+            return ()
         left = self._lines(self._take(b""))
         return () if left is None else (left,)
 

@@ -333,7 +333,7 @@ class Run:
         verdicts = await answering.judge()
         if len(self._approvals) > len(self._state.approvals):
             self._state = replace(self._state, approvals=tuple(self._approvals))
-        proposals = tuple(verdict for verdict in verdicts if isinstance(verdict, Proposal))
+        proposals = tuple([verdict for verdict in verdicts if isinstance(verdict, Proposal)])
         if proposals:
             return await self._pause(action, proposals)
         self.has_acted = True
@@ -348,12 +348,12 @@ class Run:
         self._finished += done
         self._hooked = {}
         spent = Spent(
-            ran=sum((entry.attempts > 0) + entry.calls for entry in done),
+            ran=sum([(entry.attempts > 0) + entry.calls for entry in done]),
             seconds=answered.seconds,
-            usage=sum((entry.usage for entry in done if entry.usage), Usage()),
-            notes=once(note for entry in done for note in entry.notes),
+            usage=sum([entry.usage for entry in done if entry.usage], Usage()),
+            notes=once([note for entry in done for note in entry.notes]),
         )
-        self._state = given(self._state, tuple(entry.result for entry in done), spent, action.limit)
+        self._state = given(self._state, tuple([entry.result for entry in done]), spent, action.limit)
         return None
 
     async def _pause(self, action: AnswerCalls, pending: tuple[Proposal, ...]) -> Stop:

@@ -5,7 +5,6 @@ import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
-from functools import partial
 from logging import DEBUG
 from typing import Self, TypeAlias
 from weakref import ref
@@ -269,10 +268,10 @@ class WireModel:
 
     async def _written(self, request: Request) -> Outgoing:
         """Encode the request; in a thread if it holds large files."""
-        write = partial(self._encoded, request, stream=self._streaming)
-        begun = id(request.conversation) in self._encoders
-        much = holds_much(request.messages, begun=begun)
-        return await asyncio.to_thread(write) if much else write()
+        begun, stream = id(request.conversation) in self._encoders, self._streaming
+        if holds_much(request.messages, begun=begun):
+            return await asyncio.to_thread(self._encoded, request, stream=stream)
+        return self._encoded(request, stream=stream)
 
     def _encoded(self, request: Request, *, stream: bool) -> Outgoing:
         if self._defaults:
@@ -364,6 +363,8 @@ def holds_much(messages: Transcript, *, begun: bool = False) -> bool:
         elif isinstance(message, User):
             if any(map(is_much, message.content)):
                 return True
-        elif any([any(map(is_much, result.content)) for result in message.results]):  # noqa: C419
-            return True
+        else:
+            for result in message.results:
+                if any(map(is_much, result.content)):
+                    return True
     return False

@@ -161,7 +161,7 @@ class ReplyBuilder:
         return tuple(cited or listed(self.extra))
 
     def _parts(self) -> Iterator[Text | Reasoning | Media | Unknown]:
-        details = list(map(_detail, self._details))
+        details = [_detail(each) for each in self._details] if self._details else []
         for run in self._runs:
             if not isinstance(run, _Run):
                 yield run
