@@ -230,7 +230,9 @@ class Run:
         if self._records:
             sending = RequestSent(key=question.key, messages=len(request.messages))
             await steps.note(f"{question.key}.sent", sending)
-        entry = await steps.step(question.key, partial(ask, self._setup, question))
+            entry = await steps.step(question.key, partial(ask, self._setup, question))
+        else:
+            entry = await ask(self._setup, question)
         if isinstance(entry, StepDone):
             return Stop("veto", detail=entry.value)
         assert isinstance(entry, ReplyReceived)
