@@ -45,6 +45,10 @@ class Fitting:
         """Whether the transcript fits by any estimate. A user's own count is always asked."""
         if setup.count is not estimate_tokens:
             return False
-        self._most += sum(map(most_tokens, transcript[self._seen :]))
+        for message in transcript[self._seen :]:
+            self._most += most_tokens(message)
+            if self._most > window.tokens:
+                # The rest of a long history need not be measured: the window counts it.
+                return False
         self._seen = len(transcript)
-        return self._most <= window.tokens
+        return True
