@@ -99,7 +99,8 @@ class Speculation:
         """Whether the next delta may complete a call."""
         self._waits: int | None = None
         """The index of the call that is complete as soon as another event comes."""
-        self._early: list[Early] = []
+        self.early: list[Early] = []
+        """The calls that were started and not taken."""
 
     def follow(self, event: ModelEvent) -> None:
         """Process the next event of the reply; deltas only while ``listens`` is true."""
@@ -184,13 +185,13 @@ class Speculation:
             return
         if not self._may_run_early(checked):
             self._open = False
-        elif self._most is None or len(self._early) < self._most:
+        elif self._most is None or len(self.early) < self._most:
             self._launch(checked)
 
     def _launch(self, checked: CheckedCall) -> None:
         ledger: list[Usage] = []
         task = asyncio.get_running_loop().create_task(self._run_early(self._considered, checked, ledger))
-        self._early.append(Early(checked.call, task, ledger))
+        self.early.append(Early(checked.call, task, ledger))
 
     async def _run_early(self, index: int, checked: CheckedCall, ledger: list[Usage]) -> Execution:
         key = call_key(self._turn, index, checked.tool.name)
@@ -237,17 +238,17 @@ class Speculation:
 
     def _take(self, call: Call) -> Early | None:
         """Returns the early run of this same call, if there is one that was not taken."""
-        for position, early in enumerate(self._early):
+        for position, early in enumerate(self.early):
             # White space may have followed the object.
             is_same = early.call.arguments.strip() == call.arguments.strip()
             if is_same and early.call.name == call.name:
-                return self._early.pop(position)
+                return self.early.pop(position)
         return None
 
     async def drop(self) -> None:
         """Cancel the calls that were started and not taken, and wait until they have stopped."""
-        tasks = [early.task for early in self._early]
-        self._early.clear()
+        tasks = [early.task for early in self.early]
+        self.early.clear()
         for task in tasks:
             task.cancel()
         if tasks:
