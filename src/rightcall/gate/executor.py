@@ -105,6 +105,8 @@ class Executor:
         if tool.limits.rate is not None:
             await self._pace(tool, slot)
         attempts, started = 1, clock.now()
+        if setting.begins is not None:
+            setting.begins()
         try:
             shown = await attempt(checked, setting, 1, tool.limits.timeout)
             outcome = shown.outcome
