@@ -393,12 +393,11 @@ class Agent(Generic[Deps, Out]):
         return self._basis.with_overrides(said, self._opened.model)
 
     def _setup_for(
-        self, run: str, steps: Steps, dependencies: Any, basis: Basis, wanted: Wanted | None = None
+        self, run: str, steps: Steps, shared: Any, basis: Basis, wanted: Wanted | None = None
     ) -> Setup:
         """Returns the setup of a run; ``wanted`` is the output that a continued run was asked for."""
-        executor, above = self._executor.for_run(), guard_above()
-        setup = replace(self._setup, run=run, steps=steps, executor=executor, above=above)
-        setup = replace(setup, dependencies=dependencies)
+        base, own, above = self._setup, self._executor.for_run(), guard_above()
+        setup = replace(base, run=run, steps=steps, executor=own, above=above, dependencies=shared)
         if self.trust is None and (trust := rules_below(above, self.name, run)) is not None:
             setup, basis = replace(setup, trust=trust), replace(basis, rules=trust)
         mode = basis.mode if wanted is None else wanted.mode

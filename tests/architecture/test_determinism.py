@@ -65,6 +65,7 @@ ALLOWED = {
         "unordered",
     ): "carries live events to whoever reads a stream; the run is one task",
     ("loop/shown.py", "clock"): FAIRNESS,
+    ("loop/time_limit.py", "clock"): IN_A_STEP,
     (
         "loop/speculate.py",
         "unordered",

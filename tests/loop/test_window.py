@@ -11,7 +11,7 @@ from effort import often
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User, said
 from rightcall.core.parts import Media, Result, Text
-from rightcall.core.tokens import estimate_tokens
+from rightcall.core.tokens import estimate_tokens, most_tokens
 from rightcall.errors import UsageError
 from rightcall.loop.window import (
     View,
@@ -378,6 +378,14 @@ def test_a_window_must_be_possible(fields):
 )
 def test_tokens_are_estimated_by_what_the_text_is_made_of(message, tokens):
     assert estimate_tokens(message) == tokens
+
+
+@given(st.text(alphabet=st.characters() | st.sampled_from("aé9{\U0001f600\ud800 ")))
+def test_the_rough_measure_is_never_less_than_the_estimate(text):
+    call = Call(id="a", name=text, arguments=text, vendor={"x": "y"})
+    result = Result(call_id="a", name="look", outcome="returned", content=(Text(text), Text(text)))
+    for message in (said(text), Reply((Text(text), call, Reasoning(text))), Results((result,))):
+        assert most_tokens(message) >= estimate_tokens(message)
 
 
 sizes = st.integers(1, 60) | st.integers(1, 900)

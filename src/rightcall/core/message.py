@@ -94,6 +94,11 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     @property
     def calls(self) -> tuple[Call, ...]:
         """The calls, in order."""
+        content = self.content
+        if len(content) == 1:
+            # Most replies are one text or one call, and this is asked for ten times in a turn.
+            part = content[0]
+            return (part,) if isinstance(part, Call) else ()
         return tuple([part for part in self.content if isinstance(part, Call)])
 
 

@@ -143,14 +143,16 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
-        known = [cost for cost in (self.cost, other.cost) if cost is not None]
+        cost = self.cost
+        if other.cost is not None:
+            cost = other.cost if cost is None else cost + other.cost
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             cache_written_tokens=self.cache_written_tokens + other.cache_written_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
-            cost=sum(known) if known else None,
+            cost=cost,
         )
 
     def __sub__(self, other: "Usage") -> "Usage":

@@ -121,6 +121,8 @@ def message_of(prompt: Prompt) -> User:
 
 def reads_files(prompt: Prompt) -> bool:
     """Whether making the message reads the disk or processes many bytes."""
+    if isinstance(prompt, str):
+        return False
     pieces = prompt if isinstance(prompt, list | tuple) else (prompt,)
     return any(
         isinstance(piece, Path) or (isinstance(piece, bytes) and len(piece) > _MUCH) for piece in pieces

@@ -21,6 +21,8 @@ end."""
 
 Task: TypeAlias = asyncio.Task[Any]
 _adrift: set[Task] = set()
+_ORDINARY = (Exception, asyncio.CancelledError)
+"""What a task may end with, and the event loop goes on. StopIteration is one: it ends every call."""
 
 
 class DeadlinePassed(Exception):
@@ -219,7 +221,7 @@ class _Work(Coroutine[Any, Any, Any]):
     def _ended(self, raised: BaseException) -> None:
         """Wake the waiter, and wrap what is no Exception: asyncio would let it stop the event loop."""
         self.wake()
-        if isinstance(raised, Exception | asyncio.CancelledError) or self.adrift:
+        if isinstance(raised, _ORDINARY) or self.adrift:
             return
         if _goes_up(raised):
             raise _Leaves(raised) from None

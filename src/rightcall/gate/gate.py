@@ -136,12 +136,8 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         if steps is not None and effect != "pure":
             started = CallStarted(key=key, call_id=call.id, effect=effect)
             await steps.note(f"{key}.started", started)
-        await remember(self.guard, checked)
-        with watched_by(self.guard):
-            execution = await execute(checked)
-        execution = await recognised(self.guard, execution)
-        if self.guard is not None and self.guard.rules.screen is not None:
-            execution = await screened(execution, checked.tool, self.guard.rules.screen)
+        guard = self.guard
+        execution = await (execute(checked) if guard is None else _run_guarded(guard, checked, execute))
         return await hooks.after_tool(execution, checked.tool) if hooks.has("after_tool") else execution
 
     def _has_nothing_to_say(self, checked: CheckedCall) -> bool:
@@ -288,6 +284,15 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             case Rewrite(arguments):
                 rewritten = replace(checked.call, arguments=dump(arguments), form="json")
                 return await check_aside(rewritten, self.tools)
+
+
+async def _run_guarded(guard: "Guard", checked: CheckedCall, execute: Execute) -> Execution:
+    await remember(guard, checked)
+    with watched_by(guard):
+        execution = await execute(checked)
+    execution = await recognised(guard, execution)
+    screen = guard.rules.screen
+    return execution if screen is None else await screened(execution, checked.tool, screen)
 
 
 async def check_aside(call: Call, tools: Tools) -> CheckedCall | Refused:

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from rightcall.trust.guard import Guard
 
 
-async def remember(guard: "Guard | None", checked: CheckedCall) -> None:
+async def remember(guard: "Guard", checked: CheckedCall) -> None:
     """Record what a call writes, if it may hold untrusted text and the rules have a memory."""
-    if guard is None or guard.rules.memory is None:
+    if guard.rules.memory is None:
         return
     if traces := guard.traces_of(checked):
         await to_thread(guard.rules.memory.add, traces)
 
 
-async def recognised(guard: "Guard | None", execution: Execution) -> Execution:
+async def recognised(guard: "Guard", execution: Execution) -> Execution:
     """Returns the result marked with texts that an earlier run recorded and that now look trusted."""
-    memory, result = None if guard is None else guard.rules.memory, execution.result
+    memory, result = guard.rules.memory, execution.result
     if memory is None or (result.source is not None and not (result.vouched or result.names)):
         return execution
     # Imported here: many agents have no trust rules.

@@ -36,6 +36,7 @@ from rightcall.loop.nested import is_inside
 from rightcall.loop.noted import NotedReplies
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
+from rightcall.loop.time_limit import TimeLimits
 from rightcall.request.batches import close_stream, together
 
 _LONGEST_WORD = 500
@@ -51,6 +52,7 @@ class Question(Struct, frozen=True, kw_only=True, eq=False):
     request: Request
     seconds: float | None
     """Seconds that are left of the run's time."""
+    limits: TimeLimits
     emit: Emit | None
     speculation: Speculation
     position: int
@@ -121,7 +123,7 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
     stream = setup.model.stream(question.request)
     asking = PENDING.set(NotedReplies(setup.steps, question.key))
     try:
-        async with asyncio.timeout(question.seconds) as time:
+        with question.limits.of(question.seconds) as time:
             await _read(stream, draft, question)
     except RightcallError as error:
         if draft.is_empty:
@@ -129,7 +131,7 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
         broke = f"{error.code}: {error}"[:_LONGEST_WORD]
         run_logger.warning("run %s, %s: the reply broke off: %s", setup.run, question.key, error)
     except TimeoutError:
-        if not time.expired():
+        if not time.expired:
             raise
         broke = "deadline"
     finally:
@@ -137,7 +139,7 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
         PENDING.reset(asking)
     # An error after the end of a reply does not change the reply.
     end = draft.end or ReplyEnd(_signed(draft.broken(broke), setup.model, question.request))
-    return _Generated(end.reply, not time.expired(), end.raw, tuple(draft.passed_over), draft.first)
+    return _Generated(end.reply, not time.expired, end.raw, tuple(draft.passed_over), draft.first)
 
 
 def _signed(reply: Reply, model: Model, request: Request) -> Reply:
@@ -164,16 +166,18 @@ class _Names:
 
     def named(self, event: ModelEvent) -> ModelEvent:
         """Returns the event with its call ids replaced."""
+        # Classes without patterns for their members, which take three times as long to match.
         match event:
-            case CallStart(index, name, given):
-                own = self._begin(index, given)
-                return event if own == given else CallStart(index, name, own)
-            case CallEnd(index, call):
+            case ReplyEnd():
+                whole = self._whole(event.reply)
+                return event if whole is event.reply else ReplyEnd(whole, event.raw)
+            case CallStart():
+                own = self._begin(event.index, event.id)
+                return event if own == event.id else CallStart(event.index, event.name, own)
+            case CallEnd():
+                index, call = event.index, event.call
                 own = self._by_index.get(index) or self._begin(index, call.id)
                 return CallEnd(index, replace(call, id=own)) if own != call.id else event
-            case ReplyEnd(reply, raw):
-                whole = self._whole(reply)
-                return event if whole is reply else ReplyEnd(whole, raw)
             case _:
                 return event
 

@@ -167,6 +167,8 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         self, said: RunOptions[Any] | Overrides, connected: Callable[[ModelSource], Model]
     ) -> "Basis":
         """Returns a copy with a run's own settings in place of the agent's."""
+        if not said:
+            return self
         own = ("tools", "instructions")
         changes: dict[str, Any] = {
             name: given for name, given in said.items() if name in own and given is not None

@@ -26,6 +26,7 @@ from rightcall.loop.nested import InnerPause, Nesting, inside
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import PausedCall, State
+from rightcall.loop.time_limit import TimeLimits
 from rightcall.record.steps import recorded
 
 End: TypeAlias = CallFinished | PausedCall
@@ -64,6 +65,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     speculation: Speculation
     seconds: float | None
     """Seconds that are left of the run's time."""
+    limits: TimeLimits
     emit: Emit | None
     state: State
     """The run's current state."""
@@ -76,9 +78,11 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
 
     async def judge(self) -> list[Verdict | CallFinished]:
         """Decide about each call. One that a person must approve stays a proposal."""
-        gate = replace(self.gate, approve=None)
+        gate, asks = self.gate, self.gate.approve is not None
+        if asks:
+            gate = replace(gate, approve=None)
         found = [await self._judge(gate, index, call) for index, call in enumerate(self.action.calls)]
-        return await self.gate.ask_about(found, self.action.key)
+        return await self.gate.ask_about(found, self.action.key) if asks else found
 
     async def _judge(self, gate: Gate, index: int, call: Call) -> Verdict | CallFinished:
         key = self.action.key(index)
@@ -97,7 +101,10 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         Calls that may not run end at once. If a call's inner run pauses, the stages after it wait too.
         """
         answered = Answered()
-        await self.speculation.keep([each.call for each in verdicts if isinstance(each, CheckedCall)])
+        if self.speculation.early:
+            await self.speculation.keep(
+                [each.call for each in verdicts if isinstance(each, CheckedCall)]
+            )
         for index, verdict in enumerate(verdicts):
             if isinstance(verdict, CallFinished):
                 answered.done[index] = verdict
@@ -213,10 +220,10 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     ) -> Execution:
         """Run a call within what is left of the run's time."""
         try:
-            async with asyncio.timeout(left) as time:
+            with self.limits.of(left) as time:
                 return await self.speculation.run(checked, key, ledger)
         except TimeoutError:
-            if not time.expired():
+            if not time.expired:
                 raise
             assert left is not None
             given_up = not_run(checked.call, TimedOut(left))

@@ -27,6 +27,8 @@ _DECLARE: Mapping[str, str] = {
 def check_vendor_tools(setup: Setup) -> None:
     """Raise UsageError for a vendor's tool whose calls no tool here would answer."""
     given = setup.options.get("vendor_tools")
+    if given is None:
+        return
     for tool in given if isinstance(given, Sequence) and not isinstance(given, str) else ():
         if isinstance(tool, Mapping) and (kind := _kind(tool)) and not _is_there(tool, kind, setup):
             raise UsageError(

@@ -40,6 +40,8 @@ ANSWER_BY_TOOL = "Give your answer by calling the tool {tool}."
 NO_OUTPUT = Stop("no_output", detail="no valid output was given")
 
 _OVER: frozenset[StopReason] = frozenset({"refusal", "filtered"})
+_CUTTING: frozenset[StopReason] = frozenset({"error", "length"})
+"""Where a call may be incomplete."""
 
 
 class AskModel(Struct, frozen=True):
@@ -105,7 +107,8 @@ def decide(state: State) -> Action:
     """Returns the next action."""
     match state.last:
         case Reply() as reply:
-            return _after_calls(state, reply) if reply.calls else _after_text(state, reply)
+            calls = reply.calls
+            return _after_calls(state, reply, calls) if calls else _after_text(state, reply)
         case Results():
             return _after_results(state)
         case User() | None:
@@ -155,8 +158,9 @@ def _after_results(state: State) -> Action:
     return _ask(state)
 
 
-def _after_calls(state: State, reply: Reply) -> AnswerCalls:
-    calls = tuple([replace(c, truncated=True) if _is_cut(reply, c) else c for c in reply.calls])
+def _after_calls(state: State, reply: Reply, calls: tuple[Call, ...]) -> AnswerCalls:
+    if reply.stop in _CUTTING:
+        calls = tuple([replace(c, truncated=True) if _is_cut(reply, c) else c for c in calls])
     turn = state.progress.turns
     if reply.stop in _OVER:
         return AnswerCalls(turn, calls, 0)

@@ -52,18 +52,19 @@ class Draft:
     def add(self, event: ModelEvent) -> None:
         """Add the next event. Raises ProtocolError when the reply exceeds a limit."""
         # Kept only after the check: an end event would mark the parts before it as complete.
+        # In this order because each case costs something, and every reply has an end.
         match event:
-            case ReasoningDelta(text) | TextDelta(text) | CallDelta(text=text):
-                self.grew(len(text))
+            case ReplyEnd():
+                calls = event.reply.calls
+                self._look_at(calls, max(self._calls, len(calls)))
+                self.end = event
             case CallStart():
                 self._calls += 1
                 self._look_at((), self._calls)
-            case CallEnd(call=call):
-                self._look_at((call,), self._calls)
-            case ReplyEnd(reply):
-                calls = reply.calls
-                self._look_at(calls, max(self._calls, len(calls)))
-                self.end = event
+            case CallEnd():
+                self._look_at((event.call,), self._calls)
+            case ReasoningDelta() | TextDelta() | CallDelta():
+                self.grew(len(event.text))
             case ModelChange():
                 self.passed_over.append(event)
                 return

@@ -1,5 +1,7 @@
 """Records what a model began in the background for a request, as notes of the run."""
 
+from functools import cached_property
+
 from rightcall.core.entry import StepDone
 from rightcall.core.ports import Steps
 from rightcall.record.steps import recorded
@@ -13,13 +15,17 @@ class NotedReplies:
 
     def __init__(self, steps: Steps, key: str) -> None:
         self._steps, self._key = steps, key
-        self._known: list[str] = []
-        while isinstance(entry := recorded(steps, self._next), StepDone):
-            self._known.append(entry.value)
 
-    @property
-    def _next(self) -> str:
-        return f"begun.{len(self._known) + 1}.{self._key}"
+    @cached_property
+    def _known(self) -> list[str]:
+        """What was begun so far. Looked up only for a model that begins anything, as few do."""
+        known: list[str] = []
+        while isinstance(entry := recorded(self._steps, self._at(len(known))), StepDone):
+            known.append(entry.value)
+        return known
+
+    def _at(self, count: int) -> str:
+        return f"begun.{count + 1}.{self._key}"
 
     def last(self, model: str, /) -> str:
         """Returns the id of what this model began last; empty if nothing."""
@@ -30,6 +36,6 @@ class NotedReplies:
 
     async def began(self, model: str, identity: str, /) -> None:
         """Record the id of what this model has begun."""
-        key, value = self._next, f"{model} {identity}"
+        key, value = self._at(len(self._known)), f"{model} {identity}"
         await self._steps.note(key, StepDone(key=key, value=value))
         self._known.append(value)

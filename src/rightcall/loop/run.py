@@ -6,7 +6,7 @@ and ``state``. Repeated over the same recorded steps, it ends the same way.
 
 from collections.abc import Coroutine, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -37,6 +37,7 @@ from rightcall.loop.around import inherited, segment, segment_end, traced
 from rightcall.loop.ask import Question, ask
 from rightcall.loop.calls import Answering
 from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
+from rightcall.loop.fitting import Fitting
 from rightcall.loop.grant import ask_for_grant, read_grant, with_grant
 from rightcall.loop.hooked import through_hooks
 from rightcall.loop.nested import is_inside
@@ -46,9 +47,12 @@ from rightcall.loop.setup import Setup, output_schema, possible_choice
 from rightcall.loop.shown import guard_of, show
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import Spent, State, given, judged, once, paused, replied, told
-from rightcall.loop.window import View, look, needs_summary, sent, with_summary
+from rightcall.loop.time_limit import TimeLimits
 from rightcall.record.steps import LiveSteps, WatchedSteps, recorded, showing
 from rightcall.trust.stakes import weightiest_first
+
+if TYPE_CHECKING:
+    from rightcall.trust.guard import Guard
 
 _BLANK = Request(messages=())
 """The request that a run's requests are copied from: a copy skips the check of names and takes an eighth
@@ -93,7 +97,7 @@ class Run:
         self._dropped: list[CallDropped] = []
         self._pending: tuple[Proposal, ...] = ()
         self._ids = {c.id for m in state.messages if isinstance(m, Reply) for c in m.calls}
-        self._view: View | None = None
+        self._fitting = Fitting()
         self._conversation = Conversation()
         self._approvals = list(state.approvals)
         self._hooked = {entry.key.removesuffix(".before_tool"): entry for entry in state.hooked}
@@ -102,6 +106,9 @@ class Run:
         """How many messages the guard has seen."""
         self._finding = Finding(setup.offered)
         self._speculation = self._speculate(0)
+        self._limits = TimeLimits()
+        self._records = type(setup.steps) is not LiveSteps
+        """Whether steps are recorded or watched: notes are not made for nobody."""
         self.has_acted = False
         """Whether calls have been run, so that repeating this would run them twice."""
 
@@ -122,18 +129,18 @@ class Run:
         steps = self._setup.steps
         try:
             # A run that has ended does not start again; it only returns its result again.
-            if first is not None and recorded(steps, "run.ended") is None:
+            if self._records and first is not None and recorded(steps, "run.ended") is None:
                 # A run may be resumed after each of its turns.
                 resumed = f"t{self._state.progress.turns}.resumed{self._last_wait()}"
                 await steps.note("run.started" if isinstance(first, RunStarted) else resumed, first)
             stop = await self.until_stop()
-            if stop.reason != "pending":
+            if self._records and stop.reason != "pending":
                 await steps.note("run.ended", RunEnded(stop=stop))
             run_logger.info("run %s: ended with %s", self._setup.run, stop.reason)
         except RightcallError as error:
             error.result = self.result(Stop("error", detail=str(error)))
             run_logger.info("run %s: broke off: %s", self._setup.run, error)
-            if not isinstance(error, JournalError):
+            if self._records and not isinstance(error, JournalError):
                 await steps.note("run.failed", RunFailed(code=error.code, message=str(error)))
             raise
         return self.result(stop)
@@ -148,10 +155,13 @@ class Run:
             while True:
                 stop = await self._next()
                 if stop is not None:
-                    await self._speculation.drop()
+                    if self._speculation.early:
+                        await self._speculation.drop()
                     return stop
         finally:
-            await self._speculation.cancel()
+            self._limits.close()
+            if self._speculation.early:
+                await self._speculation.cancel()
 
     def result(self, stop: Stop) -> RunResult[Any]:
         """Returns the run's result so far."""
@@ -178,7 +188,8 @@ class Run:
         )
 
     async def _next(self) -> Stop | None:
-        await self._show_guard()
+        if self._guard is not None:
+            await self._show(self._guard)
         match decide(self._state):
             case AskModel() as action:
                 return await self._ask(action)
@@ -192,23 +203,24 @@ class Run:
                 return stop
         return None
 
-    async def _show_guard(self) -> None:
+    async def _show(self, guard: "Guard") -> None:
         """Show the guard the messages since it last looked, which may be a long history."""
-        if self._guard is None:
-            return
         fresh, history = self._state.messages[self._shown :], self._begins - self._shown
         # The calls have been answered, so early ones that the reply did not contain can be dropped.
-        await show(self._guard, fresh, history=history, alone=self._speculation.drop)
+        await show(guard, fresh, history=history, alone=self._speculation.drop)
         self._shown = len(self._state.messages)
 
     async def _ask(self, action: AskModel) -> Stop | None:
-        # Drop calls of the last reply that were started early and then not run.
-        await self._speculation.drop()
+        if self._speculation.early:
+            # Calls of the last reply that were started early and then not run.
+            await self._speculation.drop()
         if self._emit is not None:
             self._emit(TurnStart(action.turn))
-        await self._fix_grant()
-        messages = await self._messages(action.turn)
-        await self._look_at_tools(action.turn)
+        if self._guard is not None:
+            await self._fix_grant(self._guard)
+        messages = await self._fitting.messages(self._setup, self._state.messages, action.turn)
+        if self._setup.follow is not None or self._setup.offered is not None:
+            await self._look_at_tools(action.turn)
         self._speculation = self._speculate(action.turn)
         steps = self._setup.steps
         request = self._request(action, messages)
@@ -218,12 +230,16 @@ class Run:
                 self._state = told(self._state, note)
             if hooked.veto is not None:
                 return Stop("veto", detail=hooked.veto)
-            await self._show_guard()
+            if self._guard is not None:
+                await self._show(self._guard)
             request = hooked.request
         question = self._question(action.key, request)
-        sending = RequestSent(key=action.key, messages=len(request.messages))
-        await steps.note(f"{action.key}.sent", sending)
-        entry = await steps.step(action.key, partial(ask, self._setup, question))
+        if self._records:
+            sending = RequestSent(key=question.key, messages=len(request.messages))
+            await steps.note(f"{question.key}.sent", sending)
+            entry = await steps.step(question.key, partial(ask, self._setup, question))
+        else:
+            entry = await ask(self._setup, question)
         if isinstance(entry, StepDone):
             return Stop("veto", detail=entry.value)
         assert isinstance(entry, ReplyReceived)
@@ -250,6 +266,7 @@ class Run:
             key=key,
             request=request,
             seconds=self._seconds_left(),
+            limits=self._limits,
             emit=self._emit,
             speculation=self._speculation,
             position=len(self._state.messages),
@@ -283,10 +300,9 @@ class Run:
         key = f"t{turn}.tools"
         await self._setup.steps.note(key, ToolsChanged(key=key, specs=offered.specs))
 
-    async def _fix_grant(self) -> None:
+    async def _fix_grant(self, guard: "Guard") -> None:
         """Set the grant, if the rules leave it to the model."""
-        guard = self._guard
-        if guard is None or guard.rules.grant != "model" or guard.grant is not None:
+        if guard.rules.grant != "model" or guard.grant is not None:
             return
         granting = partial(ask_for_grant, self._setup, self._state.messages, self._seconds_left())
         entry = await self._setup.steps.step("grant", granting)
@@ -303,7 +319,7 @@ class Run:
             approve=setup.approve,
             hooks=setup.hooks,
             guard=self._guard,
-            steps=None if type(setup.steps) is LiveSteps else setup.steps,
+            steps=setup.steps if self._records else None,
             hooked=self._hooked,
             decisions=self._decisions,
             approvals=self._approvals,
@@ -317,6 +333,7 @@ class Run:
             action=action,
             speculation=self._speculation,
             seconds=self._seconds_left(),
+            limits=self._limits,
             emit=self._emit,
             state=self._state,
             decisions=self._inside,
@@ -326,7 +343,7 @@ class Run:
         verdicts = await answering.judge()
         if len(self._approvals) > len(self._state.approvals):
             self._state = replace(self._state, approvals=tuple(self._approvals))
-        proposals = tuple(verdict for verdict in verdicts if isinstance(verdict, Proposal))
+        proposals = tuple([verdict for verdict in verdicts if isinstance(verdict, Proposal)])
         if proposals:
             return await self._pause(action, proposals)
         self.has_acted = True
@@ -341,12 +358,12 @@ class Run:
         self._finished += done
         self._hooked = {}
         spent = Spent(
-            ran=sum((entry.attempts > 0) + entry.calls for entry in done),
+            ran=sum([(entry.attempts > 0) + entry.calls for entry in done]),
             seconds=answered.seconds,
-            usage=sum((entry.usage for entry in done if entry.usage), Usage()),
-            notes=once(note for entry in done for note in entry.notes),
+            usage=sum([entry.usage for entry in done if entry.usage], Usage()),
+            notes=once([note for entry in done for note in entry.notes]),
         )
-        self._state = given(self._state, tuple(entry.result for entry in done), spent, action.limit)
+        self._state = given(self._state, tuple([entry.result for entry in done]), spent, action.limit)
         return None
 
     async def _pause(self, action: AnswerCalls, pending: tuple[Proposal, ...]) -> Stop:
@@ -374,24 +391,6 @@ class Run:
         entry = await self._setup.steps.step(action.key, body)
         assert isinstance(entry, StepDone)
         return entry.value
-
-    async def _messages(self, turn: int) -> Transcript:
-        """Returns the part of the transcript that is sent, so that it fits."""
-        setup = self._setup
-        if setup.window is None:
-            return self._state.messages
-        self._view = look(self._view, self._state.messages, setup.window, setup.count)
-        fallen = needs_summary(self._view)
-        if fallen and setup.summarise is not None:
-            key, summarise = f"t{turn}.summary", setup.summarise
-
-            async def body() -> Entry:
-                return StepDone(key=key, value=await summarise(fallen))
-
-            entry = await setup.steps.step(key, body)
-            assert isinstance(entry, StepDone)
-            self._view = with_summary(self._view, entry.value, setup.count)
-        return sent(self._view, self._state.messages)
 
     def _seconds_left(self) -> float | None:
         budget = self._state.budget.seconds

@@ -287,8 +287,10 @@ def _warn_once(words: str) -> None:
 
 def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
     """Raise UsageError for a choice of a missing tool. A vendor's own tools may have any name."""
+    if not isinstance(choice, Named) or setup.options.get("vendor_tools"):
+        return
     names = [spec.name for spec in setup.specs]
-    if not isinstance(choice, Named) or choice.name in names or setup.options.get("vendor_tools"):
+    if choice.name in names:
         return
     near = get_close_matches(choice.name, names, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""

@@ -140,7 +140,8 @@ class Speculation:
         """Whether the next delta may complete a call."""
         self._waits: int | None = None
         """The index of the call that is complete as soon as another event comes."""
-        self._early: list[Early] = []
+        self.early: list[Early] = []
+        """The calls that were started and not taken."""
 
     def follow(self, event: ModelEvent) -> None:
         """Process the next event of the reply; deltas only while ``listens`` is true."""
@@ -225,7 +226,7 @@ class Speculation:
             return
         if not self._may_run_early(checked):
             self._open = False
-        elif self._most is None or len(self._early) < self._most:
+        elif self._most is None or len(self.early) < self._most:
             self._launch(checked)
 
     def _launch(self, checked: CheckedCall) -> None:
@@ -234,7 +235,7 @@ class Speculation:
         key = call_key(self._turn, self._considered, checked.tool.name)
         running = self._run_early(checked, key, ledger, began)
         task = asyncio.get_running_loop().create_task(running)
-        self._early.append(Early(key, checked.call, task, ledger, began))
+        self.early.append(Early(key, checked.call, task, ledger, began))
 
     async def _run_early(
         self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float]
@@ -285,18 +286,16 @@ class Speculation:
 
     def _take(self, call: Call) -> Early | None:
         """Returns the early run of this same call, if there is one that was not taken."""
-        for position, early in enumerate(self._early):
+        for position, early in enumerate(self.early):
             if _as_meant(early.call) == _as_meant(call):
-                return self._early.pop(position)
+                return self.early.pop(position)
         return None
 
     async def keep(self, calls: Sequence[Call]) -> None:
         """Drop what was started and is none of these calls, which are going to be run."""
-        if not self._early:
-            return
         wanted = Counter(map(_as_meant, calls))
         strays: list[Early] = []
-        for early in self._early:
+        for early in self.early:
             if wanted[_as_meant(early.call)] > 0:
                 wanted[_as_meant(early.call)] -= 1
             else:
@@ -305,12 +304,12 @@ class Speculation:
 
     async def fate(self, call_id: str) -> OutcomeKind | None:
         """Drop a call that is not going to be run; returns its outcome, if it had been started."""
-        await self._drop([early for early in self._early if early.call.id == call_id])
+        await self._drop([early for early in self.early if early.call.id == call_id])
         return self._fates.get(call_id)
 
     async def drop(self) -> None:
         """Drop everything that was started and not taken."""
-        await self._drop(self._early)
+        await self._drop(self.early)
 
     async def _drop(self, early: list[Early]) -> None:
         """Stop calls, and record them."""
@@ -326,12 +325,11 @@ class Speculation:
 
     async def cancel(self) -> None:
         """Stop everything that was started and not taken, and record nothing: the run breaks off."""
-        if self._early:
-            await self._stop(self._early)
+        await self._stop(self.early)
 
     async def _stop(self, early: list[Early]) -> None:
         """Cancel calls, and wait until they have stopped."""
-        self._early = [each for each in self._early if each not in early]
+        self.early = [each for each in self.early if each not in early]
         for each in early:
             each.task.cancel()
         await asyncio.wait([each.task for each in early])

@@ -5,7 +5,6 @@ import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
-from functools import partial
 from logging import DEBUG
 from typing import Self, TypeAlias
 from weakref import ref
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Reply, Results, Transcript, User, said
+from rightcall.core.message import Reply, Transcript, User, said
 from rightcall.core.parts import Usage, is_much
 from rightcall.core.ports import Decoder, Dialect, Encode, Keeping
 from rightcall.core.request import Conversation, Outgoing, Profile, Request
@@ -269,10 +268,10 @@ class WireModel:
 
     async def _written(self, request: Request) -> Outgoing:
         """Encode the request; in a thread if it holds large files."""
-        write = partial(self._encoded, request, stream=self._streaming)
-        begun = id(request.conversation) in self._encoders
-        much = holds_much(request.messages, begun=begun)
-        return await asyncio.to_thread(write) if much else write()
+        begun, stream = id(request.conversation) in self._encoders, self._streaming
+        if holds_much(request.messages, begun=begun):
+            return await asyncio.to_thread(self._encoded, request, stream=stream)
+        return self._encoded(request, stream=stream)
 
     def _encoded(self, request: Request, *, stream: bool) -> Outgoing:
         if self._defaults:
@@ -358,15 +357,14 @@ def holds_much(messages: Transcript, *, begun: bool = False) -> bool:
     already.
     """
     for message in reversed(messages):
-        match message:
-            case User(content=content):
-                if any(map(is_much, content)):
-                    return True
-            case Results(results=results):
-                if any(is_much(part) for result in results for part in result.content):
-                    return True
-            case _ if begun:
+        if isinstance(message, Reply):
+            if begun:
                 return False
-            case _:
-                pass
+        elif isinstance(message, User):
+            if any(map(is_much, message.content)):
+                return True
+        else:
+            for result in message.results:
+                if any(map(is_much, result.content)):
+                    return True
     return False

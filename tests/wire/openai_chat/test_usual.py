@@ -63,7 +63,7 @@ def test_nearly_all_chunks_of_a_long_call_are_usual():
     first = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
     frames = [chunk({"tool_calls": [each]}) for each in (first, *pieces)]
     body = sse(*frames, chunk({}, finish_reason="tool_calls"))
-    assert read_in_the_short_way(body) == 100  # the very first piece is what makes the call begin
+    assert read_in_the_short_way(body) == 101  # all but the first chunk, which says the model
     assert_same_either_way(body)
 
 
@@ -135,3 +135,12 @@ chunks = st.fixed_dictionaries(
 def test_any_stream_means_the_same_either_way(known, items):
     first = [{"id": "c", "model": "m", "choices": []}] if known else []
     assert_same_either_way(sse(*first, *items))
+
+
+def test_a_thought_between_the_pieces_of_a_call_is_ended_either_way():
+    piece = {"index": 0, "function": {"arguments": "1"}}
+    first = {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}
+    deltas = [{"tool_calls": [first]}, {"reasoning": "hm"}, {"tool_calls": [piece]}]
+    body = sse(*map(chunk, deltas))
+    assert any("ReasoningEnd" in event for event in told(body, 1_000_000))
+    assert_same_either_way(body)

@@ -16,6 +16,7 @@ from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
 from rightcall.wire.openai_chat.errors import refusal_in
+from rightcall.wire.openai_chat.fragments import Fragment
 from rightcall.wire.openai_chat.reply import ReplyBuilder
 from rightcall.wire.openai_chat.tables import NAME
 from rightcall.wire.refusal import UNREADABLE, excerpt, readable
@@ -52,15 +53,15 @@ _chunk = msgspec.json.Decoder(_Chunk, strict=False).decode
 
 
 class _Arguments(Struct, gc=False, forbid_unknown_fields=True):
-    arguments: str
-    name: None = None
+    arguments: str = ""
+    name: str | None = None
 
 
 class _Going(Struct, gc=False, forbid_unknown_fields=True):
     index: int
     function: _Arguments
     type: str | None = None
-    id: None = None
+    id: str | None = None
 
 
 class _UsualDelta(Struct, gc=False, forbid_unknown_fields=True):
@@ -84,7 +85,7 @@ class _UsualChoice(Struct, gc=False):
 
 
 class _Usual(Struct, gc=False):
-    """The form of nearly every chunk: more text, thoughts, or arguments of the current call."""
+    """The form of nearly every chunk: more text, thoughts, or a piece of one call."""
 
     choices: tuple[_UsualChoice]
     usage: None = None
@@ -151,7 +152,12 @@ class Decoder:
         if delta.content or thought:
             return False
         going = delta.tool_calls[0]
-        return reply.calls.goes_on(going.index, going.function.arguments, events)
+        function = going.function
+        if not function.name and not going.id:
+            return reply.calls.goes_on(going.index, function.arguments, events)
+        fragment = Fragment(going.index, going.id or "", function.name or "", function.arguments)
+        reply.read_fragment(fragment, events)
+        return True
 
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""

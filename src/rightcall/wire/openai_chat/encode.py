@@ -35,6 +35,7 @@ from rightcall.wire.strictness import StrictMode, Wish, chosen, judged, wish_in
 STRICT = replace(OPENAI_RULES, dialect=NAME)
 _UNASKED = "this host is not known to hold models to strict tools."
 PATH = "/chat/completions"
+_TOOLS = f"{NAME}.tools"
 _SAMPLING = ("temperature", "top_p")
 _BUDGETS = ((0, "none"), (2048, "low"), (16384, "medium"))
 """The largest token budget for each effort level; ``high`` beyond."""
@@ -150,7 +151,7 @@ def _reasoning(wanted: Any, host: Host, model: str) -> dict[str, Any]:
 
 def _ours(request: Request, host: Host, cache: EncodeCache) -> _Ours:
     specs, wish = request.specs, wish_in(request.options)
-    return cache.shared(f"{NAME}.tools", (specs, wish, host), lambda: _functions(specs, wish, host))
+    return cache.shared(_TOOLS, (specs, wish, host), lambda: _functions(specs, wish, host))
 
 
 def _tools(request: Request, host: Host, ours: _Ours) -> dict[str, Any]:

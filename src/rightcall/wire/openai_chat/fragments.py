@@ -21,12 +21,26 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
+from msgspec import Struct
+
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent
 from rightcall.core.jsontext import dump
 from rightcall.wire.openai_chat.tables import NAME
 
 _USUAL = frozenset(("index", "id", "type", "function", "custom"))
+
+
+class Fragment(Struct, gc=False):
+    """A piece of a call, as far as the host gave its parts."""
+
+    index: object
+    id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+    extra: Mapping[str, Any] | None = None
+    """Members that are not usual, to be sent back."""
 
 
 class CallSlot:
@@ -119,13 +133,18 @@ class Calls:
         self._in_delta = []
         for delta in deltas if isinstance(deltas, list) else [deltas]:
             if isinstance(delta, dict):
-                self._one(delta, events)
+                self._one(_fragment(delta), events)
+
+    def feed_one(self, fragment: Fragment, events: list[ModelEvent]) -> None:
+        """The same for a delta with one fragment, which is parsed already."""
+        self._in_delta = []
+        self._one(fragment, events)
 
     def whole(self, entries: Any, events: list[ModelEvent]) -> None:
         """The same for the ``tool_calls`` of a whole message, where every entry is a call."""
         for entry in entries if isinstance(entries, list) else [entries]:
             if isinstance(entry, dict):
-                self._one(entry, events, self._open(object()))
+                self._one(_fragment(entry), events, self._open(object()))
 
     def end(self, events: list[ModelEvent], *, cut_off: bool, unsaid: bool) -> list[Call]:
         """The calls; adds the events that only the end makes certain.
@@ -134,7 +153,10 @@ class Calls:
         reason, so a call without arguments may be incomplete.
         """
         calls: list[Call] = []
-        for slot in sorted(self._begun(), key=attrgetter("position")):
+        begun = self._begun()
+        if len(begun) > 1:
+            begun.sort(key=attrgetter("position"))
+        for slot in begun:
             last = slot is self.touched or slot.is_late
             truncated = (cut_off and (last or not slot.pieces)) or (unsaid and not slot.pieces)
             call = slot.call(truncated=truncated)
@@ -151,43 +173,47 @@ class Calls:
         self.touched = None
 
     def goes_on(self, index: int, fragment: str, events: list[ModelEvent]) -> bool:
-        """Add arguments to the last call if it has that index; returns whether it has."""
-        slot = self._by_index.get(index)
-        if slot is None or not slot.started or slot is not self._slots[-1]:
+        """Add arguments to the last call if they continue it; returns whether they do."""
+        slot = self.touched
+        # After anything else, such as a thought, there is more to do than to add.
+        if slot is None or slot is not self._by_index.get(index) or slot is not self._slots[-1]:
             return False
         if fragment:
             slot.pieces.append(fragment)
             slot.size += len(fragment)
+            if not slot.started:
+                self._start(slot, events)
             events.append(CallDelta(slot.position, fragment))
-        self.touched = slot
         return True
 
     def _begun(self) -> list[CallSlot]:
         """Those of which something has come that makes them calls."""
         return [slot for slot in self._slots if slot.name or slot.pieces]
 
-    def _one(
-        self, delta: Mapping[str, Any], events: list[ModelEvent], slot: CallSlot | None = None
-    ) -> None:
-        function, is_custom = _body(delta)
-        given, identity, name = delta.get("index"), _text(delta.get("id")), _text(function.get("name"))
-        index = given if isinstance(given, int | str) else None
-        fragment = _arguments(function)
+    def _one(self, fragment: Fragment, events: list[ModelEvent], slot: CallSlot | None = None) -> None:
+        index, identity, name, arguments = (
+            fragment.index,
+            fragment.id,
+            fragment.name,
+            fragment.arguments,
+        )
         if slot is None:
             slot = self._find(index, identity, name)
-            if slot is not None and _opens(slot, identity, name, fragment):
+            if slot is not None and _opens(slot, identity, name, arguments):
                 identity = identity or slot.pending
                 slot = None
             slot = slot or self._open(index)
-        slot.is_custom = slot.is_custom or is_custom
-        self._describe(slot, delta, identity, name)
-        if fragment and not (identity and slot.repeats(fragment)):
-            slot.pieces.append(fragment)
-            slot.size += len(fragment)
+        slot.is_custom = slot.is_custom or fragment.is_custom
+        self._describe(slot, identity, name)
+        if fragment.extra:
+            slot.extra.update(fragment.extra)
+        if arguments and not (identity and slot.repeats(arguments)):
+            slot.pieces.append(arguments)
+            slot.size += len(arguments)
             self._start(slot, events)
-            events.append(CallDelta(slot.position, fragment))
+            events.append(CallDelta(slot.position, arguments))
 
-    def _describe(self, slot: CallSlot, delta: Mapping[str, Any], identity: str, name: str) -> None:
+    def _describe(self, slot: CallSlot, identity: str, name: str) -> None:
         """Store what a fragment says of its call besides the arguments."""
         if identity and not slot.id:
             slot.id = identity
@@ -196,8 +222,6 @@ class Calls:
             slot.pending = identity
         if name and not slot.started:
             slot.name = _joined(slot.name, name)
-        if not _USUAL.issuperset(delta):
-            slot.extra.update({k: v for k, v in delta.items() if k not in _USUAL and v is not None})
         slot.is_late = slot.is_late or slot is not self._slots[-1]
         self.touched = slot
         self._in_delta.append(slot)
@@ -239,6 +263,22 @@ class Calls:
             # Several calls in one delta, without an index or all with the same one.
             return None
         return here
+
+
+def _fragment(delta: Mapping[str, Any]) -> Fragment:
+    """Parses an entry of ``tool_calls``."""
+    function, is_custom = _body(delta)
+    given = delta.get("index")
+    fragment = Fragment(
+        given if isinstance(given, int | str) else None,
+        _text(delta.get("id")),
+        _text(function.get("name")),
+        _arguments(function),
+        is_custom,
+    )
+    if not _USUAL.issuperset(delta):
+        fragment.extra = {k: v for k, v in delta.items() if k not in _USUAL and v is not None}
+    return fragment
 
 
 def _body(delta: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:

@@ -5,6 +5,7 @@ that imitates OpenAI as of 2024 (``COMPATIBLE``), which all of them do.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -99,13 +100,18 @@ class Host(Struct, frozen=True, kw_only=True):
     @property
     def media_table(self) -> MediaTable:
         """The media that the host accepts, and how they are sent."""
-        return {kind: takes for kind, takes in MEDIA.items() if kind in self.media}
+        return _media_table(self.media)
 
     def thinking_of(self, model: str) -> Thinking:
         """How the amount of thinking is set for that model."""
         name = model.lower()
         found = (thinking for start, thinking in self.thinkers if name.startswith(start))
         return next(found, self.thinking)
+
+
+@cache
+def _media_table(kinds: tuple[MediaKind, ...]) -> MediaTable:
+    return {kind: takes for kind, takes in MEDIA.items() if kind in kinds}
 
 
 COMPATIBLE = Host(ids="carrying")

@@ -10,7 +10,7 @@ from rightcall.core.parts import Media, Text, Usage
 from rightcall.wire.citations import annotated, listed
 from rightcall.wire.encoding import mapping
 from rightcall.wire.logprobs import of_openai
-from rightcall.wire.openai_chat.fragments import Calls
+from rightcall.wire.openai_chat.fragments import Calls, Fragment
 from rightcall.wire.openai_chat.made import Sound, picture
 from rightcall.wire.openai_chat.tables import CUT_OFF, FAULTS, NAME, REASONING, STOPS
 from rightcall.wire.openai_chat.usage import usage_of
@@ -112,9 +112,7 @@ class ReplyBuilder:
             key: value for key, value in message.items() if key not in ("tool_calls", "function_call")
         }
         self.delta(rest, events)
-        if self._think.is_open:
-            self._unfiltered(events, cut=True)
-        self._thought(events)
+        self._before_calls(events)
         self.calls.whole(calls, events)
 
     def likely(self, logprobs: Any) -> None:
@@ -163,7 +161,7 @@ class ReplyBuilder:
         return tuple(cited or listed(self.extra))
 
     def _parts(self) -> Iterator[Text | Reasoning | Media | Unknown]:
-        details = list(map(_detail, self._details))
+        details = [_detail(each) for each in self._details] if self._details else []
         for run in self._runs:
             if not isinstance(run, _Run):
                 yield run
@@ -289,10 +287,18 @@ class ReplyBuilder:
             self._refusal.append(value)
 
     def _read_calls(self, value: Any, _delta: _Delta, events: list[ModelEvent]) -> None:
+        self._before_calls(events)
+        self.calls.feed(value, events)
+
+    def read_fragment(self, fragment: Fragment, events: list[ModelEvent]) -> None:
+        """Add a delta that is one fragment of a call."""
+        self._before_calls(events)
+        self.calls.feed_one(fragment, events)
+
+    def _before_calls(self, events: list[ModelEvent]) -> None:
         if self._think.is_open:
             self._unfiltered(events, cut=True)
         self._thought(events)
-        self.calls.feed(value, events)
 
     def _read_function(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
         """The older form of a call. Snowflake sends an empty one with every answer."""

@@ -11,6 +11,10 @@ def usage_of(raw: Any) -> Usage:
     """Parses a usage object. Hosts put cached and reasoning tokens into different members."""
     if not isinstance(raw, dict):
         return Usage()
+    if raw.keys() <= _PLAIN:
+        return Usage(
+            input_tokens=_count(raw, "prompt_tokens"), output_tokens=_count(raw, "completion_tokens")
+        )
     into, out = _object(raw, "prompt_tokens_details"), _object(raw, "completion_tokens_details")
     prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
     reasoning = _count(out, "reasoning_tokens") or _count(raw, "reasoning_tokens")
@@ -33,6 +37,8 @@ def usage_of(raw: Any) -> Usage:
 
 
 _NUMBERS = (int, float)
+_PLAIN = frozenset(("prompt_tokens", "completion_tokens", "total_tokens"))
+"""The members that every host has; many have no others."""
 
 
 def _object(raw: dict[str, Any], name: str) -> dict[str, Any]:
