@@ -35,7 +35,7 @@ from rightcall.loop.basis import UNNAMED, Basis, Defaults, look_for_tools, user_
 from rightcall.loop.events import Event, events_of
 from rightcall.loop.nested import nesting_of, rules_below
 from rightcall.loop.offering import Deferred, Telling
-from rightcall.loop.result import Out, RunResult
+from rightcall.loop.result import Out, RunResult, dropped_in
 from rightcall.loop.resumed import check_standing, forget, resumed_once
 from rightcall.loop.run import Run
 from rightcall.loop.setup import (
@@ -244,8 +244,15 @@ class Agent(Generic[Deps, Out]):
             look_for_tools(held.entries, result.pending, setup)
             if state.system is None:
                 state = replace(state, system=await basis.system(setup, steps))
-            earlier, begins = result.calls, result.begins
-            run = Run(setup, state, begins=begins, emit=emit, decisions=decided, earlier=earlier)
+            run = Run(
+                setup,
+                state,
+                begins=result.begins,
+                emit=emit,
+                decisions=decided,
+                earlier=result.calls,
+                dropped=result.dropped,
+            )
             is_unknown = self._journal is None and steps is None and bool(decided)
             with resumed_once(result, decided, run) if is_unknown else nullcontext():
                 return basis.with_output(await run.go(RunResumed(decisions=decided)))
@@ -270,7 +277,8 @@ class Agent(Generic[Deps, Out]):
             decided = {**redacted_calls(held.entries), **decisions_in(held.entries)}
             begins = len(start.messages) - 1
             state = replace(started(start), traces=traces_in(held.entries))
-            going = Run(setup, state, begins=begins, decisions=decided)
+            dropped = dropped_in(held.entries)
+            going = Run(setup, state, begins=begins, decisions=decided, dropped=dropped)
             return basis.with_output(await going.go())
 
     @checked("agent.recover_sync")

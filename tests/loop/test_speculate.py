@@ -5,21 +5,25 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agent.kit import outcomes
 from effort import often
 from loop import virtual
 from loop.quiet import assert_nothing_is_left
 from loop.sound import assert_sound
-from rightcall import Agent, Ask, Budget, Context, Deny, Hooks, Rewrite, Usage, Veto
+from rightcall import Agent, Ask, Budget, Context, Deny, Hooks, Rewrite, Usage, Veto, replay
 from rightcall.core.budget import Stop
 from rightcall.core.call import Call
+from rightcall.core.entry import CallDropped
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
-from rightcall.core.message import Reply
+from rightcall.core.message import Reply, Results
 from rightcall.core.partial import PartialJson
+from rightcall.core.parts import Result, Text
 from rightcall.core.request import Profile
 from rightcall.declare.function import tool
 from rightcall.errors import TransportError
+from rightcall.record.memory import MemoryJournal
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 EFFECTS = {
@@ -413,6 +417,41 @@ def test_a_cancelled_run_cancels_what_was_started():
     assert bench.cancelled == ["read 0"]
 
 
+def test_a_call_that_still_waits_for_a_slot_was_not_started():
+    broken = Turn(reply=reply(at("read"), at("read", 1), SO), pause=1.0, breaks=Break(10))
+    result, _ = run(Bench([broken, "Done."], takes=1000), concurrency=1)
+    assert [record.call for record in result.dropped] == [result.calls[0].call]
+    first, second = [record.result.text for record in result.calls]
+    assert "was started while the reply still came, was given up, and its result was dropped" in first
+    assert second.startswith("read was not run;")
+
+
+def test_what_was_dropped_is_in_the_journal_and_replay_and_recovery_pass_it_over():
+    async def main():
+        for takes, fate in [(0, "returned"), (1000, "cancelled")]:
+            seen, journal = [], MemoryJournal()
+            broken = Turn(reply=reply(at("read"), SO), pause=1.0, breaks=Break(6))
+            bench = Bench([broken, "Done."], takes=takes)
+            agent = Agent(
+                bench,
+                bench.tools,
+                journal=journal,
+                observers=[lambda _, what, seen=seen: seen.append(what)],
+            )
+            result = await agent.run("Go.", run="r")
+            entries = journal.entries("r")
+            (entry,) = [each for each in entries if isinstance(each, CallDropped)]
+            assert entry in seen
+            assert (entry.key, entry.call.name, entry.result.outcome) == ("t1.0.read", "read", fate)
+            assert (entry.usage is not None) == (fate == "returned")
+            again, recovered = await replay(journal, "r"), await agent.recover("r")
+            for each in (again, recovered):
+                assert (each.transcript, each.dropped) == (result.transcript, result.dropped)
+            assert list(journal.entries("r")) == list(entries)
+
+    virtual.run(main())
+
+
 calls = st.builds(
     call,
     st.sampled_from([*EFFECTS, "nope"]),
@@ -439,7 +478,25 @@ def test_the_transcript_is_the_same_with_and_without(script, takes, room):
     for speculate in (True, False):
         bench = Bench([*script, *[reply("Done.")] * 4], takes=takes)
         result, _ = run(bench, speculate=speculate, budget=Budget(calls=room * 2))
-        records = [(record.call, record.result, record.attempts) for record in result.calls]
-        came.append((result.transcript, result.stop, records, result.usage))
-        assert speculate or not bench.early
+        ids = {record.call.id for record in result.dropped}
+        records = [(record.call, alike(record.result, ids), record.attempts) for record in result.calls]
+        shown = [
+            Results(tuple([alike(each, ids) for each in message.results]))
+            if isinstance(message, Results)
+            else message
+            for message in result.transcript
+        ]
+        came.append((shown, result.stop, records, result.usage))
+        assert speculate or not (bench.early or ids)
     assert came[0] == came[1]
+
+
+def alike(result: Result, dropped: set[str]) -> Result:
+    """The result, without the one difference: it tells that its call had been started."""
+    if result.call_id not in dropped:
+        return result
+    *_, rest = result.text.partition("was started while the reply still came, ")
+    rest = rest.partition(" and its result was dropped")[2]
+    assert rest, result.text
+    words = "was cancelled before it finished" if rest == "." else "was not run"
+    return replace(result, content=(Text(f"{result.name} {words}{rest}"),))

@@ -71,12 +71,12 @@ async def test_calls_and_thoughts_are_read_out_of_the_text_however_it_is_cut(siz
     assert (body["tools"][0]["function"]["name"], "tool_choice" in body) == ("add", False)
 
 
-async def test_only_what_was_offered_is_called():
+async def test_a_marked_call_of_another_tool_is_one_but_none_where_no_tools_were_offered():
     text = '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'
     async with serving(reply(text), reply(CALL)) as server, connected(server) as model:
         _, other = await read(model)
         _, none = await read(model, Request(messages=(said("Hi"),)))
-    assert (other.content, other.stop) == ((Text(text),), "end")
+    assert (other.content, other.stop) == ((Call(id="", name="rm", arguments="{}"),), "calls")
     assert none.content == (Text(CALL),)
 
 

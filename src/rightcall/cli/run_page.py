@@ -12,6 +12,7 @@ from rightcall.core.decision import Allow, Answer, Deny, FinalDecision, Rewrite
 from rightcall.core.entry import (
     MODEL_NOTE,
     CallDecided,
+    CallDropped,
     CallFinished,
     CallStarted,
     Entry,
@@ -145,6 +146,10 @@ def _lines(entry: Entry, calls: "_Calls", at: str, *, reasoning: bool) -> Iterat
             yield f"     [{entry.call_id}] {_decision(entry.decision)} by {entry.by}{reason}"
         case CallFinished():
             yield from _end(entry)
+        case CallDropped(call=call, result=result):
+            arguments = one_line(call.arguments, _LONGEST_LINE)
+            yield f"     [{call.id}] started early and dropped: {call.name} {arguments}"
+            yield f"     [{call.id}] {result.outcome} in {entry.seconds:.1f} s: {_result(result)}"
         case RunFailed(message=message):
             yield f"\nfailed: {message}"
         case RunPaused(call_ids=call_ids):

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import Repair
+from rightcall.core.call import Call, Repair
 from rightcall.core.decision import Evidence, FinalDecision, Grant
 from rightcall.core.events import ModelChange
 from rightcall.core.facts import Effect
@@ -148,6 +148,25 @@ class CallFinished(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
     """Whether it had been started before by a process that did not record its end."""
 
 
+class CallDropped(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="call_dropped"):
+    """A call was started while the reply still streamed, and its result was not used.
+
+    The reply broke off, or does not contain the call as it was started, or the call was not to be run.
+    """
+
+    key: str
+    call: Call
+    """The call, as it was started."""
+    result: Result
+    """What it returned, which the model has not read; the outcome ``cancelled`` if it was given up."""
+    seconds: float = 0.0
+    attempts: int = 1
+    usage: Usage | None = None
+    """What it spent on models; the run's own usage does not contain it."""
+    error: str = ""
+    cause: str = ""
+
+
 class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="step_done"):
     """Another effect of the loop returned its value: a summary, a verdict on an answer."""
 
@@ -236,6 +255,7 @@ Entry: TypeAlias = (
     | CallDecided
     | CallStarted
     | CallFinished
+    | CallDropped
     | StepDone
     | HookAnswered
     | Nested

@@ -30,10 +30,11 @@ class Limits(Struct, frozen=True, kw_only=True, metaclass=Worded):
     backoff: float = 0.5
     """Seconds before the first retry; doubled before each further one."""
     rate: tuple[int, float] | None = None
-    """At most this many calls in this many seconds: ``(5, 60)``. A call beyond it waits."""
+    """At most this many calls in this many seconds, in this process: ``(5, 60)``. A call beyond it
+    waits."""
     concurrency: int | None = None
-    """How many calls of this tool may run at once, over all runs of an agent. None: only the limit of
-    each run applies."""
+    """How many calls of this tool may run at once, in this process. None: only the limit of each run
+    applies."""
     max_output_bytes: int = 64 * 1024
     """Text beyond it is cut in the middle, with a marker that says so."""
     max_failure_bytes: int = 2048

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, Unpack, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -27,6 +27,9 @@ neutral sentence."""
 
 InputForm: TypeAlias = Literal["json", "text"]
 """What a model writes for a tool: arguments as JSON, or one plain text."""
+
+_ROOT = "_root"
+"""Where a copy keeps its root: beside the fields, so that no field is needed for it."""
 
 # The strictest vendors' rules: Gemini wants a letter or underscore first, OpenAI allows 64 characters.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -311,7 +314,19 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
         check_options(self.name, _TOOL, changes)
         if "handler" in changes:
             changes.setdefault("calling", None)
-        return replace(self, **worded_limits(self.name, changes, self.limits))
+        copy = replace(self, **worded_limits(self.name, changes, self.limits))
+        return copy.copied_from(self) if copy.handler is self.handler else copy
+
+    @property
+    def root(self) -> "Tool[Any]":
+        """The tool that this is a copy of, or itself: what ``concurrency`` and ``rate`` hold for."""
+        root: Tool[Any] = self.__dict__.get(_ROOT, self)
+        return root
+
+    def copied_from(self, other: "Tool[Any]") -> Self:
+        """Returns this tool, as a copy of another."""
+        self.__dict__[_ROOT] = other.root
+        return self
 
     def _check_words(self) -> None:
         reach = self.facts.reach

@@ -92,7 +92,8 @@ class FunctionTool(
 
     def _with_handler(self, bound: Callable[..., Any]) -> "FunctionTool[..., R, Needs_contra]":
         assert self.calling is not None
-        return replace(self, handler=bound, calling=replace(self.calling, function=bound), unbound=False)
+        calling = replace(self.calling, function=bound)
+        return replace(self, handler=bound, calling=calling, unbound=False).copied_from(self)
 
     @property
     def __wrapped__(self) -> Callable[P, R] | None:
@@ -269,7 +270,7 @@ def _from_partial(
     )
     function = partial(base.handler, *bound.args, **bound.keywords)
     settings = {**kept, **worded_limits(base.name, options, base.limits)}
-    return _from_function(function, namespace, settings)  # type: ignore[arg-type]
+    return _from_function(function, namespace, settings).copied_from(base)  # type: ignore[arg-type]
 
 
 def _from_function(

@@ -63,6 +63,8 @@ class Setting(Struct, frozen=True, kw_only=True, eq=False, gc=False):
     tell: Callable[[CallProgress], None] = ignore
     """Called on the event loop with the call's progress."""
     dry_run: bool = False
+    begins: Callable[[], object] | None = None
+    """Called when nothing is left to wait for, and the tool is about to be called."""
 
 
 class Shown(Struct, frozen=True, eq=False, gc=False):

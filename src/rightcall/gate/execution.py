@@ -7,7 +7,7 @@ from msgspec import Struct
 from rightcall.core.call import Call, Repair
 from rightcall.core.jsontext import shorten
 from rightcall.core.message import User
-from rightcall.core.outcome import Outcome
+from rightcall.core.outcome import Outcome, OutcomeKind
 from rightcall.core.parts import Result
 from rightcall.gate.render import render
 from rightcall.log import tool_logger
@@ -30,8 +30,11 @@ class Execution(Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """Messages from hooks for the model, sent after the results."""
 
 
-def not_run(call: Call, outcome: Outcome) -> Execution:
-    """Returns the execution of a call that was never started."""
+def not_run(call: Call, outcome: Outcome, dropped: OutcomeKind | None = None) -> Execution:
+    """Returns the execution of a call that was not run.
+
+    ``dropped`` is the outcome of an early start whose result was dropped, if there was one.
+    """
     if tool_logger.isEnabledFor(INFO):
         tool_logger.info("%s: %s", shorten(call.name), outcome.kind)
-    return Execution(call=call, outcome=outcome, result=render(call, outcome))
+    return Execution(call=call, outcome=outcome, result=render(call, outcome, dropped=dropped))

@@ -20,7 +20,8 @@ from rightcall.gate.checked_async import checked_async
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.gate import Approve, Gate, Verdict
 from rightcall.gate.render import render
-from rightcall.gate.slots import RUN_CONCURRENCY, CallSlot, Slots
+from rightcall.gate.semaphores import CallSlot
+from rightcall.gate.slots import RUN_CONCURRENCY, Slots, wait_for_rate
 from rightcall.gate.stages import stages
 from rightcall.log import tool_logger
 
@@ -28,7 +29,7 @@ _PLAIN = Setting()
 
 
 class Executor:
-    """Runs calls under their tools' limits and its own. Keep one to share the limits across calls."""
+    """Runs calls under their tools' limits and its own. Keep one to share its own across calls."""
 
     __slots__ = ("_approve", "_clock", "_slots")
 
@@ -47,10 +48,7 @@ class Executor:
         self._clock = clock or SystemClock()
 
     def for_run(self) -> Self:
-        """Returns an executor for another run, with run slots of its own.
-
-        A tool's own ``concurrency`` and ``rate`` are still shared by all of them.
-        """
+        """Returns an executor for another run, with run slots of its own."""
         made = object.__new__(type(self))
         made._approve, made._clock = self._approve, self._clock
         made._slots = self._slots.for_run()
@@ -107,6 +105,8 @@ class Executor:
         if tool.limits.rate is not None:
             await self._pace(tool, slot)
         attempts, started = 1, clock.now()
+        if setting.begins is not None:
+            setting.begins()
         try:
             shown = await attempt(checked, setting, 1, tool.limits.timeout)
             outcome = shown.outcome
@@ -132,7 +132,7 @@ class Executor:
 
     async def _pace(self, tool: Tool, slot: CallSlot) -> None:
         """Wait until the tool's rate lets a call start; its slots are free for others meanwhile."""
-        while wait := self._slots.wait_for(tool, self._clock.now()):
+        while wait := wait_for_rate(tool, self._clock.now()):
             slot.release()
             await self._clock.sleep(wait)
             await slot.acquire()
@@ -167,8 +167,7 @@ async def run_calls(
 
     ``dependencies`` reach the tools through ``Context``. ``approve`` is asked about calls of tools that
     need approval, as with an agent; without it they are denied. With ``dry_run`` only reading tools
-    run. Rates and concurrency are limited within this call; keep an ``Executor`` to share them across
-    several.
+    run. At most 16 calls run at once; keep an ``Executor`` to share such a limit across several.
     """
     setting = Setting(dependencies=dependencies, dry_run=dry_run)
     executor = Executor() if approve is None else Executor(approve=approve)

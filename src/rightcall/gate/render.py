@@ -31,6 +31,7 @@ from rightcall.core.outcome import (
     Interrupted,
     Invalid,
     Outcome,
+    OutcomeKind,
     Returned,
     TimedOut,
     Truncated,
@@ -58,8 +59,13 @@ _HIDDEN = pattern(
 )
 
 
-def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
-    """Returns the result for a call. Raises Unshowable when a returned value cannot be shown."""
+def render(
+    call: Call, outcome: Outcome, tool: Tool | None = None, *, dropped: OutcomeKind | None = None
+) -> Result:
+    """Returns the result for a call. Raises Unshowable when a returned value cannot be shown.
+
+    ``dropped`` is the outcome of an early start of a call that is not run, if there was one.
+    """
     limits = _DEFAULT if tool is None else tool.limits
     facts = _NOTHING if tool is None else tool.facts
     source = call.name if facts.untrusted or facts.names else None
@@ -91,7 +97,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
     else:
         # Any other outcome is worded by us alone, so it has no untrusted source.
         source, own = None, type(outcome) is Failed
-        content = (Text(cut(encodable(_words(call, outcome)), _most_words(limits))),)
+        content = (Text(cut(encodable(_words(call, outcome, dropped)), _most_words(limits))),)
     return Result(
         call_id=call.id,
         name=call.name,
@@ -120,14 +126,15 @@ def _most_words(limits: Limits) -> int:
     return min(limits.max_failure_bytes, limits.max_output_bytes)
 
 
-def _words(call: Call, outcome: Outcome) -> str:
+def _words(call: Call, outcome: Outcome, dropped: OutcomeKind | None) -> str:
     # In a call that was cut off, the name may be missing or far too long.
     name = call.name if 0 < len(call.name) <= _LONGEST_NAME else "The call"
+    not_run = "was not run" if dropped is None else _dropped(dropped)
     match outcome:
         case Returned() | Failed():
             return f"{name} failed for a reason it did not give."
         case Invalid(problems):
-            lines = [f"{name} was not run; its arguments do not fit:"]
+            lines = [f"{name} {not_run}; its arguments do not fit:"]
             lines += [f"- {problem}" for problem in problems[:_SHOWN_PROBLEMS]]
             if len(problems) > _SHOWN_PROBLEMS:
                 lines.append(f"- and {len(problems) - _SHOWN_PROBLEMS} more")
@@ -136,7 +143,7 @@ def _words(call: Call, outcome: Outcome) -> str:
             return _unknown(outcome)
         case Denied(reason, ran):
             because = f": {reason}" if reason else "."
-            denied = "ran, but its result is withheld" if ran else "was not run; permission was denied"
+            denied = "ran, but its result is withheld" if ran else f"{not_run}; permission was denied"
             return f"{name} {denied}{because}"
         case TimedOut(seconds):
             return (
@@ -144,10 +151,10 @@ def _words(call: Call, outcome: Outcome) -> str:
                 "It may have done part of its work."
             )
         case Cancelled():
-            return f"{name} was cancelled before it finished."
+            return f"{name} {'was cancelled before it finished' if dropped is None else not_run}."
         case Truncated():
             return (
-                f"{name} was not run; the reply was cut off in the middle of its arguments. "
+                f"{name} {not_run}; the reply was cut off in the middle of its arguments. "
                 "Call it again with shorter arguments, or in smaller steps."
             )
         case Interrupted():
@@ -159,6 +166,11 @@ def _words(call: Call, outcome: Outcome) -> str:
             )
         case _:
             assert_never(outcome)
+
+
+def _dropped(early: OutcomeKind) -> str:
+    end = "was given up" if early in ("cancelled", "timed_out") else "ran to its end"
+    return f"was started while the reply still came, {end}, and its result was dropped"
 
 
 def _unknown(outcome: UnknownTool) -> str:

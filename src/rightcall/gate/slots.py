@@ -2,167 +2,158 @@
 
 Three limits protect three things. A run's calls share the run's slots, so that a reply with a hundred
 calls does not start them all; other runs do not wait for them. A tool's ``concurrency`` or ``rate``
-protects something outside that all runs share, so it applies to all runs of an agent together. Blocking
-functions take threads, of which a process has a fixed number (``threads``).
+protects something outside, so it holds for the tool in this process, whatever agents, runs, event loops
+and threads call it. Blocking functions take threads, of which a process has a fixed number
+(``threads``).
 """
 
 import asyncio
-from collections import deque
-from typing import Any, Protocol
+import threading
+from collections.abc import Mapping
+from contextvars import ContextVar
+from types import FunctionType
+from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from rightcall.core.tool import Tool
-from rightcall.gate.threads import current, granted, in_a_tool
+from rightcall.gate.semaphores import Both, CallSlot, Pace, ProcessSemaphore, Semaphore
+from rightcall.gate.threads import current, in_a_tool
+from rightcall.platforms import after_fork
 
 RUN_CONCURRENCY = 16
 """How many calls of a run may run at once by default."""
 
 
-class CallSlot(Protocol):
-    """What a call acquires before it starts, and releases. Belongs to one event loop.
+class _ToolLimits:
+    """What the tools' own ``concurrency`` and ``rate`` count in this process.
 
-    Acquiring without waiting, which is nearly always the case, needs no coroutine.
+    A limit goes with the tool that it was declared for: its copies, under whatever name, and what binds
+    its method to an instance count together, and so does the same function declared again under the same
+    name. It is forgotten with that tool, or that function.
     """
 
-    def acquire_free(self) -> bool:
-        """Acquire it if it is free now."""
-        ...
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: WeakKeyDictionary[object, dict[object, Any]] = WeakKeyDictionary()
 
-    async def acquire(self) -> None:
-        """Acquire it, waiting if necessary."""
-        ...
+    def semaphore(self, tool: Tool, size: int) -> ProcessSemaphore:
+        """Returns the slots of a tool."""
+        root = tool.root
+        with self._lock:
+            made = self._of(root)
+            found: ProcessSemaphore | None = made.get((root.name, size))
+            if found is None:
+                found = made[root.name, size] = ProcessSemaphore(size)
+        return found
 
-    def release(self) -> None:
-        """Release it."""
-        ...
+    def pace(self, tool: Tool, calls: int, seconds: float) -> Pace:
+        """Returns the pace of a tool."""
+        root = tool.root
+        with self._lock:
+            made = self._of(root)
+            found: Pace | None = made.get((root.name, calls, seconds))
+            if found is None:
+                found = made[root.name, calls, seconds] = Pace(calls, seconds)
+        return found
+
+    def _of(self, root: Tool) -> dict[object, Any]:
+        handler = root.handler
+        owner = handler if type(handler) is FunctionType else root
+        return self._found.setdefault(owner, {})
 
 
-class Semaphore:
-    """A number of slots, granted first come, first served.
+_tool_limits = _ToolLimits()
 
-    asyncio's semaphore cannot be acquired without a coroutine, which every tool call would pay for.
+
+def _begin_anew() -> None:
+    """Count from zero in a forked child, where the parent's calls do not run."""
+    global _tool_limits  # noqa: PLW0603 - they stand for the process itself
+    _tool_limits = _ToolLimits()
+
+
+after_fork(_begin_anew)
+
+
+class _Loan:
+    """The slot of a running call, which calls of the same tool inside it take one after another.
+
+    They would wait for ever if they needed a slot of their own and the calls around them held them all.
     """
 
-    __slots__ = ("free", "waiting")
+    __slots__ = ("around", "is_over", "slot")
 
-    def __init__(self, size: int) -> None:
-        self.free = size
-        self.waiting: deque[asyncio.Future[None]] | None = None
-        """Created only when somebody waits: every run has slots, and an empty deque takes 600 bytes."""
-
-    def acquire_free(self) -> bool:
-        """Acquire a slot if one is free now."""
-        if self.free and not self.waiting:
-            self.free -= 1
-            return True
-        return False
-
-    async def acquire(self) -> None:
-        """Acquire a slot, waiting if necessary."""
-        if self.acquire_free():
-            return
-        waiter = asyncio.get_running_loop().create_future()
-        if self.waiting is None:
-            self.waiting = deque()
-        self.waiting.append(waiter)
-        await granted(waiter, self.release)
-
-    def release(self) -> None:
-        """Release a slot, to the longest waiter."""
-        while self.waiting:
-            waiter = self.waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
-        self.free += 1
+    def __init__(self, around: "_Loan | None") -> None:
+        self.slot = ProcessSemaphore(1)
+        self.around = around
+        self.is_over = False
 
 
-class Both:
-    """Two slots, acquired in this order."""
+_NONE: Mapping[ProcessSemaphore, _Loan] = {}
+_loans: ContextVar[Mapping[ProcessSemaphore, _Loan]] = ContextVar("rightcall: loans", default=_NONE)
+"""What the calls around this one hold of tools' own slots."""
 
-    __slots__ = ("_first", "_second")
 
-    def __init__(self, first: CallSlot, second: CallSlot) -> None:
-        self._first = first
-        self._second = second
+class Limited:
+    """The slot of one call of a tool with slots of its own: one of those, and what other calls take.
+
+    While it waits for one of the two it holds neither: who holds the other may be waiting, in an agent
+    that a tool runs, for this.
+    """
+
+    __slots__ = ("_inner", "_loan", "_own", "_tool")
+
+    def __init__(self, tool: ProcessSemaphore, inner: CallSlot) -> None:
+        self._tool = tool
+        self._inner = inner
+        around = _loans.get().get(tool)
+        while around is not None and around.is_over:
+            # A task that outlives the call which started it.
+            around = around.around
+        self._own = tool if around is None else around.slot
+        self._loan = _Loan(around)
 
     def acquire_free(self) -> bool:
         """Acquire both if they are free now."""
-        if not self._first.acquire_free():
+        if not self._own.acquire_free():
             return False
-        if self._second.acquire_free():
+        if self._inner.acquire_free():
+            self._lend()
             return True
-        self._first.release()
+        self._own.release()
         return False
 
     async def acquire(self) -> None:
         """Acquire both, waiting if necessary."""
-        await self._first.acquire()
-        try:
-            await self._second.acquire()
-        except asyncio.CancelledError:
-            self._first.release()
-            raise
+        while True:
+            await self._own.acquire()
+            if self._inner.acquire_free():
+                break
+            self._own.release()
+            await self._inner.acquire()
+            if self._own.acquire_free():
+                break
+            self._inner.release()
+        self._lend()
+
+    def _lend(self) -> None:
+        self._loan.is_over = False
+        others = {tool: loan for tool, loan in _loans.get().items() if not loan.is_over}
+        _loans.set({**others, self._tool: self._loan})
 
     def release(self) -> None:
         """Release both."""
-        self._second.release()
-        self._first.release()
-
-
-class Pace:
-    """At most ``calls`` starts in any ``seconds``."""
-
-    def __init__(self, calls: int, seconds: float) -> None:
-        self._calls = calls
-        self._seconds = seconds
-        self._starts: deque[float] = deque()
-
-    def start(self, now: float) -> float:
-        """Start a call now and return 0, or return the seconds to wait before trying again."""
-        if len(self._starts) == self._calls:
-            wait = self._starts[0] + self._seconds - now
-            if wait > 0:
-                return wait
-            self._starts.popleft()
-        self._starts.append(now)
-        return 0.0
-
-
-class _Outside:
-    """The tools' own ``concurrency`` and ``rate``, shared by all runs.
-
-    Each event loop has its own semaphores; rates are plain arithmetic and apply across event loops.
-    """
-
-    def __init__(self) -> None:
-        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Semaphore]] = (
-            WeakKeyDictionary()
-        )
-        self._paces: dict[str, Pace] = {}
-
-    def semaphore(self, tool: Tool, size: int) -> Semaphore:
-        by_tool = self._loops.setdefault(asyncio.get_running_loop(), {})
-        semaphore = by_tool.get(tool.name)
-        if semaphore is None:
-            semaphore = by_tool[tool.name] = Semaphore(size)
-        return semaphore
-
-    def pace(self, tool: Tool, rate: tuple[int, float]) -> Pace:
-        pace = self._paces.get(tool.name)
-        if pace is None:
-            pace = self._paces[tool.name] = Pace(*rate)
-        return pace
+        self._loan.is_over = True
+        self._inner.release()
+        self._own.release()
 
 
 class Slots:
     """The slots of one run, or of an executor that is kept: the same number on each event loop."""
 
-    __slots__ = ("_concurrency", "_is_nested", "_last", "_loops", "_outside")
+    __slots__ = ("_concurrency", "_is_nested", "_last", "_loops")
 
-    def __init__(self, concurrency: int, outside: _Outside | None = None) -> None:
+    def __init__(self, concurrency: int) -> None:
         self._concurrency = concurrency
-        self._outside = outside or _Outside()
         # A blocking function that runs an agent holds its thread until the agent's calls have ended. If
         # those calls waited for threads too, there could be a deadlock.
         self._is_nested = in_a_tool()
@@ -171,8 +162,8 @@ class Slots:
         """All event loops, if there was more than one, which is rare: it takes most of a kilobyte."""
 
     def for_run(self) -> "Slots":
-        """Returns as many slots for another run; the tools' own limits stay shared."""
-        return Slots(self._concurrency, self._outside)
+        """Returns as many slots for another run."""
+        return Slots(self._concurrency)
 
     def of(self, tool: Tool) -> CallSlot:
         """Returns what a call of this tool must acquire on this event loop."""
@@ -183,7 +174,8 @@ class Slots:
         slot = inside.by_tool.get(tool.name)
         if slot is None:
             slot = inside.by_tool[tool.name] = self._made(tool, inside)
-        return slot
+        size = tool.limits.concurrency
+        return slot if size is None else Limited(_tool_limits.semaphore(tool, size), slot)
 
     def _inside(
         self, loop: asyncio.AbstractEventLoop, last: "tuple[ReferenceType[Any], _Inside] | None"
@@ -200,16 +192,10 @@ class Slots:
         handler, slot = tool.invocation, inside.shared
         if tool.delegates:
             # Such a call waits for calls of its own, which need the shared slots.
-            slot = Semaphore(self._concurrency)
-        elif handler is not None and not handler.is_async and not self._is_nested:
-            slot = Both(slot, current().slots)
-        size = tool.limits.concurrency
-        return slot if size is None else Both(self._outside.semaphore(tool, size), slot)
-
-    def wait_for(self, tool: Tool, now: float) -> float:
-        """Start a call if the tool's rate allows: 0, or the seconds to wait before trying again."""
-        rate = tool.limits.rate
-        return 0.0 if rate is None else self._outside.pace(tool, rate).start(now)
+            return Semaphore(self._concurrency)
+        if handler is not None and not handler.is_async and not self._is_nested:
+            return Both(slot, current().slots)
+        return slot
 
 
 class _Inside:
@@ -218,3 +204,9 @@ class _Inside:
     def __init__(self, concurrency: int) -> None:
         self.shared: CallSlot = Semaphore(concurrency)
         self.by_tool: dict[str, CallSlot] = {}
+
+
+def wait_for_rate(tool: Tool, now: float) -> float:
+    """Start a call if the tool's rate allows: 0, or the seconds to wait before trying again."""
+    rate = tool.limits.rate
+    return 0.0 if rate is None else _tool_limits.pace(tool, *rate).start(now)

@@ -9,13 +9,13 @@ import asyncio
 import contextvars
 import os
 import threading
-from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from rightcall.errors import ToolFailure
 from rightcall.gate.deadline import WrappedBaseException, leave_if_forked
+from rightcall.gate.semaphores import ProcessSemaphore
 from rightcall.platforms import after_fork
 
 IDLE_SECONDS = 10.0
@@ -38,75 +38,11 @@ class Job:
         return self.abandoned and not self.done
 
 
-async def granted(waiter: "asyncio.Future[None]", release: Callable[[], None]) -> None:
-    """Wait for a slot. One that was granted just as the wait was cancelled is released."""
-    try:
-        await waiter
-    except asyncio.CancelledError:
-        if waiter.done() and not waiter.cancelled():
-            release()
-        raise
-
-
-class ThreadSlots:
-    """A number of slots for all event loops of the process, granted first come, first served."""
-
-    def __init__(self, size: int) -> None:
-        self._lock = threading.Lock()
-        self._free = size
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    def acquire_free(self) -> bool:
-        """Acquire a slot if one is free now."""
-        with self._lock:
-            if self._free and not self._waiting:
-                self._free -= 1
-                return True
-        return False
-
-    async def acquire(self) -> None:
-        """Acquire a slot, waiting if necessary."""
-        if self.acquire_free():
-            return
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        with self._lock:
-            self._waiting.append(waiter)
-        # A slot may have been released just before this waiter was added.
-        self._hand_on()
-        await granted(waiter, self.release)
-
-    def release(self) -> None:
-        """Release a slot, to the longest waiter."""
-        with self._lock:
-            self._free += 1
-        self._hand_on()
-
-    def _hand_on(self) -> None:
-        while True:
-            with self._lock:
-                if not self._free or not self._waiting:
-                    return
-                self._free -= 1
-                waiter = self._waiting.popleft()
-            try:
-                waiter.get_loop().call_soon_threadsafe(self._give, waiter)
-            except RuntimeError:
-                # The waiter's event loop has closed.
-                with self._lock:
-                    self._free += 1
-
-    def _give(self, waiter: "asyncio.Future[None]") -> None:
-        if waiter.done():
-            self.release()
-        else:
-            waiter.set_result(None)
-
-
 class Threads:
     """A pool of daemon threads that grows with the number of jobs."""
 
     def __init__(self) -> None:
-        self.slots = ThreadSlots(MOST)
+        self.slots = ProcessSemaphore(MOST)
         """One is acquired before each job that may take long."""
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[Callable[[], None]]] = []

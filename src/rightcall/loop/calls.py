@@ -101,6 +101,10 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         Calls that may not run end at once. If a call's inner run pauses, the stages after it wait too.
         """
         answered = Answered()
+        if self.speculation.early:
+            await self.speculation.keep(
+                [each.call for each in verdicts if isinstance(each, CheckedCall)]
+            )
         for index, verdict in enumerate(verdicts):
             if isinstance(verdict, CallFinished):
                 answered.done[index] = verdict
@@ -195,7 +199,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         return replace(left, calls=max(left.calls - len(found), 0) // max(runs, 1))
 
     async def _not_run(self, key: str, call: Call, outcome: Outcome) -> Entry:
-        execution = not_run(call, outcome)
+        execution = not_run(call, outcome, await self.speculation.fate(call.id))
         if self.setup.around:
             tool = self.setup.tools.get(call.name)
             with around(self.setup.around, ToolCall, key, call, tool) as watched:

@@ -42,7 +42,7 @@ from rightcall.loop.ask import ask
 from rightcall.loop.circles import canonical
 from rightcall.loop.nested import Nesting, nesting_of
 from rightcall.loop.offering import Offered
-from rightcall.loop.result import RunResult
+from rightcall.loop.result import RunResult, dropped_in
 from rightcall.loop.run import Run
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import started
@@ -144,7 +144,8 @@ def _again(
         summarise=_no_summary if _has_summary(entries) else None,
         speculate=False,
     )
-    return Run(setup, started(start), begins=len(start.messages) - 1, decisions=decisions)
+    begins, dropped = len(start.messages) - 1, dropped_in(entries)
+    return Run(setup, started(start), begins=begins, decisions=decisions, dropped=dropped)
 
 
 def _found_later(entries: Sequence[Entry], start: RunStarted) -> dict[str, Spec]:

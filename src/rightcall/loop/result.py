@@ -1,6 +1,7 @@
 """The result of a run, and the check whether its answer has the required form."""
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Generic, overload
 
 from msgspec import DecodeError, Struct, json, to_builtins
@@ -12,6 +13,7 @@ from rightcall.core.budget import Stop
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.citation import Citation
 from rightcall.core.decision import Proposal
+from rightcall.core.entry import CallDropped, Entry
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.outcome import Invalid, OutcomeKind
 from rightcall.core.parts import Media, Result, Usage
@@ -59,6 +61,23 @@ class CallRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.result.outcome
 
 
+def dropped_in(entries: Iterable[Entry]) -> tuple[CallRecord, ...]:
+    """Returns the recorded calls that were started early and not used."""
+    found = [entry for entry in entries if isinstance(entry, CallDropped)]
+    return tuple(
+        [
+            CallRecord(
+                call=entry.call,
+                result=entry.result,
+                seconds=entry.seconds,
+                attempts=entry.attempts,
+                error=entry.cause or last_line(entry.error),
+            )
+            for entry in found
+        ]
+    )
+
+
 class PlanRecord(Struct, frozen=True, kw_only=True):
     """The plan of a planned run."""
 
@@ -83,6 +102,9 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     begins: int = 0
     """Where in the transcript this run's own messages begin."""
     calls: tuple[CallRecord, ...] = ()
+    dropped: tuple[CallRecord, ...] = ()
+    """Calls that were started while a reply still streamed, and whose results were not used: the reply
+    broke off, or does not contain them as they were started, or they were not to be run."""
     pending: tuple[Proposal, ...] = ()
     """Calls that wait for approval, if ``stop.reason`` is ``pending``."""
     output: Out = None  # type: ignore[assignment]

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from rightcall.core.budget import Stop
 from rightcall.core.decision import FinalDecision, Proposal
 from rightcall.core.entry import (
+    CallDropped,
     CallFinished,
     Entry,
     ReplyReceived,
@@ -41,7 +42,7 @@ from rightcall.loop.grant import ask_for_grant, read_grant, with_grant
 from rightcall.loop.hooked import through_hooks
 from rightcall.loop.nested import is_inside
 from rightcall.loop.offering import Finding
-from rightcall.loop.result import CallRecord, RunResult, complaint, last_line
+from rightcall.loop.result import CallRecord, RunResult, complaint, dropped_in, last_line
 from rightcall.loop.setup import Setup, output_schema, possible_choice
 from rightcall.loop.shown import guard_of, show
 from rightcall.loop.speculate import Speculation
@@ -70,6 +71,7 @@ class Run:
         emit: Emit | None = None,
         decisions: Mapping[str, FinalDecision] | None = None,
         earlier: tuple[CallRecord, ...] = (),
+        dropped: tuple[CallRecord, ...] = (),
     ) -> None:
         if state.system is not None and state.system != setup.system:
             setup = replace(setup, system=state.system)
@@ -91,6 +93,8 @@ class Run:
         """Decisions about calls of inner runs."""
         self._earlier = earlier
         self._finished: list[CallFinished] = []
+        self._dropped_earlier = dropped
+        self._dropped: list[CallDropped] = []
         self._pending: tuple[Proposal, ...] = ()
         self._ids = {c.id for m in state.messages if isinstance(m, Reply) for c in m.calls}
         self._fitting = Fitting()
@@ -151,11 +155,13 @@ class Run:
             while True:
                 stop = await self._next()
                 if stop is not None:
+                    if self._speculation.early:
+                        await self._speculation.drop()
                     return stop
         finally:
             self._limits.close()
             if self._speculation.early:
-                await self._speculation.drop()
+                await self._speculation.cancel()
 
     def result(self, stop: Stop) -> RunResult[Any]:
         """Returns the run's result so far."""
@@ -177,6 +183,7 @@ class Run:
             state=state,
             begins=begins,
             calls=(*self._earlier, *records),
+            dropped=(*self._dropped_earlier, *dropped_in(self._dropped)),
             pending=self._pending,
         )
 
@@ -273,6 +280,7 @@ class Run:
         return Speculation(
             self._setup,
             turn,
+            self._dropped,
             most=most,
             guard=self._guard,
             emit=self._emit,
@@ -360,6 +368,7 @@ class Run:
 
     async def _pause(self, action: AnswerCalls, pending: tuple[Proposal, ...]) -> Stop:
         """Pause for a person; the state keeps the answers and decisions about this reply's calls."""
+        await self._speculation.drop()
         pending = weightiest_first(pending, self._setup.tools)
         self._pending = pending
         ids = {call.id for call in action.calls}

@@ -7,10 +7,14 @@ whether the dialect marks the end of a call. Arguments in plain text have no suc
 when the next event comes.
 
 A call that was started and is not in the final reply as it was started is cancelled, as after a stream
-that breaks off. The transcript is the same either way.
+that breaks off. Whether it had ended by then or not, the record says that it was started (CallDropped),
+and so does the result of the call, if the reply contains it. Otherwise the transcript is the same either
+way.
 """
 
 import asyncio
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -19,8 +23,10 @@ from msgspec.structs import replace
 from rightcall.core.around import ToolCall
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow
+from rightcall.core.entry import CallDropped
 from rightcall.core.events import CallDelta, CallEnd, CallStart, Emit, ModelEvent, ReplyEnd
 from rightcall.core.handler import ignore
+from rightcall.core.outcome import Cancelled, Failed, OutcomeKind
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError
@@ -28,6 +34,7 @@ from rightcall.gate.attempt import Setting
 from rightcall.gate.check import check, takes_long
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import decision_for, watched_by
+from rightcall.gate.render import render
 from rightcall.loop.around import around, call_end
 from rightcall.loop.decide import call_key
 from rightcall.loop.nested import nesting_of
@@ -45,9 +52,33 @@ _LAST = "} \t\r\n"
 class Early(Struct, frozen=True, eq=False):
     """A call that was started early."""
 
+    key: str
     call: Call
     task: asyncio.Task[Execution]
     ledger: list[Usage]
+    began: list[float]
+    """When the tool was called; empty while the call waits, such as for a slot."""
+
+    def dropped(self, now: float) -> CallDropped | None:
+        """Returns the record of a call that has stopped and is not used; None if it did not begin."""
+        if not self.began:
+            return None
+        execution = None if self.task.cancelled() else self.task.result()
+        if execution is None:
+            result, seconds, attempts = render(self.call, Cancelled()), now - self.began[0], 1
+        else:
+            result, seconds, attempts = execution.result, execution.seconds, execution.attempts
+        failure = execution.outcome if execution and isinstance(execution.outcome, Failed) else None
+        return CallDropped(
+            key=self.key,
+            call=self.call,
+            result=result,
+            seconds=seconds,
+            attempts=attempts,
+            usage=sum(self.ledger, Usage()) if self.ledger else None,
+            error="" if failure is None else failure.error,
+            cause="" if failure is None else failure.cause,
+        )
 
 
 class _Begun:
@@ -64,6 +95,11 @@ class _Begun:
         self.is_complete = False
 
 
+def _as_meant(call: Call) -> tuple[str, str]:
+    # White space may have followed the object.
+    return call.name, call.arguments.strip()
+
+
 def _is_closed(arguments: str) -> bool:
     whole = PartialJson()
     whole.feed(arguments)
@@ -77,6 +113,7 @@ class Speculation:
         self,
         setup: Setup,
         turn: int,
+        dropped: list[CallDropped],
         *,
         most: int | None = None,
         guard: "Guard | None" = None,
@@ -85,6 +122,10 @@ class Speculation:
     ) -> None:
         self._setup = setup
         self._turn = turn
+        self._dropped = dropped
+        """Where to add the calls that were started and not used."""
+        self._fates: dict[str, OutcomeKind] = {}
+        """What became of those of this reply, by call id."""
         self._most = most
         """How many calls the budget still allows."""
         self._guard = guard
@@ -190,30 +231,36 @@ class Speculation:
 
     def _launch(self, checked: CheckedCall) -> None:
         ledger: list[Usage] = []
-        task = asyncio.get_running_loop().create_task(self._run_early(self._considered, checked, ledger))
-        self.early.append(Early(checked.call, task, ledger))
+        began: list[float] = []
+        key = call_key(self._turn, self._considered, checked.tool.name)
+        running = self._run_early(checked, key, ledger, began)
+        task = asyncio.get_running_loop().create_task(running)
+        self.early.append(Early(key, checked.call, task, ledger, began))
 
-    async def _run_early(self, index: int, checked: CheckedCall, ledger: list[Usage]) -> Execution:
-        key = call_key(self._turn, index, checked.tool.name)
+    async def _run_early(
+        self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float]
+    ) -> Execution:
         with watched_by(self._guard):
             if self._setup.around:
-                return await self._watched(checked, key, ledger, early=True)
-            return await self._run(checked, key, ledger)
+                return await self._watched(checked, key, ledger, began)
+            return await self._run(checked, key, ledger, began)
 
     async def _watched(
-        self, checked: CheckedCall, key: str, ledger: list[Usage], *, early: bool = False
+        self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float] | None = None
     ) -> Execution:
         """Run a call, with observers around it."""
-        setup = self._setup
-        with around(setup.around, ToolCall, key, checked.call, checked.tool, early) as watched:
-            execution = await self._run(checked, key, ledger)
+        setup, is_early = self._setup, began is not None
+        with around(setup.around, ToolCall, key, checked.call, checked.tool, is_early) as watched:
+            execution = await self._run(checked, key, ledger, began)
             nesting = nesting_of(f"{setup.run}.{key}")
             if nesting is None or nesting.waits is None:
                 # A call whose inner run waits for a person has not ended.
                 watched.ended(call_end(execution))
         return execution
 
-    async def _run(self, checked: CheckedCall, key: str, ledger: list[Usage]) -> Execution:
+    async def _run(
+        self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float] | None = None
+    ) -> Execution:
         setup = self._setup
         setting = Setting(
             dependencies=setup.dependencies,
@@ -222,6 +269,7 @@ class Speculation:
             spend=ledger.append,
             tell=self._emit or ignore,
             dry_run=self._dry_run,
+            begins=None if began is None else lambda: began.append(setup.clock.now()),
         )
         return await setup.executor.run(checked, setting)
 
@@ -239,20 +287,52 @@ class Speculation:
     def _take(self, call: Call) -> Early | None:
         """Returns the early run of this same call, if there is one that was not taken."""
         for position, early in enumerate(self.early):
-            # White space may have followed the object.
-            is_same = early.call.arguments.strip() == call.arguments.strip()
-            if is_same and early.call.name == call.name:
+            if _as_meant(early.call) == _as_meant(call):
                 return self.early.pop(position)
         return None
 
+    async def keep(self, calls: Sequence[Call]) -> None:
+        """Drop what was started and is none of these calls, which are going to be run."""
+        wanted = Counter(map(_as_meant, calls))
+        strays: list[Early] = []
+        for early in self.early:
+            if wanted[_as_meant(early.call)] > 0:
+                wanted[_as_meant(early.call)] -= 1
+            else:
+                strays.append(early)
+        await self._drop(strays)
+
+    async def fate(self, call_id: str) -> OutcomeKind | None:
+        """Drop a call that is not going to be run; returns its outcome, if it had been started."""
+        await self._drop([early for early in self.early if early.call.id == call_id])
+        return self._fates.get(call_id)
+
     async def drop(self) -> None:
-        """Cancel the calls that were started and not taken, and wait until they have stopped."""
-        tasks = [early.task for early in self.early]
-        self.early.clear()
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        """Drop everything that was started and not taken."""
+        await self._drop(self.early)
+
+    async def _drop(self, early: list[Early]) -> None:
+        """Stop calls, and record them."""
+        if not early:
+            return
+        await self._stop(early)
+        now = self._setup.clock.now()
+        for dropped in [each.dropped(now) for each in early]:
+            if dropped is not None:
+                self._fates[dropped.call.id] = dropped.result.outcome
+                self._dropped.append(dropped)
+                await self._setup.steps.note(f"{dropped.key}.dropped", dropped)
+
+    async def cancel(self) -> None:
+        """Stop everything that was started and not taken, and record nothing: the run breaks off."""
+        await self._stop(self.early)
+
+    async def _stop(self, early: list[Early]) -> None:
+        """Cancel calls, and wait until they have stopped."""
+        self.early = [each for each in self.early if each not in early]
+        for each in early:
+            each.task.cancel()
+        await asyncio.wait([each.task for each in early])
 
     def _may_run_early(self, checked: CheckedCall) -> bool:
         tool = checked.tool

@@ -13,6 +13,7 @@ from rightcall.core.decision import NOT_RECORDED, Allow, Deny, FinalDecision, Re
 from rightcall.core.entry import (
     CallChecked,
     CallDecided,
+    CallDropped,
     CallFinished,
     CallStarted,
     Entry,
@@ -172,6 +173,8 @@ class JournalSteps:
                 self._noted.add(f"{at}{key}.decided")
             case CallStarted(key=key):
                 self._noted.add(f"{at}{key}.started")
+            case CallDropped(key=key):
+                self._noted.add(f"{at}{key}.dropped")
             case RunPaused(key=key):
                 self._noted.add(f"{at}{key}")
             case RunStarted():

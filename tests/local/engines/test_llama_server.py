@@ -107,3 +107,19 @@ def test_a_model_is_named_by_its_file_or_alias(props, name):
 def test_a_sampler_that_llama_cpp_does_not_have_is_refused(sampling, words):
     with pytest.raises(UsageError, match=words):
         request([1], None, sampling, 30)
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ({"top_k": 1, "nonsense": 1}, r"llama.cpp has no option 'nonsense'$"),
+        ({"minp": 0.1}, r"no option 'minp'; did you mean 'min_p'\?"),
+        ({"new": 1}, r"no option 'new'"),
+    ],
+    ids=["unknown", "misspelt", "of another version"],
+)
+def test_an_option_that_llama_cpp_does_not_have_is_refused(extra, words):
+    with pytest.raises(UsageError, match=words):
+        request([1], None, Sampling(extra=extra), 30)
+    # A server of another version names its own.
+    assert request([1], None, Sampling(extra={"new": 1}), 30, frozenset({"new"}))["new"] == 1

@@ -19,7 +19,6 @@ from local.engines.kit import ENDLESS, EXACT, HELLO, REPEAT, said, that_begins
 from rightcall.errors import TransportError, UsageError, VendorError
 from rightcall.local.engine import Grammar, Sampling
 from rightcall.local.engines import llama_child
-from rightcall.local.engines.llama_server import SAMPLERS
 from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
 from rightcall.local.gguf import read_header
 from watchdog import LONGEST, stall_of
@@ -409,10 +408,22 @@ async def test_a_model_that_takes_its_time_is_said_to_be_loaded(monkeypatch, cap
 
 async def test_every_sampler_that_is_named_is_one_of_llama_cpps(engine):
     model = await engine._loan.get()
-    body = {"prompt": "a", "n_predict": 1, "samplers": SAMPLERS}
+    body = {"prompt": "a", "n_predict": 1, "samplers": llama_child.SAMPLERS}
     body["response_fields"] = ["generation_settings/samplers"]
     raw = await asyncio.to_thread(model.process.ask, "/completion", body)
-    assert json.loads(raw)["generation_settings/samplers"] == list(SAMPLERS)
+    assert json.loads(raw)["generation_settings/samplers"] == list(llama_child.SAMPLERS)
+
+
+async def test_the_settings_that_are_known_are_llama_cpps(engine):
+    model = await engine._loan.get()
+    body = {"prompt": "a", "n_predict": 1}
+    raw = await asyncio.to_thread(model.process.ask, "/completion", body)
+    assert set(json.loads(raw)["generation_settings"]) == llama_child.SETTINGS
+
+
+async def test_an_option_that_is_none_is_refused(engine):
+    with pytest.raises(UsageError, match="no option 'temprature'; did you mean 'temperature'"):
+        await said(engine.complete(HELLO, sampling=Sampling(extra={"temprature": 1})))
 
 
 async def test_the_chain_of_samplers_is_the_one_that_was_named(engine):

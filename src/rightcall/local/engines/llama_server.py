@@ -7,6 +7,7 @@ https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
 import difflib
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -17,21 +18,16 @@ from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import ProtocolError, TruncatedStream, UsageError, VendorError
 from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, room
+from rightcall.local.engines.llama_child import LAST_FIELDS, OPTIONS, SAMPLERS
 from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
 
 _DEFAULT = Sampling()
 _TIMEOUTS = Timeouts()
-_LAST = ("stop", "stop_type", "stopping_word", "tokens_predicted", "tokens_evaluated", "timings")
-"""The fields requested of the last chunk, which otherwise contains the whole prompt."""
 _WORD = 1
 """llama.cpp's number of a text trigger (``COMMON_GRAMMAR_TRIGGER_TYPE_WORD``)."""
 _SEEDS = 2**32 - 1
 """The limit of seeds: llama.cpp takes the number itself as a request for a random seed."""
 _RETRYABLE = frozenset({408, 429, 502, 503, 504})
-SAMPLERS = (
-    "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature",
-    "infill", "adaptive_p",
-)  # fmt: skip
 _SAMPLERS = ", ".join(SAMPLERS)
 _MARK = re.compile(r"<[^<>\s]+>|\[[A-Z_/]+\]")
 """What may be a special token at the beginning of a prompt."""
@@ -60,6 +56,8 @@ class Chunk(Struct, frozen=True):
 
 class _Generation(Struct, frozen=True):
     n_ctx: int | None = None
+    params: dict[str, JsonValue] = {}
+    """The settings of a completion that the server has; of older ones empty."""
 
 
 class Props(Struct, frozen=True):
@@ -94,6 +92,8 @@ class Tokens(Struct, frozen=True):
 class _Facts(Struct, frozen=True):
     card: Card
     endings: dict[int, str]
+    settings: frozenset[str]
+    """The names of the settings that this server has; it may be of another version than ours."""
 
 
 class LlamaServer:
@@ -137,7 +137,7 @@ class LlamaServer:
         """Generates the text after a prompt. Closing the iterator disconnects, and the server stops."""
         facts = await self._known()
         tokens, left = await self._reading(prompt, sampling.max_tokens, facts.card.context_window)
-        body = request(tokens, grammar, sampling, left)
+        body = request(tokens, grammar, sampling, left, facts.settings)
         # Progress events for the prompt keep the connection alive, and let the server notice a
         # disconnect before the end.
         stream = self._server.stream("/completion", {**body, "return_progress": True})
@@ -156,10 +156,11 @@ class LlamaServer:
 
     async def _known(self) -> _Facts:
         if self._facts is None:
-            card = decoded(await self._server.get("/props"), Props).card
+            props = decoded(await self._server.get("/props"), Props)
+            card = props.card
             ending = await self._tokens(card.eos) if card.eos else ()
             endings = {ending[0]: card.eos} if len(ending) == 1 else {}
-            self._facts = _Facts(card, endings)
+            self._facts = _Facts(card, endings, frozenset(props.generation.params))
         return self._facts
 
     async def _reading(
@@ -193,9 +194,18 @@ class LlamaServer:
 
 
 def request(
-    prompt: Sequence[int | str], grammar: Grammar | None, sampling: Sampling, left: int
+    prompt: Sequence[int | str],
+    grammar: Grammar | None,
+    sampling: Sampling,
+    left: int,
+    settings: AbstractSet[str] = frozenset(),
 ) -> dict[str, JsonValue]:
-    """The body of a completion request; for ``left`` tokens, unless the sampling sets a limit."""
+    """The body of a completion request; for ``left`` tokens, unless the sampling sets a limit.
+
+    ``settings`` are names that the server knows besides those that are known here.
+    """
+    if not sampling.extra.keys() <= OPTIONS:
+        _check_options(sampling.extra, OPTIONS | settings)
     if sampling.max_tokens is not None and sampling.max_tokens < 0:
         raise UsageError(f"max_tokens is {sampling.max_tokens}, and must not be negative")
     body: dict[str, JsonValue] = {
@@ -204,7 +214,7 @@ def request(
         "prompt": list(prompt),
         "stream": True,
         "n_predict": left if sampling.max_tokens is None else sampling.max_tokens,
-        "response_fields": _LAST,
+        "response_fields": LAST_FIELDS,
     }
     if sampling.samplers or "samplers" in body:
         body["samplers"] = _chain(sampling.samplers or body["samplers"])
@@ -221,6 +231,15 @@ def request(
     if markers:
         body["preserved_tokens"] = list(dict.fromkeys(markers))
     return body
+
+
+def _check_options(given: Mapping[str, JsonValue], known: AbstractSet[str]) -> None:
+    """Validates the names of options: llama.cpp silently ignores unknown ones."""
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"Sampling(extra=…): llama.cpp has no option {name!r}{hint}")
 
 
 def _chain(names: JsonValue) -> list[JsonValue]:
