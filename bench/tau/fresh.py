@@ -165,9 +165,12 @@ def _reads(customer: str) -> Iterator[Done]:
         yield "article", {"article_id": number}, Returned(article)
 
 
+HOUSE = House(rc.Toolbox(*TOOLS), _reads)
+
+
 def main() -> int:
     """Judge every scene, print those that are judged otherwise than expected, and count."""
-    report(House(rc.Toolbox(*TOOLS), _reads), SCENES)
+    report(HOUSE, SCENES)
     return 0
 
 

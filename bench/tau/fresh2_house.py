@@ -211,7 +211,13 @@ _TYPES: dict[str, Any] = {
     "text": {"type": "string"},
     "texts": {"type": "array", "items": {"type": "string"}},
     "number": {"type": "number"},
-    "objects": {"type": "array", "items": {"type": "object"}},
+    "payments": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"wallet_id": {"type": "string"}, "amount": {"type": "number"}},
+        },
+    },
 }
 
 
@@ -236,7 +242,7 @@ def _read(name: str, **parameters: str) -> rc.Tool:
 
 
 def _write(name: str, parameters: dict[str, str], **facts: Any) -> rc.Tool:
-    stated = {
+    stated: dict[str, Any] = {
         "untrusted": False,
         "private": True,
         "reach": "outside",
@@ -274,7 +280,7 @@ TOOLS = (
     ),
     _write(
         "buy_tickets",
-        {"showing_id": "text", "seats": "number", "payments": "objects"},
+        {"showing_id": "text", "seats": "number", "payments": "payments"},
         targets=("showing_id", "payments"),
         bounded=("seats",),
     ),

@@ -36,7 +36,7 @@ class Scene(Struct, frozen=True, kw_only=True):
     customer: str = ""
 
 
-class House(Struct, frozen=True):
+class House(Struct, frozen=True, eq=False):
     """The tools of a house, and what an agent reads first for a customer."""
 
     tools: rc.Toolbox
