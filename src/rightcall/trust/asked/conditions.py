@@ -20,11 +20,6 @@ Can: TypeAlias = Callable[[str, str, Collection[Record]], bool]
 """Whether a tool does what a verb asks for to what a noun names, and the house does it to them."""
 
 
-def can_do_anything(_verb: str, _noun: str, _records: Collection[Record] = ()) -> bool:
-    """Nothing is known of the tools."""
-    return True
-
-
 class Conditions:
     """The conditions of requests, for a call that names some records."""
 

@@ -12,7 +12,7 @@ from itertools import islice
 
 from rightcall.trust.asked.choosing import Choice
 from rightcall.trust.asked.compared import is_extreme
-from rightcall.trust.asked.conditions import MOST_RIVALS, Can, Conditions, can_do_anything
+from rightcall.trust.asked.conditions import MOST_RIVALS, Can, Conditions
 from rightcall.trust.asked.described import Described, Kin
 from rightcall.trust.asked.lacking import is_available
 from rightcall.trust.asked.limits import about, is_within
@@ -36,8 +36,8 @@ class Meant:
         tool: str,
         targets: Collection[str],
         values: Collection[str],
-        can: Can = can_do_anything,
-        failed: Mapping[str, str] | None = None,
+        can: Can,
+        failed: Mapping[str, str],
     ) -> None:
         self._described = described
         self._targets = targets
@@ -45,7 +45,6 @@ class Meant:
         self._object = stem(words_of(tool)[-1])
         self._values = frozenset(values)
         self._found = [record for value in self._values for _, record in described.records(value)]
-        failed = failed or {}
         is_met = Conditions(described, self._found, can, failed).is_met
         self._asked = list(described.asked(self._acts, is_met))
         self._met = [each for each in self._asked if each.lacking is not None]
