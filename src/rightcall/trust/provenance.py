@@ -19,14 +19,16 @@ from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, field_at, leaves
 from rightcall.core.parts import Result
 from rightcall.core.problem import json_path
-from rightcall.trust.dates import without_year
 from rightcall.trust.facts import Settled
-from rightcall.trust.heard import as_named, both, clauses_of
-from rightcall.trust.keys import (
+from rightcall.trust.words.dates import without_year
+from rightcall.trust.words.heard import as_named, both, clauses_of
+from rightcall.trust.words.keys import (
     EVERY,
+    MENTIONED,
     PLAIN,
     Want,
     accepted,
+    as_access,
     as_name,
     in_groups,
     longest,
@@ -37,9 +39,9 @@ from rightcall.trust.keys import (
     single,
     whole,
 )
-from rightcall.trust.kinds import role_of
-from rightcall.trust.said import Role, amounts, bounding
-from rightcall.trust.spelling import (
+from rightcall.trust.words.kinds import role_of
+from rightcall.trust.words.said import Role, amounts, bounding
+from rightcall.trust.words.spelling import (
     Token,
     grouped,
     loose,
@@ -175,7 +177,8 @@ class Provenance:
                 forbidden |= clause.keys
                 continue
             self._forbidden -= clause.keys
-            self._keep(clause.keys, (PLAIN,), (origin, ""))
+            self._keep(clause.keys - clause.mentioned, (PLAIN,), (origin, ""))
+            self._keep(clause.mentioned, (MENTIONED,), (origin, ""))
             self._keep(clause.named, (PLAIN,), (origin, ""))
             for key, role in clause.roles:
                 self._roles.setdefault(key, set()).add(role)
@@ -271,14 +274,19 @@ class Provenance:
         """Whether an amount was named, or is no more than the largest that was, whoever named it."""
         return value in self._amounts or 0 <= value <= max(self._bounds().values(), default=-1)
 
+    def is_amount(self, value: float) -> bool:
+        """Whether exactly this amount was named."""
+        return value in self._amounts
+
     def is_within_all(self, value: float) -> bool:
         """Whether a sum of amounts is no more than the sum of all that were named."""
         above = 0 if self._above is None else self._above._total  # noqa: SLF001
         return value <= above + self._total
 
-    def is_asked_for(self, words: Collection[str]) -> bool:
-        """Whether the user or the developer has used one of these words."""
-        said = [self._look(single(word), (PLAIN,)) for word in words]
+    def is_asked_for(self, words: Collection[str], *, access: bool = False) -> bool:
+        """Whether the user or the developer has used one of these words; ``access``: as words for it."""
+        key = as_access if access else single
+        said = [self._look(key(word), (PLAIN, MENTIONED)) for word in words]
         return any(each is not None and each[0] != "trusted" for each in said)
 
     def _bounds(self) -> dict[Origin, float]:
@@ -305,7 +313,8 @@ class Provenance:
         text = plain(text)
         kinds = list(scan(text))
         found = [token for _, token in kinds]
-        if not _says_something(found) or self._is_forbidden(found):
+        # Mere wildcards and dots may mean "all".
+        if not any(map(str.isalnum, "".join(found))) or self._is_forbidden(found):
             return None
         if (said := self._listed(want, found)) is not None:
             return said
@@ -314,7 +323,7 @@ class Provenance:
         salts = accepted(want, text)
         if needs_name(want, found):
             said = self._look(as_name(found[0]), (PLAIN,))
-            salts = tuple(salt for salt in salts if salt != PLAIN)
+            salts = tuple(salt for salt in salts if salt not in (PLAIN, MENTIONED))
         said = said or self._find(text, kinds, salts) or self._look(whole(found), salts)
         if said is None and any(matches(pattern, text) for pattern in self._allowed):
             return "operator", ""
@@ -385,8 +394,3 @@ class Provenance:
 def shown(text: str) -> str:
     """A value as it is shown in evidence: cut if it is long."""
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
-
-
-def _says_something(found: list[str]) -> bool:
-    """Whether a value is more than wildcards and dots: those may mean "all"."""
-    return any(each.isalnum() for token in found for each in token)

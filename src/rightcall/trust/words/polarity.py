@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from rightcall.trust.spelling import folded
+from rightcall.trust.words.spelling import folded
 
 _SHORT = 1000
 """Limit of a text whose clauses are cached, in characters."""
@@ -48,6 +48,10 @@ _HARMLESS = re.compile(
     r"|care|mind|matter)\b",
     re.IGNORECASE,
 )
+_AT_MOST = re.compile(
+    r"\s+(?:cost|exceed|be|go)\s+(?:(?:more|higher|dearer)\s+than|over|above)\b", re.IGNORECASE
+)
+"""A limit ("it must not cost more than 30") forbids nothing that keeps to it."""
 _MUST = re.compile(r"\b(?:must|should|may|shall)\s*(?:n['\u2019]?t|not|never)\Z", re.IGNORECASE)
 _ASKED = re.compile(r"\bwhy\s+not\Z|\b(?:can|won)['\u2019]?t\Z", re.IGNORECASE)
 _OR_NOT = re.compile(r"\bor\s+not\Z", re.IGNORECASE)
@@ -129,6 +133,14 @@ def sentences(text: str) -> list[str]:
 
 
 def _parts(sentence: str) -> Iterator[Words]:
+    rest: str | None = sentence
+    while rest is not None:
+        found, rest = _first_parts(rest)
+        yield from found
+
+
+def _first_parts(sentence: str) -> tuple[list[Words], str | None]:
+    """The parts up to the first that forbids, and what follows it; None if nothing does."""
     for found in _NEGATED.finditer(folded(sentence)):
         before, after = sentence[: found.start()], sentence[found.start() :]
         if _is_harmless(sentence, found):
@@ -138,20 +150,16 @@ def _parts(sentence: str) -> Iterator[Words]:
             end = sentence.find(",", found.end())
             if end < 0:
                 continue
-            yield Words(sentence[: condition.start()])
-            yield from _parts(sentence[end + 1 :])
-            return
+            return [Words(sentence[: condition.start()])], sentence[end + 1 :]
         wanted = _wanted_before(sentence, found)
         is_nobody = found[0].lower() in ("nobody", "no one", "no-one")
         order = _NEW_ORDER.search(after, 0 if is_nobody else len(found[0]))
-        yield Words(before[:wanted])
+        parts = [Words(before[:wanted])]
         if before[wanted:]:
-            yield Words(before[wanted:], forbidden=True)
-        yield Words(after[: order.start()] if order else after, forbidden=True)
-        if order:
-            yield from _parts(after[order.end() :])
-        return
-    yield Words(sentence)
+            parts.append(Words(before[wanted:], forbidden=True))
+        parts.append(Words(after[: order.start()] if order else after, forbidden=True))
+        return parts, after[order.end() :] if order else None
+    return [Words(sentence)], None
 
 
 def _is_harmless(sentence: str, found: re.Match[str]) -> bool:
@@ -160,6 +168,8 @@ def _is_harmless(sentence: str, found: re.Match[str]) -> bool:
     if _QUOTED.match(sentence, max(found.start() - 1, 0)):
         return True
     if _DESCRIBED.search(sentence, 0, found.end()):
+        return True
+    if _AT_MOST.match(sentence, found.end()):
         return True
     if _HARMLESS.match(sentence, found.end()):
         return _MUST.search(sentence, 0, found.end()) is None

@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from rightcall.trust.keys import as_name, keys_in, reference, single
-from rightcall.trust.said import Role, amounts, bounding, names, references, roles
-from rightcall.trust.spelling import apart, plain, tokens, unmarked, unnumbered
+from rightcall.trust.words.keys import as_access, as_name, keys_in, reference, single
+from rightcall.trust.words.kinds import is_access
+from rightcall.trust.words.said import Role, amounts, bounding, names, references, roles
+from rightcall.trust.words.spelling import apart, plain, tokens, unmarked, unnumbered
 
 _MOST = 2048
 """Texts in the cache of this process, at most: some ten kilobytes each."""
@@ -37,6 +38,8 @@ class Clause(Struct, frozen=True):
 
     is_forbidding: bool
     keys: frozenset[int]
+    mentioned: frozenset[int] = frozenset()
+    """Those of the keys that name nobody to whom something is to go."""
     named: tuple[int, ...] = ()
     """The keys that count only because of how they are named: short numbers, words used as names."""
     roles: tuple[tuple[int, Role], ...] = ()
@@ -48,27 +51,43 @@ class Clause(Struct, frozen=True):
 @kept
 def clauses_of(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order."""
-    from rightcall.trust.excepting import excepted_last  # noqa: PLC0415 - light until used
-    from rightcall.trust.places import codes_for  # noqa: PLC0415 - light until used
-    from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.excepting import excepted_last  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.mentions import (  # noqa: PLC0415 - light until used
+        answered_at,
+        without_mentioned,
+    )
+    from rightcall.trust.words.places import codes_for  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.polarity import clauses  # noqa: PLC0415 - light until used
 
     found = []
-    for part in clauses(excepted_last(unnumbered(unmarked(plain(text))))):
+    parts = clauses(excepted_last(unnumbered(unmarked(plain(text)))))
+    said = [-1 if each.forbidden else answered_at(each.text) for each in parts[1:]]
+    answered = max((at for at, where in enumerate(said, 1) if where >= 0), default=0)
+    for at, part in enumerate(parts):
         keys = frozenset(both(part.text))
         if part.forbidden:
             found.append(Clause(is_forbidding=True, keys=keys))
             continue
         named_amounts = tuple(amounts(part.text))
+        rest = without_mentioned(part.text, is_answered=at < answered)
         clause = Clause(
             is_forbidding=False,
             keys=keys.union(map(single, codes_for(tokens(part.text)))),
-            named=tuple(as_named(part.text)),
+            mentioned=keys - both(rest) if rest != part.text else frozenset(),
+            named=(*as_named(part.text), *_accesses(part.text)),
             roles=tuple([(single(token), role) for token, role in roles(part.text)]),
             amounts=named_amounts,
             most=bounding(named_amounts),
         )
         found.append(clause)
     return tuple(found)
+
+
+def _accesses(text: str) -> list[int]:
+    """The keys of the words for access in a text."""
+    from rightcall.trust.words.mentions import words_for_access  # noqa: PLC0415 - light until used
+
+    return [as_access(word) for word in words_for_access(text) if is_access(word)]
 
 
 def as_named(text: str, but: Collection[int] = ()) -> list[int]:

@@ -8,8 +8,8 @@ checked.
 from collections.abc import Iterable
 from functools import lru_cache
 
-from rightcall.trust.kinds import words_of
-from rightcall.trust.said import named_words
+from rightcall.trust.words.kinds import words_of
+from rightcall.trust.words.said import named_words
 
 _ACTS: tuple[tuple[str, ...], ...] = (
     (
