@@ -1,9 +1,10 @@
 """How reliable the embedded model is, on questions that somebody else wrote and nothing was chosen by.
 
 Plain tools, functions with docstrings, are those of ``bench/heldout5`` and ``bench/heldout4``; and of
-``bench/heldout2`` and ``bench/heldout3``, which were looked at since. Each set is offered by itself, and filled up with tools
-of the others to 5, 10, 20 and 50. The questions for a tool are also put to 20 and 50 tools of others
-alone. Tools with examples are those of ``bench/questions.py``. Each figure has a 95% interval (Wilson).
+``bench/heldout2`` and ``bench/heldout3``, which were looked at since. Each set is offered by itself, and
+filled up with tools of the others to 5, 10, 20 and 50. The questions for a tool are also put to 20 and
+50 tools of others alone. Tools with examples are those of ``bench/questions.py``. Each figure has a 95%
+interval (Wilson).
 """
 
 import asyncio
@@ -24,9 +25,7 @@ from questions import SETS, Question
 import rightcall as rc
 from rightcall.core.ports import Model
 
-SECOND, THIRD, FOURTH, FIFTH = (
-    Path(__file__).with_name(f"heldout{number}") for number in (2, 3, 4, 5)
-)
+SECOND, THIRD, FOURTH, FIFTH = (Path(__file__).with_name(f"heldout{number}") for number in (2, 3, 4, 5))
 GROUPS = (
     ((FIFTH,), (SECOND, THIRD, FOURTH, FIFTH)),
     ((FOURTH,), (SECOND, THIRD, FOURTH)),
