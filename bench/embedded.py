@@ -1,9 +1,10 @@
 """How reliable the embedded model is, on questions that somebody else wrote and nothing was chosen by.
 
-Plain tools, functions with docstrings, are those of ``bench/heldout4``; and of ``bench/heldout2`` and
-``bench/heldout3``, which were looked at since. Each set is offered by itself, and filled up with tools
-of the others to 5, 10, 20 and 50. The questions for a tool are also put to 20 and 50 tools of others
-alone. Tools with examples are those of ``bench/questions.py``. Each figure has a 95% interval (Wilson).
+Plain tools, functions with docstrings, are those of ``bench/heldout5`` and ``bench/heldout4``; and of
+``bench/heldout2`` and ``bench/heldout3``, which were looked at since. Each set is offered by itself, and
+filled up with tools of the others to 5, 10, 20 and 50. The questions for a tool are also put to 20 and
+50 tools of others alone. Tools with examples are those of ``bench/questions.py``. Each figure has a 95%
+interval (Wilson).
 """
 
 import asyncio
@@ -24,8 +25,12 @@ from questions import SETS, Question
 import rightcall as rc
 from rightcall.core.ports import Model
 
-SECOND, THIRD, FOURTH = (Path(__file__).with_name(f"heldout{number}") for number in (2, 3, 4))
-GROUPS = (((FOURTH,), (SECOND, THIRD, FOURTH)), ((SECOND, THIRD), (SECOND, THIRD)))
+SECOND, THIRD, FOURTH, FIFTH = (Path(__file__).with_name(f"heldout{number}") for number in (2, 3, 4, 5))
+GROUPS = (
+    ((FIFTH,), (SECOND, THIRD, FOURTH, FIFTH)),
+    ((FOURTH,), (SECOND, THIRD, FOURTH)),
+    ((SECOND, THIRD), (SECOND, THIRD)),
+)
 """Folders of questions that are measured together, and of the tools that are offered with them."""
 EVERY = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 """Of the questions with 5 and more tools offered, every so many."""

@@ -59,7 +59,10 @@ SHIP = spec(
     },
 )
 TAGS = spec("tag", "Tag a note.", tags={"type": "array", "items": {"type": "string"}})
-ALL = (TRAIN, AREA, MAIL, LIGHT, PRIORITY, LOAN, MEAN, TIMER, DAY, SWAP, SHIP, TAGS)
+CLOCK = spec("clock", "The time somewhere.", city="string", country="string")
+HOME = spec("homes", "Find a flat.", bedrooms="integer")
+BOIL = spec("boil", "Energy for a change of phase.", phase="string", mass="integer")
+ALL = (TRAIN, AREA, MAIL, LIGHT, PRIORITY, LOAN, MEAN, TIMER, DAY, SWAP, SHIP, TAGS, CLOCK, HOME, BOIL)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +94,9 @@ ALL = (TRAIN, AREA, MAIL, LIGHT, PRIORITY, LOAN, MEAN, TIMER, DAY, SWAP, SHIP, T
         (SWAP, "80 euros to dollars", {"amount": 80, "from_currency": "EUR", "to_currency": "USD"}),
         (SHIP, "Ship it to the city of Bonn, zip 03111", {"to": {"city": "Bonn", "zip": "03111"}}),
         (TAGS, "Tag the note with garden, spring and tools", {"tags": ["garden", "spring", "tools"]}),
+        (CLOCK, "What time is it in Lima, Peru?", {"city": "Lima", "country": "Peru"}),
+        (HOME, "Is there a 3-bedroom flat in Bern?", {"bedrooms": 3}),
+        (BOIL, "Energy for the phase change of 100 g of water", {"phase": "water", "mass": 100}),
     ],
 )  # fmt: skip
 def test_what_was_said_goes_where_it_belongs(tool, question, arguments):
@@ -124,6 +130,8 @@ def test_what_was_not_said_is_missing(tool, question, missing):
         ("flat in San Francisco, CA or near the Lord of the Rings",
          ["San Francisco, CA", "Lord of the Rings"]),
         ("12 * (7 + 3)", ["12 * (7 + 3)", 12, 7, 3]),
+        ("a 3-day pass, 2-bedroom, 7714-KBC", [3, 2, "7714-KBC"]),
+        ("1e999, 6e400, [2, 5], #" + "9" * 5000, [[2, 5], "9" * 5000]),
         ("\u201cwhat\u2019s up\u201d and 'no'", ["what\u2019s up", "no"]),
     ],
 )  # fmt: skip

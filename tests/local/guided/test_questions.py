@@ -22,6 +22,23 @@ MESSAGES = {
         "What time is it? I am late.",
         ["What time is it?", "I am late."],
     ),
+    "a value after a question": (
+        "Can you tell me the weather? San Francisco",
+        ["Can you tell me the weather? San Francisco"],
+    ),
+    "a statement with a value": (
+        "How warm is it? I'd be in Lima from Monday on.",
+        ["How warm is it? I'd be in Lima from Monday on."],
+    ),
+    "what is done with the answer": (
+        "What are the odds? Format them as a ratio.",
+        ["What are the odds? Format them as a ratio."],
+    ),
+    "a request after a question": (
+        "What time is it? Send Ada the agenda.",
+        ["What time is it?", "Send Ada the agenda."],
+    ),
+    "thanks after a question": ("What time is it? Thanks!", ["What time is it?", "Thanks!"]),
     "no question": ("Tell me a joke.", ["Tell me a joke."]),
     "space around it": ("  Hello!\n", ["Hello!"]),
     "nothing": ("", [""]),

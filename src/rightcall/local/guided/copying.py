@@ -89,7 +89,8 @@ class _Copying:
         self._used: list[Span] = []
         self._given: dict[str, JsonValue] = {}
         self._spans: dict[str, Span] = {}
-        self._worths: list[float] = []
+        self._worths: dict[str, float] = {}
+        """By required parameter: the fit of its value."""
         self._choices: dict[str, tuple[JsonValue, ...]] = {}
 
     def done(self) -> Copied:
@@ -117,7 +118,7 @@ class _Copying:
         order = [each.name for each in self._parameters if each.name in self._given]
         given = {name: self._given[name] for name in order}
         unused = [each for each in self._asked.spans if each.kind in _PLACED and not self._is_used(each)]
-        worth = min(self._worths, default=0.0)
+        worth = min(self._worths.values(), default=0.0)
         roles = {each.name: each.role for each in self._parameters}
         shaped = [span for name, span in self._spans.items() if _is_shaped(span, roles[name])]
         return Copied(given, self._choices, tuple(missing), worth, len(unused), len(shaped))
@@ -144,9 +145,7 @@ class _Copying:
             free = self._shortened(span)
             if free is None:
                 continue
-            self._give(parameter, free)
-            if parameter.is_required:
-                self._worths.append(score)
+            self._give(parameter, free, score)
             self._leave_open(parameter, span, score, pairs)
         self._take_back(pairs)
         self._swap(
@@ -154,17 +153,25 @@ class _Copying:
         )
 
     def _take_back(self, pairs: Sequence[tuple[float, int, Parameter, Span]]) -> None:
-        """Give a required parameter without a value one that an optional parameter took."""
-        optional = {each.name for each in self._parameters if not each.is_required}
+        """Give a required parameter without a value one that another parameter can spare.
+
+        An optional one can, and so can one that another value fits.
+        """
         for score, _, parameter, span in pairs:
-            takers = [name for name in optional & self._spans.keys() if self._spans[name] == span]
-            if parameter.is_required and parameter.name not in self._given and takers:
-                for name in takers:
-                    del self._given[name], self._spans[name]
-                    self._choices.pop(name, None)
-                self._used.remove(span)
-                self._give(parameter, span)
-                self._worths.append(score)
+            if not parameter.is_required or parameter.name in self._given:
+                continue
+            owner = next((each for _, _, each, _ in pairs if self._spans.get(each.name) == span), None)
+            if owner is None:
+                continue
+            left = [pair for pair in pairs if pair[2] is owner and not self._is_used(pair[3])]
+            if owner.is_required and not left:
+                continue
+            del self._given[owner.name], self._spans[owner.name]
+            self._choices.pop(owner.name, None)
+            self._used.remove(span)
+            self._give(parameter, span, score)
+            if left:
+                self._give(owner, left[0][3], left[0][0])
 
     def _left_over(self) -> None:
         """Assign the remaining numbers, in order, to parameters that take any number: 6 eggs, 3 dice."""
@@ -200,9 +207,11 @@ class _Copying:
                 self._given[one.name] = spelt(yours, one)
                 self._given[other.name] = spelt(mine, other)
 
-    def _give(self, parameter: Parameter, span: Span) -> None:
+    def _give(self, parameter: Parameter, span: Span, score: float | None = None) -> None:
         value = spelt(span, parameter)
         if value is not None:
+            if parameter.is_required and score is not None:
+                self._worths[parameter.name] = score
             self._given[parameter.name] = value
             self._spans[parameter.name] = span
             self._used.append(span)

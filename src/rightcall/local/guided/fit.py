@@ -41,6 +41,8 @@ _SURE_CUES = {
     "topic": frozenset({"about", "regarding"}),
 }
 _WHERE = frozenset(["from", "in", "near", "at"])
+_WIDE = frozenset(stem(word) for word in ("country", "state", "region", "province", "nation"))
+"""Words of a parameter that takes what comes after the comma: Lima, Peru."""
 _DAYS = frozenset(stem(word) for word in ("date", "day", "weekday", "birthday"))
 """Words of a parameter that takes a day, and no time of it."""
 _ENDS = frozenset(stem(word) for role in ("from", "to") for word in ROLES[role].split())
@@ -251,6 +253,8 @@ def _text_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
     if form == NO:
         return NO
     score = form + _cue_fit(span, parameter, asked) + min(2.5, named_by(span, parameter, asked))
+    if span.kind == "name" and role == "place":
+        score += _comma_fit(span, parameter, asked)
     if role == "language":
         known = str(span.plain).lower() in _LANGUAGES
         score += 2.0 if known else -2.0
@@ -267,6 +271,15 @@ def _text_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
     if span.kind == "phrase" and score <= 0.0 and not parameter.is_required:
         return NO
     return score
+
+
+def _comma_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
+    """Of a place and the wider one that it is in, the one that is meant."""
+    is_wide = not _WIDE.isdisjoint(parameter.words)
+    if asked.text[: span.start].endswith(", "):
+        # The word before both of them is the cue for either.
+        return 2.5 if is_wide else -0.5
+    return -0.5 if is_wide and asked.text[span.end :].startswith(", ") else 0.0
 
 
 def _is_other_kind(span: Span, parameter: Parameter, asked: Asked) -> bool:

@@ -19,11 +19,14 @@ from rightcall.core.message import Message, Reply, Results, Transcript, User, sa
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
+from rightcall.declare.words import stem, terms
 from rightcall.errors import EncodeError
 from rightcall.local.guided.derive import derived
 from rightcall.local.guided.formula import is_signs, written_out
+from rightcall.local.guided.kin import is_verb
 from rightcall.local.guided.plan import Leave, Offer, Take, filled, plan_for
 from rightcall.local.guided.telling import is_question, wanted_in
+from rightcall.local.guided.values import values_in
 
 Shown: TypeAlias = tuple[str, str]
 """A user's text, and the model's expected answer."""
@@ -47,6 +50,10 @@ _LEAD = re.compile(r"^(?:and|also|then)\b[,\s]*", re.IGNORECASE)
 _MORE = re.compile(
     r"(?:it|it's|its|they|this|there|for|at|from|on|to|with|in|by|the|my|our|we)\b", re.IGNORECASE
 )
+_BACK = re.compile(r"\b(?:it|them|they|their)\b", re.IGNORECASE)
+"""Words for something that was named before."""
+_TELL = frozenset(stem(word) for word in ("tell", "give", "please", "let", "then", "also"))
+"""First words of a request, beside actions."""
 _MOST_QUESTIONS = 6
 """The most questions in a message; with more, it is taken as one."""
 
@@ -112,8 +119,7 @@ def questions_in(text: str) -> tuple[str, ...]:
     """The questions of a message, in order; the message itself if there is only one."""
     pieces: list[str] = []
     for sentence in _END.split(text.strip()):
-        if pieces and _MORE.match(sentence) and not sentence.endswith("?"):
-            # It adds to the question before: "Can you book a table? It's for four."
+        if pieces and _adds(sentence):
             pieces[-1] = f"{pieces[-1]} {sentence}"
         else:
             pieces += _asked(sentence)
@@ -248,6 +254,21 @@ def _paired(questions: tuple[str, ...], answered: list[Found]) -> tuple[Found, .
         # The calls were made for something else, or by another model: each is shown by itself.
         return tuple(answered)
     return tuple(by_question.get(question, (question, None, None)) for question in questions)
+
+
+def _adds(sentence: str) -> bool:
+    """Whether a sentence adds to the question before it.
+
+    "Can you book a table? It's for four." So does a value of which nothing is asked: "I am in Rome."
+    """
+    if sentence.endswith("?"):
+        return False
+    if _MORE.match(sentence) or _BACK.search(sentence):
+        return True
+    first = next(iter(terms(sentence, empty=True)), "")
+    if is_verb(first) or first in _TELL:
+        return False
+    return any(each.start or " " in each.text for each in values_in(sentence))
 
 
 def _asked(sentence: str) -> list[str]:

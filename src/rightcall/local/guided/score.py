@@ -178,10 +178,10 @@ def _match(spec: Spec, found: float, asked: Asked) -> Match:
     if _takes_shape(values, asked):
         found, said = found + _SHAPE, said + 1.0
         share = max(share, 0.5)
-    is_undone = _is_undone(spec, asked)
-    against = 0.6 * is_undone + 0.8 * (_acts(spec) and _ASKS.match(asked.text) is not None)
+    against = 0.8 * (_acts(spec) and _ASKS.match(asked.text) is not None)
     score = log1p(found) + min(said, 5.0) + share + _fitting(spec, values, asked)
-    return Match(spec, score - against - _denied(spec, asked), said, share, values, is_undone)
+    against += _denied(spec, asked)
+    return Match(spec, score - against, said, share, values, _is_undone(spec, asked))
 
 
 def _fitting(spec: Spec, values: Copied, asked: Asked) -> float:

@@ -252,9 +252,10 @@ class Asked:
             return
         if text and not all(_stem(word) in own for word in re.findall(r"\w+", text)):
             yield Span("name", start, start + len(text), text)
-            place = text.split(", ")[0]
-            if place != text:
+            place, comma, wider = text.partition(", ")
+            if comma:
                 yield Span("name", start, start + len(place), place)
+                yield Span("name", start + len(place + comma), start + len(text), wider)
 
     def _is_place(self, end: int, word: str) -> bool:
         """Whether a first word is the start of a trip: "Bern to Basel", but not "Fly to Basel"."""

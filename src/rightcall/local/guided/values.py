@@ -56,7 +56,7 @@ _DIGITS = re.compile(
     (?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)
     (?:\s?(?P<scale>thousand|million|billion|trillion|k|mn|bn)\b|\s?(?P<degrees>\u00b0\s?(?:[CF]\b)?)
     |(?P<unit>%|(?:st|nd|rd|th)\b
-    |[A-Za-z]{1,4}(?![\w-]))|-(?=[A-Za-z]))?""",
+    |[A-Za-z]{1,4}(?![\w-])))?""",
     re.VERBOSE,
 )
 _SCALES = {"thousand": 3, "k": 3, "million": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
@@ -69,8 +69,12 @@ _SMALL = listed(
 _TENS = listed("twenty thirty forty fifty sixty seventy eighty ninety")
 _THOUSAND = 1000
 """A number after a thousand is added to it."""
+_COUNTED = re.compile(r"\d{1,3}-(?=[a-z]*[aeiou])[a-z]{3,}")
+"""A number of things, and no code: 3-day, 2-bedroom."""
 _EXACT = 1e15
 """Below this, a float without a fraction is the integer that was written."""
+_LARGEST = 1e300
+"""From this on, a number is not one that a tool could reckon with."""
 _COUNTS = {word: at for at, word in enumerate(_SMALL)} | {
     word: 10 * at for at, word in enumerate(_TENS, 2)
 }
@@ -142,15 +146,16 @@ def _by_form(question: str) -> Iterator[Value]:
     for start, end in in_signs(question):
         yield Value("sum", start, end, question[start:end], question[start:end])
     for found in _LIST.finditer(question):
-        numbers: list[JsonValue] = [_number(each) for each in re.findall(r"-?\d+(?:\.\d+)?", found[0])]
-        yield Value("numbers", found.start(), found.end(), found[0], numbers)
+        numbers = [_number(each) for each in re.findall(r"-?\d+(?:\.\d+)?", found[0])]
+        if None not in numbers:
+            yield Value("numbers", found.start(), found.end(), found[0], [*numbers])
     yield from _plain("path", _PATH, question)
     for found in _CODE.finditer(question):
-        if _DIGITS.fullmatch(found[0]) is None:
+        if not (_DIGITS.fullmatch(found[0]) or _COUNTED.fullmatch(found[0])):
             text = found[0].removeprefix("#")
-            plain: JsonValue = int(text) if text.isdecimal() else text
-            kind: Kind = "number" if text.isdecimal() else "code"
-            yield Value(kind, found.start(), found.end(), found[0], plain)
+            number = _number(text) if text.isdecimal() else None
+            kind: Kind = "code" if number is None else "number"
+            yield Value(kind, found.start(), found.end(), found[0], text if number is None else number)
     yield from _durations(question)
     yield from _numbers(question)
     yield from _names(question)
@@ -163,9 +168,10 @@ def _plain(kind: Kind, pattern: re.Pattern[str], question: str) -> Iterator[Valu
 
 def _numbers(question: str) -> Iterator[Value]:
     for found in _DIGITS.finditer(question):
-        number = _number(found["digits"].replace(",", ""))
-        if found["scale"]:
-            number = _whole(number * 10 ** _SCALES[found["scale"]])
+        scale = 10 ** _SCALES[found["scale"]] if found["scale"] else 1
+        number = _number(found["digits"].replace(",", ""), scale)
+        if number is None:
+            continue
         if found["sign"]:
             number = -number
         sign = found["degrees"] or found["unit"] or found["money"] or ""
@@ -207,9 +213,11 @@ def _word_behind(question: str, at: int) -> str:
     return found[0].lower() if found else ""
 
 
-def _number(digits: str) -> int | float:
-    return int(digits) if digits.isdecimal() else _whole(float(digits))
-
-
-def _whole(number: float) -> int | float:
-    return int(number) if number == int(number) and abs(number) < _EXACT else number
+def _number(digits: str, scale: int = 1) -> int | float | None:
+    """The number that some digits are; None if it is too large, as in the code 6e400."""
+    number = float(digits) * scale
+    if abs(number) >= _LARGEST:
+        return None
+    if digits.isdecimal():
+        return int(digits) * scale
+    return int(number) if number.is_integer() and abs(number) < _EXACT else number
