@@ -1,7 +1,7 @@
 """Fits the transcript of one run into its model's window, turn by turn.
 
-Most runs stay far below their window to the end. For those the messages are only measured, which takes a
-fifth of the time of counting their tokens; the window looks at a transcript once that no longer settles
+Most runs stay far below their window to the end. For those the messages are only measured, which takes
+half as long as counting their tokens; the window looks at a transcript once that no longer settles
 it.
 """
 

@@ -10,7 +10,7 @@ class TimeLimits:
 
     Each request and each call has a limit, and hardly any is reached. Those of a run end at about the
     same time, so that the first one's timer serves them all. ``asyncio.timeout`` makes a timer and two
-    coroutines each time, which took as long as decoding a short reply.
+    coroutines each time, which takes twice as long.
     """
 
     __slots__ = ("_active", "_timer")

@@ -104,7 +104,7 @@ class Readable:
     def of(self, messages: Transcript, *, as_text: bool) -> Transcript:
         """Returns the messages; the same tuple if nothing has to change."""
         writer = self._writer
-        # A loop, as a generator takes thrice as long: every request of a long history comes here.
+        # A loop, as a generator takes twice as long: every request of a long history comes here.
         for each in messages:
             if type(each) is Reply and each.written_by != writer:
                 break
