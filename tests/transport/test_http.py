@@ -6,6 +6,8 @@ import gzip
 import subprocess
 import sys
 import time
+import weakref
+from contextvars import ContextVar
 
 import pytest
 
@@ -53,6 +55,25 @@ async def test_requests_use_one_connection_until_it_is_closed():
         await until(lambda: server.open == 0)
     assert [path for path, _, _ in server.requests] == ["/a", "/a", "/"]
     assert server.connections == 1
+
+
+async def test_a_connection_keeps_nothing_of_the_run_that_opened_it(transport):
+    class Belongings:
+        """What a run has set for itself."""
+
+    belongings: ContextVar[Belongings] = ContextVar("belongings")
+
+    async def run(url: str) -> weakref.ref[Belongings]:
+        mine = Belongings()
+        belongings.set(mine)
+        assert await posted(transport, url) == (200, b"ok")
+        return weakref.ref(mine)
+
+    async with talking(answering(OK)) as place:
+        gone = await asyncio.create_task(run(f"http://{place}/"))
+        here = await pool.pool_here()
+        await until(lambda: gc.collect() >= 0 and gone() is None)
+        assert len(here._connections) == 1
 
 
 READY = """

@@ -7,6 +7,7 @@ late.
 
 import asyncio
 import math
+from contextvars import Context
 from typing import TYPE_CHECKING, NamedTuple
 
 from rightcall.core.transport import Timeouts
@@ -169,7 +170,8 @@ class Connection(asyncio.BufferedProtocol):
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(self._due, self._look)
+        # It outlasts the exchange that set it, and is not to keep that one's context.
+        self._timer = self._loop.call_at(self._due, self._look, context=Context())
 
     def _look(self) -> None:
         self._timer = None

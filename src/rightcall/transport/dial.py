@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context
 
 import aiohappyeyeballs
 
@@ -40,7 +41,9 @@ class Resolver:
             return found
         lookup = self._lookups.get(place)
         if lookup is None:
-            lookup = self._lookups[place] = self._loop.create_task(self._look_up(place))
+            lookup = self._lookups[place] = self._loop.create_task(
+                self._look_up(place), context=Context()
+            )
         # Others may wait for it, so it is not cancelled with this one.
         return await asyncio.shield(lookup)
 

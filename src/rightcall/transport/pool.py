@@ -8,6 +8,7 @@ import atexit
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -86,14 +87,22 @@ class Pool:
             await self._permits.acquire()
         finally:
             self._waiting -= 1
-        try:
-            connection = await dial(
+        # A connection's callbacks run in the context in which it was opened. In that of a run, they
+        # would keep all that the run has set for as long as the connection is used, by whomever.
+        dialling = self._loop.create_task(
+            dial(
                 key,
                 self._resolver.addresses,
                 lambda: Connection(key, self._buffer, self._lost),
                 self._socket,
-            )
+            ),
+            context=Context(),
+        )
+        try:
+            connection = await dialling
         except BaseException:
+            if not dialling.cancelled() and dialling.exception() is None:
+                dialling.result().abort()  # it was opened just as the one that waited was cancelled
             self._permits.release()
             raise
         self._connections.add(connection)
@@ -107,7 +116,7 @@ class Pool:
         connection.idle_since = self._loop.time()
         self._idle.setdefault(connection.key, []).append(connection)
         if self._sweeping is None:
-            self._sweeping = self._loop.call_later(_IDLE_SECONDS, self._sweep)
+            self._sweeping = self._loop.call_later(_IDLE_SECONDS, self._sweep, context=Context())
 
     async def leave(self, transport: object) -> None:
         """End a transport's exchanges here; the last transport to leave closes the pool."""
@@ -185,7 +194,9 @@ class Pool:
                 del self._idle[key]
         times = [kept[0].idle_since for kept in self._idle.values()]
         if times:
-            self._sweeping = self._loop.call_at(min(times) + _IDLE_SECONDS, self._sweep)
+            self._sweeping = self._loop.call_at(
+                min(times) + _IDLE_SECONDS, self._sweep, context=Context()
+            )
 
 
 _pools: dict[asyncio.AbstractEventLoop, Pool] = {}
