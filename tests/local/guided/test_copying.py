@@ -62,7 +62,29 @@ TAGS = spec("tag", "Tag a note.", tags={"type": "array", "items": {"type": "stri
 CLOCK = spec("clock", "The time somewhere.", city="string", country="string")
 HOME = spec("homes", "Find a flat.", bedrooms="integer")
 BOIL = spec("boil", "Energy for a change of phase.", phase="string", mass="integer")
-ALL = (TRAIN, AREA, MAIL, LIGHT, PRIORITY, LOAN, MEAN, TIMER, DAY, SWAP, SHIP, TAGS, CLOCK, HOME, BOIL)
+TILL = spec("pay", "Pay the bill.", amount="number")
+GUEST = spec("register", "Register a guest.", guest="string", age="integer")
+TRACK = spec("track", "Where a parcel is.", tracking_number="string")
+ALL = (
+    TRAIN,
+    AREA,
+    MAIL,
+    LIGHT,
+    PRIORITY,
+    LOAN,
+    MEAN,
+    TIMER,
+    DAY,
+    SWAP,
+    SHIP,
+    TAGS,
+    CLOCK,
+    HOME,
+    BOIL,
+    TILL,
+    GUEST,
+    TRACK,
+)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +118,9 @@ ALL = (TRAIN, AREA, MAIL, LIGHT, PRIORITY, LOAN, MEAN, TIMER, DAY, SWAP, SHIP, T
         (TAGS, "Tag the note with garden, spring and tools", {"tags": ["garden", "spring", "tools"]}),
         (CLOCK, "What time is it in Lima, Peru?", {"city": "Lima", "country": "Peru"}),
         (HOME, "Is there a 3-bedroom flat in Bern?", {"bedrooms": 3}),
+        (TRACK, "track 7H42XX01 for me", {"tracking_number": "7H42XX01"}),
+        (TILL, "Pay the bill of 12, room 4", {"amount": 12}),
+        (GUEST, "Register a guest: Ada, 36", {"guest": "Ada", "age": 36}),
         (BOIL, "Energy for the phase change of 100 g of water", {"phase": "water", "mass": 100}),
     ],
 )  # fmt: skip
@@ -108,6 +133,8 @@ def test_what_was_said_goes_where_it_belongs(tool, question, arguments):
     ("tool", "question", "missing"),
     [
         (TRAIN, "Is there a train?", ("origin", "destination")),
+        (TILL, "Pay the bill, I am at table 9", ("amount",)),
+        (GUEST, "Register a guest: Ada, born 1988", ("age",)),
         (AREA, "Area of a rectangle of width 3", ("height",)),
         (LIGHT, "What about the light in the hall?", ("on",)),
         (TIMER, "Start a timer", ("minutes",)),
@@ -130,6 +157,7 @@ def test_what_was_not_said_is_missing(tool, question, missing):
         ("flat in San Francisco, CA or near the Lord of the Rings",
          ["San Francisco, CA", "Lord of the Rings"]),
         ("12 * (7 + 3)", ["12 * (7 + 3)", 12, 7, 3]),
+        ("7H42XX01, 3.1rc2, 2001:db8::7, 12B", ["7H42XX01", "3.1rc2", "2001:db8::7", 12]),
         ("a 3-day pass, 2-bedroom, 7714-KBC", [3, 2, "7714-KBC"]),
         ("1e999, 6e400, [2, 5], #" + "9" * 5000, [[2, 5], "9" * 5000]),
         ("\u201cwhat\u2019s up\u201d and 'no'", ["what\u2019s up", "no"]),

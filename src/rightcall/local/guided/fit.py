@@ -108,6 +108,18 @@ _SKIPPED = frozenset(
 )
 
 
+_NUMBERED = frozenset(
+    listed(
+        """
+    account apartment bill bus case chapter exit flight floor gate invoice lane line locker order
+    page platform room route row seat suite table ticket track train tram
+    """
+    )
+)
+"""Words before a number that only tells which one is meant: room 12."""
+_BIRTH = frozenset(stem(word) for word in ("year", "birth", "born", "birthday"))
+
+
 def fit(span: Span, parameter: Parameter, asked: Asked) -> float:
     """The score of a value for a parameter; ``NO`` if it is impossible."""
     if parameter.type in {"integer", "number"}:
@@ -188,6 +200,8 @@ def _number_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
         return NO
     if not _is_between(number, parameter) or _is_other_quantity(span, parameter):
         return NO
+    if _is_name_of_another(span, parameter, asked):
+        return NO
     score = 0.5 + max(named_by(span, parameter, asked), _in_order(span, parameter, asked))
     if not asked.text[span.start].isdigit() and any(
         asked.text[each.start].isdigit() for each in asked.spans
@@ -223,6 +237,14 @@ def _is_other_quantity(span: Span, parameter: Parameter) -> bool:
     """Whether a number measures something else: 60 dollars are not minutes."""
     mine, its = quantity(span.unit), quantities(parameter.words)
     return bool(mine and its) and mine not in its
+
+
+def _is_name_of_another(span: Span, parameter: Parameter, asked: Asked) -> bool:
+    """Whether a number says which thing is meant, and not how much: room 12 is no amount of 12."""
+    word = next(iter(asked.before(span.start, 1)), "")
+    if word == "born":
+        return _BIRTH.isdisjoint(parameter.words)  # it is kin of an age, and the number is none
+    return word in _NUMBERED and not _said_by(word, parameter)
 
 
 def _end_fit(span: Span, parameter: Parameter, asked: Asked) -> float:

@@ -48,6 +48,8 @@ _QUOTE = re.compile(
 )
 _CODE = re.compile(
     r"\b(?:v\d+(?:\.\d+)+|\d+(?:\.\d+){2,})\b|#\w[\w-]*|\b(?=[\w/-]*\d)(?=[\w/-]*[A-Za-z])[A-Za-z0-9]+(?:[-_/][A-Za-z0-9]+)+\b"
+    r"|(?<![\w:.])(?=[0-9A-Fa-f:]*::|(?:[0-9A-Fa-f]+:){7})[0-9A-Fa-f:]+[0-9A-Fa-f](?![\w:])"
+    r"|\b\d+(?:\.\d+)+[A-Za-z]+\d+\b|\b(?!\d+[EeHh]\d+\w?\b)\d+[A-Za-z]+\d[A-Za-z0-9]*\b"
     r"|\b[A-Za-z]+\d+[A-Za-z0-9]*\b|\b[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+\b|\b\d{2,}-\d{2,}(?:-\d+)*\b"
 )
 _LIST = re.compile(r"[\[(]\s*-?\d[\d.]*(?:\s*,\s*-?\d[\d.]*)+\s*[\])]|-?\d+\.\d{3,}\s*,\s*-?\d+\.\d{3,}")
@@ -56,7 +58,7 @@ _DIGITS = re.compile(
     (?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)
     (?:\s?(?P<scale>thousand|million|billion|trillion|k|mn|bn)\b|\s?(?P<degrees>\u00b0\s?(?:[CF]\b)?)
     |(?P<unit>%|(?:st|nd|rd|th)\b
-    |[A-Za-z]{1,4}(?![\w-])))?""",
+    |[A-Za-z]{1,4}(?![\w-])))?(?!\w|\.\d)""",
     re.VERBOSE,
 )
 _SCALES = {"thousand": 3, "k": 3, "million": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
