@@ -233,8 +233,7 @@ class Agent(Generic[Deps, Out]):
         emit: Emit | None = None,
     ) -> RunResult[Out]:
         if not fits(result, RunResult):
-            kind = type(result).__name__
-            raise UsageError(f"agent.resume takes the result that waits, a RunResult, and not {kind}")
+            raise UsageError(f"agent.resume takes a RunResult that waits, not a {type(result).__name__}")
         decided, steps = decided_about(result.pending, decisions), options.get("steps")
         async with Holding(self._journal, result.run, wait=options.get("wait", 0.0)) as held:
             check_standing(result, decided, decisions_in(held.entries))
@@ -244,14 +243,9 @@ class Agent(Generic[Deps, Out]):
             look_for_tools(held.entries, result.pending, setup)
             if state.system is None:
                 state = replace(state, system=await basis.system(setup, steps))
+            begins, calls, drops = result.begins, result.calls, result.dropped
             run = Run(
-                setup,
-                state,
-                begins=result.begins,
-                emit=emit,
-                decisions=decided,
-                earlier=result.calls,
-                dropped=result.dropped,
+                setup, state, begins=begins, emit=emit, decisions=decided, earlier=calls, dropped=drops
             )
             is_unknown = self._journal is None and steps is None and bool(decided)
             with resumed_once(result, decided, run) if is_unknown else nullcontext():
@@ -275,9 +269,8 @@ class Agent(Generic[Deps, Out]):
             setup = self._setup_for(run, held.steps(), shared, basis, start.wanted)
             look_for_tools(held.entries, (), setup)
             decided = {**redacted_calls(held.entries), **decisions_in(held.entries)}
-            begins = len(start.messages) - 1
+            begins, dropped = len(start.messages) - 1, dropped_in(held.entries)
             state = replace(started(start), traces=traces_in(held.entries))
-            dropped = dropped_in(held.entries)
             going = Run(setup, state, begins=begins, decisions=decided, dropped=dropped)
             return basis.with_output(await going.go())
 

@@ -28,9 +28,7 @@ async def test_a_bare_yes_is_no_decision():
 
 async def test_a_runs_name_is_no_result():
     agent, waiting = await paused()
-    with pytest.raises(
-        rc.errors.UsageError, match="takes the result that waits, a RunResult, and not str"
-    ):
+    with pytest.raises(rc.errors.UsageError, match="takes a RunResult that waits, not a str"):
         await agent.resume(waiting.run, {"x": True})  # type: ignore[arg-type]
 
 

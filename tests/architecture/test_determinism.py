@@ -66,6 +66,7 @@ ALLOWED = {
     ): "carries live events to whoever reads a stream; the run is one task",
     ("loop/shown.py", "clock"): FAIRNESS,
     ("loop/time_limit.py", "clock"): IN_A_STEP,
+    ("loop/speculate.py", "clock"): "when an early call began and was dropped: only told in the record",
     (
         "loop/speculate.py",
         "unordered",

@@ -6,6 +6,7 @@ from rightcall.core.decision import Allow, Answer, Deny, Rewrite
 from rightcall.core.entry import (
     CallChecked,
     CallDecided,
+    CallDropped,
     CallFinished,
     CallStarted,
     HookAnswered,
@@ -104,6 +105,16 @@ EVERY_ENTRY = (
         attempts=2,
         usage=Usage(input_tokens=1),
         error='Traceback (most recent call last):\n  File "x.py"\nValueError: "no"',
+    ),
+    CallDropped(
+        key="t1.0.get_weather",
+        call=Call(id="c1", name="get_weather", arguments='{"city": "Par"}'),
+        result=RESULT,
+        seconds=0.25,
+        attempts=1,
+        usage=Usage(output_tokens=2),
+        error="ValueError",
+        cause="no",
     ),
     StepDone(key="t2.summary", value="A summary."),
     HookAnswered(

@@ -13,7 +13,7 @@ import re
 from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import PurePath
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import msgspec
 
@@ -59,13 +59,12 @@ _HIDDEN = pattern(
 )
 
 
-def render(
-    call: Call, outcome: Outcome, tool: Tool | None = None, *, dropped: OutcomeKind | None = None
-) -> Result:
-    """Returns the result for a call. Raises Unshowable when a returned value cannot be shown.
+Dropped: TypeAlias = OutcomeKind | None
+"""The outcome of an early start of a call that is not run, if there was one."""
 
-    ``dropped`` is the outcome of an early start of a call that is not run, if there was one.
-    """
+
+def render(call: Call, outcome: Outcome, tool: Tool | None = None, dropped: Dropped = None) -> Result:
+    """Returns the result for a call. Raises Unshowable when a returned value cannot be shown."""
     limits = _DEFAULT if tool is None else tool.limits
     facts = _NOTHING if tool is None else tool.facts
     source = call.name if facts.untrusted or facts.names else None
@@ -126,7 +125,7 @@ def _most_words(limits: Limits) -> int:
     return min(limits.max_failure_bytes, limits.max_output_bytes)
 
 
-def _words(call: Call, outcome: Outcome, dropped: OutcomeKind | None) -> str:
+def _words(call: Call, outcome: Outcome, dropped: Dropped) -> str:
     # In a call that was cut off, the name may be missing or far too long.
     name = call.name if 0 < len(call.name) <= _LONGEST_NAME else "The call"
     not_run = "was not run" if dropped is None else _dropped(dropped)

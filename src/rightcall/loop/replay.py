@@ -110,7 +110,6 @@ def _again(
     start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
     if start is None:
         raise UsageError(f"the journal holds no run {run!r}")
-
     decisions = {**decisions_in(entries), **(decided or {})}
     waiting = {
         call_id for entry in entries if isinstance(entry, RunPaused) for call_id in entry.call_ids

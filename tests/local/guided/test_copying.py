@@ -64,6 +64,7 @@ HOME = spec("homes", "Find a flat.", bedrooms="integer")
 BOIL = spec("boil", "Energy for a change of phase.", phase="string", mass="integer")
 TILL = spec("pay", "Pay the bill.", amount="number")
 GUEST = spec("register", "Register a guest.", guest="string", age="integer")
+ORDERED = spec("get_order", "What was ordered.", number="integer")
 TRACK = spec("track", "Where a parcel is.", tracking_number="string")
 ALL = (
     TRAIN,
@@ -119,6 +120,7 @@ ALL = (
         (CLOCK, "What time is it in Lima, Peru?", {"city": "Lima", "country": "Peru"}),
         (HOME, "Is there a 3-bedroom flat in Bern?", {"bedrooms": 3}),
         (TRACK, "track 7H42XX01 for me", {"tracking_number": "7H42XX01"}),
+        (ORDERED, "What was ordered in order 4711?", {"number": 4711}),
         (TILL, "Pay the bill of 12, room 4", {"amount": 12}),
         (GUEST, "Register a guest: Ada, 36", {"guest": "Ada", "age": 36}),
         (BOIL, "Energy for the phase change of 100 g of water", {"phase": "water", "mass": 100}),

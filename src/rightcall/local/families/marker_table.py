@@ -186,6 +186,14 @@ def is_fence(marker: str) -> bool:
     return marker.startswith("`")
 
 
+def is_call_marker(opener: str) -> bool:
+    """Whether what stood before a call says that it is one, even of a tool that there is not.
+
+    Without a marker, it may be an example; in a code fence, too.
+    """
+    return opener not in ("", "[") and not is_fence(opener)
+
+
 def _thought_breaks(family: Family) -> tuple[str, ...]:
     """Markers that end an unclosed thought without being its closing marker."""
     if family.channels is not None:

@@ -15,7 +15,7 @@ from rightcall.core.tool import Spec
 from rightcall.local.families.body import MAX_HEAD, Body
 from rightcall.local.families.draft import Draft, Part, Voice
 from rightcall.local.families.family import Family, JsonForm
-from rightcall.local.families.marker_table import Label, is_fence, is_special, marker_table
+from rightcall.local.families.marker_table import Label, is_call_marker, is_special, marker_table
 from rightcall.local.families.named_body import NamedBody
 from rightcall.local.families.opening import HeadedMessage, is_aside, may_be_head, message, opened
 from rightcall.local.families.section import Section
@@ -33,8 +33,7 @@ class Reader:
     ``tail`` is the end of the prompt: it may have opened a thought or closed it, or begun the answer,
     and what it has begun counts as the model's own. With ``reasoning=False`` thoughts stay in the text,
     markers and all. ``fenced``: the answer was asked for as JSON, and a code fence around it is not part
-    of it. ``offered``: only the tools in ``specs`` can be called. A call to any other is text, unless
-    there are tools and a marker says that it is a call.
+    of it. ``offered``: only the tools in ``specs`` can be called; unmarked calls of others are text.
     """
 
     @checked("rc.local.Reader")
@@ -312,14 +311,9 @@ class Reader:
         return body.rest
 
     def _is_meant(self, name: str) -> bool:
-        """Whether a call is one, where only what was offered can be called.
-
-        Markers say that a call of an unknown tool was meant, and the model is told that there is none.
-        Without them it may be an example, as in a code fence; and so may any without tools.
-        """
-        marked = self._section.raw.strip()
-        is_marked = marked not in ("", "[") and not is_fence(marked)
-        return name in self._specs.names or (is_marked and bool(self._specs.names))
+        """Whether a call is one: of a tool that was offered, or, if there are tools, marked as one."""
+        offered = self._specs.names
+        return name in offered or (bool(offered) and is_call_marker(self._section.raw.strip()))
 
     def _was_none(self, rest: str) -> str:
         raw, tried = self._section.raw, self._tried

@@ -117,6 +117,7 @@ _NUMBERED = frozenset(
     )
 )
 """Words before a number that only tells which one is meant: room 12."""
+_WHICH = frozenset(stem(word) for word in ("number", "id", "no", "nr", "num", "code", "index"))
 _BIRTH = frozenset(stem(word) for word in ("year", "birth", "born", "birthday"))
 
 
@@ -244,6 +245,8 @@ def _is_name_of_another(span: Span, parameter: Parameter, asked: Asked) -> bool:
     word = next(iter(asked.before(span.start, 1)), "")
     if word == "born":
         return _BIRTH.isdisjoint(parameter.words)  # it is kin of an age, and the number is none
+    if not _WHICH.isdisjoint(parameter.words):
+        return False  # it takes the number of whatever the tool is about
     return word in _NUMBERED and not _said_by(word, parameter)
 
 
