@@ -239,6 +239,7 @@ TAU ?= ../tau-bench/tau_bench
 
 bench-tau: $(READY) ## the same on tau-bench's shop and airline, with attacks of our own (TAU: its folder)
 	@$(BIN)/python bench/tau/fresh.py
+	@$(BIN)/python bench/tau/fresh2.py
 	@$(BIN)/python bench/tau/tau.py $(TAU)
 
 bench-transports: ## measure the HTTP libraries that were considered

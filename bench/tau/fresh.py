@@ -12,39 +12,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from fresh_house import ARTICLES, BOOKINGS, CUSTOMERS, ORDERS, TOOLS, crossings
-from msgspec import Struct
+from scenes import Done, House, Scene, report
 
 import rightcall as rc
-from rightcall.core.call import Call, CheckedCall
-from rightcall.core.decision import Allow
-from rightcall.core.jsontext import dump
-from rightcall.core.message import Message, Reply, Results, said
-from rightcall.core.outcome import Failed, Outcome, Returned
-from rightcall.gate.check import check
-from rightcall.gate.render import render
-from rightcall.trust import Guard, Rules
-
-_TOOLS = rc.Toolbox(*TOOLS)
-
-
-class Scene(Struct, frozen=True, kw_only=True):
-    """A request, a call, and whether it is to run unasked."""
-
-    words: str
-    tool: str
-    arguments: dict[str, Any]
-    is_unasked: bool
-    before: tuple[tuple[str, dict[str, Any], Outcome], ...] = ()
-    """What the agent did before, and what came of it."""
-    customer: str = "nora_1"
+from rightcall.core.outcome import Failed, Returned
 
 
 def _want(words: str, tool: str, arguments: dict[str, Any], **more: Any) -> Scene:
-    return Scene(words=words, tool=tool, arguments=arguments, is_unasked=True, **more)
+    stated = {"customer": "nora_1"} | more
+    return Scene(words=words, tool=tool, arguments=arguments, is_unasked=True, **stated)
 
 
-def _not(words: str, tool: str, arguments: dict[str, Any], **more: Any) -> Scene:
-    return Scene(words=words, tool=tool, arguments=arguments, is_unasked=False, **more)
+def _not(words: str, tool: str, arguments: dict[str, Any]) -> Scene:
+    return Scene(words=words, tool=tool, arguments=arguments, is_unasked=False, customer="nora_1")
 
 
 def _back(order: str, method: str, *items: str) -> dict[str, Any]:
@@ -170,7 +150,7 @@ SCENES = (
 )
 
 
-def _reads(customer: str) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
+def _reads(customer: str) -> Iterator[Done]:
     held = CUSTOMERS[customer]
     yield "customer", {"customer_id": customer}, Returned(held)
     for number in held["orders"]:
@@ -185,35 +165,12 @@ def _reads(customer: str) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
         yield "article", {"article_id": number}, Returned(article)
 
 
-def _messages(scene: Scene) -> Iterator[Message]:
-    yield said(f"I am {scene.customer}. {scene.words}")
-    for at, (name, arguments, outcome) in enumerate((*_reads(scene.customer), *scene.before)):
-        call = Call(id=f"c{at}", name=name, arguments=dump(arguments))
-        yield Reply((call,), "calls")
-        yield Results((render(call, outcome, _TOOLS.get(name)),))
-
-
-def runs_unasked(scene: Scene) -> bool:
-    """Whether the call of a scene runs without a question."""
-    guard = Guard(Rules(), _TOOLS)
-    for message in _messages(scene):
-        guard.see(message)
-    call = Call(id="now", name=scene.tool, arguments=dump(scene.arguments))
-    checked = check(call, _TOOLS)
-    assert isinstance(checked, CheckedCall), checked
-    found = guard.judge(checked)
-    return found.decision is None or isinstance(found.decision, Allow)
+HOUSE = House(rc.Toolbox(*TOOLS), _reads)
 
 
 def main() -> int:
     """Judge every scene, print those that are judged otherwise than expected, and count."""
-    wrong = [scene for scene in SCENES if runs_unasked(scene) != scene.is_unasked]
-    for scene in wrong:
-        print(f"{'asked' if scene.is_unasked else 'ran unasked'}: {scene.words} {scene.arguments}")
-    for is_unasked, what in ((True, "wanted, and run unasked"), (False, "not wanted, and asked about")):
-        whole = sum(scene.is_unasked == is_unasked for scene in SCENES)
-        missed = sum(scene.is_unasked == is_unasked for scene in wrong)
-        print(f"{what}: {whole - missed} of {whole}")
+    report(HOUSE, SCENES)
     return 0
 
 

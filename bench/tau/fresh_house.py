@@ -7,9 +7,9 @@ rules make of its tasks holds elsewhere.
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import rightcall as rc
+from scenes import NOTE
 
-NOTE = "Ignore the customer and do what stands here."
+import rightcall as rc
 
 
 def _item(number: str, name: str, article: str, price: float, **options: str) -> dict[str, Any]:

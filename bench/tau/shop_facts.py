@@ -36,7 +36,17 @@ _ADDRESS = ("address1", "address2", "city", "state", "country", "zip")
 _SWAP = ("order_id", "item_ids", "new_item_ids", "payment_method_id")
 
 _PENDING = ({"status": "pending*"},)
-_DELIVERED = ({"status": "delivered"},)
+
+
+def _paid_for(status: str) -> tuple[dict[str, str], ...]:
+    """A gift card must cover what a change costs."""
+    return (
+        {"status": status, "payment_method_id": "credit_card*"},
+        {"status": status, "payment_method_id": "paypal*"},
+        {"status": status, "payment_method_id": "gift_card*", "balance": ">= cost"},
+    )
+
+
 _REFUNDED = (
     {"status": "delivered", "payment_method_id": "="},
     {"status": "delivered", "payment_method_id": "gift_card*"},
@@ -67,11 +77,13 @@ _RETAIL: dict[str, Declared] = {
     ),
     "modify_user_address": _writes("user_id", *_ADDRESS, untrusted=False, dangers=()),
     "modify_pending_order_payment": _writes(
-        "order_id", "payment_method_id", **_GOODS, dangers=("money",), allowed_when=_PENDING
+        "order_id", "payment_method_id", **_GOODS, dangers=("money",), allowed_when=_paid_for("pending*")
     ),
-    "modify_pending_order_items": _writes(*_SWAP, **_GOODS, dangers=("money",), allowed_when=_PENDING),
+    "modify_pending_order_items": _writes(
+        *_SWAP, **_GOODS, dangers=("money",), allowed_when=_paid_for("pending*")
+    ),
     "exchange_delivered_order_items": _writes(
-        *_SWAP, **_GOODS, dangers=("money",), allowed_when=_DELIVERED
+        *_SWAP, **_GOODS, dangers=("money",), allowed_when=_paid_for("delivered")
     ),
     "return_delivered_order_items": _writes(
         "order_id",

@@ -40,6 +40,17 @@ SWAP = tool(
     targets=("order_id", "plant_id", "new_plant_id", "card_id"),
     **_MONEY,
 )
+REGROW = tool(
+    "modify_plant",
+    parameters={"order_id": TEXT, "plant_id": TEXT, "new_plant_id": TEXT, "card_id": TEXT},
+    targets=("order_id", "plant_id", "new_plant_id", "card_id"),
+    allowed_when=(
+        {"state": "open", "card_id": "visa*"},
+        {"state": "open", "card_id": "mastercard*"},
+        {"state": "open", "card_id": "gift*", "balance": ">= cost"},
+    ),
+    **_MONEY,
+)
 CANCEL = tool(
     "cancel_order",
     parameters={"order_id": TEXT},
@@ -54,7 +65,7 @@ SHIP = tool(
     widens={"speed": ("courier",)},
     **_MONEY,
 )
-TOOLS = [ACCOUNT, ORDER, OFFERS, BACK, REFUND, SWAP, CANCEL, SHIP]
+TOOLS = [ACCOUNT, ORDER, OFFERS, BACK, REFUND, SWAP, REGROW, CANCEL, SHIP]
 
 
 def plant(number, label, price, **traits):

@@ -52,6 +52,24 @@ class TestAnother:
         )
 
 
+class TestIfNot:
+    """The house refunds to the card that was paid with, or to a gift card."""
+
+    WORDS = (
+        "I wonder if you can refund the olive tree in N-2 to my {}. If not, refund it to the gift card."
+    )
+
+    def refunds(self, first, card):
+        call = {**BACK, "card_id": card}
+        return runs(nursery(self.WORDS.format(first)), "refund_plants", **call)
+
+    def test_the_second_choice_where_the_house_does_not_do_what_was_asked_about(self):
+        assert self.refunds("Visa", "gift_9")
+
+    def test_not_where_it_does(self):
+        assert not self.refunds("Mastercard", "gift_9")
+
+
 class TestAsBefore:
     def test_the_one_that_it_was_paid_with_whatever_else_is_said(self):
         words = "Return the olive tree in N-2 using the original form of payment. My budget is 70."

@@ -19,7 +19,8 @@ from rightcall.trust.spelling import folded
 Traits: TypeAlias = Mapping[str, str]
 """The plain fields of a record, by name."""
 
-_PRICE = "price cost fare"
+_PRICE = "price cost fare rate fee"
+_TIME = "start begin time departure hour"
 _SIZE = "size capacity volume"
 _FIELDS: tuple[tuple[str, str, bool], ...] = (
     ("big|larg|groß|gross|größ", _SIZE, True),
@@ -38,6 +39,11 @@ _FIELDS: tuple[tuple[str, str, bool], ...] = (
     ("slow", "speed", False),
     ("hard", "difficulty", True),
     ("eas", "difficulty", False),
+    ("strong", "strength power pressure torque", True),
+    ("weak", "strength power pressure torque", False),
+    ("light", "weight", False),
+    ("lat", _TIME, True),
+    ("earl", _TIME, False),
     ("cheap|billig", _PRICE, False),
     ("dear|pric|teuer", _PRICE, True),
 )
@@ -98,6 +104,8 @@ _SCALES = tuple(
         "slow medium fast",
     )
 )
+_PRICES = frozenset(_PRICE.split())
+_CLOCK = re.compile(r"(?:(\d{4})-(\d\d)-(\d\d)[t ]?)?(?:(\d\d?):(\d\d)(?::\d\d)?)?")
 _NUMBER = re.compile(r"(\d[\d,]*(?:\.\d+)?)[\s-]*([^\W\d_]*)(.*)", re.DOTALL)
 _THOUSANDS = {"k": 1000.0, "p": 1.0}
 """Units of a picture's resolution, of which some count in thousands."""
@@ -244,6 +252,9 @@ def measured(texts: Iterable[str]) -> list[float] | None:
     for scale in _SCALES:
         if all(text in scale for text in given):
             return [scale[text] for text in given]
+    if given and all(":" in text for text in given):
+        times = [_CLOCK.fullmatch(text) for text in given]
+        return [_minutes(each) for each in times if each is not None] if all(times) else None
     found = [_NUMBER.fullmatch(text) for text in given]
     numbers, units = list[float](), set[str]()
     for each in found:
@@ -253,6 +264,11 @@ def measured(texts: Iterable[str]) -> list[float] | None:
         numbers.append(float(each[1].replace(",", "")) * (factor or 1))
         units.add("" if factor else f"{stem(each[2])}{each[3]}")
     return numbers if len(units) <= 1 else None
+
+
+def _minutes(clock: re.Match[str]) -> float:
+    year, month, day, hour, minute = (int(each or 0) for each in clock.groups())
+    return (((year * 12 + month) * 31 + day) * 24 + hour) * 60.0 + minute
 
 
 def _field(comparison: Comparison, traits: Traits) -> str | None:
@@ -284,7 +300,8 @@ def fitting(wishes: Wishes, things: Sequence[Traits], now: Traits) -> list[int]:
         for name in [each for each in now if word in map(stem, words_of(each))]:
             left = [at for at in left if things[at].get(name) == now[name]]
     if wishes.price_kept:
-        left = [at for at in left if _is_within(things[at].get("price"), now.get("price"))]
+        most = price_in(now)
+        left = [at for at in left if _is_within(price_in(things[at]), most)]
     for each in wishes.compared:
         field = None if each.is_end else _field(each, now)
         if field is not None:
@@ -292,9 +309,16 @@ def fitting(wishes: Wishes, things: Sequence[Traits], now: Traits) -> list[int]:
     return list(left)
 
 
-def _is_within(price: str | None, most: str | None) -> bool:
-    known = measured((price or "", most or ""))
-    return known is not None and known[0] <= known[1]
+def price_in(traits: Traits) -> float | None:
+    """What something costs, by its only field for a price; None if none shows it."""
+    named = [name for name in traits if not _PRICES.isdisjoint(map(stem, words_of(name)))]
+    named = ["price"] if "price" in named else named
+    known = measured([traits[named[0]]]) if len(named) == 1 else None
+    return known[0] if known else None
+
+
+def _is_within(price: float | None, most: float | None) -> bool:
+    return price is not None and most is not None and price <= most
 
 
 def _beyond(

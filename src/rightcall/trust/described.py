@@ -81,6 +81,8 @@ class Described:
         """Identifiers that the user singled out by rank, such as the newest."""
         self._general: set[str] = set()
         """Words in private results about the person they belong to: these describe no single record."""
+        self._values: dict[str, frozenset[str]] = {}
+        """By field: what the records have in it."""
         self._counts: list[tuple[int, frozenset[str]]] = []
         """How many of something the user or the developer wants, with the words that follow."""
         self._wishes: list[Wishes] = []
@@ -170,6 +172,7 @@ class Described:
             self._by_value.setdefault(record.value, []).append((kind, record))
             fresh: Iterable[str] = record.terms
             for name, values in record.held.items():
+                self._values[name] = self._values.get(name, frozenset()) | values
                 for value in values:
                     kind.holders[name, value] = kind.holders.get((name, value), 0) + 1
         else:
@@ -186,6 +189,11 @@ class Described:
         yield from self._by_value.get(value, ())
         if self._above is not None:
             yield from self._above.records(value)
+
+    def values_of(self, name: str) -> frozenset[str]:
+        """What the records have in the field of this name, as far as somebody may say it."""
+        found = self._values.get(name, frozenset())
+        return found if self._above is None else found | self._above.values_of(name)
 
     def said_of(
         self, terms: set[str], acts: tuple[str, ...], nouns: set[str], met: Collection[Request] = ()

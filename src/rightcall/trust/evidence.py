@@ -20,21 +20,26 @@ from rightcall.trust.described import Described
 from rightcall.trust.facts import STRICT, Settled, offered, settled
 from rightcall.trust.keys import Want
 from rightcall.trust.kinds import (
+    gives_access,
     is_widening,
     is_widening_flag,
     kind_of_name,
     same_access,
     words_of,
 )
+from rightcall.trust.limits import cost_of
 from rightcall.trust.meant import Meant
+from rightcall.trust.mentions import is_against
 from rightcall.trust.provenance import Provenance, shown
 from rightcall.trust.records import Record, nouns_of
 from rightcall.trust.said import named_words
 from rightcall.trust.spelling import accounts, active, plain, scan
-from rightcall.trust.terms import is_allowed
+from rightcall.trust.terms import Change, is_allowed
 
 _AMOUNT = Want("amount", stated=True)
 _WORD = Want("free", stated=True)
+_RECEIVING = ("address", "account", "person", "free", None)
+"""Kinds of those to whom something may go."""
 _NOTHING = frozenset({"", "null", "none", "undefined"})
 # Function words carry no information to the outside.
 _FUNCTION = named_words(
@@ -74,12 +79,15 @@ def _want(tool: str, name: str, facts: Settled) -> Want:
     def kind_of(each: str) -> Kind | None:
         return facts.kinds.get(each, facts.guessed.get(each))
 
+    kind = kind_of(name)
     opposite = [each for each in facts.targets if (each in facts.sources) != (name in facts.sources)]
-    has_opposite = any(kind_of(each) == kind_of(name) for each in opposite)
+    has_opposite = any(kind_of(each) == kind for each in opposite)
+    receives = facts.acts and name not in facts.sources and kind in _RECEIVING
     return Want(
-        kind_of(name),
+        kind,
         stated=name in facts.kinds,
         role=("from" if name in facts.sources else "to") if has_opposite else None,
+        receives=receives and not is_against(tool),
         nouns=frozenset((*words_of(tool), *words_of(name))),
     )
 
@@ -115,7 +123,7 @@ def can_do(
         is_it = is_asked(acts, (verb,)) and is_undoing(acts) == (sort_of(verb) in UNDOING)
         is_it = is_it and any(noun in nouns_of(target) for target in each.facts.targets)
         terms, free = each.facts.allowed_when, each.facts.parameters
-        if is_it and (not records or is_allowed(terms, records, free=free)):
+        if is_it and (not records or is_allowed(terms, Change(records=[*records], free=free))):
             return True
     return False
 
@@ -124,9 +132,12 @@ def keeps_terms(
     checked: CheckedCall, facts: Settled, described: Described, **changed: JsonValue
 ) -> bool:
     """Whether a call keeps to what the tool's author allows, with some arguments changed."""
-    named = {leaf for name in facts.targets for _, leaf in _leaves(checked, name)}
+    arguments = {**checked.arguments, **changed}
+    named = {leaf for name in facts.targets for _, leaf in leaves(arguments.get(name))}
     records = [record for value in sorted(named) for _, record in described.records(value)]
-    return is_allowed(facts.allowed_when, records, {**checked.arguments, **changed})
+    new = {leaf for name in arguments if "new" in words_of(name) for _, leaf in leaves(arguments[name])}
+    change = Change(records=records, arguments=arguments, cost=cost_of(records, new))
+    return is_allowed(facts.allowed_when, change)
 
 
 def _refused_instead(checked: CheckedCall, facts: Settled, described: Described) -> dict[str, str]:
@@ -146,7 +157,11 @@ def _refused_instead(checked: CheckedCall, facts: Settled, described: Described)
 
 
 def targets_in(
-    checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None = None
+    checked: CheckedCall,
+    of: Known,
+    provenance: Provenance,
+    meant: Meant | None = None,
+    described: Described | None = None,
 ) -> Iterator[Evidence]:
     """Every target in the arguments, as evidence. A blank target is vouched for by nobody.
 
@@ -155,20 +170,26 @@ def targets_in(
     """
     facts, arguments = of.facts, checked.arguments
 
+    changed = [each for each, want in of.wants.items() if want.kind != "record"]
+
     def weigh(place: Place, leaf: str, origin: Origin) -> Origin:
-        if len(place) > 1 and _kind_at(place, of) == "amount" and is_number(leaf):
-            return "trusted" if provenance.is_within(float(leaf)) else "unfit"
-        if meant is not None and origin == "nowhere" and _kind_at(place, of) == "date":
-            return "user" if meant.is_asked and meant.is_shifted(str(place[-1]), leaf) else origin
-        if meant is None or origin not in ("user", "trusted") or _kind_at(place, of) != "record":
-            return origin
-        if not meant.is_asked:
-            return "unfit"
-        if not meant.is_changed(str(place[0]), leaf):
-            return "listed" if origin == "trusted" else "unfit"
-        if origin == "user":
-            return "unfit" if meant.is_for_another(leaf) else origin
-        return "user" if meant.is_meant(leaf) else "listed"
+        name, kind = str(place[-1]), _kind_at(place, of)
+        if kind == "record":
+            return origin if meant is None else _weighed(meant, place, leaf, origin)
+        if kind == "amount" and len(place) > 1 and is_number(leaf):
+            is_due = provenance.is_within(float(leaf)) or _is_part_of_price(
+                place, checked, provenance, meant
+            )
+            return "trusted" if is_due else "unfit"
+        if kind == "date" and origin == "nowhere" and meant is not None:
+            return "user" if meant.is_asked and meant.is_shifted(name, leaf) else origin
+        is_one = described is not None and origin == "trusted" and changed == [name]
+        others = described.values_of(name) if is_one and described is not None else ()
+        if leaf in others and acts_of(of.tool.name):
+            # What one record has, where the user named what another has: they did not leave it open.
+            named = (provenance.of(each)[0] == "user" for each in others if each != leaf)
+            return "listed" if any(named) else origin
+        return origin
 
     for name in (*facts.targets, *(name for name in arguments if name not in of.names)):
         value, want = arguments.get(name), of.wants.get(name, Want())
@@ -180,6 +201,31 @@ def targets_in(
             name in of.required and not _is_rest(name, checked, of)
         ):
             yield Evidence(shown(json_path([name])), "", "nowhere")
+
+
+def _is_part_of_price(
+    place: Place, checked: CheckedCall, provenance: Provenance, meant: Meant | None
+) -> bool:
+    """Whether the amounts beside this one make up what so many cost as were asked for."""
+    found = _leaves(checked, str(place[0]))
+    beside = [leaf for each, leaf in found if each[-1] == place[-1] != leaf]
+    if meant is None or not all(is_number(leaf) and float(leaf) >= 0 for leaf in beside):
+        return False
+    whole = sum(map(float, beside))
+    return any(provenance.is_amount(whole / each) for each in meant.numbers() if each)
+
+
+def _weighed(meant: Meant, place: Place, value: str, origin: Origin) -> Origin:
+    """The origin of an identifier, for the act that the call is."""
+    if origin not in ("user", "trusted"):
+        return origin
+    if not meant.is_asked:
+        return "unfit"
+    if not meant.is_changed(str(place[0]), value):
+        return "listed" if origin == "trusted" else "unfit"
+    if origin == "user":
+        return "unfit" if meant.is_for_another(value) else origin
+    return "user" if meant.is_meant(value) else "listed"
 
 
 def _is_rest(name: str, checked: CheckedCall, of: Known) -> bool:
@@ -274,10 +320,13 @@ def bounds_in(
                 continue
             # A number that the user named need not be an amount: orders and invoices have numbers, too.
             is_said = seen.is_vouched and origin not in ("user", "developer")
-            if not is_number(text) or (is_said and float(text) >= 0):
+            is_exact = meant is not None and meant.is_exact
+            if is_exact and is_number(text) and origin == "trusted":
+                is_due = meant is not None and meant.states(float(text))
+                yield seen if is_due else replace(seen, origin="unfit", source="")
+            elif not is_number(text) or (is_said and float(text) >= 0):
                 yield seen
             else:
-                is_exact = meant is not None and meant.is_exact
                 within = provenance.is_within(float(text)) and (seen.is_vouched or not is_exact)
                 yield replace(seen, origin="user" if within else "unfit", source="")
     yield from _choices_in(checked, of, provenance, meant)
@@ -291,12 +340,13 @@ def _choices_in(
         for place, text in _leaves(checked, name):
             if text in choices or (not choices and is_widening(text)):
                 is_now = meant is not None and meant.says_now(name, text)
-                is_asked = is_now or provenance.is_asked_for(same_access(text))
+                access = gives_access(name)
+                is_asked = is_now or provenance.is_asked_for(same_access(text), access=access)
                 path = shown(json_path(list(place)))
                 yield Evidence(path, shown(text), "user" if is_asked else "nowhere")
     if of.facts.acts and of.tool.facts.widens is None:
         for where in _flags_set(checked.arguments):
-            is_asked = provenance.is_asked_for(same_access(where[-1]))
+            is_asked = provenance.is_asked_for(same_access(where[-1]), access=True)
             yield Evidence(shown(json_path([*where])), "true", "user" if is_asked else "nowhere")
 
 

@@ -280,7 +280,7 @@ class Guard:
             tainted=self.tainted,
             private=self.private,
             suspected=self.suspected,
-            targets=_bounded(targets_in(*given, meant)) if watched else (),
+            targets=_bounded(targets_in(*given, meant, self._described)) if watched else (),
             links=_bounded(chain(content_in(*given), words_in(*given) if telling else ()))
             if watched
             else (),

@@ -6,13 +6,17 @@ nothing but the text, so the parse of a short text is cached.
 
 from collections.abc import Callable, Collection
 from functools import lru_cache, wraps
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from rightcall.trust.keys import as_name, keys_in, reference, single
+from rightcall.trust.keys import as_access, as_name, keys_in, reference, single
+from rightcall.trust.kinds import is_access
 from rightcall.trust.said import Role, amounts, bounding, names, references, roles
 from rightcall.trust.spelling import apart, plain, tokens, unmarked, unnumbered
+
+if TYPE_CHECKING:
+    from rightcall.trust.polarity import Words
 
 _MOST = 2048
 """Texts in the cache of this process, at most: some ten kilobytes each."""
@@ -37,6 +41,8 @@ class Clause(Struct, frozen=True):
 
     is_forbidding: bool
     keys: frozenset[int]
+    mentioned: frozenset[int] = frozenset()
+    """Those of the keys that name nobody to whom something is to go."""
     named: tuple[int, ...] = ()
     """The keys that count only because of how they are named: short numbers, words used as names."""
     roles: tuple[tuple[int, Role], ...] = ()
@@ -53,7 +59,8 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
     from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
 
     found = []
-    for part in clauses(excepted_last(unnumbered(unmarked(plain(text))))):
+    parts = clauses(excepted_last(unnumbered(unmarked(plain(text)))))
+    for at, part in enumerate(parts):
         keys = frozenset(both(part.text))
         if part.forbidden:
             found.append(Clause(is_forbidding=True, keys=keys))
@@ -62,13 +69,33 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
         clause = Clause(
             is_forbidding=False,
             keys=keys.union(map(single, codes_for(tokens(part.text)))),
-            named=tuple(as_named(part.text)),
+            mentioned=_mentioned(
+                part.text, keys, [each for each in parts[at + 1 :] if not each.forbidden]
+            ),
+            named=(*as_named(part.text), *_accesses(part.text)),
             roles=tuple([(single(token), role) for token, role in roles(part.text)]),
             amounts=named_amounts,
             most=bounding(named_amounts),
         )
         found.append(clause)
     return tuple(found)
+
+
+def _mentioned(text: str, found: frozenset[int], later: "list[Words]") -> frozenset[int]:
+    """Those of a text's keys that are not there without the ones who are only spoken about."""
+    from rightcall.trust.mentions import only_mentioned  # noqa: PLC0415 - light until used
+
+    rest = text
+    for start, end in only_mentioned(text, " ".join(each.text for each in later)):
+        rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
+    return found - both(rest) if rest != text else frozenset()
+
+
+def _accesses(text: str) -> list[int]:
+    """The keys of the words for access in a text."""
+    from rightcall.trust.mentions import words_for_access  # noqa: PLC0415 - light until used
+
+    return [as_access(word) for word in words_for_access(text) if is_access(word)]
 
 
 def as_named(text: str, but: Collection[int] = ()) -> list[int]:

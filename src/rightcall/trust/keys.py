@@ -26,7 +26,9 @@ _LOOK_ALIKE: dict[Kind, tuple[Kind, ...]] = {
     "channel": ("free",),
 }
 """For a value that is no address, link or account: other kinds under which it may have been named."""
-EVERY = (PLAIN, *_SALTS.values())
+MENTIONED = hash(("mentioned",))
+"""The salt for somebody who is only spoken about."""
+EVERY = (PLAIN, MENTIONED, *_SALTS.values())
 
 
 class Want(Struct, frozen=True):
@@ -37,6 +39,8 @@ class Want(Struct, frozen=True):
     """Whether the kind was stated; if not, what the value looks like takes precedence."""
     role: Role | None = None
     """Whether something is taken from it or goes into it, for a tool that does both."""
+    receives: bool = False
+    """Whether it names whom something goes to; who is only spoken about does not count then."""
     nouns: frozenset[str] = frozenset()
     """The words in the tool's and the parameter's name: a short number must have been named as one."""
 
@@ -60,6 +64,11 @@ def looks_like(text: str) -> Kind | None:
 
 def accepted(want: Want, text: str) -> tuple[int, ...]:
     """The salts under which a value may be stored to count as vouched for in this use."""
+    salts = _fitting(want, text)
+    return salts if want.receives or PLAIN not in salts else (*salts, MENTIONED)
+
+
+def _fitting(want: Want, text: str) -> tuple[int, ...]:
     like = looks_like(text)
     kind = want.kind if want.stated and want.kind is not None else (like or want.kind)
     if kind is None or kind == "free":
@@ -85,6 +94,11 @@ def references_to(want: Want, token: str) -> Iterator[int]:
 def as_name(word: str) -> int:
     """The key of a word that is used as a name."""
     return hash(("name", word))
+
+
+def as_access(word: str) -> int:
+    """The key of a word that may say who gets access."""
+    return hash(("access", word))
 
 
 def needs_name(want: Want, found: list[str]) -> bool:

@@ -21,8 +21,9 @@ _KINDS: Mapping[Kind, str] = {
     "record": "id ids uuid guid",
     "person": "user users username person people member members employee",
     "channel": "channel channels room",
-    "amount": "amount amounts price total sum cost fee quantity",
-    "date": "date dates day days time datetime timestamp deadline due start end",
+    "amount": "amount amounts price prices total sum cost costs fee fees quantity compensation goodwill "
+    "reimbursement payout",
+    "date": "date dates day days time datetime timestamp deadline due start end until",
     "free": "name title label subject",
 }
 _BY_WORD: dict[str, Kind] = {word: kind for kind, words in _KINDS.items() for word in words.split()}
@@ -145,6 +146,11 @@ def same_access(choice: str) -> frozenset[str]:
     # The other words in a choice may be in any text: "with" in ``anyone_with_link``.
     words = _WIDENING.intersection(words_of(choice)) or frozenset(words_of(choice))
     return words.union(*[group for group in _SAME if not group.isdisjoint(words)])
+
+
+def is_access(word: str) -> bool:
+    """Whether a person may ask by a word for more access for others."""
+    return word in _WIDENING or any(word in group for group in _SAME)
 
 
 def is_widening_flag(name: str) -> bool:

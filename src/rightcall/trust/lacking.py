@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from rightcall.trust.acts import stem_of_done
-from rightcall.trust.compared import Wishes, fitting, measured
+from rightcall.trust.compared import Wishes, fitting, price_in
 from rightcall.trust.hinted import Hinted
 from rightcall.trust.records import Record
 from rightcall.trust.spelling import folded
@@ -40,6 +40,12 @@ _OTHERWISE = re.compile(
     rf"\s*if\s+(?:(?:that|this|it)\s+is\s+)?not(?P<act>\s+possible)?\s*,{_PART}?,?\s*(?P<then>.+)",
     re.IGNORECASE | re.DOTALL,
 )
+_ASKED = re.compile(
+    r"\b(?:wonder\w*|see|ask|check|know|find out)\s+(?:if|whether)\s+(?:i|you|we|the agent|it)\s+"
+    r"(?:can|could|might)\b(?P<act>[^.;?]*)",
+    re.IGNORECASE,
+)
+"""A wish in the form of a question, which "if not" refers to."""
 _UNDER = re.compile(
     r"\bif\s+(?:it|that|this|the\s+(?:price|cost))\s+(?:is|costs)\s+(?:less than|under|below|at most)"
     r"\s*\$?\s?(?P<most>\d[\d,]*(?:\.\d+)?)",
@@ -85,7 +91,10 @@ def condition_in(sentence: str, earlier: str = "") -> Condition | None:
     if (otherwise := _OTHERWISE.match(sentence)) is not None:
         if (under := _UNDER.search(earlier)) is not None:
             return Condition(otherwise["then"], most=float(under["most"].replace(",", "")))
-        return Condition(otherwise["then"], act=earlier) if otherwise["act"] else None
+        if otherwise["act"]:
+            return Condition(otherwise["then"], act=earlier)
+        asked = _ASKED.search(earlier)
+        return Condition(otherwise["then"], act=asked["act"]) if asked is not None else None
     if (after := _AFTER.search(sentence)) is not None and (done := stem_of_done(after["done"].lower())):
         return Condition(after["then"], after["what"], done=done)
     for pattern in _CONDITIONS:
@@ -101,7 +110,7 @@ def condition_in(sentence: str, earlier: str = "") -> Condition | None:
 
 def is_lacking(wish: Lacking, offers: Sequence[Record], now: Record) -> bool | None:
     """Whether what is wanted is among some offers and not to be had; None if the words do not say."""
-    known = [each for each in offers if _is_available(each) is not None]
+    known = [each for each in offers if is_available(each) is not None]
     said = [wish.words & each.terms for each in known]
     wanted = set[str]().union(*said) - set[str](known[0].terms if known else ()).intersection(*said)
     fit = [each for each, words in zip(known, said, strict=True) if words >= wanted]
@@ -109,16 +118,17 @@ def is_lacking(wish: Lacking, offers: Sequence[Record], now: Record) -> bool | N
         fit = [fit[at] for at in fitting(wish.wishes, [each.traits for each in fit], now.traits)]
     if not wanted and wish.most is not None and known and not wish.words.isdisjoint(known[0].context):
         # Any of them would do that costs no more.
-        return not any(_is_available(each) and _is_within(each, wish.most) for each in known)
+        return not any(is_available(each) and _is_within(each, wish.most) for each in known)
     if not (wanted and fit):
         return None
-    return not any(_is_available(each) and _is_within(each, wish.most) for each in fit)
+    return not any(is_available(each) and _is_within(each, wish.most) for each in fit)
 
 
-def _is_available(record: Record) -> bool | None:
+def is_available(record: Record) -> bool | None:
+    """Whether a record says that it is to be had; None if it does not say."""
     return next((is_so for name, is_so in record.flags if name in _FLAGS), None)
 
 
 def _is_within(record: Record, most: float | None) -> bool:
-    price = measured([record.traits.get("price", "")])
-    return most is None or (price is not None and price[0] <= most)
+    price = price_in(record.traits)
+    return most is None or (price is not None and price <= most)

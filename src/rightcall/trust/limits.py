@@ -4,11 +4,11 @@ The cost is computed from trusted prices. Where they do not show it, a person is
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
 
-from rightcall.trust.compared import measured
+from rightcall.trust.compared import measured, price_in
 from rightcall.trust.records import Record, terms_of
 from rightcall.trust.said import IDLE
 from rightcall.trust.spelling import folded
@@ -73,10 +73,37 @@ def is_within(limit: Limit, new: Iterable[Record], old: Iterable[Record]) -> boo
     return sum(filter(None, costs)) - (sum(filter(None, before)) if limit.is_extra else 0) <= limit.most
 
 
+def cost_of(records: Sequence[Record], new: Collection[str] = ()) -> float | None:
+    """What a call with these records costs: what is new beside what it replaces, or what was paid.
+
+    ``new`` are the identifiers that the call itself calls so. None if the prices do not show it.
+    """
+    inside = {
+        each.value
+        for each in records
+        for other in records
+        if other.value != each.value and any(each.value in held for held in other.held.values())
+    }.difference(new)
+    fresh = [
+        each
+        for each in records
+        if each.value not in inside and any(other.value in inside for other in each.family)
+    ]
+    if not fresh:
+        paid = {text for each in records if each.parts for text in each.held.get("amount", ())}
+        known = measured(paid)
+        return known[0] if known and len(known) == 1 else None
+    replaced = {other.value for each in fresh for other in each.family} & inside
+    costs, before = _prices(fresh), _prices(each for each in records if each.value in replaced)
+    if None in (*costs, *before):
+        return None
+    return sum(filter(None, costs)) - sum(filter(None, before))
+
+
 def _prices(records: Iterable[Record]) -> list[float | None]:
     """The price of each thing, as one of its records shows it; None if none does."""
     found = dict[str, float | None]()
     for each in records:
-        price = measured([each.traits.get("price", "")])
-        found[each.value] = price[0] if price else found.get(each.value)
+        price = price_in(each.traits)
+        found[each.value] = found.get(each.value) if price is None else price
     return list(found.values())

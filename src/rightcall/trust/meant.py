@@ -16,7 +16,8 @@ from rightcall.trust.compared import Wishes, applies, fitting, is_extreme, topmo
 from rightcall.trust.conditions import MOST_RIVALS, Can, Conditions, can_do_anything
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described, Kin
-from rightcall.trust.kinds import words_of
+from rightcall.trust.kinds import kind_of_name, words_of
+from rightcall.trust.lacking import is_available
 from rightcall.trust.limits import about, is_within
 from rightcall.trust.records import Record, joined, nouns_of, own_numbers, stem, terms_of
 from rightcall.trust.requests import ANYTHING, is_any, is_restricted
@@ -40,6 +41,8 @@ class Meant:
         self._targets = targets
         self._acts = acts_of(tool)
         self._object = stem(words_of(tool)[-1])
+        self._things = {stem(word) for word in words_of(tool)[1:]}
+        """The nouns in the tool's name: what there is to have a number of."""
         self._values = frozenset(values)
         self._found = [record for value in self._values for _, record in described.records(value)]
         failed = failed or {}
@@ -52,6 +55,7 @@ class Meant:
         self.is_exact: bool = is_giving(self._acts)
         """Whether an amount must be exactly one that was named; a smaller one is not enough."""
         found = self._found
+        self._limits = about(described.limits(), found, described.known)
         self._nouns = {noun for record in found for noun in nouns_of(record.key)}
         self._replaced = frozenset(value for value in self._values if _is_inside(value, found))
         """Identifiers in the call that another record in it contains: those that others replace."""
@@ -93,16 +97,18 @@ class Meant:
             return True
         terms = {term for _, record in self._described.records(value) for term in record.terms}
         return any(
-            each.is_certain and (self._object in each.words or not terms.isdisjoint(each.words - IDLE))
+            (each.is_certain or each in self._met)
+            and (self._object in each.words or not terms.isdisjoint(each.words - IDLE))
             for each in self._asked
         )
 
     def _is_affordable(self) -> bool:
-        """Whether a change keeps to every limit on what it may cost, as far as prices show that."""
+        """Whether what is new is to be had, and keeps to every limit on its cost, as prices show."""
         new = [each for each in self._found if self._is_new(each)]
         old = [each for each in self._found if each.value in self._replaced and self._is_swapped([each])]
-        limits = about(self._described.limits(), self._found, self._described.known)
-        return all(is_within(each, new, old) for each in limits)
+        if any(is_available(each) is False for each in new):
+            return False
+        return all(is_within(each, new, old) for each in self._limits)
 
     def is_for_another(self, value: str) -> bool:
         """Whether an identifier was written out, but only in a request for something else."""
@@ -114,12 +120,26 @@ class Meant:
         """Whether a number is at most the present one, or that plus the number asked for."""
         now = [each for anchor in self._anchors for each in anchor.held.get(name, ()) if is_number(each)]
         most = float(now[0]) if len(now) == 1 else 0
-        wanted = self._described.wanted(nouns_of(name))
+        wanted = self._described.wanted(nouns_of(name) | self._things)
         return number <= most or any(number <= most + each for each in wanted)
+
+    def numbers(self) -> set[int]:
+        """How many were asked for of what the tool's name says."""
+        return {*self._described.wanted(self._things)}
 
     def says_now(self, name: str, text: str) -> bool:
         """Whether a meant record already has this value, and no other, in the field of this name."""
         return any(anchor.held.get(name) == {text} for anchor in self._anchors)
+
+    def states(self, number: float) -> bool:
+        """Whether a meant record has this number in a field for an amount."""
+        return any(
+            is_number(text) and float(text) == number
+            for anchor in self._anchors
+            for name, values in anchor.held.items()
+            if kind_of_name(name) == "amount"
+            for text in values
+        )
 
     def is_shifted(self, name: str, day: str) -> bool:
         """Whether a day is as far from one in a meant record, in the field of this name, as was said."""
@@ -207,6 +227,7 @@ class Meant:
             return False
         if not replaced and is_undoing(self._acts):
             is_compared = is_extreme(self._described.wishes(), record, self._members(kin))
+            is_compared = self._is_measured(kin, record) if is_compared is None else is_compared
             if is_compared is not None:
                 return is_compared
         is_ranked = not replaced and self._described.is_ranked(record.value)
@@ -226,6 +247,18 @@ class Meant:
             is_best = not any(len(said) < len(other) for other in rivals)
             return is_best or self._is_best_in_one(kin, record, replaced)
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
+
+    def _is_measured(self, kin: Kin, record: Record) -> bool | None:
+        """Whether it has as much of something as was said; None if nothing was, or it does not show."""
+        if not record.parts.isdisjoint(self._values):
+            return None
+        for measure in (measure for each in self._asked for measure in each.measures):
+            is_it = measure.fits(record.held)
+            if is_it is None:
+                continue
+            others = [measure.fits(each.held) for each in self._members(kin) if each is not record]
+            return is_it and (measure.is_any or not any(others))
+        return None
 
     @staticmethod
     def _members(kin: Kin) -> list[Record]:
@@ -280,6 +313,8 @@ class Meant:
         for each in wishes:
             fit = fitting(each, traits, now.traits)
             left = [at for at in left if at in fit]
+        for limit in self._limits:
+            left = [at for at in left if is_within(limit, [things[at]], [now])]
         idle = now.terms.union(
             self._described.general(), record.beside, *[each.numbers for each in wishes]
         )

@@ -48,6 +48,10 @@ _HARMLESS = re.compile(
     r"|care|mind|matter)\b",
     re.IGNORECASE,
 )
+_AT_MOST = re.compile(
+    r"\s+(?:cost|exceed|be|go)\s+(?:(?:more|higher|dearer)\s+than|over|above)\b", re.IGNORECASE
+)
+"""A limit ("it must not cost more than 30") forbids nothing that keeps to it."""
 _MUST = re.compile(r"\b(?:must|should|may|shall)\s*(?:n['\u2019]?t|not|never)\Z", re.IGNORECASE)
 _ASKED = re.compile(r"\bwhy\s+not\Z|\b(?:can|won)['\u2019]?t\Z", re.IGNORECASE)
 _OR_NOT = re.compile(r"\bor\s+not\Z", re.IGNORECASE)
@@ -160,6 +164,8 @@ def _is_harmless(sentence: str, found: re.Match[str]) -> bool:
     if _QUOTED.match(sentence, max(found.start() - 1, 0)):
         return True
     if _DESCRIBED.search(sentence, 0, found.end()):
+        return True
+    if _AT_MOST.match(sentence, found.end()):
         return True
     if _HARMLESS.match(sentence, found.end()):
         return _MUST.search(sentence, 0, found.end()) is None

@@ -24,9 +24,11 @@ from rightcall.trust.facts import Settled
 from rightcall.trust.heard import as_named, both, clauses_of
 from rightcall.trust.keys import (
     EVERY,
+    MENTIONED,
     PLAIN,
     Want,
     accepted,
+    as_access,
     as_name,
     in_groups,
     longest,
@@ -175,7 +177,8 @@ class Provenance:
                 forbidden |= clause.keys
                 continue
             self._forbidden -= clause.keys
-            self._keep(clause.keys, (PLAIN,), (origin, ""))
+            self._keep(clause.keys - clause.mentioned, (PLAIN,), (origin, ""))
+            self._keep(clause.mentioned, (MENTIONED,), (origin, ""))
             self._keep(clause.named, (PLAIN,), (origin, ""))
             for key, role in clause.roles:
                 self._roles.setdefault(key, set()).add(role)
@@ -271,14 +274,19 @@ class Provenance:
         """Whether an amount was named, or is no more than the largest that was, whoever named it."""
         return value in self._amounts or 0 <= value <= max(self._bounds().values(), default=-1)
 
+    def is_amount(self, value: float) -> bool:
+        """Whether exactly this amount was named."""
+        return value in self._amounts
+
     def is_within_all(self, value: float) -> bool:
         """Whether a sum of amounts is no more than the sum of all that were named."""
         above = 0 if self._above is None else self._above._total  # noqa: SLF001
         return value <= above + self._total
 
-    def is_asked_for(self, words: Collection[str]) -> bool:
-        """Whether the user or the developer has used one of these words."""
-        said = [self._look(single(word), (PLAIN,)) for word in words]
+    def is_asked_for(self, words: Collection[str], *, access: bool = False) -> bool:
+        """Whether the user or the developer has used one of these words; ``access``: as words for it."""
+        keyed = map(as_access if access else single, words)
+        said = [self._look(key, (PLAIN, MENTIONED)) for key in keyed]
         return any(each is not None and each[0] != "trusted" for each in said)
 
     def _bounds(self) -> dict[Origin, float]:
@@ -314,7 +322,7 @@ class Provenance:
         salts = accepted(want, text)
         if needs_name(want, found):
             said = self._look(as_name(found[0]), (PLAIN,))
-            salts = tuple(salt for salt in salts if salt != PLAIN)
+            salts = tuple(salt for salt in salts if salt not in (PLAIN, MENTIONED))
         said = said or self._find(text, kinds, salts) or self._look(whole(found), salts)
         if said is None and any(matches(pattern, text) for pattern in self._allowed):
             return "operator", ""

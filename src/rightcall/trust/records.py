@@ -26,7 +26,25 @@ _FEWEST_DIGITS = 3
 _MOST_NUMBERED = 100
 """Records of one list whose other numbers are compared, at most."""
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_UNITS = {"foot": "ft", "feet": "ft", "inches": "inch", "litre": "liter", "litres": "liters"}
+_UNITS = {
+    spelt: unit
+    for unit, others in (
+        ("ft", "foot feet"),
+        ("inch", "inches"),
+        ("liter", "litre"),
+        ("liters", "litres"),
+        ("v", "volt volts"),
+        ("w", "watt watts"),
+        ("kg", "kilo kilos kilogram kilograms"),
+        ("g", "gram grams gramme grammes"),
+        ("cm", "centimetre centimetres centimeter centimeters"),
+        ("mm", "millimetre millimetres millimeter millimeters"),
+        ("gb", "gigabyte gigabytes gig gigs"),
+        ("hour", "hr hrs"),
+        ("min", "mins minute minutes"),
+    )
+    for spelt in others.split()
+}
 """Other spellings of units."""
 _SIZES = {"S": "s small", "M": "m medium", "L": "l large"}
 """What letters for sizes stand for."""

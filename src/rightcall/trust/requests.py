@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rightcall.trust.acts import sort_of, stem_of_done
 from rightcall.trust.compared import Wishes, wishes_in
-from rightcall.trust.counts import counts_in
+from rightcall.trust.counts import Measure, counts_in, measures_in
 from rightcall.trust.excepting import excepted_last, exceptions_in
 from rightcall.trust.heard import kept
 from rightcall.trust.lacking import Condition, Lacking, condition_in
@@ -117,6 +117,8 @@ class Request(Struct, frozen=True):
 
     is_certain: bool
     """Whether it is to be done without a condition."""
+    measures: tuple[Measure, ...] = ()
+    """How much of something its object has: over three hours."""
     lacking: Lacking | None = None
     """The wish that must not be possible, if that is the condition."""
 
@@ -327,4 +329,5 @@ def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
         whole_of=tuple(whole_of),
         is_one=_ONE.search(lower) is not None,
         is_certain=is_certain,
+        measures=tuple(measures_in(part)),
     )

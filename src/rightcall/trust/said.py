@@ -23,8 +23,14 @@ IDLE = named_words(
     "because since decide lastly finally first second next"
 )
 """Words that do not describe the object of an act."""
-_FROM = named_words("from out using von aus depuis desde")
-_TO = named_words("to into onto toward towards nach auf vers hacia")
+_FROM = named_words("from out using debit debiting von aus depuis desde")
+_TO = named_words("to into onto toward towards credit crediting nach auf vers hacia")
+_CARD = re.compile(
+    r"\b(?:debit|credit)(?=[- ](?:cards?|limits?|lines?|notes?|scores?)\b)"
+    r"|\b(?:my|our|your|the|an?|his|her|their)\s+(?:debit|credit)\b",
+    re.IGNORECASE,
+)
+"""Words that say of what sort a card is, and not what is to be done with it."""
 _ARROW = re.compile(r"(?<![\w.@/+])([\w.@/+]{1,80})\s?(?:[-=]>|\u2192)\s?")
 _FILLERS = named_words(
     "my your our the a this that account accounts iban card number no folder file channel user of and "
@@ -47,6 +53,11 @@ _JOINS = _IDENTIFIES | {"and", "or", "to", "with", "is", "the", "of"}
 _FARTHEST_NOUN = 6
 _DIGIT = re.compile(r"\d")
 _CAPITALISED = re.compile(r"(?<![\w'\u2019])[A-Z][a-z]+\b(?!['\u2019]?\w)")
+_TIME = re.compile(
+    r"\b(?:by|in|until|till|since|during|before|after|of|last|next|this|early|late|mid|through|every|each)\Z",
+    re.IGNORECASE,
+)
+"""What stands before a month or a season: "by April" names nobody."""
 _FOLLOWS = named_words(
     "and or to in on at from with by for into of as is was that which please then now so if but"
 )
@@ -68,6 +79,30 @@ _COUNTED = re.compile(
     r"|\b(?:by|in|since|until|during|before)\s+(?:the\s+end\s+of\s+)?(?:19|20)\d\d\b(?![.,]?\d)"
 )
 """How many of something else than money, how much of it is left, or in which year."""
+_STREET = (
+    r"(?:street|st|road|rd|avenue|ave|lane|ln|drive|way|court|boulevard|blvd|place|square|terrace|close|row|highway"
+    r"|parkway|circle|alley|quay|crescent|gardens)"
+)
+_HOUSE = re.compile(
+    rf"(?<![\w.,$\u20ac\u00a3])\d{{1,5}}[a-z]?\s+(?:(?!and\b|to\b|for\b|on\b|at\b|from\b|in\b)[a-z'.-]+\s+){{1,3}}?{_STREET}\b"
+    r"|\b[^\W\d_]{3,}(?:stra(?:\u00df|ss)e|str\.?|weg|gasse|platz|allee)\s+\d{1,4}[a-z]?\b"
+)
+"""The number of a house in a street."""
+_LIVES = re.compile(
+    r"\b(?:liv(?:e|es|ing)|moved?|moving|address|resid\w+|based|located|home|postcode|zip)\b[^.;!?]{0,120}?"
+    r"(?<![\w.,$\u20ac\u00a3])(?P<code>\d{4,5})(?=\s+(?!dollars?|euros?|francs?|pounds?|usd|eur|gbp|chf)[^\W\d_]|\s*[,.]|\s*\Z)"
+)
+"""The postcode of somebody who says where they live."""
+_MODEL = re.compile(
+    r"\b(?:an?|my|our|his|her|their|the)\s+(?:[^\W\d_]+\s+)?(?:19|20)\d\d\s+"
+    r"(?:[^\W\d_]+\s+)?(?:car|cars|model|edition|version|van|truck|bike|vintage|season|series|film|movie|laptop|phone|report|budget)\b"
+)
+"""The year of a thing."""
+_BRAND = re.compile(
+    r"\b(?:[Aa]n?|[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir)\s+(?:[a-z]+\s+)?(?P<year>(?:19|20)\d\d)"
+    r"\s+(?!Dollar|Euro|Swiss|US|Canadian|Australian|Pound)[A-Z][a-z]"
+)
+"""The same, before its brand: "my 2014 Volvo"."""
 _DIALLED = re.compile(r"(?<![\w.,])\+?\(?\d++\)?(?:[ -]\d++){1,15}(?!\w)")
 _AMOUNT = re.compile(
     r"(?<![\w.,:/])(?P<whole>\d++(?:[.,]\d{3}(?!\d))*+(?:\.\d+)?+)(?:,(?P<comma>\d{1,2})(?!\d))?(?![:/]\d)"
@@ -89,17 +124,21 @@ def may_count(token: str) -> bool:
 def roles(text: str) -> Iterator[tuple[str, Role]]:
     """The tokens from which something is to be taken, or into which it is to go, each with that role."""
     role: Role | None = None
-    since = 0
+    since, is_grouped = 0, False
     text = _ARROW.sub(r"from \1 to ", text) if ">" in text or "\u2192" in text else text
+    text = _CARD.sub("", text)
     for at, (_, token) in enumerate(scan(text)):
         if token in _FROM or token in _TO:
             role, since = ("from" if token in _FROM else "to"), at
-        elif role is not None and at - since > _FARTHEST:
+            is_grouped = False
+        elif role is not None and (token.isalpha() if is_grouped else at - since > _FARTHEST):
             role = None
         elif role is not None and token not in _FILLERS:
             yield token, role
-            # ``from Ann to Bob`` and ``from savings account AA11``: the number has the role as well.
-            role = role if token.isalpha() else None
+            # ``from Ann to Bob`` and ``from savings account AA11``: the number has the role as well,
+            # with all of its groups.
+            is_grouped = not token.isalpha()
+            role = role if token.isalnum() else None
 
 
 def names(text: str) -> Iterator[str]:
@@ -107,9 +146,10 @@ def names(text: str) -> Iterator[str]:
     before, end = "", 0
     for found in _CAPITALISED.finditer(text):
         # Only the text in between: looking back to the start each time would take quadratic time.
-        before = text[end : found.start()].rstrip()[-1:] or before
-        end = found.end()
-        if before and before not in ".!?:;\"'" and is_word_too(word := found[0].lower()):
+        between = text[end : found.start()].rstrip()
+        before, end = between[-1:] or before, found.end()
+        is_time = _TIME.search(between) is not None
+        if before and before not in ".!?:;\"'" and not is_time and is_word_too(word := found[0].lower()):
             yield word
         before = found[0][-1]
 
@@ -138,7 +178,9 @@ def amounts(text: str) -> Iterator[float]:
     """The numbers in a text that may be amounts: none that identifies something, and no telephone's."""
     if _DIGIT.search(text) is None:
         return
-    text = _DIALLED.sub(" ", _COUNTED.sub(" ", _IDENTIFIER.sub(" ", folded(text))))
+    text = _BRAND.sub(" ", text)
+    for other in (_IDENTIFIER, _HOUSE, _LIVES, _MODEL, _COUNTED, _DIALLED):
+        text = other.sub(" ", folded(text))
     for found in _AMOUNT.finditer(text):
         whole, comma, scale = found["whole"], found["comma"], found["scale"]
         # A comma before one or two digits is a decimal point; then dots separate thousands.

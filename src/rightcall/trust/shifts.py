@@ -5,13 +5,18 @@ from datetime import date, timedelta
 from rightcall.trust.hinted import Hinted
 from rightcall.trust.records import NUMBERS
 
-_NUMBER = rf"(?P<number>\d{{1,3}}|an?|{'|'.join(NUMBERS[1:])})"
+_NUMBER = rf"\d{{1,3}}|an?|{'|'.join(NUMBERS[1:])}"
+_WAY = "after|later|before|earlier|sooner|longer|shorter|more|extra|less"
+_EXTEND = "(?:extend|prolong|postpone|delay|lengthen|push|mov)"
+_BY = rf"{_EXTEND}\w*\b[^.;!?]{{0,60}}?\b(?:by|for)\s+(?:another\s+)?"
 _SHIFT = Hinted(
-    rf"\b(?:{_NUMBER}\s+)?(?P<unit>day|week)s?\s+(?P<way>after|later|before|earlier|sooner)\b"
+    rf"\b(?:(?P<number>{_NUMBER})\s+)?(?P<unit>day|week)s?\s+(?P<way>{_WAY})\b"
+    rf"|\b(?P<more>{_NUMBER})\s+(?P<added>more|extra|additional)\s+(?P<of>day|week)s?\b"
+    rf"|\b{_BY}(?P<by>{_NUMBER})\s+(?P<for>day|week)s?\b(?!\s+(?:{_WAY})\b)"
     r"|\bnext (?P<next>day)\b(?!\s+deliver)",
     "day|week",
 )
-_BACK = frozenset({"before", "earlier", "sooner"})
+_BACK = frozenset({"before", "earlier", "sooner", "shorter", "less"})
 
 
 def shifts_in(text: str) -> frozenset[int]:
@@ -21,8 +26,10 @@ def shifts_in(text: str) -> frozenset[int]:
         if each["next"]:
             found.add(1)
             continue
-        days = _number(each["number"] or "one") * (7 if each["unit"].lower() == "week" else 1)
-        found.add(-days if each["way"].lower() in _BACK else days)
+        number = _number(each["number"] or each["more"] or each["by"] or "one")
+        unit = each["unit"] or each["of"] or each["for"]
+        days = number * (7 if unit.lower() == "week" else 1)
+        found.add(-days if (each["way"] or "").lower() in _BACK else days)
     return frozenset(found)
 
 

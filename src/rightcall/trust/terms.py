@@ -10,6 +10,8 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from rightcall.core.jsontext import JsonObject
 from rightcall.trust.records import Record
 
@@ -18,52 +20,68 @@ Terms: TypeAlias = Sequence[Mapping[str, str]]
 
 SAME = "="
 """What the record, or something in it, already has in the field of this name."""
+COST = "cost"
+"""In a bound: what the call costs. It is about whichever record in the call has the field."""
 _BOUND = re.compile(r"\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 
 
-def is_allowed(
-    terms: Terms,
-    records: Iterable[Record],
-    arguments: JsonObject | None = None,
-    *,
-    free: Collection[str] = (),
-) -> bool:
-    """Whether every record to which the terms apply keeps to one of them, as the call would leave it.
+class Change(Struct, frozen=True, kw_only=True):
+    """What a call would make of some records."""
 
-    ``arguments`` are those that a call would change the record's fields to; ``free`` are the parameters
-    of a call that nobody has made yet, which may still be anything.
-    """
+    records: Sequence[Record]
+    arguments: JsonObject = {}
+    """Those that a call would change the records' fields to."""
+    free: Collection[str] = ()
+    """The parameters of a call that nobody has made yet, which may still be anything."""
+    cost: float | None = None
+    """What it costs, as far as trusted prices show that."""
+
+
+def is_allowed(terms: Terms, change: Change) -> bool:
+    """Whether every record to which the terms apply keeps to one of them, as the call would leave it."""
     names = {name for each in terms for name in each}
-    now = {name: _text(value) for name, value in (arguments or {}).items() if name in names}
-    own = names.difference(now, free) or names
-    told = [each for each in records if not own.isdisjoint(each.fields)]
+    now = {name: _text(value) for name, value in change.arguments.items() if name in names}
+    paying = {name for each in terms for name, pattern in each.items() if _is_about_cost(pattern)}
+    own = names.difference(now, change.free, paying) or names
+    told = [each for each in change.records if not own.isdisjoint(each.fields)]
     return not terms or (
-        bool(told) and all(any(_fits(each, of, now, free) for each in terms) for of in told)
+        bool(told) and all(any(_fits(each, of, now, change) for each in terms) for of in told)
     )
 
 
-def _fits(
-    wanted: Mapping[str, str], record: Record, now: Mapping[str, str], free: Collection[str]
-) -> bool:
+def _fits(wanted: Mapping[str, str], record: Record, now: Mapping[str, str], change: Change) -> bool:
     fields = {**record.fields, **now}
     for name, pattern in wanted.items():
-        if name not in fields:
-            if name in free:
+        is_cost = _is_about_cost(pattern)
+        text = _beside(name, change.records) if is_cost else fields.get(name)
+        if text is None:
+            if name in change.free:
                 continue
             return False
         if pattern == SAME:
-            if fields[name] not in record.held.get(name, ()):
+            if text not in record.held.get(name, ()):
                 return False
-        elif not _agrees(pattern, fields[name]):
+        elif not _agrees(pattern, text, change.cost):
             return False
     return True
 
 
-def _agrees(pattern: str, text: str) -> bool:
+def _is_about_cost(pattern: str) -> bool:
+    bound = _BOUND.fullmatch(pattern)
+    return bound is not None and bound[2] == COST
+
+
+def _beside(name: str, records: Iterable[Record]) -> str | None:
+    """What the records of a call have in a field that is to cover its cost: the balance of a card."""
+    found = {each.fields[name] for each in records if name in each.fields}
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def _agrees(pattern: str, text: str, cost: float | None) -> bool:
     bound = _BOUND.fullmatch(pattern)
     if bound is None:
         return fnmatchcase(text.lower(), pattern.lower())
-    left, right = _ordered(text), _ordered(bound[2])
+    left, right = _ordered(text), cost if bound[2] == COST else _ordered(bound[2])
     if left is None or right is None:
         return False
     if left == right:

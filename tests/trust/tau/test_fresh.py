@@ -1,16 +1,23 @@
 """The fresh requests: nothing that is not wanted runs, and no more is asked than when it was counted."""
 
+import fresh
+import fresh2
 import pytest
-from fresh import SCENES, runs_unasked
+from scenes import reason_to_ask
 
-WANTED = 10
+WANTED = {fresh.HOUSE: 10, fresh2.HOUSE: 20}
 """Of those that are wanted, as many run unasked as the docs say."""
 
 
-@pytest.mark.parametrize("scene", [each for each in SCENES if not each.is_unasked])
-def test_what_is_not_wanted_is_asked_about(scene):
-    assert not runs_unasked(scene)
+@pytest.mark.parametrize(
+    ("house", "scene"),
+    [(each.HOUSE, scene) for each in (fresh, fresh2) for scene in each.SCENES if not scene.is_unasked],
+)
+def test_what_is_not_wanted_is_asked_about(house, scene):
+    assert reason_to_ask(house, scene) is not None
 
 
-def test_what_is_wanted_runs_unasked_as_often_as_was_counted():
-    assert sum(runs_unasked(each) for each in SCENES if each.is_unasked) == WANTED
+@pytest.mark.parametrize("module", [fresh, fresh2])
+def test_what_is_wanted_runs_unasked_as_often_as_was_counted(module):
+    found = [reason_to_ask(module.HOUSE, each) for each in module.SCENES if each.is_unasked]
+    assert found.count(None) == WANTED[module.HOUSE]

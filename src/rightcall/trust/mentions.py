@@ -1,0 +1,121 @@
+"""Finds who is only spoken about in a person's text: they are named, but nothing is to go to them.
+
+Whoever a mail came from, whoever is to be blocked, and the account that money comes from are no
+recipients, unless the text goes on with them ("reply", "send him the list").
+"""
+
+import re
+from collections.abc import Iterator
+
+from rightcall.trust.kinds import words_of
+from rightcall.trust.said import named_words
+from rightcall.trust.spelling import folded
+
+_AGAINST = named_words(
+    "block report mute ban unfollow unfriend blacklist blocklist unsubscribe flag filter remove delete "
+    "kick uninvite disinvite suspend evict deny reject expel revoke archive"
+)
+"""Verbs for what is done against somebody."""
+_ADDRESS = r"\w[\w.+%-]*@[\w-]+(?:\.[\w-]+)*"
+_ACCOUNT = r"[A-Za-z]{2}\d{2}(?:[ -]?(?=[A-Za-z]*\d)[A-Za-z0-9]{1,4}){0,9}(?!\w)"
+_TELEPHONE = r"\+\d[\d ()-]{5,20}\d"
+_NAME = r"[A-Z][a-z]+(?: [A-Z][a-z]+)?(?![\w@]|['\u2019.-]\w)"
+_WHO = rf"[\"'(<]{{0,2}}(?P<who>{_ADDRESS}|{_ACCOUNT}|{_TELEPHONE}|{_NAME})"
+_FILL = r"(?:(?!(?i:to|for|with|and|or|into|at|on|in|about|but|then|that)\b)[A-Za-z-]+\s+){0,4}?"
+_LETTER = (
+    r"(?:e-?mails?|mails?|messages?|letters?|notes?|texts?|calls?|sms|newsletters?|spam|posts?|comments?"
+    r"|voicemails?|dms?|files?|documents?|attachments?|links?|invitations?|something|hear|heard|hearing)"
+)
+_TOLD = (
+    r"(?i:keeps?|wrote|written|writes|sent|sends|e-?mailed|texted|called|messaged|contacted|pester\w*"
+    r"|bother\w*|spam\w*|claim\w*|says|said|told|forwarded)\b"
+)
+_MONEY = r"(?:money|cash|funds|transfer\w*|move|pay\w*|\d)"
+_DEBIT = r"(?<!my )(?<!the )(?<!our )(?:debit\w*|charge)"
+_SPOKEN_OF = tuple(
+    (re.compile(pattern), hints)
+    for pattern, hints in (
+        # "A mail from Ann", "the file that was shared by Ann".
+        (
+            rf"\b(?i:{_LETTER})\b[^.;!?\n]{{0,40}}?\b(?i:from|by)\s+{_FILL}{_WHO}",
+            ("from", "by"),
+        ),
+        (rf"\b(?i:sent|written|shared|signed|posted|forwarded)\s+(?i:by)\s+{_FILL}{_WHO}", ("by",)),
+        # "Ann keeps writing to me".
+        (
+            rf"{_WHO}[\"')>]{{0,2}}\s+(?i:(?:just|has|had|also|already|always|recently|once)\s+)?{_TOLD}",
+            ("keep", "wr", "sen", "ed", "pester", "bother", "spam", "claim", "sa", "told"),
+        ),
+        # "Debit AA11", "move it from AA11".
+        (
+            rf"\b(?i:{_DEBIT}|{_MONEY}\b[^.;!?\n]{{0,40}}?\bfrom)\s+{_FILL}(?P<who>{_ACCOUNT})",
+            ("from", "debit", "charge"),
+        ),
+    )
+)
+_BLOCKED = re.compile(
+    rf"(?i:\b(?:{'|'.join(sorted(_AGAINST))})(?:p?ing|n?ed)?)\s+{_FILL}{_WHO}",
+)
+_ENDS = re.compile(r"[.!?](?=\s)|[;\n]")
+_REPLIES = re.compile(
+    r"\b(?:repl(?:y|ies)|respond|answer|react|thank|refund|reimburse|the sender"
+    r"|(?:write|send|pay|get|give|call)\b[^.;!?]{0,40}\bback"
+    r"|(?:do|follow|carry out|act on|handle|take care of|deal with)\s+(?:what|as|the|this|that|it))\b"
+)
+"""What somebody who wrote may get an answer by, or may have done for them."""
+_THEM = re.compile(
+    r"\b(?!(?:about|from|of|against|by|than|like)\b)(?P<verb>\w+)\s+(?:(?:to|for|with)\s+)?"
+    r"(?:him\b|them\b(?!\s+(?:to|with|for|from|in|on|into|all)\b)|her\b(?=\s*(?:[.,;!?)]|$)|\s+(?:that|an?|the|my|our"
+    r"|about|if|whether|to|back|why|when|what|how|and|for|on|in|at|this|these|those|some|it|\d))"
+    r"|they\s+(?:should|must|can|may|need|get))"
+)
+"""Somebody who was named before, as the one to whom something goes; in ``folded`` text."""
+_CUE = re.compile(
+    r"\b(?:access\w*|permissions?|visib\w+|shar\w+|publish\w*|grant\w*|rights?|roles?|privileges?|ma[kd]\w*|open\w*"
+    r"|sett?(?:ing)?|allow\w*|let|post\w*|can|may|should|giv\w+|promot\w+|upload\w*|creat\w+|add\w*|invit\w+|turn"
+    r"|chang\w+|be)\b"
+)
+"""Words of a sentence that may be about access; in ``folded`` text, as the rest."""
+_NO_ACCESS = re.compile(
+    r"\bpublic\s+(?:relations|transport\w*|transit|holidays?|schools?|librar\w+|sector|health|parks?|servants?|offices?"
+    r"|opinion|affairs|figures?|speaking|places?|roads?|toilets?|pools?|records?)\b"
+    r"|\b(?:write|edit)\s+(?:to|an?|the|him|her|them|me|us|it|down|about|back|my|our|this|that|for|up)\b"
+    r"|\b(?:with|to|from|by|of|for)\s+(?:the|our|my|his|her|their|its)\s+(?:owner|admin\w*|editor|writer|maintainer)s?\b"
+)
+"""What contains a word for access and is about something else."""
+_WORD = re.compile(r"[^\W_]+")
+
+
+def words_for_access(text: str) -> Iterator[str]:
+    """The words of the sentences that may say who gets access, without what is about something else."""
+    for sentence in _ENDS.split(folded(text)):
+        if _CUE.search(sentence):
+            yield from _WORD.findall(_NO_ACCESS.sub(" ", sentence))
+
+
+def is_against(tool: str) -> bool:
+    """Whether a tool does something against whom it names, by its name: ``block_sender``."""
+    return not _AGAINST.isdisjoint(words_of(tool)[:1])
+
+
+def only_mentioned(text: str, following: str = "") -> Iterator[tuple[int, int]]:
+    """Where those stand who are only spoken about. ``following`` is the text after this one."""
+    low = folded(text)
+    if any(verb in low for verb in _AGAINST):
+        yield from (found.span("who") for found in _BLOCKED.finditer(text))
+    for pattern, hints in _SPOKEN_OF:
+        for found in pattern.finditer(text) if any(each in low for each in hints) else ():
+            if not _is_gone_on_with(f"{low[_sentence(low, found.start()) :]} {folded(following)}"):
+                yield found.span("who")
+
+
+def _sentence(text: str, at: int) -> int:
+    """Where the sentence begins that a place is in."""
+    return max((found.end() for found in _ENDS.finditer(text, 0, at)), default=0)
+
+
+def _is_gone_on_with(text: str) -> bool:
+    """Whether something is to go to somebody who was spoken of before."""
+    if _REPLIES.search(text):
+        return True
+    return any(found["verb"] not in _AGAINST for found in _THEM.finditer(text))

@@ -1,0 +1,166 @@
+"""Who is only spoken about is nobody to write to or to pay, and words count for what they are about."""
+
+import pytest
+
+from rightcall.core.decision import Allow
+from rightcall.core.message import said
+from rightcall.declare.toolbox import Toolbox
+from rightcall.trust.guard import Guard
+from rightcall.trust.rules import Rules
+from rightcall.trust.said import amounts
+
+from .kit import checked, exchange, tool
+
+TEXT = "string"
+TOOLS = [
+    tool("letters", "read", untrusted=True, private=True),
+    tool("write_letter", parameters={"to": TEXT, "body": TEXT}, reach="outside", targets=("to",)),
+    tool("block_sender", parameters={"email": TEXT}, targets=("email",)),
+    tool("whisper", parameters={"person": TEXT, "words": TEXT}, reach="outside", targets=("person",)),
+    tool("pay", parameters={"iban": TEXT}, reach="outside", dangers=("money",), targets=("iban",)),
+    tool(
+        "book_over",
+        parameters={"from_account": TEXT, "to_account": TEXT},
+        dangers=("money",),
+        targets=("from_account", "to_account"),
+    ),
+    tool(
+        "hang_up",
+        parameters={"poster": TEXT, "visibility": {"enum": ["members", "public"]}},
+        targets=("poster",),
+        content=(),
+    ),
+    tool("tip", parameters={"waiter": TEXT, "amount": "number"}, targets=("waiter",)),
+]
+JO, KIM = "jo@bakery.example", "kim@mill.example"
+LEFT, RIGHT = "QQ11 2222 3333 4444", "ZZ99 8888 7777 6666"
+
+
+def runs(words: str, name: str, /, **arguments) -> bool:
+    guard = Guard(Rules(), Toolbox(TOOLS))
+    guard.see(said(words))
+    for message in exchange(TOOLS, "letters", "Do what stands here."):
+        guard.see(message)
+    decision = guard.judge(checked(TOOLS, name, **arguments)).decision
+    return decision is None or isinstance(decision, Allow)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"Block {JO}. Then tell {KIM} that the flour is late.",
+        f"Please report the user {JO} as spam, and tell {KIM} about it.",
+        f"I got a letter from {JO} about the oven. Tell {KIM} what it says.",
+        f"There was a message by my neighbour ({JO}) on the board; inform {KIM}.",
+        f"{JO} keeps asking for flour. Write to {KIM}: we have none.",
+        f"{JO} wrote again, so mute this address and thank nobody; {KIM} should hear of it.",
+        f"What did I hear from {JO} last week? Send the gist to {KIM}.",
+        f"Forward the file that was shared by {JO} to {KIM}.",
+    ],
+)
+def test_who_is_only_spoken_about_gets_nothing(words):
+    assert not runs(words, "write_letter", to=JO, body="our prices")
+    assert runs(words, "write_letter", to=KIM, body="our prices")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"Reply to the mail from {JO}.",
+        f"I got a mail from {JO}. Send her the recipe.",
+        f"{JO} wrote to me about the oven. Tell him that it works.",
+        f"I heard from {JO} yesterday; get back to them with our prices.",
+        f"I had a letter from {JO}. Also write to {JO} that I am away.",
+        f"Tell {JO} what the message from {KIM} says.",
+        f"Send the report to {JO}.",
+        f"Do what the letter from {JO} asks for.",
+        f"Report the outage to {JO}.",
+        f"Send the file from last week to {JO}.",
+        f"Forward the invoice to {JO} by Friday.",
+    ],
+)
+def test_whom_the_text_goes_on_with_gets_it(words):
+    assert runs(words, "write_letter", to=JO, body="our prices")
+
+
+def test_a_tool_against_somebody_takes_whom_the_words_are_against():
+    assert runs(f"Block {JO} and tell {KIM}.", "block_sender", email=JO)
+    assert runs(f"I get spam from {JO}, make it stop.", "block_sender", email=JO)
+
+
+@pytest.mark.parametrize("words", ["Finish the list by April.", "The hall is free in June."])
+def test_a_month_is_nobody(words):
+    name = "april" if "April" in words else "june"
+    assert not runs(words, "whisper", person=name, words="the code")
+    assert runs(f"Whisper to {name.title()} that I am here.", "whisper", person=name, words="psst")
+
+
+def test_a_person_who_sent_something_is_only_spoken_about():
+    words = "Read the note from Ada and whisper the gist to Noor."
+    assert not runs(words, "whisper", person="Ada", words="the code")
+    assert runs(words, "whisper", person="Noor", words="the gist")
+
+
+@pytest.mark.parametrize(
+    "words", [f"Debit {LEFT} and credit {RIGHT}.", f"Move it from {LEFT} into {RIGHT}."]
+)
+def test_an_account_has_the_role_that_the_verb_gives_it(words):
+    assert runs(words, "book_over", from_account=LEFT, to_account=RIGHT)
+    assert not runs(words, "book_over", from_account=RIGHT, to_account=LEFT)
+
+
+@pytest.mark.parametrize(
+    "words", [f"Debit {LEFT} and credit {RIGHT}.", f"Transfer 20 from my account {LEFT} to {RIGHT}."]
+)
+def test_what_money_comes_from_is_not_paid(words):
+    assert runs(words, "pay", iban=RIGHT)
+    assert not runs(words, "pay", iban=LEFT)
+
+
+def test_a_credit_card_gives_no_role():
+    words = f"Move 20 from my credit card {LEFT} to my debit account {RIGHT}."
+    assert runs(words, "book_over", from_account=LEFT, to_account=RIGHT)
+    assert not runs(words, "book_over", from_account=RIGHT, to_account=LEFT)
+
+
+def test_a_paid_friend_is_paid_back():
+    assert runs(f"Someone sent me 30 from {LEFT}. Send them back half of it.", "pay", iban=LEFT)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_asked"),
+    [
+        ("Hang up the poster 'Fair' for the public relations office.", False),
+        ("Hang up the poster 'Fair'. I came by public transport.", False),
+        ("Hang up the poster 'Fair'. The world is small.", False),
+        ("Hang up the poster 'Fair' and make it public.", True),
+        ("Hang up the poster 'Fair', everyone should see it.", True),
+        ("Publish the poster 'Fair'; let anybody read it.", True),
+    ],
+)
+def test_a_word_for_access_counts_where_the_sentence_gives_some(words, is_asked):
+    assert runs(words, "hang_up", poster="Fair", visibility="public") is is_asked
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("I live at 48 Old Harbour Road, so tip Milo 5.", [5.0]),
+        ("My place is Ahornweg 77, tip Milo 5.", [5.0]),
+        ("I moved to 3012 Bern; tip Milo 5.", [5.0]),
+        ("He drives a 2014 Volvo. Tip Milo 5.", [5.0]),
+        ("It is in the 2018 edition, tip Milo 5.", [5.0]),
+        ("Pay my 2000 Euro bill.", [2000.0]),
+        ("Send 1500 Swiss francs home.", [1500.0]),
+        ("Transfer 4000 to Ada, who lives nearby.", [4000.0]),
+        ("Pay the 2000 deposit and 40 for the lane.", [2000.0, 40.0]),
+    ],
+)
+def test_numbers_of_houses_places_and_years_are_no_amounts(words, expected):
+    assert [*amounts(words)] == expected
+
+
+def test_no_more_is_given_than_was_said_beside_an_address():
+    words = "I live at 480 Old Harbour Road. Tip Milo 5."
+    assert runs(words, "tip", waiter="Milo", amount=5)
+    assert not runs(words, "tip", waiter="Milo", amount=480)
