@@ -13,7 +13,7 @@ from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
-from rightcall.trust.acts import UNDOING, acts_of, is_asked, is_undoing, sort_of
+from rightcall.trust.acts import UNDOING, acts_of, is_asked, is_undoing, own_acts, sort_of
 from rightcall.trust.conditions import MOST_RIVALS, Can
 from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described
@@ -108,7 +108,15 @@ def meant_in(
     values = [leaf for place, leaf in targets if _kind_at(place, of) == "record"]
     failed = described.failed_instead(of.tool.name, values)
     failed |= _refused_instead(checked, of.facts, described)
-    return Meant(described, of.tool.name, of.facts.targets, values, can, failed)
+    return Meant(described, of.tool.name, _acts_of(of), of.facts.targets, values, can, failed)
+
+
+def _acts_of(of: Known) -> tuple[str, ...]:
+    """The stems of the words that ask for what a dangerous tool does."""
+    nouns = {noun for target in of.facts.targets for noun in nouns_of(target)}
+    # What a stranger's server says of its tool is not its verb.
+    docs = "" if of.tool.origin else of.tool.description
+    return acts_of(of.tool.name) or own_acts(of.tool.name, docs, nouns, of.facts.dangers)
 
 
 def can_do(

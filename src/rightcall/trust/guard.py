@@ -126,6 +126,9 @@ class Guard:
                 echoes = [self._echoes(each) if self.tainted else NO_ECHO for each in results]
                 if self._ranks:
                     self._single_out(results)
+                free = [not self.tainted or self._is_free(each) for each in results]
+                for result, is_free in zip(results, free, strict=True):
+                    self._describe(result, is_free=is_free)
                 found = zip(results, echoes, strict=True)
                 return tuple([piece for each in found for piece in self._see_result(*each)])
 
@@ -149,8 +152,6 @@ class Guard:
 
     def _see_result(self, result: Result, echo: Echo) -> Iterator[Piece]:
         facts = self._known(result.name).facts
-        if result.outcome == "returned" and not facts.is_consequential and facts.untrusted is not True:
-            self._described.see(result, facts)
         ran = result.outcome in _RAN
         self._ran[result.name] += ran
         if ran and facts.bounded:
@@ -183,6 +184,22 @@ class Guard:
         for name, field in zip_longest(result.names if facts.names else (), fields, fillvalue=""):
             if name not in back:
                 self.provenance.name(name, result.name, facts.kind_in(field), echo.keys)
+
+    def _describe(self, result: Result, *, is_free: bool) -> None:
+        """Read the records in a trusted result."""
+        facts = self._known(result.name).facts
+        if result.outcome == "returned" and not facts.is_consequential and facts.untrusted is not True:
+            self._described.see(result, facts, is_free=is_free)
+
+    def _is_free(self, result: Result) -> bool:
+        """Whether a tainted run's model had no choice in what a result is about: the user named it."""
+        given = [leaf for place, leaf in leaves(self._arguments(result)) if place != (leaf,)]
+        return all(
+            not leaf.strip()
+            or self.provenance.of(leaf)[0] in ("user", "developer", "operator")
+            or self._described.is_given(leaf)
+            for leaf in given
+        )
 
     def _single_out(self, results: tuple[Result, ...]) -> None:
         """Record what the user singled out by rank, in lists that no hijacked model has filtered."""
