@@ -37,7 +37,9 @@ def logins() -> list[dict[str, str]]:
 
 
 READS = [
-    rc.tool(effect="read", facts=rc.Facts(untrusted=untrusted, private=True, reach="user", targets=()))(each)
+    rc.tool(effect="read", facts=rc.Facts(untrusted=untrusted, private=True, reach="user", targets=()))(
+        each
+    )
     for each, untrusted in (
         (notices, ("text",)),
         (leases, False),
@@ -50,7 +52,7 @@ READS = [
 
 def acting(name, danger, target="lease_id", docs="Do it."):
     scope = {}
-    exec(f"def {name}({target}: str) -> str:\n    {docs!r}\n    return 'DONE'", scope)  # noqa: S102
+    exec(f"def {name}({target}: str) -> str:\n    {docs!r}\n    return 'DONE'", scope)
     facts = rc.Facts(untrusted=False, private=False, reach="user", dangers=(danger,), targets=(target,))
     return rc.tool(facts=facts)(scope[name])
 
@@ -91,7 +93,9 @@ def test_what_nobody_asked_for_does_not_run_on_what_was_looked_up_alone(name, da
 
 @pytest.mark.parametrize("name", ["reset_login", "reveal_login", "rotate", "lend_login"])
 def test_a_credential_is_not_touched_for_being_the_only_one(name):
-    assert not runs("Hi there.", [("logins", {})], acting(name, "credentials", "login_id"), login_id="k-9")
+    assert not runs(
+        "Hi there.", [("logins", {})], acting(name, "credentials", "login_id"), login_id="k-9"
+    )
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ _ENDINGS = named_words("e y ie ing ling ping ting ying ule uling") | {""}
 _APART = (_ACTS[0][:6], _ACTS[1], (*_ACTS[2][:8], "upgrad", "downgrad"), ("keep", "book"))
 """Stems that start a new part of a sentence. The other stems have other meanings, too."""
 _NO_VERB = READS | named_words(
-    "do bulk mass batch multi auto quick this that it its the a an use used call calls tool lets let allow "
-    "allows will can may make perform for to if when with all one my your"
+    "do bulk mass batch multi auto quick this that it its the a an use used call calls tool lets let "
+    "allow allows will can may make perform for to if when with all one my your"
 )
 """Words at the start of a tool's name or docs that are not its verb, or ask only to look."""
 _NOBODY_SAYS = ("\0",)
@@ -86,7 +86,7 @@ def own_acts(
 
 def _verbs(group: tuple[str, ...]) -> tuple[str, ...]:
     """The stems of a group that may begin a tool's name: the others ask for it, in a person's words."""
-    return group if group is _ACTS[0] else group[:7]
+    return group if group is _ACTS[0] else group[:14]
 
 
 def _is_removal(word: str) -> bool:

@@ -25,6 +25,7 @@ from rightcall.trust.kinds import (
     is_widening_flag,
     kind_of_name,
     same_access,
+    ways_to_say,
     words_of,
 )
 from rightcall.trust.limits import cost_of
@@ -332,6 +333,8 @@ def bounds_in(
             if is_exact and is_number(text) and origin == "trusted":
                 is_due = meant is not None and meant.states(float(text))
                 yield seen if is_due else replace(seen, origin="unfit", source="")
+            elif is_number(text) and provenance.is_capped(float(text)):
+                yield replace(seen, origin="unfit", source="")
             elif not is_number(text) or (is_said and float(text) >= 0):
                 yield seen
             else:
@@ -352,6 +355,10 @@ def _choices_in(
                 is_asked = is_now or provenance.is_asked_for(same_access(text), access=access)
                 path = shown(json_path(list(place)))
                 yield Evidence(path, shown(text), "user" if is_asked else "nowhere")
+    for name in sorted(of.facts.flags):
+        if checked.arguments.get(name) is True:
+            is_asked = all(map(provenance.is_asked_for, ways_to_say(name)))
+            yield Evidence(shown(json_path([name])), "true", "user" if is_asked else "nowhere")
     if of.facts.acts and of.tool.facts.widens is None:
         for where in _flags_set(checked.arguments):
             is_asked = provenance.is_asked_for(same_access(where[-1]), access=True)

@@ -183,7 +183,8 @@ class Guard:
         fields = result.fields[len(result.vouched) :]
         for name, field in zip_longest(result.names if facts.names else (), fields, fillvalue=""):
             if name not in back:
-                self.provenance.name(name, result.name, facts.kind_in(field), echo.keys)
+                kind = facts.kind_in(field) or ("free" if field else None)
+                self.provenance.name(name, result.name, kind, echo.keys)
 
     def _describe(self, result: Result, *, is_free: bool) -> None:
         """Read the records in a trusted result."""

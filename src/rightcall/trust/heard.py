@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rightcall.trust.keys import as_access, as_name, keys_in, reference, single
 from rightcall.trust.kinds import is_access
-from rightcall.trust.said import Role, amounts, bounding, names, references, roles
+from rightcall.trust.said import Role, amounts, bounding, is_computed, names, references, roles
 from rightcall.trust.spelling import apart, plain, tokens, unmarked, unnumbered
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class Clause(Struct, frozen=True):
     amounts: tuple[float, ...] = ()
     most: float | None = None
     """The largest amount that it permits."""
+    is_computed: bool = False
+    """Whether the amount that it wants follows from others, so that those it names are no limit."""
 
 
 @kept
@@ -76,6 +78,7 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
             roles=tuple([(single(token), role) for token, role in roles(part.text)]),
             amounts=named_amounts,
             most=bounding(named_amounts),
+            is_computed=is_computed(part.text),
         )
         found.append(clause)
     return tuple(found)

@@ -20,7 +20,7 @@ from rightcall.core.jsontext import JsonValue, Place, field_at, leaves
 from rightcall.core.parts import Result
 from rightcall.core.problem import json_path
 from rightcall.trust.dates import without_year
-from rightcall.trust.facts import Settled
+from rightcall.trust.facts import WHOM, Settled
 from rightcall.trust.heard import as_named, both, clauses_of
 from rightcall.trust.keys import (
     EVERY,
@@ -32,6 +32,7 @@ from rightcall.trust.keys import (
     as_name,
     in_groups,
     longest,
+    looks_like,
     needs_name,
     reference,
     references_to,
@@ -105,9 +106,15 @@ def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
 
 def _attributed(piece: Piece, facts: Settled) -> Piece:
     """A piece of a trusted result. A field that says who got in touch is the outsider's own claim."""
-    if not piece.field or not facts.is_identity(piece.field):
+    if not piece.field or not (facts.is_identity(piece.field) or _says_whom(piece, facts)):
         return piece
     return Piece(piece.text, replace(piece.label, writer="outsider"), piece.field)
+
+
+def _says_whom(piece: Piece, facts: Settled) -> bool:
+    """Whether a value beside an outsider's text has the form of an address or an account."""
+    is_open = facts.is_mixed and facts.identity is None and facts.kind_in(piece.field) in (None, "free")
+    return is_open and looks_like(plain(piece.text)) in WHOM
 
 
 def opened(text: str) -> str:
@@ -163,6 +170,8 @@ class Provenance:
         """The largest amounts that were named, by who named them."""
         self._amounts: set[float] = set() if above is None else {*above._amounts}  # noqa: SLF001
         """All amounts that were named."""
+        self._is_computed: bool = above is not None and above._is_computed  # noqa: SLF001
+        """Whether somebody wants an amount that follows from others: those they named limit nothing."""
         self._total: float = 0
         """The sum of all amounts that were named; one that is said twice counts twice."""
         self._planted: set[int] = set() if above is None else above._planted  # noqa: SLF001
@@ -184,6 +193,7 @@ class Provenance:
                 self._roles.setdefault(key, set()).add(role)
             self._total += sum(clause.amounts)
             self._bound(origin, clause.amounts, clause.most)
+            self._is_computed = self._is_computed or clause.is_computed
         self._forbidden |= forbidden
 
     def believe(self, piece: Piece, kind: Kind | None, but: Collection[int] = ()) -> None:
@@ -277,6 +287,12 @@ class Provenance:
     def is_amount(self, value: float) -> bool:
         """Whether exactly this amount was named."""
         return value in self._amounts
+
+    def is_capped(self, value: float) -> bool:
+        """Whether an amount is more than the user or the developer named, if they named any."""
+        named: tuple[Origin, ...] = ("user", "developer")
+        said = [most for origin, most in self._bounds().items() if origin in named]
+        return bool(said) and value > max(said) and not self._is_computed
 
     def is_within_all(self, value: float) -> bool:
         """Whether a sum of amounts is no more than the sum of all that were named."""
