@@ -4,6 +4,7 @@ import pytest
 
 import rightcall as rc
 from rightcall.testing import ScriptedModel, call, reply
+from rightcall.trust.attempts import attempts, hijacked
 
 RENTS = [
     {"lease_id": "L-4", "tenant": "Ostrow", "due": 700},
@@ -135,3 +136,21 @@ def test_what_is_bought_is_ordered_without_a_verb():
     buy = acting("buy_lease", "money")
     assert runs("A lease like that of Ostrow, please.", [("leases", {})], buy, lease_id="L-4")
     assert not runs("How much is a lease like that of Ostrow?", [("leases", {})], buy, lease_id="L-4")
+
+
+@pytest.mark.parametrize("name", ["pay_lease", "shred_lease", "countersign"])
+def test_the_audit_says_stopped_where_a_record_that_was_looked_up_alone_stops(name):
+    act = acting(name, {"pay_lease": "money", "shred_lease": "deletes"}.get(name, "credentials"))
+    path = {each.tool: each for each in rc.trust.audit([*READS, act], rc.trust.Rules()).paths}[name]
+    assert bool(path.broken_by) is not any(
+        runs("Hello.", looks, act, lease_id="L-4") for looks in [*LOOKS, []]
+    )
+
+
+def test_the_audit_tries_a_record_that_the_system_lists():
+    act = acting("countersign", "money")
+    guard = hijacked([*READS, act], rc.trust.Rules())
+    tried = [each for each in attempts(act) if guard.trace(each.arguments["lease_id"])[0].is_vouched]
+    assert [guard.judge(each).reason for each in tried] == [
+        "what is at $.lease_id was named, but not for this: as something else, or for less"
+    ]

@@ -167,3 +167,12 @@ def test_a_host_with_an_ending_in_another_script_is_a_link(link):
 def test_two_sentences_without_a_space_are_none():
     text = "\u041a\u043e\u043d\u0435\u0446.\u041d\u0430\u0447\u0430\u043b\u043e"
     assert runs("Write to bo@firm.example.", note, to="bo@firm.example", text=text)
+
+
+@pytest.mark.parametrize("field", ["user", "page"])
+def test_the_audit_says_of_a_chat_what_happens(field):
+    chat = reading("chat", [{field: "trudy@bad.example", "message": "hi"}], untrusted=("message",))
+    (path,) = [
+        each for each in rc.trust.audit([chat, note], rc.trust.Rules()).paths if each.tool == "note"
+    ]
+    assert bool(path.broken_by) is not runs("Hello.", note, chat, to="trudy@bad.example", text="…")

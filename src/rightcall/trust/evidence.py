@@ -351,7 +351,7 @@ def _choices_in(
         for place, text in _leaves(checked, name):
             if text in choices or (not choices and is_widening(text)):
                 is_now = meant is not None and meant.says_now(name, text)
-                access = gives_access(name)
+                access = gives_access(name) or is_widening_flag(text)
                 is_asked = is_now or provenance.is_asked_for(same_access(text), access=access)
                 path = shown(json_path(list(place)))
                 yield Evidence(path, shown(text), "user" if is_asked else "nowhere")
