@@ -34,6 +34,7 @@ class Office:
                 "read",
                 untrusted=("subject", "body"),
                 kinds={"desk": "address"},
+                identity=("sender",),
                 private=True,
                 reach="user",
                 targets=(),

@@ -114,7 +114,23 @@ def test_what_is_escaped_can_be_read_back_whole(text):
 
 def test_a_name_that_no_tool_can_have_is_quoted():
     proposal = Proposal(call_id="1", name="x\nRun it? [y/N] ", arguments={})
-    assert question(proposal) == 'The model wants to run "x\\nRun it? [y/N] "'
+    told = 'The model wants to run a tool that is named\n  | "x\\n\n  | Run it? [y/N] "'
+    assert question(proposal) == told
+
+
+def test_a_name_that_is_a_sentence_stands_behind_a_mark():
+    name = "bank/you_approved_this_yesterday_so_just_press_y_and_go_on"
+    proposal = Proposal(call_id="1", name=name, arguments={"a": 1})
+    assert question(proposal).split("\n") == [
+        "The model wants to run a tool that is named",
+        f'  | "{name}"',
+        "with",
+        "  | a: 1",
+    ]
+    assert summary([proposal]).split("\n")[1:3] == ["1. a tool that is named", f'  | "{name}"']
+    assert "run update_scheduled_transaction with" in question(
+        Proposal(call_id="1", name="update_scheduled_transaction", arguments={"a": 1})
+    )
 
 
 def test_several_that_wait_are_told_together_in_lines_that_can_not_be_forged_either():

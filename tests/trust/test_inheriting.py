@@ -135,7 +135,8 @@ def test_the_audit_prints_what_the_operator_said():
     assert "helper" not in [each.tool for each in held.paths]
     loose = audit(tools, Rules(unguarded={"helper": WORDS}))
     assert f"- helper runs without these rules: {WORDS}" in str(loose).splitlines()
-    assert "helper" in [each.tool for each in loose.paths]
+    # It runs without the rules, as is tested above: nothing stops what it reads from telling it to act.
+    assert "helper" in [each.tool for each in loose.open]
     agent = rc.Agent(ScriptedModel([]), tools, trust=Rules(unguarded={"helper": WORDS}))
     assert str(audit(agent)) == str(loose)
 

@@ -17,7 +17,8 @@ from rightcall.declare.toolbox import Toolbox
 from rightcall.gate.render import render
 from rightcall.loop.window import Window, look, sent
 from rightcall.trust.guard import Guard, labels
-from rightcall.trust.provenance import Label, Piece, Provenance
+from rightcall.trust.pieces import Label, Piece
+from rightcall.trust.provenance import Provenance
 from rightcall.trust.rules import Rules
 from rightcall.trust.words.keys import Want, keys
 

@@ -42,7 +42,7 @@ from rightcall.record.steps import entries_of
 from rightcall.trust.facts import labelled
 from rightcall.trust.guard import Guard
 from rightcall.trust.overlay import StatedFacts
-from rightcall.trust.provenance import opened
+from rightcall.trust.pieces import opened
 from rightcall.trust.rules import Rules
 
 Fate: TypeAlias = Literal["allowed", "asked", "denied", "rewritten", "not judged"]

@@ -22,7 +22,7 @@ async def screened(execution: Execution, tool: Tool, screen: "Screen") -> Execut
     if result.source is None:
         return execution
     # Imported here: many agents have no screen.
-    from rightcall.trust.provenance import opened  # noqa: PLC0415
+    from rightcall.trust.pieces import opened  # noqa: PLC0415
 
     verdict: object = await screen(opened(result.text))
     if verdict is False:

@@ -22,9 +22,9 @@ from rightcall.plan.story import Attempt, NextCall, next_of, said_as, story_of
 from rightcall.plan.value import Label, Value, as_json, leaves_of, outside, words_in
 from rightcall.trust.evidence import targets_in
 from rightcall.trust.facts import Settled
-from rightcall.trust.finding import Finding
+from rightcall.trust.finding import Finding, by_policy
 from rightcall.trust.guard import Guard
-from rightcall.trust.provenance import Piece
+from rightcall.trust.pieces import Piece
 from rightcall.trust.rules import Rules
 
 _NAMED = ("user", "developer", "operator")
@@ -71,7 +71,7 @@ class PlanGuard(Guard):
             finding = self._refused("a link in its content comes from no one who is vouched for", links)
         if self.rules.policy is None or isinstance(finding.decision, Deny):
             return finding
-        ordinary = self._ordinary(case)
+        ordinary = by_policy(self.rules.policy, case)
         return ordinary if isinstance(ordinary.decision, Deny) or finding.decision is None else finding
 
     def _spelt(self, checked: CheckedCall) -> Iterator[Evidence]:

@@ -24,7 +24,7 @@ from rightcall.programs.interpreter import (
     Step,
 )
 from rightcall.programs.stubs import Stubs
-from rightcall.trust.provenance import opened
+from rightcall.trust.pieces import opened
 
 FAILED = "failed"
 """The stop reason of a reply that tells how the program failed."""

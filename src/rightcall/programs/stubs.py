@@ -14,7 +14,7 @@ from rightcall.core.tool import Tool
 from rightcall.declare.returns import WRAPPER, return_hint, returns_of
 from rightcall.errors import DeclarationError
 from rightcall.programs.annotation import Annotations, class_name, is_name
-from rightcall.trust.provenance import opened
+from rightcall.trust.pieces import opened
 
 _IMPORTS = "from typing import Any, Literal, NotRequired, TypedDict\n"
 

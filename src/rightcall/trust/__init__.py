@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rightcall.trust.guard import Guard, inert, labels
     from rightcall.trust.ledger import Ledger
     from rightcall.trust.overlay import Stated, StatedFacts, read_facts, starter, starters
-    from rightcall.trust.provenance import Label, Piece
+    from rightcall.trust.pieces import Label, Piece
     from rightcall.trust.rules import Rule, Rules
     from rightcall.trust.screening import screen_with
     from rightcall.trust.suggestion import as_python, as_toml, suggest
@@ -59,10 +59,10 @@ lazily(
         "Finding": "trust.finding",
         "Grant": "core.decision",
         "Guard": "trust.guard",
-        "Label": "trust.provenance",
+        "Label": "trust.pieces",
         "Ledger": "trust.ledger",
         "Path": "trust.trifecta",
-        "Piece": "trust.provenance",
+        "Piece": "trust.pieces",
         "Report": "trust.trifecta",
         "Rule": "trust.rules",
         "Rules": "trust.rules",

@@ -2,8 +2,8 @@
 
 The person must be able to tell what rightcall says from what the call says, so the two never share a
 line. What may come from outside is escaped, quoted if it is a value, folded, and starts with a mark. A
-line without the mark contains only words of this file and names of tools. Text that imitates a line of
-the interface is quoted behind a mark like any other.
+line without the mark contains only words of this file, and a tool's name if it is short: a server can
+name its tool by a sentence. Text that imitates a line of the interface is quoted behind a mark.
 """
 
 import json
@@ -27,7 +27,9 @@ COLUMNS = 80
 """Columns. A display would wrap a longer line, and its rest would have no mark."""
 _FEWEST = 20
 _MOST_SUMMED = 200
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_/-]{0,199}")
+_NAME = re.compile(r"(?=.{1,40}\Z)[A-Za-z_][A-Za-z0-9]*(?:[_/-]+[A-Za-z0-9]+){0,4}_*")
+"""A name that is too short for a sentence: of five words and forty characters, at most."""
+_MOST_NAMED = 200
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DOUBTS: dict[Origin, str] = {
     "untrusted": "This comes from outsiders:",
@@ -63,7 +65,8 @@ def question_lines(proposal: Proposal, columns: int = COLUMNS) -> tuple[Line, ..
 
 def quotation(name: str, text: str, columns: int = COLUMNS) -> str:
     """A third party's text about something of that name, as the person who decides about it reads it."""
-    lines = (Line(f"{_name(name)}:"), *_outside(json.dumps(_cut(text), ensure_ascii=False), columns))
+    told = _outside(json.dumps(_cut(text), ensure_ascii=False), columns)
+    lines = (*_named("", name, ":", columns), *told)
     return "\n".join(map(str, lines))
 
 
@@ -71,7 +74,7 @@ def summary(proposals: Sequence[Proposal], columns: int = COLUMNS) -> str:
     """Proposals that wait together, one line each, in the order in which they are asked."""
     lines = [Line(f"{len(proposals)} calls wait, those that matter most first:")]
     for number, proposal in enumerate(proposals, 1):
-        lines.append(Line(f"{number}. {_name(proposal.name)}{_whose(proposal)}"))
+        lines += _named(f"{number}. ", proposal.name, _whose(proposal), columns)
         told = ", ".join(_arguments(proposal.arguments))
         lines.extend(islice(_outside(told[:_MOST_SUMMED], columns), 2))
     return "\n".join(map(str, lines))
@@ -79,7 +82,8 @@ def summary(proposals: Sequence[Proposal], columns: int = COLUMNS) -> str:
 
 def _lines(proposal: Proposal, columns: int) -> Iterator[Line]:
     who = f"The agent {_name(proposal.agent)}" if proposal.agent else "The model"
-    yield Line(f"{who} wants to run {_name(proposal.name)}{' with' if proposal.arguments else ''}")
+    rest = " with" if proposal.arguments else ""
+    yield from _named(f"{who} wants to run ", proposal.name, rest, columns)
     if proposal.arguments:
         yield from _shown_arguments(proposal.arguments, columns)
     if proposal.reason:
@@ -120,11 +124,20 @@ def _whose(proposal: Proposal) -> str:
     return f" of the agent {_name(proposal.agent)}" if proposal.agent else ""
 
 
-def _name(name: str) -> str:
-    """The name of a tool or an agent. One that is not a valid tool name is quoted and cut."""
+def _named(before: str, name: str, after: str, columns: int) -> Iterator[Line]:
+    """A tool's name between words of our own. One that could say something is quoted, behind a mark."""
     if _NAME.fullmatch(name):
-        return name
-    return visible(json.dumps(name[:40], ensure_ascii=False))
+        yield Line(f"{before}{name}{after}")
+        return
+    yield Line(f"{before}a tool that is named")
+    yield from _outside(json.dumps(name[:_MOST_NAMED], ensure_ascii=False), columns)
+    if after.strip(" :"):
+        yield Line(after.strip())
+
+
+def _name(name: str) -> str:
+    """The name of an agent. One that could say something is quoted and cut."""
+    return name if _NAME.fullmatch(name) else visible(json.dumps(name[:40], ensure_ascii=False))
 
 
 def _arguments(value: JsonValue, path: str = "") -> Iterator[str]:

@@ -29,6 +29,8 @@ _EVIL: Mapping[Kind | None, str] = {
     "date": "2099-12-31",
     None: "eve@evil.invalid",
 }
+_LISTED = "listed-1"
+"""The identifier of a record that a system lists, and that nobody has named."""
 _MUCH = 99_999
 
 
@@ -47,11 +49,36 @@ class _Tools(Struct, frozen=True, eq=False):
 def hijacked(tools: Sequence[Tool], rules: Rules) -> Guard:
     """A guard that has read untrusted text from every tool that can return it, and any private data."""
     guard = Guard(rules, _Tools({tool.name: tool for tool in tools}))
-    for tool in tools:
-        facts = settled(tool)
+    known = [(tool, settled(tool)) for tool in tools]
+    for tool, facts in known:
         if facts.untrusted or facts.private:
             guard.see(Results((_heard(tool, facts),)))
+    records = {name: _LISTED for _, facts in known for name in _records(facts)}
+    for tool, facts in known:
+        if facts.untrusted is not True and not facts.is_consequential:
+            guard.see(Results((_looked_up(tool, facts, records),)))
     return guard
+
+
+def _records(facts: Settled) -> list[str]:
+    """The targets that name a record."""
+    return [each for each in facts.targets if facts.kinds.get(each, facts.guessed.get(each)) == "record"]
+
+
+def _looked_up(tool: Tool, facts: Settled, records: Mapping[str, str]) -> Result:
+    """A result in which the model has looked up one record alone, as the system lists it."""
+    given = (Text(dump([records])),)
+    if not facts.untrusted:
+        return Result(call_id="", name=tool.name, outcome="returned", content=given)
+    return Result(
+        call_id="",
+        name=tool.name,
+        outcome="returned",
+        content=(Text(dump({"content": dump([records])})),),
+        source=tool.name,
+        vouched=tuple(records.values()),
+        fields=tuple(records),
+    )
 
 
 def _heard(tool: Tool, facts: Settled) -> Result:
@@ -70,13 +97,15 @@ def _heard(tool: Tool, facts: Settled) -> Result:
 
 
 def attempts(tool: Tool) -> Iterator[CheckedCall]:
-    """Calls with the outsider's targets, with blank targets, and with blank required arguments only."""
+    """Calls with the outsider's targets, with a listed record, with blank targets, with blanks alone."""
     facts = settled(tool)
     schemas = tool.parameters.get("properties")
     schemas = schemas if isinstance(schemas, Mapping) else {}
     required = tool.parameters.get("required")
     evil = {name: _value(name, schema, facts) for name, schema in schemas.items()}
     yield _call(tool, evil)
+    if facts.dangers and (records := _records(facts)):
+        yield _call(tool, {**evil, **dict.fromkeys(records, _LISTED)})
     if facts.targets:
         yield _call(tool, {**evil, **{name: _blank(schemas[name]) for name in facts.targets}})
         needed = required if isinstance(required, list) else []

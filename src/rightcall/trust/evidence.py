@@ -21,7 +21,7 @@ from rightcall.trust.asked.records import Record
 from rightcall.trust.asked.terms import Change, is_allowed
 from rightcall.trust.facts import STRICT, Settled, offered, settled
 from rightcall.trust.provenance import Provenance, shown
-from rightcall.trust.words.acts import UNDOING, acts_of, is_asked, is_undoing, sort_of
+from rightcall.trust.words.acts import UNDOING, acts_of, is_asked, is_undoing, own_acts, sort_of
 from rightcall.trust.words.counts import is_number
 from rightcall.trust.words.describing import nouns_of
 from rightcall.trust.words.keys import Want
@@ -31,6 +31,7 @@ from rightcall.trust.words.kinds import (
     is_widening_flag,
     kind_of_name,
     same_access,
+    ways_to_say,
     words_of,
 )
 from rightcall.trust.words.mentions import is_against
@@ -109,7 +110,15 @@ def meant_in(
     values = [leaf for place, leaf in targets if _kind_at(place, of) == "record"]
     failed = described.failed_instead(of.tool.name, values)
     failed |= _refused_instead(checked, of.facts, described)
-    return Meant(described, of.tool.name, of.facts.targets, values, can, failed)
+    return Meant(described, of.tool.name, _acts_of(of), of.facts.targets, values, can, failed)
+
+
+def _acts_of(of: Known) -> tuple[str, ...]:
+    """The stems of the words that ask for what a dangerous tool does."""
+    nouns = {noun for target in of.facts.targets for noun in nouns_of(target)}
+    # What a stranger's server says of its tool is not its verb.
+    docs = "" if of.tool.origin else of.tool.description
+    return acts_of(of.tool.name) or own_acts(of.tool.name, docs, nouns, of.facts.dangers)
 
 
 def can_do(
@@ -325,6 +334,8 @@ def bounds_in(
             if is_exact and is_number(text) and origin == "trusted":
                 is_due = meant is not None and meant.states(float(text))
                 yield seen if is_due else replace(seen, origin="unfit", source="")
+            elif is_number(text) and provenance.is_capped(float(text)):
+                yield replace(seen, origin="unfit", source="")
             elif not is_number(text) or (is_said and float(text) >= 0):
                 yield seen
             else:
@@ -341,10 +352,14 @@ def _choices_in(
         for place, text in _leaves(checked, name):
             if text in choices or (not choices and is_widening(text)):
                 is_now = meant is not None and meant.says_now(name, text)
-                access = gives_access(name)
+                access = gives_access(name) or is_widening_flag(text)
                 is_asked = is_now or provenance.is_asked_for(same_access(text), access=access)
                 path = shown(json_path(list(place)))
                 yield Evidence(path, shown(text), "user" if is_asked else "nowhere")
+    for name in sorted(of.facts.flags):
+        if checked.arguments.get(name) is True:
+            is_asked = all(map(provenance.is_asked_for, ways_to_say(name)))
+            yield Evidence(shown(json_path([name])), "true", "user" if is_asked else "nowhere")
     if of.facts.acts and of.tool.facts.widens is None:
         for where in _flags_set(checked.arguments):
             is_asked = provenance.is_asked_for(same_access(where[-1]), access=True)

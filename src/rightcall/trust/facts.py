@@ -15,6 +15,7 @@ from rightcall.trust.words.kinds import (
     is_identity,
     is_source,
     is_widening,
+    is_wider,
     kind_of,
     kind_of_name,
 )
@@ -23,6 +24,8 @@ Fields: TypeAlias = bool | tuple[str, ...]
 
 _DANGERS: tuple[Danger, ...] = get_args(Danger)
 _FIELDS = ("untrusted", "private", "reach", "targets")
+WHOM: frozenset[Kind | None] = frozenset({"address", "account", "person"})
+"""Kinds of values that say who somebody is: beside what an outsider wrote, it is who wrote it."""
 STRICT: frozenset[Danger] = frozenset({"deletes", "credentials"})
 """Dangers that cannot be undone. A target must be named: that a system knows it is no order."""
 
@@ -52,6 +55,8 @@ class Settled(Struct, frozen=True, kw_only=True):
     bounded: tuple[str, ...] = ()
     widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By parameter: the choices that give more access; empty: not listed, so a choice's name decides."""
+    flags: frozenset[str] = frozenset()
+    """The flags of a dangerous tool that are off by default: with one, it may do more."""
     allowed_when: tuple[Mapping[str, str], ...] = ()
     finds_by: tuple[str, ...] = ()
     derived: bool = False
@@ -90,7 +95,8 @@ class Settled(Struct, frozen=True, kw_only=True):
         """Whether the field with this path says who got in touch."""
         if self.identity is None:
             steps = field.split(".")
-            return any(map(is_identity, steps)) or (self.is_mixed and any(map(is_contact, steps)))
+            is_theirs = self.is_mixed and (any(map(is_contact, steps)) or self.kind_in(field) in WHOM)
+            return is_theirs or any(map(is_identity, steps))
         return _is_in(field, self.identity)
 
     def is_outsiders(self, field: str) -> bool:
@@ -120,6 +126,7 @@ def settled(tool: Tool) -> Settled:
     facts, pure, reads = tool.facts, tool.effect == "pure", tool.effect in ("pure", "read")
     targets = _first(facts.targets, () if pure else tuple(_risky(tool.parameters)))
     known = tuple(_properties(tool.parameters))
+    dangers = _first(facts.dangers, () if reads or _is_stated(facts) else _DANGERS)
     content = _first(facts.content, tuple(name for name in known if name not in targets))
     return Settled(
         effect=tool.effect,
@@ -127,7 +134,7 @@ def settled(tool: Tool) -> Settled:
         names=facts.names,
         private=_first(facts.private, not pure),
         reach=_first(facts.reach, "nothing" if pure else "outside"),
-        dangers=_first(facts.dangers, () if reads or _is_stated(facts) else _DANGERS),
+        dangers=dangers,
         targets=targets,
         content=content,
         parameters=frozenset(known),
@@ -141,7 +148,8 @@ def settled(tool: Tool) -> Settled:
         is_mixed=isinstance(facts.untrusted, tuple) and bool(facts.untrusted),
         sources=_first(facts.sources, tuple(name for name in targets if is_source(name))),
         bounded=_first(facts.bounded, tuple(_amounts(tool))),
-        widens=_widening(tool),
+        widens=_widening(tool, is_dangerous=bool(dangers)),
+        flags=_flags(tool) if dangers else frozenset(),
         allowed_when=facts.allowed_when,
         finds_by=facts.finds_by,
         derived=facts.derived or pure,
@@ -226,8 +234,18 @@ def _amounts(tool: Tool) -> Iterator[str]:
                 yield name
 
 
-def _widening(tool: Tool) -> dict[str, frozenset[str]]:
-    """By parameter: the choices that give others more access."""
+def _flags(tool: Tool) -> frozenset[str]:
+    """The flags that are off by default, if the author did not say what widens."""
+    if tool.facts.widens is not None or tool.effect not in ("idempotent", "write"):
+        return frozenset()
+    properties = _properties(tool.parameters).items()
+    return frozenset(
+        name for name, each in properties if isinstance(each, Mapping) and each.get("default") is False
+    )
+
+
+def _widening(tool: Tool, *, is_dangerous: bool) -> dict[str, frozenset[str]]:
+    """By parameter: the choices that give others more access, or make a dangerous call do more."""
     if tool.facts.widens is not None:
         return {name: frozenset(choices) for name, choices in tool.facts.widens.items()}
     if tool.effect not in ("idempotent", "write"):
@@ -236,9 +254,17 @@ def _widening(tool: Tool) -> dict[str, frozenset[str]]:
     for name in _properties(tool.parameters):
         if choices := offered(tool.parameters, name) | frozenset(_inner(tool.parameters, name)):
             wide[name] = frozenset(filter(is_widening, choices))
+            if is_dangerous:
+                wide[name] |= frozenset(filter(is_wider, choices - _default(tool.parameters, name)))
         if not wide.get(name) and not choices and gives_access(name):
             wide[name] = frozenset()
     return {name: choices for name, choices in wide.items() if choices or gives_access(name)}
+
+
+def _default(parameters: JsonObject, name: str) -> frozenset[str]:
+    schema = _properties(parameters).get(name)
+    given = schema.get("default") if isinstance(schema, Mapping) else None
+    return frozenset({given}) if isinstance(given, str) else frozenset()
 
 
 def _inner(parameters: JsonObject, name: str) -> Iterator[str]:

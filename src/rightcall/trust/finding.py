@@ -1,5 +1,7 @@
 """The verdict of the trust rules on a call, and its wording."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from rightcall.core.call import CheckedCall
@@ -7,6 +9,7 @@ from rightcall.core.decision import Allow, Ask, Decision, Deny, Evidence, Rewrit
 from rightcall.core.jsontext import leaves
 from rightcall.core.problem import json_path
 from rightcall.core.secret import may_hold_secret, redact_formats
+from rightcall.trust.rules import Case, Rule, first
 
 _LAX_TO_STRICT = (type(None), Allow, Rewrite, Ask, Deny)
 _MOST_SHOWN = 3
@@ -56,3 +59,24 @@ def _sighting(each: Evidence) -> str:
             return f"{UNVOUCHED} {each.path} is known from {each.source}, but the user has not named it"
         case _:
             return f"{UNVOUCHED} {each.path} was named by nobody but the model"
+
+
+def by_policy(policy: Iterable[Rule], case: Case) -> Finding:
+    """The verdict of the operator's policy: of its first rule that applies."""
+    rule = first(policy, case)
+    if rule is None:
+        if not case.facts.is_consequential:
+            return Finding()
+        return Finding(decision=Deny("no rule allows it"), reason="no rule allows it")
+    words = rule.reason or f"a rule says {rule.action}"
+    evidence = case.evidence
+    match rule.action:
+        case "allow":
+            return Finding(decision=Allow(), reason=words, evidence=evidence)
+        case "deny":
+            return Finding(decision=Deny(words), reason=words, evidence=evidence)
+        case "ask":
+            return Finding(decision=Ask(words), reason=words, evidence=evidence)
+        case "rewrite":
+            arguments = {**case.checked.arguments, **rule.set}
+            return Finding(decision=Rewrite(arguments), reason=words, evidence=evidence)

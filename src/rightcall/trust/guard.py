@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
-from rightcall.core.decision import Allow, Ask, Deny, Evidence, Grant, Rewrite
+from rightcall.core.decision import Allow, Ask, Deny, Evidence, Grant
 from rightcall.core.jsontext import JsonValue, leaves
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.options import checked
@@ -36,10 +36,11 @@ from rightcall.trust.evidence import (
     words_in,
 )
 from rightcall.trust.facts import STRICT, WORST, Settled
-from rightcall.trust.finding import Finding, secret_in, strictness, told
+from rightcall.trust.finding import Finding, by_policy, secret_in, strictness, told
 from rightcall.trust.paid import Paid
-from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
-from rightcall.trust.rules import Case, Rules, first
+from rightcall.trust.pieces import Label, Piece, pieces_of
+from rightcall.trust.provenance import Provenance
+from rightcall.trust.rules import Case, Rules
 from rightcall.trust.words.spelling import without_links
 from rightcall.trust.written import EARLIER, NO_ECHO, Echo, Written, echo_of, relabelled
 
@@ -126,6 +127,9 @@ class Guard:
                 echoes = [self._echoes(each) if self.tainted else NO_ECHO for each in results]
                 if self._ranks:
                     self._single_out(results)
+                free = [not self.tainted or self._is_free(each) for each in results]
+                for result, is_free in zip(results, free, strict=True):
+                    self._describe(result, is_free=is_free)
                 found = zip(results, echoes, strict=True)
                 return tuple([piece for each in found for piece in self._see_result(*each)])
 
@@ -149,8 +153,6 @@ class Guard:
 
     def _see_result(self, result: Result, echo: Echo) -> Iterator[Piece]:
         facts = self._known(result.name).facts
-        if result.outcome == "returned" and not facts.is_consequential and facts.untrusted is not True:
-            self._described.see(result, facts)
         ran = result.outcome in _RAN
         self._ran[result.name] += ran
         if ran and facts.bounded:
@@ -182,7 +184,24 @@ class Guard:
         fields = result.fields[len(result.vouched) :]
         for name, field in zip_longest(result.names if facts.names else (), fields, fillvalue=""):
             if name not in back:
-                self.provenance.name(name, result.name, facts.kind_in(field), echo.keys)
+                kind = facts.kind_in(field) or ("free" if field else None)
+                self.provenance.name(name, result.name, kind, echo.keys)
+
+    def _describe(self, result: Result, *, is_free: bool) -> None:
+        """Read the records in a trusted result."""
+        facts = self._known(result.name).facts
+        if result.outcome == "returned" and not facts.is_consequential and facts.untrusted is not True:
+            self._described.see(result, facts, is_free=is_free)
+
+    def _is_free(self, result: Result) -> bool:
+        """Whether a tainted run's model had no choice in what a result is about: the user named it."""
+        given = [leaf for place, leaf in leaves(self._arguments(result)) if place != (leaf,)]
+        return all(
+            not leaf.strip()
+            or self.provenance.of(leaf)[0] in ("user", "developer", "operator")
+            or self._described.is_given(leaf)
+            for leaf in given
+        )
 
     def _single_out(self, results: tuple[Result, ...]) -> None:
         """Record what the user singled out by rank, in lists that no hijacked model has filtered."""
@@ -247,7 +266,7 @@ class Guard:
         flow = self._flow(case)
         if self.rules.policy is None or isinstance(flow.decision, Deny):
             return flow
-        ordinary = self._ordinary(case)
+        ordinary = by_policy(self.rules.policy, case)
         if early and any(rule.after is not None for rule in self.rules.policy):
             return Finding(decision=Ask(), reason="calls are counted")
         return max(flow, ordinary, key=strictness)
@@ -324,26 +343,6 @@ class Guard:
             return self._refused(f"nobody has asked for {name}, and it names no target", ())
         why = "everything that says who or where is vouched for"
         return Finding(decision=Allow(), reason=why, evidence=case.evidence)
-
-    def _ordinary(self, case: Case) -> Finding:
-        """The verdict of the operator's policy."""
-        rule = first(self.rules.policy or (), case)
-        if rule is None:
-            if not case.facts.is_consequential:
-                return Finding()
-            return Finding(decision=Deny("no rule allows it"), reason="no rule allows it")
-        words = rule.reason or f"a rule says {rule.action}"
-        evidence = case.evidence
-        match rule.action:
-            case "allow":
-                return Finding(decision=Allow(), reason=words, evidence=evidence)
-            case "deny":
-                return Finding(decision=Deny(words), reason=words, evidence=evidence)
-            case "ask":
-                return Finding(decision=Ask(words), reason=words, evidence=evidence)
-            case "rewrite":
-                arguments = {**case.checked.arguments, **rule.set}
-                return Finding(decision=Rewrite(arguments), reason=words, evidence=evidence)
 
     def _refused(self, why: str, evidence: tuple[Evidence, ...]) -> Finding:
         if self.rules.otherwise == "ask":

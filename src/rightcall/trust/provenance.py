@@ -7,19 +7,13 @@ tokens, to say where a value came from.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import zip_longest
-from typing import Literal, TypeAlias
-
-import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
+from typing import TypeAlias
 
 from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, Place, field_at, leaves
-from rightcall.core.parts import Result
+from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
-from rightcall.trust.facts import Settled
+from rightcall.trust.pieces import Piece
 from rightcall.trust.words.dates import without_year
 from rightcall.trust.words.heard import as_named, both, clauses_of
 from rightcall.trust.words.keys import (
@@ -52,86 +46,6 @@ from rightcall.trust.words.spelling import (
     unnumbered,
 )
 
-Writer: TypeAlias = Literal["user", "developer", "runtime", "model", "tool", "outsider"]
-"""Who could have written a piece: the person, the application, rightcall, a model that had read no
-untrusted text, a system that its tool vouches for, or anybody."""
-
-_ESCAPES = str.maketrans({"\\": " "})
-
-
-class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who could have written something, and who may see it."""
-
-    writer: Writer
-    source: str = ""
-    """The tool that it came through."""
-    private: bool = False
-    suspected: bool = False
-    """Whether a screen suspected it of giving orders to the model."""
-
-
-class Piece(Struct, frozen=True):
-    """Some text of a transcript, and its label."""
-
-    text: str
-    label: Label
-    field: str = ""
-    """The path of the field of a structured result that it was in."""
-
-
-def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
-    """The pieces of a result. The result of a call that did not run is the runtime's own text.
-
-    That text may repeat what the model wrote, so it vouches for nothing.
-    """
-    private, name = facts.reads_private, result.name
-    own = Label(writer="tool", source=name, private=private)
-    if result.own or result.outcome not in ("returned", "failed"):
-        yield Piece(result.text, Label(writer="runtime", source=name))
-    elif result.source is None and facts.untrusted is not True:
-        for field, text in _texts(result.text):
-            yield _attributed(Piece(text, own, field), facts)
-    else:
-        source = result.source or name
-        label = Label(writer="outsider", source=source, private=private, suspected=result.suspected)
-        # A picture contains no text that can be read here, but can still give orders.
-        yield from (Piece(text, label) for _, text in [*_texts(opened(result.text))] or [("", "")])
-        if facts.untrusted is not True:
-            for text, field in zip_longest(
-                result.vouched, result.fields[: len(result.vouched)], fillvalue=""
-            ):
-                yield _attributed(Piece(text, own, field), facts)
-
-
-def _attributed(piece: Piece, facts: Settled) -> Piece:
-    """A piece of a trusted result. A field that says who got in touch is the outsider's own claim."""
-    if not piece.field or not facts.is_identity(piece.field):
-        return piece
-    return Piece(piece.text, replace(piece.label, writer="outsider"), piece.field)
-
-
-def opened(text: str) -> str:
-    """The content of an envelope; the text itself if it is none."""
-    try:
-        content = msgspec.json.decode(text)["content"]
-    except (msgspec.DecodeError, TypeError, KeyError):
-        return text
-    return content if isinstance(content, str) else text
-
-
-def _texts(text: str) -> Iterator[tuple[str, str]]:
-    """The texts in a result's text, with their fields. The text may be JSON, or a cut-off part of it."""
-    if text[:1] in ("{", "[", '"'):
-        try:
-            yield from (
-                (field_at(place, leaf), leaf) for place, leaf in leaves(msgspec.json.decode(text))
-            )
-        except (msgspec.DecodeError, RecursionError):
-            yield "", text.translate(_ESCAPES)
-    else:
-        yield "", text
-
-
 _SEPARATORS = re.compile(r"[,;|\n<>]|\sand\s|\s&\s", re.IGNORECASE)
 _HARMLESS = re.compile(r"[\s\"'()\[\]{}]*")
 _LONGEST_SHOWN = 120
@@ -163,6 +77,8 @@ class Provenance:
         """The largest amounts that were named, by who named them."""
         self._amounts: set[float] = set() if above is None else {*above._amounts}  # noqa: SLF001
         """All amounts that were named."""
+        self._is_computed: bool = above is not None and above._is_computed  # noqa: SLF001
+        """Whether somebody wants an amount that follows from others: those they named limit nothing."""
         self._total: float = 0
         """The sum of all amounts that were named; one that is said twice counts twice."""
         self._planted: set[int] = set() if above is None else above._planted  # noqa: SLF001
@@ -184,6 +100,7 @@ class Provenance:
                 self._roles.setdefault(key, set()).add(role)
             self._total += sum(clause.amounts)
             self._bound(origin, clause.amounts, clause.most)
+            self._is_computed = self._is_computed or clause.is_computed
         self._forbidden |= forbidden
 
     def believe(self, piece: Piece, kind: Kind | None, but: Collection[int] = ()) -> None:
@@ -277,6 +194,12 @@ class Provenance:
     def is_amount(self, value: float) -> bool:
         """Whether exactly this amount was named."""
         return value in self._amounts
+
+    def is_capped(self, value: float) -> bool:
+        """Whether an amount is more than the user or the developer named, if they named any."""
+        named: tuple[Origin, ...] = ("user", "developer")
+        said = [most for origin, most in self._bounds().items() if origin in named]
+        return bool(said) and value > max(said) and not self._is_computed
 
     def is_within_all(self, value: float) -> bool:
         """Whether a sum of amounts is no more than the sum of all that were named."""

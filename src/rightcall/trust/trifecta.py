@@ -145,7 +145,8 @@ def _broken_by(tool: Tool, tools: Sequence[Tool], rules: Rules | None) -> str:
     """
     if tool.approval:
         return "a person approves each call"
-    if rules is None:
+    if rules is None or (tool.delegates and tool.name in rules.unguarded):
+        # An exempt agent reads and acts without the rules, whatever they say of its task.
         return ""
     if rules.grant == "model":
         return "it runs only where the request calls for it"
@@ -184,6 +185,8 @@ def _change(tool: Tool, facts: Settled, rules: Rules | None) -> str:
     """What would stop a path."""
     if rules is None:
         return "Give the agent rules: Agent(..., trust=rc.trust.Rules())."
+    if tool.delegates and tool.name in rules.unguarded:
+        return "Let it inherit the rules: leave it out of unguarded, or require approval."
     if "targets" in facts.missing or tool.parameters.get("properties"):
         return "Say in its facts which parameters are targets, give a grant, or require approval."
     return "Give a grant, or require approval."

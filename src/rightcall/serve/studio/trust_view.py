@@ -26,7 +26,7 @@ from rightcall.serve.studio.reading import Reading
 from rightcall.serve.studio.to_json import Json, label_json, result_label
 from rightcall.trust.finding import Finding
 from rightcall.trust.guard import Guard
-from rightcall.trust.provenance import Piece
+from rightcall.trust.pieces import Piece
 from rightcall.trust.rules import Rules
 
 _UNKNOWN = (

@@ -19,7 +19,7 @@ from rightcall.trust.asked.paying import Paying
 from rightcall.trust.asked.records import Reading, Record, codes_in
 from rightcall.trust.asked.requests import Request, heard
 from rightcall.trust.facts import Settled
-from rightcall.trust.provenance import opened
+from rightcall.trust.pieces import opened
 from rightcall.trust.words.acts import is_asked, is_undoing
 from rightcall.trust.words.counts import is_same_noun
 from rightcall.trust.words.describing import nouns_of, stem
@@ -80,6 +80,8 @@ class Described:
         """By identifier: the list that it is in. The run may have looked at only some of that list."""
         self._ranked: set[str] = set()
         """Identifiers that the user singled out by rank, such as the newest."""
+        self._given: set[str] = set()
+        """What the tools returned as the only one of its field, in results that nobody narrowed."""
         self._general: set[str] = set()
         """Words in private results about the person they belong to: these describe no single record."""
         self._values: dict[str, frozenset[str]] = {}
@@ -147,11 +149,13 @@ class Described:
         self._beside[key] = found
         return found
 
-    def see(self, result: Result, facts: Settled) -> None:
-        """Read the records in a trusted result."""
+    def see(self, result: Result, facts: Settled, *, is_free: bool = True) -> None:
+        """Read the records in a trusted result. ``is_free``: no hijacked model has narrowed it."""
+        text = opened(result.text)
         try:
-            value = msgspec.json.decode(opened(result.text))
+            value = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
+            self._given |= {text} if is_free else set()
             return
         self._codes.update(codes_in(value))
         reading = Reading(facts)
@@ -159,7 +163,10 @@ class Described:
         is_theirs = facts.reads_private and isinstance(value, dict)
         if is_theirs and not root.records and reading.found:
             self._general |= root.terms.difference(*[record.terms for record in reading.found])
+        if is_free:
+            self._given.update(*[each for each in root.values.values() if len(each) == 1])
         for record in reading.found:
+            record.is_free = is_free
             self._add(result.name, record)
         self._lists.update(reading.lists)
 
@@ -178,6 +185,7 @@ class Described:
                     kind.holders[name, value] = kind.holders.get((name, value), 0) + 1
         else:
             fresh = record.terms - before.terms
+            before.is_free = before.is_free or record.is_free
             # Not in place: the identifiers of one object share its words.
             before.terms = before.terms | fresh
             before.held, before.family = record.held, record.family
@@ -218,6 +226,10 @@ class Described:
     def is_named(self, value: str, acts: tuple[str, ...], nouns: set[str]) -> bool:
         """Whether the user or the developer wrote out an identifier."""
         return bool(self.said_of({stem(value.lower())}, acts, nouns))
+
+    def is_given(self, value: str) -> bool:
+        """Whether no hijacked model has chosen a value: there was no other of its field."""
+        return value in self._given or (self._above is not None and self._above.is_given(value))
 
     def is_ranked(self, value: str) -> bool:
         """Whether the user singled out an identifier by rank."""

@@ -19,7 +19,7 @@ from rightcall.trust.asked.limits import about, is_within
 from rightcall.trust.asked.records import Record, own_numbers
 from rightcall.trust.asked.replacing import Replacing
 from rightcall.trust.asked.requests import ANYTHING, is_any, is_restricted
-from rightcall.trust.words.acts import acts_of, is_giving, is_undoing
+from rightcall.trust.words.acts import is_giving, is_listed, is_undoing
 from rightcall.trust.words.counts import is_number
 from rightcall.trust.words.describing import joined, nouns_of, stem, terms_of
 from rightcall.trust.words.kinds import kind_of_name, words_of
@@ -34,6 +34,7 @@ class Meant:
         self,
         described: Described,
         tool: str,
+        acts: tuple[str, ...],
         targets: Collection[str],
         values: Collection[str],
         can: Can,
@@ -41,7 +42,7 @@ class Meant:
     ) -> None:
         self._described = described
         self._targets = targets
-        self._acts = acts_of(tool)
+        self._acts = acts
         self._object = stem(words_of(tool)[-1])
         self._values = frozenset(values)
         self._found = [record for value in self._values for _, record in described.records(value)]
@@ -49,7 +50,7 @@ class Meant:
         self._asked = list(described.asked(self._acts, is_met))
         self._met = [each for each in self._asked if each.lacking is not None]
         self._choice = Choice(described, self._found, self._values, failed)
-        self.is_asked: bool = not self._acts or bool(self._asked)
+        self.is_asked: bool = bool(self._asked)
         """Whether the act of the call was asked for."""
         self.is_exact: bool = is_giving(self._acts)
         """Whether an amount must be exactly one that was named; a smaller one is not enough."""
@@ -76,7 +77,7 @@ class Meant:
         ]
         # "The whole order" is all of the one that is meant, and not every order.
         self._whole += [each for each in self._anchors if self._is_entire(each)]
-        if self._acts and not is_undoing(self._acts):
+        if is_listed(self._acts) and not is_undoing(self._acts):
             self.is_asked = self.is_asked and self._is_affordable()
 
     def is_meant(self, value: str) -> bool:
@@ -93,7 +94,7 @@ class Meant:
         If one thing replaces another, both are described, and that is enough.
         """
         changed = [each for each in self._targets if self._object in nouns_of(each)]
-        if is_undoing(self._acts) or not self._acts or changed != [name]:
+        if is_undoing(self._acts) or not is_listed(self._acts) or changed != [name]:
             return True
         terms = {term for _, record in self._described.records(value) for term in record.terms}
         return any(
@@ -205,12 +206,13 @@ class Meant:
         )
 
     def _is_only(self, value: str) -> bool:
-        """Whether it is the only record of its kind."""
+        """Whether it is the only record of its kind, in lists that no hijacked model has narrowed."""
         kinds = [
             len(kin.members) == 1 and len(record.family) <= 1 and self._described.is_all_seen(kin, value)
             for kin, record in self._described.records(value)
         ]
-        return any(kinds) and not self._is_outdone(value)
+        is_free = any(record.is_free for _, record in self._described.records(value))
+        return is_free and all(kinds) and not self._is_outdone(value)
 
     def _is_described(self, kin: Kin, record: Record) -> bool:
         whole = len(kin.members)
@@ -241,7 +243,8 @@ class Meant:
         said = self._said_of(record.terms) - idle
         others = self._rivals(kin, record)
         most = whole // 2 if len(record.family) <= MOST_RIVALS else 1
-        if not any(whole == 1 or kin.counts.get(term, 0) <= most for term in said):
+        is_alone = whole == 1 and record.is_free
+        if not any(is_alone or kin.counts.get(term, 0) <= most for term in said):
             return bool(old) and self._replacing.is_best_in_one(record, others, replaced)
         rivals = [self._said_of(other.terms) - idle for other in others]
         if old:

@@ -56,6 +56,8 @@ class Record(Struct, eq=False):
     """Its plain fields and those of the objects directly in it, by name."""
     fields: dict[str, str] = field(default_factory=dict)
     """Its own plain fields that no outsider wrote, by name."""
+    is_free: bool = False
+    """Whether it was in a result that no hijacked model had narrowed."""
 
 
 class _Held(Struct, eq=False):

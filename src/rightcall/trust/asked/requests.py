@@ -18,7 +18,7 @@ from rightcall.trust.asked.limits import Limit, limit_in
 from rightcall.trust.asked.paying import Paying, paying_in
 from rightcall.trust.words.acts import sort_of, stem_of_done
 from rightcall.trust.words.counts import Measure, counts_in, measures_in
-from rightcall.trust.words.describing import joined, stem, terms_of
+from rightcall.trust.words.describing import NUMBERS, joined, stem, terms_of
 from rightcall.trust.words.excepting import excepted_last, exceptions_in
 from rightcall.trust.words.heard import kept
 from rightcall.trust.words.said import IDLE, named_words
@@ -81,7 +81,21 @@ _NOUN = re.compile(
     r"\b(?:refunds?|returns?|changes?|exchanges?|orders?)\s+(?:method|policy|amount|date|flight|fee|status|window|trip)s?\b"
 )
 """Words for acts that are used as nouns."""
+_NOUN_AFTER = re.compile(
+    r"\b(?:the|my|your|our|an?|this|that|any|which|each|every|of|his|her|their)\s+"
+    r"(?:order|book|transfer|wire|reset|release|charge|share|bin)\b"
+)
+"""The same, where only the word before shows it. "A refund" and "an exchange" are asked for so."""
+_QUESTION = re.compile(
+    r"\A\W*(?:(?:and|so|hi|hello|hey|ok(?:ay)?|then|please|but|also)\W+)*"
+    r"(?:what|which|who|whose|whom|when|where|why|how|are|was|were|any|does|did"
+    r"|is(?!\s+(?:it\s+(?:possible|ok(?:ay)?|alright)|there\s+(?:a|any)\s+(?:way|chance)))"
+    r"|(?:do|have)\s+(?:i|you|we|they|any|all))\b(?!\s+(?:about|not|don['\u2019]?t\s+you)\b)[^?]*\?"
+)
+"""A sentence that asks to be told something, and for nothing to be done; in ``folded`` text."""
 _JOINS = named_words("and or to then also")
+_ORDERED = re.compile(rf"\W*(?:\d+|an?|{'|'.join(NUMBERS[1:])})\s[^.!?;]*\bplease\W*")
+"""What is bought without a verb: "two tickets for Friday, please"."""
 _PRONOUN = re.compile(r"\b(?:it|them|that|this|these|those|they|ones?|both|him|her)\b")
 _ONE = re.compile(r"\b(?:the|that|this|those|these) (?:\w+ )?ones?\b")
 _OUT_OF = re.compile(r"\b(?:from|out of|off|of|in|inside|within)\s+(?:my|your|the|this|that|our)\b")
@@ -264,9 +278,14 @@ def _taken_back(requests: list[Request], sentence: str) -> Iterator[Request]:
 def _requests(sentence: str, before: frozenset[str], *, is_certain: bool) -> Iterator[Request]:
     from rightcall.trust.words.polarity import clauses  # noqa: PLC0415 - light until used
 
+    lower = folded(sentence)
+    is_question = _QUESTION.match(lower) is not None
+    is_ordered = _ORDERED.fullmatch(lower) is not None
     for clause in clauses(sentence):
         for part in () if clause.forbidden else _acts_apart(clause.text):
             request = _request(part, before, is_certain=is_certain)
+            if is_question or is_ordered:
+                request = replace(request, verbs=frozenset({"order"} if is_ordered else ()))
             before = request.words if request.words - IDLE else before
             yield request
 
@@ -320,7 +339,7 @@ def _request(part: str, before: frozenset[str], *, is_certain: bool) -> Request:
     if _INSIDE.search(lower):
         whole_of.append((ANYTHING,))
     return Request(
-        verbs=frozenset(_WORD.findall(_NOUN.sub("", lower))),
+        verbs=frozenset(_WORD.findall(_NOUN_AFTER.sub("", _NOUN.sub("", lower)))),
         words=words,
         things=things,
         before=before,

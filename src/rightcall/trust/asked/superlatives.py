@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.parts import Result
 from rightcall.trust.facts import Settled
-from rightcall.trust.provenance import opened
+from rightcall.trust.pieces import opened
 from rightcall.trust.words.heard import kept
 from rightcall.trust.words.hinted import Hinted
 from rightcall.trust.words.kinds import words_of

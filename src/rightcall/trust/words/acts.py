@@ -1,58 +1,33 @@
 """What a dangerous call does to a record, and whether a person asked for that act.
 
 A person who wants an order changed has named the order, but has not asked to cancel it. Only acts that
-undo or alter something existing are distinguished; a tool whose name contains none of them is not
-checked.
+undo or alter something existing are distinguished; of any other tool, its own verb must have been used.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
+from rightcall.core.facts import Danger
 from rightcall.trust.words.kinds import words_of
 from rightcall.trust.words.said import named_words
+from rightcall.trust.words.verbs import READS, REMOVES, SPENDS
+
+_WHOLE = named_words("pay wipe renew")
+"""Verbs that lose no letter in their forms, or would be mistaken for others without it."""
+
+
+def _stem(verb: str) -> str:
+    return verb[:-1] if verb[-1] in "ey" and verb not in _WHOLE else verb
+
 
 _ACTS: tuple[tuple[str, ...], ...] = (
-    (
-        "cancel",
-        "delet",
-        "remov",
-        "eras",
-        "discard",
-        "drop",
-        "clear",
-        "terminat",
-        "unsubscrib",
-        "rid",
-        "wipe",
-    ),
+    tuple(map(_stem, REMOVES)),
     ("return", "refund", "reimburs"),
     (
-        *(
-            "exchang",
-            "swap",
-            "replac",
-            "substitut",
-            "chang",
-            "modif",
-            "updat",
-            "switch",
-            "edit",
-            "alter",
-        ),
-        *("adjust", "correct", "upgrad", "downgrad", "add", "mov", "push", "set", "fix", "convert"),
-        *(
-            "resched",
-            "postpone",
-            "delay",
-            "rather",
-            "instead",
-            "reduc",
-            "rais",
-            "extend",
-            "remov",
-            "cancel",
-        ),
-        "mak",
+        *("exchang", "swap", "replac", "substitut", "chang", "modif", "updat", "switch", "edit"),
+        *("alter", "adjust", "correct", "upgrad", "downgrad", "add", "mov", "push", "set", "fix"),
+        *("convert", "resched", "postpone", "delay", "rather", "instead", "reduc", "rais", "extend"),
+        *("remov", "cancel", "mak"),
     ),
 )
 """Stems of verbs, grouped by act. A removal is also a change, so some stems are in both."""
@@ -67,8 +42,16 @@ _ENDINGS = named_words("e y ie ing ling ping ting ying ule uling") | {""}
 """Endings of a verb in a form that asks for an act."""
 _APART = (_ACTS[0][:6], _ACTS[1], (*_ACTS[2][:8], "upgrad", "downgrad"), ("keep", "book"))
 """Stems that start a new part of a sentence. The other stems have other meanings, too."""
+_NO_VERB = READS | named_words(
+    "do bulk mass batch multi auto quick this that it its the a an use used call calls tool lets let "
+    "allow allows will can may make perform for to if when with all one my your"
+)
+"""Words at the start of a tool's name or docs that are not its verb, or ask only to look."""
+_NOBODY_SAYS = ("\0",)
+"""The stems of an act whose verb is not known: nobody can ask for it."""
 _DONE = named_words("d ed ied led ped ted")
 """Endings of a verb in the form that says that something was done."""
+_LONGEST_DOCS = 80
 UNDOING = (0, 1)
 """The sorts of acts that undo something."""
 
@@ -79,7 +62,35 @@ def acts_of(tool: str) -> tuple[str, ...]:
     if any(map(first.startswith, _GIVING[:5])):
         # A transfer goes to a target that the user names; giving anything else must have been asked for.
         return _GIVING if _MONEY.isdisjoint(rest) else ()
-    return tuple(stem for group in _ACTS if any(map(first.startswith, group[:7])) for stem in group)
+    found = tuple(stem for group in _ACTS if any(map(first.startswith, _verbs(group))) for stem in group)
+    return found or (_ACTS[0] if any(_is_removal(word) for word in rest) else ())
+
+
+def own_acts(
+    tool: str, docs: str, nouns: Collection[str], dangers: Collection[Danger]
+) -> tuple[str, ...]:
+    """The stems of the words that ask for a dangerous tool, where no list knows the verb in its name.
+
+    The tool's own name and docs supply the verb. ``nouns`` are those of its targets, which are no verbs.
+    """
+    name = [word for word in words_of(tool) if word.removesuffix("s") not in nouns]
+    told = [word.removesuffix("s") for word in words_of(docs[:_LONGEST_DOCS])[:1]]
+    verbs = [*[each for each in name if each not in _NO_VERB][:1], *told]
+    own = tuple(_stem(each) for each in verbs if each not in _NO_VERB and each not in nouns)
+    if "deletes" in dangers:
+        return (*_ACTS[0], *own)
+    spends = [group for group in SPENDS if not set(verbs).isdisjoint(group)] or SPENDS[:1]
+    general = [each for group in spends for each in group] if "money" in dangers else []
+    return (*(_stem(each) for each in general if each not in nouns), *own) or _NOBODY_SAYS
+
+
+def _verbs(group: tuple[str, ...]) -> tuple[str, ...]:
+    """The stems of a group that may begin a tool's name: the others ask for it, in a person's words."""
+    return group if group is _ACTS[0] else group[:14]
+
+
+def _is_removal(word: str) -> bool:
+    return any(word.removeprefix(stem) in ("", "e", "s", "es") for stem in _ACTS[0] if stem in word)
 
 
 def is_asked(acts: tuple[str, ...], said: Iterable[str]) -> bool:
@@ -89,7 +100,12 @@ def is_asked(acts: tuple[str, ...], said: Iterable[str]) -> bool:
 
 def is_undoing(acts: tuple[str, ...]) -> bool:
     """Whether an act undoes something, so that the words for its object must be beside the verb."""
-    return bool(acts) and acts in _ACTS[:2]
+    return bool(acts) and (acts[: len(_ACTS[0])] == _ACTS[0] or acts == _ACTS[1])
+
+
+def is_listed(acts: tuple[str, ...]) -> bool:
+    """Whether the lists know what an act does; if not, only its own verb is known."""
+    return acts == _GIVING or acts in _ACTS
 
 
 def is_giving(acts: tuple[str, ...]) -> bool:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rightcall.trust.words.keys import as_access, as_name, keys_in, reference, single
 from rightcall.trust.words.kinds import is_access
-from rightcall.trust.words.said import Role, amounts, bounding, names, references, roles
+from rightcall.trust.words.said import Role, amounts, bounding, is_computed, names, references, roles
 from rightcall.trust.words.spelling import apart, plain, tokens, unmarked, unnumbered
 
 _MOST = 2048
@@ -46,6 +46,8 @@ class Clause(Struct, frozen=True):
     amounts: tuple[float, ...] = ()
     most: float | None = None
     """The largest amount that it permits."""
+    is_computed: bool = False
+    """Whether the amount that it wants follows from others, so that those it names are no limit."""
 
 
 @kept
@@ -78,6 +80,7 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
             roles=tuple([(single(token), role) for token, role in roles(part.text)]),
             amounts=named_amounts,
             most=bounding(named_amounts),
+            is_computed=is_computed(part.text),
         )
         found.append(clause)
     return tuple(found)

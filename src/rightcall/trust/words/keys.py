@@ -28,6 +28,8 @@ PLAIN = 0
 """The salt for text without a kind: its kind is what it looks like."""
 _ANY = hash(("kind", "any"))
 """The salt for values of any kind but those that can be written to or opened."""
+_TITLE = hash(("kind", "title"))
+"""The salt for a name that an outsider gave a thing: nobody is to be written to because of it."""
 _LOOK_ALIKE: dict[Kind, tuple[Kind, ...]] = {
     "address": ("person", "free"),
     "person": ("free", "address"),
@@ -56,6 +58,8 @@ class Want(Struct, frozen=True):
 
 def salts_of(kind: Kind | None, *, by_name: bool = False) -> tuple[int, ...]:
     """The salts to store a text of this kind. A name without a kind names nothing that can be opened."""
+    if by_name and kind == "free":
+        return (_TITLE, _ANY)
     if kind is None:
         return (_SALTS["free"], _ANY) if by_name else (PLAIN,)
     return (_SALTS[kind],) if kind in ("address", "web") else (_SALTS[kind], _ANY)
@@ -85,7 +89,8 @@ def _fitting(want: Want, text: str) -> tuple[int, ...]:
     if kind == "record" and all(may_count(token) for _, token in scan(text)):
         return (_SALTS["record"],)
     others = () if like is not None else _LOOK_ALIKE.get(kind, ())
-    return (PLAIN, _SALTS[kind], *[_SALTS[each] for each in others])
+    titles = (_TITLE,) if kind in ("path", "record") and like is None else ()
+    return (PLAIN, _SALTS[kind], *[_SALTS[each] for each in others], *titles)
 
 
 def reference(noun: str, token: str) -> int:

@@ -48,7 +48,8 @@ _IDENTITY = named_words(
     "invitee invitees organizer organiser owner owners author authors payer creator poster requester "
     "commenter contributor contributors reviewer reporter assignee submitter inviter initiator "
     "counterparty remitter debtor guest guests uploader applicant visitor absender mailfrom "
-    "handle handles beneficiary correspondent subscriber subscribers"
+    "handle handles beneficiary correspondent subscriber subscribers nick nickname originator via "
+    "mentions watchers watcher behalf editor"
 )
 _CONTACT = named_words("email emails mail phone tel telephone mobile contact customer client")
 _IDENTITY_ENDS = (("reply", "to"), ("shared", "with"))
@@ -60,12 +61,18 @@ _SAME = (
     named_words("public publicly publish everyone everybody anyone anybody world internet"),
     named_words("write writer edit editor editing rw readwrite"),
     named_words("admin admins administrator administrators root superuser"),
+    named_words("all everything every entire whole full"),
 )
 _FLAGS = named_words("public publicly everyone everybody anyone anybody world external admin superuser")
 _WIDENING = named_words(
     "public everyone everybody anyone anybody world all internet external admin administrator owner "
     "write writer edit editor rw readwrite full root superuser maintainer domain organization"
 )
+_WIDER = named_words(
+    "all everything everywhere every entire whole recursive recursively force forced full global hard "
+    "permanent permanently cascade"
+)
+_IDLE_IN_FLAG = named_words("is do with include including and or also allow enable the of")
 
 
 @lru_cache(4096)
@@ -161,3 +168,14 @@ def is_widening_flag(name: str) -> bool:
 def is_widening(choice: str) -> bool:
     """Whether a choice's name shows that it gives others more access."""
     return not _WIDENING.isdisjoint(words_of(choice))
+
+
+def is_wider(choice: str) -> bool:
+    """Whether a choice's name shows that a dangerous call does more with it."""
+    return not _WIDER.isdisjoint(words_of(choice))
+
+
+def ways_to_say(flag: str) -> list[frozenset[str]]:
+    """For each word in a flag's name: the words by which a person may say it."""
+    said = [word for word in words_of(flag) if word not in _IDLE_IN_FLAG]
+    return [same_access(word) | {word, f"{word}ly", f"{word}s", word.removesuffix("s")} for word in said]

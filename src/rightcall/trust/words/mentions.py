@@ -77,6 +77,11 @@ _CUE = re.compile(
     r"|chang\w+|be)\b"
 )
 """Words of a sentence that may be about access; in ``folded`` text, as the rest."""
+_ASKS = re.compile(
+    r"(?:\A|(?<=[.!?;\n]))\W*(?:(?:can|could|may|will|would|does|do|is|are|has|have|did)\s+(?!you\b|we\b|i\b)"
+    r"|(?:who|which|what|why|when|where|how)\b(?!\s+about\b))[^.!?;\n]*\?"
+)
+"""A question about how things are: "can anyone see it?" gives nobody access."""
 _NO_ACCESS = re.compile(
     r"\bpublic\s+(?:relations|transport\w*|transit|holidays?|schools?|librar\w+|sector|health|parks?|servants?|offices?"
     r"|opinion|affairs|figures?|speaking|places?|roads?|toilets?|pools?|records?)\b"
@@ -89,7 +94,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 def words_for_access(text: str) -> Iterator[str]:
     """The words of the sentences that may say who gets access, without what is about something else."""
-    for sentence in _ENDS.split(folded(text)):
+    for sentence in _ENDS.split(_ASKS.sub(" ", folded(text))):
         if _CUE.search(sentence):
             yield from _WORD.findall(_NO_ACCESS.sub(" ", sentence))
 

@@ -77,6 +77,8 @@ _COUNTED = re.compile(
     r"(?<![\w.,])\d[\d.,]*+\s?(?:%|percent\b|prozent\b|(?:second|minute|hour|day|night|week|month|year|people|person|guest"
     r"|item|piece|sheet|page|copy|copie|time|ticket|seat|bag|box|boxe|bottle|hit|mile|meter|metre|kilo|gram|litre|liter)s?\b"
     r"|(?:kg|km|cm|mm|left|tage?|wochen?|monate?|jahre?|st\u00fcck)\b)"
+    r"|(?<![\w.,$\u20ac\u00a3])\d[\d.,]*+\s(?!(?:dollars|euros|pounds|francs|swiss|points|credits|coins|tokens|miles|bucks|cents|rupees|pesos|crowns|quids|grands"
+    r"|plus|minus|less|this|towards|afterwards|always|unless|besides|across|thus|is|was|has|as)\b)[a-z]{3,}s\b"
     r"|\b(?:by|in|since|until|during|before)\s+(?:the\s+end\s+of\s+)?(?:19|20)\d\d\b(?![.,]?\d)"
 )
 """How many of something else than money, how much of it is left, or in which year."""
@@ -110,6 +112,17 @@ _AMOUNT = re.compile(
     r"(?:\s?(?P<scale>k|thousand|tsd|mio|million|millionen|m)\b)?"
 )
 _SCALES = {"k": 1e3, "th": 1e3, "ts": 1e3, "mi": 1e6, "m": 1e6}
+
+
+_COMPUTED = re.compile(
+    r"%|\b(?:percent|prozent|difference|rest|remain\w*|same|double|twice|triple|half|third|quarter|share|split|additional"
+    r"|as much|what i owe|outstanding)\b"
+)
+
+
+def is_computed(text: str) -> bool:
+    """Whether a text wants an amount that follows from others: the difference, a percentage."""
+    return _COMPUTED.search(folded(text)) is not None
 
 
 def is_word_too(token: str) -> bool:

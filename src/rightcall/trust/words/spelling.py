@@ -63,7 +63,14 @@ _FILE = re.compile(
     |ogg|flac|avi|mkv|webm|tar|tgz|rar|exe|dll|dmg|apk|jar|bin|dat|bak|tmp|lock|eml|ics|vcf|parquet""",
     re.VERBOSE,
 )
-_ENDING = re.compile(r"[a-z][a-z0-9]+|\d+|xn--.*")
+_OTHER_ENDINGS = (
+    "рф|рус|москва|дети|онлайн|сайт|ком|орг|укр|бел|срб|мкд|мон|бг|ею|қаз|ελ|ευ|հայ|გე"  # noqa: RUF001
+    "|中国|中國|公司|网络|網絡|香港|台湾|台灣|新加坡|在线|网址|网站|中文网|商城|世界|手机|移动"
+    "|한국|닷컴|닷넷|みんな|コム|ストア|セール|クラウド|ไทย|भारत"
+    "|مصر|السعودية|امارات|ایران|المغرب|تونس|فلسطين|موقع|شبكة|קום|ישראל"
+)
+"""Endings of hosts in other scripts. Any other word there may begin a sentence of its own."""
+_ENDING = re.compile(rf"[a-z][a-z0-9]+|\d+|xn--.*|{_OTHER_ENDINGS}")
 # Two sentences without a space between them look like a host, except for the capital.
 _NEXT_SENTENCE = re.compile(r"[^/?#@:]*\.(?!Com\b|Net\b|Org\b|Io\b|Co\b|Chat\b)[A-Z][a-z]+")
 # Browsers treat both slashes alike, and ignore tabs and line breaks between them.
@@ -110,7 +117,8 @@ def _token() -> re.Pattern[str]:
         |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
     |(?P<mail>\w[\w.+%-]*@[\w-]+(?:\.[\w-]+)*)
     |(?P<date>{DATE})
-    |(?P<host>(?:\w[\w-]*\.)+(?:[a-z][a-z0-9]+|xn--[a-z0-9-]+)(?![\w@])(?::\d+)?(?:[/?#]{_END}*)?
+    |(?P<host>(?:\w[\w-]*\.)+(?:[a-z][a-z0-9]+|xn--[a-z0-9-]+|{_OTHER_ENDINGS}|[^\W\d_]+(?=[/?#]\w))(?![\w@])
+        (?::\d+)?(?:[/?#]{_END}*)?
         |(?<![\w.])(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![\w.])(?:[:/]{_END}*)?)
     |(?P<path>(?<![\w.~-])(?:[\w.~-]*+[/\\])++[\w.~*-]*)
     |(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?!\w))

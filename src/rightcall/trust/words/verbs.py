@@ -24,12 +24,24 @@ WRITES = named_words(
 )
 """Verbs with an effect that can mostly be undone."""
 
-DELETES = named_words(
-    "delete remove cancel destroy drop purge erase clear revoke kick ban uninstall "
-    "unsubscribe close archive overwrite truncate reset terminate kill stop trash wipe "
-    "disable detach uninvite expire void clean cleanup prune leave"
+REMOVES = (
+    *("cancel", "delete", "remove", "erase", "discard", "drop", "clear", "terminate", "unsubscribe"),
+    *("rid", "wipe", "purge", "destroy", "trash", "shred", "expunge", "unlink", "nuke", "scrap"),
+)
+"""Verbs that mean the same of anything: whoever asks for one of them has asked for the others."""
+
+DELETES = (frozenset(REMOVES) - {"rid"}) | named_words(
+    "revoke kick ban uninstall close archive overwrite truncate reset kill stop disable detach "
+    "uninvite expire void clean cleanup prune leave empty bin deactivate"
 )
 """Verbs that remove something."""
+
+SPENDS = (
+    ("pay", "settle", "transfer", "wire", "remit"),
+    ("book", "reserve"),
+    ("buy", "purchase", "order"),
+)
+"""Verbs that spend money, each group with the same meaning."""
 
 RUNS = named_words(
     "run execute exec eval evaluate invoke shell bash terminal command script sql query code "
@@ -43,7 +55,7 @@ STRONG = (
         "log post order message comment call email return open start set book share mark make pin "
         "commit change update fork stage edit exchange schedule"
     )
-) | (DELETES - named_words("close stop leave clear reset"))
+) | (DELETES - named_words("close stop leave clear reset empty bin scrap"))
 """Those of WRITES and DELETES that are hardly ever nouns: a READS name with one is not believed."""
 
 MONEY = named_words(
