@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import rightcall as rc
+from rightcall.core.jsontext import Place
 from rightcall.plan.parse import parse
 from rightcall.plan.run import Answered, Broken, step
 from rightcall.plan.scope import Extract, Wants
-from rightcall.plan.value import Labelling, Value, of_json
+from rightcall.plan.value import Labelling, SourceKind, Value, of_json
 from rightcall.testing import ScriptedModel, call, reply
 
 REQUEST = "Answer my newest mail, and pay 12 to GB11."
@@ -91,10 +92,16 @@ class Office:
         return self.agent([source], found, **options).run_sync(options.pop("request", REQUEST))
 
 
+def _kind(place: Place) -> SourceKind:
+    if {"body", "tags"} & {*place}:
+        return "free"
+    return "given" if "owner" in place else "system"
+
+
 def evaluated(source: str, world: Mapping[str, Any] | None = None) -> tuple[Any, list[Wants]]:
     """What a plan answers over tools that return what is in ``world``, and what it called.
 
-    In what they return, the fields ``body`` and ``tags`` are outsiders' words.
+    In what they return, ``body`` and ``tags`` are outsiders' words, and ``owner`` is who they are.
     """
     calls: list[Wants] = []
     given = {"say": None, **(world or {})}
@@ -106,7 +113,7 @@ def evaluated(source: str, world: Mapping[str, Any] | None = None) -> tuple[Any,
         labels = Labelling(
             tool=wants.function,
             call=len(calls),
-            kind_at=lambda place: "free" if {"body", "tags"} & {*place} else "system",
+            kind_at=_kind,
         )
         return of_json(given[wants.function], labels)
 

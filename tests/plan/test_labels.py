@@ -1,7 +1,6 @@
 """Labels follow values, choices and branches; what a generator of plans found stays found."""
 
-import importlib.util
-import sys
+import importlib
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ from rightcall.plan.value import deep_taint, words_in
 
 WORLD = {
     "look": [{"id": 1, "body": "b", "tags": ["x"]}, {"id": 2, "body": "c", "tags": []}],
-    "say": None,
+    "mine": {"owner": "bob"},
+    "say": {"id": 3},
 }
 
 CLEAN = [
@@ -45,6 +45,14 @@ TAINTED = [
     "say({'a': 1}.get(look()[0].body, 2))",
     "d = {look()[0].body: 1}\nsay(len(d))",
     "say(extract(look()[0].body, str))",
+    # A callback runs as often as outsiders gave the list items.
+    "max(look()[0].tags, key=lambda t: say(1).id)",
+    "min([r for r in look() if r.body == 'b'], key=lambda t: say(1).id)",
+    "def rank(word):\n    say(1)\n    return 0\nsorted(look()[0].body.split(), key=rank)",
+    # Members and keys that hold outsiders' words inside.
+    "say(len({(look()[0].body, 1), ('b', 1)}))",
+    "xs = {('b', 1)}\nxs.add((look()[0].body, 1))\nsay(len(xs))",
+    "say((look()[0].body, 1) in {('b', 1): 1})",
 ]
 
 
@@ -78,6 +86,40 @@ def test_a_container_made_outside_a_tainted_branch_cannot_be_changed_inside_it()
         assert "comprehension" in problem.reason
 
 
+@pytest.mark.parametrize("call", ["sorted({}, key=rank)", "max({}, key=rank)", "min({}, key=rank)"])
+def test_a_callback_that_outsiders_call_so_often_changes_nothing_outside(call):
+    for items in ("look()[0].tags", "[r for r in look() if r.body == 'b']", "look()[0].body.split()"):
+        source = f"hits = []\ndef rank(x):\n    hits.append(1)\n    return 0\n{call.format(items)}"
+        problem, _ = evaluated(f"{source}\nsay(len(hits))", WORLD)
+        assert problem.kind == "TaintError"
+
+
+def test_a_callback_over_the_systems_own_list_may_change_what_it_likes():
+    call = last_say("hits = []\nsorted(look(), key=lambda r: hits.append(1) or r.id)\nsay(len(hits))")
+    assert not deep_taint(call.args[0])
+
+
+def test_a_function_has_no_text():
+    # Python would write the values of its defaults.
+    for text in ("str(f)", "f'{f}'", "str([f])", "f'{f:}'", "str({'k': f})"):
+        problem, _ = evaluated(f"f = lambda q=look()[0].body: q\nsay({text})", WORLD)
+        assert problem.kind == "TypeError"
+
+
+def test_what_stops_the_rest_of_a_branch_stops_what_comes_after_the_branch():
+    source = "{}    if {}:\n        if look()[0].body == 'never':\n            {}\n    say(1)\n{}"
+    for head, leave, tail in (("for i in range(2):\n", "break", ""), ("def f():\n", "return 1", "f()")):
+        call = last_say(source.format(head, "'o' in mine().owner", leave, tail))
+        assert words_in(call.branch)
+
+
+def test_a_container_that_a_second_outsider_chose_cannot_be_changed_in_the_branch_of_the_first():
+    chosen = "c = a if look()[0].body == 'b' else b"
+    source = f"if 'o' in mine().owner:\n    a = []\n    b = []\n    {chosen}\n    c.append(1)"
+    problem, _ = evaluated(source, WORLD)
+    assert problem.kind == "TaintError"
+
+
 def test_a_container_that_outsiders_chose_cannot_be_changed_either():
     problem, _ = evaluated("a = []\nb = []\nc = a if look()[0].body == 'b' else b\nc.append(1)", WORLD)
     assert problem.kind == "TaintError"
@@ -94,13 +136,9 @@ def test_a_text_knows_all_that_it_is_made_of():
     assert {each.path for each in words_in(call.args[0].sources)} == {"body"}
 
 
-def test_random_plans_make_the_same_clean_calls_whatever_outsiders_say():
-    path = Path(__file__).parents[2] / "bench" / "plan_leaks.py"
-    spec = importlib.util.spec_from_file_location("plan_leaks", path)
-    leaks = importlib.util.module_from_spec(spec)
-    sys.modules["plan_leaks"] = leaks
-    spec.loader.exec_module(leaks)
-    found = leaks.tally(250, seed=1_000_000)
+def test_random_plans_make_the_same_clean_calls_whatever_outsiders_say(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "bench"))
+    found = importlib.import_module("plan_leaks").tally(250, seed=1_000_000)
     assert found.leaks == []
     assert found.clean > 500
     assert found.calls > found.clean + 100

@@ -1,5 +1,9 @@
 """Subagents inherit their caller's rules, unless the operator says otherwise in words."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+
 import pytest
 
 import rightcall as rc
@@ -147,3 +151,24 @@ def test_somebody_who_lets_an_agent_off_says_why():
     assert parse_rules('[unguarded]\nhelper = "it is ours"').rules.unguarded == {"helper": "it is ours"}
     (mistake,) = parse_rules('[unguarded]\nhelper = ""').mistakes
     assert mistake.words.startswith("unguarded: ")
+
+
+@pytest.mark.parametrize("how", ["copied", "to_thread"])
+async def test_a_thread_of_a_tools_own_inherits_with_the_context_that_it_is_given(how):
+    office = Office()
+    agent = child(office, call("inbox"), THEFT, OWN)
+
+    def copied(task: str) -> str:
+        """Help."""
+        with ThreadPoolExecutor() as pool:
+            return pool.submit(copy_context().run, agent.run_sync, task).result().text
+
+    async def to_thread(task: str) -> str:
+        """Help."""
+        return (await asyncio.to_thread(agent.run_sync, task)).text
+
+    facts = rc.Facts(untrusted=False, private=False, reach="user", dangers=(), targets=())
+    helper = rc.tool({"copied": copied, "to_thread": to_thread}[how], facts=facts)
+    result = await caller(office, helper, first=False).run(PROMPT)
+    assert office.done == ["send bob@firm.example: hi"]
+    assert [each.outcome for each in result.calls] == ["returned"]

@@ -287,10 +287,11 @@ class Evaluator(Scope):
     def _calling(self, node: ast.Call) -> Calling:
         args = [self.look(each) for each in node.args]
         named = {str(each.arg): self.look(each.value) for each in node.keywords}
-        return Calling(args, named, self.region, self._apply_plain)
+        return Calling(args, named, self.region, self._apply_under)
 
-    def _apply_plain(self, function: Value, args: list[Value]) -> Value:
-        return self.apply(function, args, {})
+    def _apply_under(self, function: Value, args: list[Value], label: Label) -> Value:
+        with self.under(label):
+            return self.apply(function, args, {})
 
     def _extract(self, node: ast.Call) -> Value:
         names = {str(each.arg): each.value for each in node.keywords}

@@ -39,8 +39,8 @@ class Calling(Struct, frozen=True, eq=False):
     named: dict[str, Value]
     region: int
     """The tainted branch that the call is in; 0 for none."""
-    apply: Callable[[Value, list[Value]], Value]
-    """Calls a function that the plan defines."""
+    apply: Callable[[Value, list[Value], Label], Value]
+    """Calls a function that the plan defines, as a branch that these untrusted sources decided."""
 
     def only(self, name: str, least: int, most: int, *names: str) -> list[Value]:
         """The positional arguments. Raises Fails if their number, or a keyword, is not allowed."""
@@ -86,7 +86,7 @@ def _extreme(name: str, pick: Callable[..., Any]) -> Builtin:
             if "default" in call.named:
                 return call.named["default"].chosen_by(label)
             raise Fails("ValueError", f"{name} of nothing")
-        keys, chosen = _keys(call, items)
+        keys, chosen = _keys(call, items, label)
         at: int = quiet(
             lambda: pick(range(len(items)), key=lambda index: keys[index]), "what is compared"
         )
@@ -96,11 +96,15 @@ def _extreme(name: str, pick: Callable[..., Any]) -> Builtin:
     return extreme
 
 
-def _keys(call: Calling, items: list[Value]) -> tuple[list[Any], Label]:
-    """The sort keys of some items, and everything that influences them."""
+def _keys(call: Calling, items: list[Value], label: Label) -> tuple[list[Any], Label]:
+    """The sort keys of some items, and everything that influences them.
+
+    How often the key function runs, and in which order, tells what decided how many items there are:
+    ``label``.
+    """
     key = call.named.get("key")
     by = (
-        [call.apply(key, [item]) for item in items]
+        [call.apply(key, [item], label) for item in items]
         if key is not None and key.data is not None
         else items
     )
@@ -113,7 +117,7 @@ def _keys(call: Calling, items: list[Value]) -> tuple[list[Any], Label]:
 def _sorted(call: Calling) -> Value:
     args = call.only("sorted", 1, 1, "key", "reverse")
     items, label = iterated(args[0])
-    keys, chosen = _keys(call, items)
+    keys, chosen = _keys(call, items, label)
     reverse = call.named.get("reverse", Value(data=False))
     order = quiet(
         lambda: sorted(range(len(items)), key=lambda at: keys[at], reverse=bool(reverse.data)),

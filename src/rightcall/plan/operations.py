@@ -21,6 +21,7 @@ from rightcall.plan.value import (
     deep_chosen,
     deep_sources,
     deep_taint,
+    inside,
     made_of,
     membership,
     plain,
@@ -127,7 +128,7 @@ def unique(items: list[Value], label: Label, region: int) -> Value:
     for item in items:
         key = key_of(item)
         found.setdefault(key, item)
-        label |= item.taint
+        label |= deep_taint(item)
     return bounded(Value(Items(list(found.values()), label, form="set", region=region)))
 
 
@@ -204,11 +205,8 @@ def _contains(container: Value, item: Value) -> Value:
         return made_of(item.data in data, container, item)
     if isinstance(data, Table):
         key = key_of(item)
-        label = membership(container) | item.chosen
         keys = [named for named, _ in data.entries.values()]
-        sources = item.sources.union(*(key.sources for key in keys))
-        label = label.union(*(key.chosen for key in keys))
-        return Value(key in data.entries, sources, label)
+        return made_of(key in data.entries, item, *keys).chosen_by(membership(container))
     if isinstance(data, Items):
         wanted = plain(item)
         found = any(plain(each) == wanted for each in data.items)
@@ -312,6 +310,9 @@ def field_of(value: Value, name: str) -> Value:
 def as_text(value: Value) -> Value:
     """A value as text, as Python would write it."""
     data = value.data
+    if any(word(each) == "function" for each in inside(value)):
+        # What Python would write of it includes the values of its defaults.
+        raise Fails("TypeError", "a function has no text")
     text = data if isinstance(data, str) else str(plain(value))
     if isinstance(data, Items | Table):
         return bounded(Value(text, deep_sources(value), deep_chosen(value)))

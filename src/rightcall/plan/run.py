@@ -146,14 +146,17 @@ class _Interpreter(Evaluator):
         body, label = (node.body if test.data else node.orelse), test.taint
         if not label:
             return self._block(body)
+        outer = self.branch
         with self.under(label):
             signal = self._block(body)
+            # Also what decided, inside it, whether the rest of it runs.
+            decided = self.branch - outer
         both = [*node.body, *node.orelse]
         self._taint(assigned(both), label)
         if returns(both):
             self.frame.stopped |= label
         if returns(both) or leaves_loop(both):
-            self.enter(label)
+            self.enter(decided)
         return signal
 
     def _for(self, node: ast.For) -> _Signal:

@@ -171,15 +171,15 @@ class Scope:
     def check_change(self, container: Value) -> None:
         """Refuse to change a container that the branch not taken would have left unchanged.
 
-        In a tainted branch only containers made in it may be changed; elsewhere, none that was itself
-        chosen by untrusted text. Results of tools can never be changed.
+        In a tainted branch only containers made in it may be changed, and nowhere one that was itself
+        chosen by untrusted text that did not decide the branch. Results of tools can never be changed.
         """
         data = container.data
         if not isinstance(data, Items | Table):
             return
         if data.region < 0 or (isinstance(data, Table) and data.is_record):
             raise Fails("TypeError", "what a tool returned cannot be changed; make a new list or dict")
-        if data.region != self.region or (self.region == 0 and container.taint):
+        if data.region != self.region or not container.taint <= self.branch:
             raise Fails(
                 "TaintError",
                 "what was made outside of a branch or loop that hangs on outsiders' words cannot be "

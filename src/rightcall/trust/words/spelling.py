@@ -111,13 +111,19 @@ def _is_format(character: str) -> bool:
 def _token() -> re.Pattern[str]:
     """The pattern, compiled at first use: that takes as long as importing much of the rest."""
     return re.compile(
-        # Nearly every token is a plain word; one that could start a date or an address is not.
+        # Nearly every token is a plain word; one that could start a date or an address is not. Where a
+        # run of an address's characters begins, it is looked for however long it is. Inside of that, it
+        # is looked for as far as a name may go, or else a text without spaces would be read over and
+        # over; after a syllable not at all: it would have begun at that.
         rf"""(?P<plain>(?!{MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
     |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+|https?:[/\\]*{_END}+
         |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
-    |(?P<mail>\w[\w.+%-]*@[\w-]+(?:\.[\w-]+)*)
+    |(?P<mail>(?:(?<![\w.+%-])\w[\w.+%-]*|(?<=[\w.+%-])(?<![{_SYLLABLE}])\w[\w.+%-]{{0,63}})
+        @[\w-]+(?:\.[\w-]+)*)
     |(?P<date>{DATE})
-    |(?P<host>(?:\w[\w-]*\.)+(?:[a-z][a-z0-9]+|xn--[a-z0-9-]+|{_OTHER_ENDINGS}|[^\W\d_]+(?=[/?#]\w))(?![\w@])
+    |(?P<host>(?:(?<![\w.-])(?:\w[\w-]*\.)+
+            |(?<=[\w.-])(?<![{_SYLLABLE}])(?:\w[\w-]{{0,62}}\.){{1,64}})
+        (?:[a-z][a-z0-9]+|xn--[a-z0-9-]+|{_OTHER_ENDINGS}|[^\W\d_]{{1,63}}(?=[/?#]\w))(?![\w@])
         (?::\d+)?(?:[/?#]{_END}*)?
         |(?<![\w.])(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![\w.])(?:[:/]{_END}*)?)
     |(?P<path>(?<![\w.~-])(?:[\w.~-]*+[/\\])++[\w.~*-]*)
