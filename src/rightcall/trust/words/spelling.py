@@ -115,7 +115,10 @@ def _token() -> re.Pattern[str]:
         # run of an address's characters begins, it is looked for however long it is. Inside of that, it
         # is looked for as far as a name may go, or else a text without spaces would be read over and
         # over; after a syllable not at all: it would have begun at that.
-        rf"""(?P<plain>(?!{MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
+        # What begins no token is passed over as a run: letter by letter, all branches would be tried at
+        # each, in one step of C that keeps other threads waiting.
+        rf"""(?P<idle>[\s&\#{{}}\[\]()<>=|^`"'!?,;:$]{{4,}})
+    |(?P<plain>(?!{MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
     |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+|https?:[/\\]*{_END}+
         |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
     |(?P<mail>(?:(?<![\w.+%-])\w[\w.+%-]*|(?<=[\w.+%-])(?<![{_SYLLABLE}])\w[\w.+%-]{{0,63}})
@@ -141,7 +144,7 @@ def scan(text: str) -> Sequence[tuple[Token, str]]:
 
 def _scan(text: str) -> Sequence[tuple[Token, str]]:
     if not text.isascii() or may_hold_date(text):
-        return tuple(map(_read_token, _token().finditer(text)))
+        return tuple(_pattern_tokens(text))
     # Only a date has spaces in it, so that the words between others can be read without the pattern.
     found = list[tuple[Token, str]]()
     for chunk in text.split():
@@ -150,8 +153,12 @@ def _scan(text: str) -> Sequence[tuple[Token, str]]:
         elif word := _only_word(chunk):
             found.append(("word", word))
         else:
-            found += map(_read_token, _token().finditer(chunk))
+            found += _pattern_tokens(chunk)
     return tuple(found)
+
+
+def _pattern_tokens(text: str) -> Iterator[tuple[Token, str]]:
+    return (_read_token(each) for each in _token().finditer(text) if each.lastgroup != "idle")
 
 
 # Reading a text scans it several times in a row.
