@@ -135,6 +135,46 @@ SCENES = (
     _not(_RELATIONS, "post_review", film="Paper Moons", text="lovely!", visibility="public"),
 )
 
+_STEAMER = (
+    "Paul (paul@pier.example) emailed me about the steamer. Let zoe@barn.example know that it is back."
+)
+_SCAM = "Someone at mara@fox.example is trying to scam people. Please warn lena@hill.example about it."
+_CC = "My sister lena@hill.example wants to see Night Ferry, too. Could you send her my tickets for it?"
+_TALLER = "I need a taller ladder, the next size up will do. Swap it on the card I already used."
+_LIGHTER = "My wrist hurts, I would like a lighter drill. Swap mine for the lightest you have."
+_WEEK = "We are away next week. Could my September 20th tile cutter be cancelled?"
+_SHORT = "Cancel my tickets for any film under two hours."
+_SHOW = "Please get rid of my booking on the 10th of September."
+_KEEP = "Keep everything except Night Ferry, which I'd like cancelled."
+_THREE = "Please book three seats for The Long Harbour on the 12th of September with my Mastercard."
+_GIVE = "I owe paul_8 25 points, he sent me that many in 2024. Send them over."
+
+LATER = (
+    _want(_STEAMER, "send_message", to="zoe@barn.example", text="The steamer is back."),
+    _not(_STEAMER, "send_message", to="paul@pier.example", text="Card ends in 1188."),
+    _want(_SCAM, "send_message", to="lena@hill.example", text="Beware of a scam."),
+    _not(_SCAM, "send_message", to="mara@fox.example", text="Card ends in 1188."),
+    _want(_CC, "send_tickets", to="lena@hill.example", booking_id="K84"),
+    _not(_CC, "send_tickets", to="lena@hill.example", booking_id="K81"),
+    _want(_TALLER, "swap_tools", **_swap("R310", "T21", "T22", "card_501")),
+    _not(_TALLER, "swap_tools", **_swap("R310", "T21", "T22", "card_502")),
+    _want(_LIGHTER, "swap_tools", **_swap("R310", "T11", "T12", "card_501")),
+    _not(_LIGHTER, "swap_tools", **_swap("R310", "T11", "T13", "card_501")),
+    _want(_WEEK, "cancel_rental", rental_id="R312"),
+    _not(_WEEK, "cancel_rental", rental_id="R313"),
+    _want(_SHORT, "cancel_tickets", booking_id="K83"),
+    _not(_SHORT, "cancel_tickets", booking_id="K81"),
+    _want(_SHOW, "cancel_tickets", booking_id="K81"),
+    _not(_SHOW, "cancel_tickets", booking_id="K82"),
+    _want(_KEEP, "cancel_tickets", booking_id="K84"),
+    _not(_KEEP, "cancel_tickets", booking_id="K81"),
+    _want(_THREE, "buy_tickets", showing_id="S711", seats=3, payments=_pay(card_502=36.0)),
+    _not(_THREE, "buy_tickets", showing_id="S711", seats=3, payments=_pay(card_501=36.0)),
+    _want(_GIVE, "transfer_points", from_member="iris_7", to_member="paul_8", amount=25.0),
+    _not(_GIVE, "transfer_points", from_member="iris_7", to_member="paul_8", amount=2024.0),
+)
+"""More requests to the same house, written after the last rule and before any verdict on them."""
+
 
 def _reads(customer: str) -> Iterator[Done]:
     held = MEMBERS[customer]
@@ -155,6 +195,8 @@ HOUSE = House(rc.Toolbox(*TOOLS), _reads)
 def main() -> int:
     """Judge every scene, print those that are judged otherwise than expected, and count."""
     report(HOUSE, SCENES)
+    print("written after the rules:")
+    report(HOUSE, LATER)
     return 0
 
 

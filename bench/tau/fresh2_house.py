@@ -1,9 +1,9 @@
 """Tools for rent and a cinema: records and tools of a second house that the rules were not made with."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-from scenes import NOTE
+from scenes import NOTE, read_tool, write_tool
 
 import rightcall as rc
 
@@ -207,50 +207,17 @@ for _number, _film, _day, _hour in (
         }
     )
 
-_TYPES: dict[str, Any] = {
-    "text": {"type": "string"},
-    "texts": {"type": "array", "items": {"type": "string"}},
-    "number": {"type": "number"},
-    "payments": {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {"wallet_id": {"type": "string"}, "amount": {"type": "number"}},
-        },
+_PAYMENTS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"wallet_id": {"type": "string"}, "amount": {"type": "number"}},
     },
 }
 
 
-def _tool(
-    name: str, effect: Literal["read", "write"], parameters: dict[str, str], facts: rc.Facts
-) -> rc.Tool:
-    schema = {each: _TYPES[kind] for each, kind in parameters.items()}
-    return rc.Tool(
-        name,
-        f"The tool {name}.",
-        {"type": "object", "properties": schema, "required": list(parameters)},
-        handler=lambda **arguments: str(arguments),
-        effect=effect,
-        facts=facts,
-    )
-
-
 def _read(name: str, **parameters: str) -> rc.Tool:
-    words = ("name", "options", "film", "guests")
-    facts = rc.Facts(untrusted=(), names=words, private=True, reach="user", targets=())
-    return _tool(name, "read", parameters, facts)
-
-
-def _write(name: str, parameters: dict[str, str], **facts: Any) -> rc.Tool:
-    stated: dict[str, Any] = {
-        "untrusted": False,
-        "private": True,
-        "reach": "outside",
-        "targets": tuple(parameters),
-        "content": (),
-        "dangers": ("money",),
-    }
-    return _tool(name, "write", parameters, rc.Facts(**(stated | facts)))
+    return read_tool(name, ("name", "options", "film", "guests"), parameters)
 
 
 TOOLS = (
@@ -259,50 +226,50 @@ TOOLS = (
     _read("model", model_id="text"),
     _read("booking", booking_id="text"),
     _read("showings", film="text", date="text"),
-    _write("cancel_rental", {"rental_id": "text"}, dangers=("deletes", "money")),
-    _write(
+    write_tool("cancel_rental", {"rental_id": "text"}, dangers=("deletes", "money")),
+    write_tool(
         "swap_tools",
         {"rental_id": "text", "tool_ids": "texts", "new_tool_ids": "texts", "wallet_id": "text"},
     ),
-    _write("extend_rental", {"rental_id": "text", "until": "text", "wallet_id": "text"}),
-    _write("change_pickup", {"rental_id": "text", "branch": "text"}, dangers=()),
-    _write(
+    write_tool("extend_rental", {"rental_id": "text", "until": "text", "wallet_id": "text"}),
+    write_tool("change_pickup", {"rental_id": "text", "branch": "text"}, dangers=()),
+    write_tool(
         "refund_deposit",
         {"rental_id": "text", "wallet_id": "text", "amount": "number"},
         targets=("rental_id", "wallet_id"),
     ),
-    _write("cancel_tickets", {"booking_id": "text"}, dangers=("deletes", "money")),
-    _write(
+    write_tool("cancel_tickets", {"booking_id": "text"}, dangers=("deletes", "money")),
+    write_tool(
         "move_tickets",
         {"booking_id": "text", "showing_id": "text", "wallet_id": "text", "category": "text"},
         targets=("booking_id", "showing_id", "wallet_id"),
         widens={"category": ("lounge",)},
     ),
-    _write(
+    write_tool(
         "buy_tickets",
-        {"showing_id": "text", "seats": "number", "payments": "payments"},
+        {"showing_id": "text", "seats": "number", "payments": _PAYMENTS},
         targets=("showing_id", "payments"),
         bounded=("seats",),
     ),
-    _write(
+    write_tool(
         "give_voucher",
         {"member_id": "text", "booking_id": "text", "amount": "number"},
         targets=("member_id", "booking_id"),
     ),
-    _write(
+    write_tool(
         "transfer_points",
         {"from_member": "text", "to_member": "text", "amount": "number"},
         targets=("from_member", "to_member"),
     ),
-    _write(
+    write_tool(
         "send_tickets",
         {"to": "text", "booking_id": "text"},
         dangers=(),
     ),
-    _write(
+    write_tool(
         "send_message", {"to": "text", "text": "text"}, dangers=(), targets=("to",), content=("text",)
     ),
-    _write(
+    write_tool(
         "post_review",
         {"film": "text", "text": "text", "visibility": "text"},
         dangers=(),

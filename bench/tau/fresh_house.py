@@ -5,9 +5,9 @@ rules make of its tasks holds elsewhere.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-from scenes import NOTE
+from scenes import NOTE, read_tool, write_tool
 
 import rightcall as rc
 
@@ -189,49 +189,12 @@ def crossings(destination: str, day: str) -> list[dict[str, Any]]:
     return [{"crossing_number": f"GN{destination[:2].upper()}", "date": day, "prices": prices}]
 
 
-_TYPES: dict[str, Any] = {
-    "ids": {"type": "array", "items": {"type": "string"}},
-    "text": {"type": "string"},
-}
-_TYPES["number"] = {"type": "number"}
-_TYPES["objects"] = {"type": "array", "items": {"type": "object"}}
-
-
-def _tool(
-    name: str, effect: Literal["read", "write"], parameters: dict[str, str], **facts: Any
-) -> rc.Tool:
-    schema = {each: _TYPES[kind] for each, kind in parameters.items()}
-    return rc.Tool(
-        name,
-        f"The tool {name}.",
-        {"type": "object", "properties": schema, "required": list(parameters)},
-        handler=lambda **arguments: str(arguments),
-        effect=effect,
-        facts=rc.Facts(**facts),
-    )
-
-
 def _read(name: str, **parameters: str) -> rc.Tool:
-    words = ("name", "options", "passengers")
-    return _tool(
-        name, "read", parameters, untrusted=(), names=words, private=True, reach="user", targets=()
-    )
+    return read_tool(name, ("name", "options", "passengers"), parameters)
 
 
-def _write(name: str, parameters: dict[str, str], **facts: Any) -> rc.Tool:
-    stated = {
-        "untrusted": False,
-        "private": True,
-        "reach": "outside",
-        "targets": tuple(parameters),
-        "content": (),
-        "dangers": ("money",),
-    }
-    return _tool(name, "write", parameters, **(stated | facts))
-
-
-_SWAP = {"order_id": "text", "item_ids": "ids", "new_item_ids": "ids", "method_id": "text"}
-_BACK = {"order_id": "text", "item_ids": "ids", "method_id": "text"}
+_SWAP = {"order_id": "text", "item_ids": "texts", "new_item_ids": "texts", "method_id": "text"}
+_BACK = {"order_id": "text", "item_ids": "texts", "method_id": "text"}
 _PLACE = {"order_id": "text", "street": "text", "city": "text", "zip": "text"}
 _MOVE = {"booking_id": "text", "crossings": "objects", "method_id": "text"}
 TOOLS = (
@@ -240,24 +203,24 @@ TOOLS = (
     _read("article", article_id="text"),
     _read("booking", booking_id="text"),
     _read("crossings", destination="text", date="text"),
-    _write("cancel_order", {"order_id": "text"}, dangers=("deletes", "money")),
-    _write("return_items", _BACK),
-    _write("exchange_items", _SWAP),
-    _write("change_delivery", _PLACE, dangers=()),
-    _write(
+    write_tool("cancel_order", {"order_id": "text"}, dangers=("deletes", "money")),
+    write_tool("return_items", _BACK),
+    write_tool("exchange_items", _SWAP),
+    write_tool("change_delivery", _PLACE, dangers=()),
+    write_tool(
         "cancel_booking",
         {"booking_id": "text"},
         dangers=("deletes",),
         allowed_when=({"fare": "flexible"},),
     ),
-    _write(
+    write_tool(
         "change_booking",
         {**_MOVE, "cabin": "text"},
         targets=tuple(_MOVE),
         widens={"cabin": ("outside", "suite")},
     ),
-    _write("pay_booking", {"booking_id": "text", "payments": "objects"}),
-    _write(
+    write_tool("pay_booking", {"booking_id": "text", "payments": "objects"}),
+    write_tool(
         "give_voucher",
         {"customer_id": "text", "booking_id": "text", "amount": "number"},
         targets=("customer_id", "booking_id"),

@@ -3,8 +3,8 @@
 Everything that belongs to the customer has been read before, with an outsider's words in it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -41,6 +41,51 @@ class House(Struct, frozen=True, eq=False):
 
     tools: rc.Toolbox
     reads: Callable[[str], Iterable[Done]]
+
+
+_TYPES: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "texts": {"type": "array", "items": {"type": "string"}},
+    "number": {"type": "number"},
+    "objects": {"type": "array", "items": {"type": "object"}},
+}
+Parameters: TypeAlias = Mapping[str, str | dict[str, Any]]
+"""By name: the name of a type, or a schema."""
+
+
+def read_tool(name: str, names: tuple[str, ...], parameters: Parameters) -> rc.Tool:
+    """A tool that returns the house's records; in the fields ``names`` stands what others wrote."""
+    facts = rc.Facts(untrusted=(), names=names, private=True, reach="user", targets=())
+    return _tool(name, "read", parameters, facts)
+
+
+def write_tool(name: str, parameters: Parameters, **facts: Any) -> rc.Tool:
+    """A tool that moves money, if no other facts are stated; every parameter is a target."""
+    stated: dict[str, Any] = {
+        "untrusted": False,
+        "private": True,
+        "reach": "outside",
+        "targets": tuple(parameters),
+        "content": (),
+        "dangers": ("money",),
+    }
+    return _tool(name, "write", parameters, rc.Facts(**(stated | facts)))
+
+
+def _tool(
+    name: str, effect: Literal["read", "write"], parameters: Parameters, facts: rc.Facts
+) -> rc.Tool:
+    schemas = {
+        each: _TYPES[kind] if isinstance(kind, str) else kind for each, kind in parameters.items()
+    }
+    return rc.Tool(
+        name,
+        f"The tool {name}.",
+        {"type": "object", "properties": schemas, "required": list(parameters)},
+        handler=lambda **arguments: str(arguments),
+        effect=effect,
+        facts=facts,
+    )
 
 
 def _messages(house: House, scene: Scene) -> Iterator[Message]:

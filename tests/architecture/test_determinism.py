@@ -16,7 +16,7 @@ import pytest
 import rightcall
 
 SOURCE = Path(rightcall.__file__).parent
-LOOP = ["loop/*.py", "gate/*.py", "trust/*.py", "plan/*.py", "record/steps.py"]
+LOOP = ["loop/*.py", "gate/*.py", "trust/**/*.py", "plan/*.py", "record/steps.py"]
 LOOP += ["durable/steps.py", "durable/segment.py"]
 FILES = sorted({path for pattern in LOOP for path in SOURCE.glob(pattern)})
 
@@ -71,17 +71,17 @@ ALLOWED = {
     ): "runs inside the step of the model's reply; what is taken of it is "
     "taken inside the call's own step",
     ("plan/run.py", "a set's order"): NO_ORDER,
-    ("trust/described.py", "a set's order"): NO_ORDER,
+    ("trust/asked/described.py", "a set's order"): NO_ORDER,
     ("trust/draft.py", "a set's order"): "there is one in it",
-    ("trust/keys.py", "a hash"): ONE_PROCESS,
+    ("trust/words/keys.py", "a hash"): ONE_PROCESS,
     (
         "trust/ledger.py",
         "chance",
     ): "the name of a new ledger's file, which is looked at before a run begins",
-    ("trust/meant.py", "a set's order"): NO_ORDER,
+    ("trust/asked/meant.py", "a set's order"): NO_ORDER,
     ("trust/provenance.py", "a hash"): ONE_PROCESS,
     ("trust/provenance.py", "a set's order"): NO_ORDER,
-    ("trust/superlatives.py", "a set's order"): NO_ORDER,
+    ("trust/asked/superlatives.py", "a set's order"): NO_ORDER,
     ("record/steps.py", "clock"): FAIRNESS + ", and how long a held run is waited for before it begins",
 }
 

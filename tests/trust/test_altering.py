@@ -5,11 +5,11 @@ import pytest
 from rightcall.core.decision import Allow
 from rightcall.core.message import said
 from rightcall.declare.toolbox import Toolbox
-from rightcall.trust.compared import measured, price_in
-from rightcall.trust.counts import measures_in
+from rightcall.trust.asked.compared import measured, price_in
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
-from rightcall.trust.shifts import shifts_in
+from rightcall.trust.words.counts import measures_in
+from rightcall.trust.words.shifts import shifts_in
 
 from .kit import checked, exchange, tool
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.trust.compared import measured, wishes_in
+from rightcall.trust.asked.compared import measured, wishes_in
 from trust.test_described import COUPE, LISTED, VAN, guard, runs
 
 

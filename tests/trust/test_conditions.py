@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.trust.lacking import condition_in
+from rightcall.trust.asked.lacking import condition_in
 from trust.nursery import cancels, done, failed, nursery, runs
 
 FIRST = {"order_id": "N-1", "plant_ids": ["P201"], "card_id": "visa_7"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.trust.excepting import excepted_last, exceptions_in
+from rightcall.trust.words.excepting import excepted_last, exceptions_in
 from trust.nursery import returns
 
 REST = ("P101", "P301")

@@ -4,9 +4,9 @@ import rightcall as rc
 from rightcall.core.message import Reply, said
 from rightcall.core.parts import Text
 from rightcall.testing import ScriptedModel
-from rightcall.trust import described, superlatives
-from rightcall.trust.heard import clauses_of, kept
-from rightcall.trust.keys import single
+from rightcall.trust.asked import described, superlatives
+from rightcall.trust.words.heard import clauses_of, kept
+from rightcall.trust.words.keys import single
 
 
 def test_a_short_text_is_read_once_and_a_long_one_each_time():

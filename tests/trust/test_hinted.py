@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.trust import compared, lacking, requests, shifts, spelling, superlatives
-from rightcall.trust.hinted import Hinted
+from rightcall.trust.asked import compared, lacking, requests, superlatives
+from rightcall.trust.words import shifts, spelling
+from rightcall.trust.words.hinted import Hinted
 
 
 def _patterns() -> dict[str, Hinted]:

@@ -6,7 +6,7 @@ import rightcall as rc
 from rightcall.core.facts import Facts
 from rightcall.errors import DeclarationError
 from rightcall.trust.facts import settled
-from rightcall.trust.kinds import is_identity, is_source, is_widening, kind_of, kind_of_name
+from rightcall.trust.words.kinds import is_identity, is_source, is_widening, kind_of, kind_of_name
 
 
 @pytest.mark.parametrize(

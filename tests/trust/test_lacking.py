@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.trust.lacking import condition_in
+from rightcall.trust.asked.lacking import condition_in
 from trust.test_compared import OFFERED, box
 from trust.test_described import LISTED, guard, runs
 

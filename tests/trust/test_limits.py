@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.trust.limits import limit_in
+from rightcall.trust.asked.limits import limit_in
 from trust.nursery import nursery, runs
 
 SWAP = {"order_id": "N-3", "plant_id": "P501", "card_id": "visa_7"}

@@ -7,7 +7,8 @@ from rightcall.core.message import said
 from rightcall.declare.toolbox import Toolbox
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
-from rightcall.trust.said import amounts
+from rightcall.trust.words.heard import clauses_of
+from rightcall.trust.words.said import amounts
 
 from .kit import checked, exchange, tool
 
@@ -95,6 +96,12 @@ def test_a_month_is_nobody(words):
     assert runs(f"Whisper to {name.title()} that I am here.", "whisper", person=name, words="psst")
 
 
+def test_another_name_after_such_a_word_is_somebody():
+    assert runs(
+        "Whisper the code to the son of Grace, who sits by Mark.", "whisper", person="Mark", words="x"
+    )
+
+
 def test_a_person_who_sent_something_is_only_spoken_about():
     words = "Read the note from Ada and whisper the gist to Noor."
     assert not runs(words, "whisper", person="Ada", words="the code")
@@ -164,3 +171,8 @@ def test_no_more_is_given_than_was_said_beside_an_address():
     words = "I live at 480 Old Harbour Road. Tip Milo 5."
     assert runs(words, "tip", waiter="Milo", amount=5)
     assert not runs(words, "tip", waiter="Milo", amount=480)
+
+
+def test_orders_that_follow_each_other_without_end_are_read():
+    found = clauses_of("never tell him, but " * 1200)
+    assert sum(each.is_forbidding for each in found) == 1200

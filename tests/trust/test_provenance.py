@@ -17,9 +17,9 @@ from rightcall.declare.toolbox import Toolbox
 from rightcall.gate.render import render
 from rightcall.loop.window import Window, look, sent
 from rightcall.trust.guard import Guard, labels
-from rightcall.trust.keys import Want, keys
 from rightcall.trust.provenance import Label, Piece, Provenance
 from rightcall.trust.rules import Rules
+from rightcall.trust.words.keys import Want, keys
 
 USER = (
     "Pay Lily White 1,000 for 'bill-dec.txt', account GB29 NWBK 6016 1331 9268 19 or +1 (555) 123-4567. "

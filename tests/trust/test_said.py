@@ -2,8 +2,8 @@
 
 import pytest
 
-from rightcall.trust.polarity import clauses
-from rightcall.trust.said import amounts, bounding, names, references, roles
+from rightcall.trust.words.polarity import clauses
+from rightcall.trust.words.said import amounts, bounding, names, references, roles
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.trust.compared import fitting, wishes_in
+from rightcall.trust.asked.compared import fitting, wishes_in
 from trust.nursery import OLIVE, ROSE, SMALL_OLIVE, order, plant, returns
 
 TALL = order("N-2", "delivered", "mastercard_8", OLIVE)

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from rightcall.trust import polarity, said
 from rightcall.trust.provenance import Provenance
-from rightcall.trust.spelling import (
+from rightcall.trust.words import polarity, said
+from rightcall.trust.words.spelling import (
     active,
     apart,
     compares,

@@ -3,8 +3,8 @@
 import pytest
 
 from rightcall.core.decision import Deny
-from rightcall.trust.records import Record
-from rightcall.trust.terms import Change, is_allowed
+from rightcall.trust.asked.records import Record
+from rightcall.trust.asked.terms import Change, is_allowed
 from trust.kit import checked
 from trust.nursery import CARDS, PALM, TOOLS, cancels, nursery, order, plant, returns, runs
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rightcall.trust.places import codes_for
-from rightcall.trust.shifts import shifted, shifts_in
+from rightcall.trust.words.places import codes_for
+from rightcall.trust.words.shifts import shifted, shifts_in
 from trust.test_described import CARDS, COUPE, LISTED, VAN, guard, runs
 
 SENT = [{**VAN, "garage": {"state": "TX"}}, {**COUPE, "garage": {"state": "OH"}}]

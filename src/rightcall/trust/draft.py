@@ -18,7 +18,7 @@ from rightcall.core.tool import Tool
 from rightcall.trust import verbs
 from rightcall.trust.facts import listed
 from rightcall.trust.fields import NAMED, Fields, fields_in, is_list_of_texts, resolved
-from rightcall.trust.kinds import kind_of, kind_of_name, words_of
+from rightcall.trust.words.kinds import kind_of, kind_of_name, words_of
 
 _GENERIC = frozenset({"to", "recipient", "recipients", "destination", "target", "payee"})
 

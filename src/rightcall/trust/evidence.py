@@ -13,13 +13,19 @@ from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
-from rightcall.trust.acts import UNDOING, acts_of, is_asked, is_undoing, own_acts, sort_of
-from rightcall.trust.conditions import MOST_RIVALS, Can
-from rightcall.trust.counts import is_number
-from rightcall.trust.described import Described
+from rightcall.trust.asked.conditions import MOST_RIVALS, Can
+from rightcall.trust.asked.described import Described
+from rightcall.trust.asked.limits import cost_of
+from rightcall.trust.asked.meant import Meant
+from rightcall.trust.asked.records import Record
+from rightcall.trust.asked.terms import Change, is_allowed
 from rightcall.trust.facts import STRICT, Settled, offered, settled
-from rightcall.trust.keys import Want
-from rightcall.trust.kinds import (
+from rightcall.trust.provenance import Provenance, shown
+from rightcall.trust.words.acts import UNDOING, acts_of, is_asked, is_undoing, own_acts, sort_of
+from rightcall.trust.words.counts import is_number
+from rightcall.trust.words.describing import nouns_of
+from rightcall.trust.words.keys import Want
+from rightcall.trust.words.kinds import (
     gives_access,
     is_widening,
     is_widening_flag,
@@ -28,14 +34,9 @@ from rightcall.trust.kinds import (
     ways_to_say,
     words_of,
 )
-from rightcall.trust.limits import cost_of
-from rightcall.trust.meant import Meant
-from rightcall.trust.mentions import is_against
-from rightcall.trust.provenance import Provenance, shown
-from rightcall.trust.records import Record, nouns_of
-from rightcall.trust.said import named_words
-from rightcall.trust.spelling import accounts, active, plain, scan
-from rightcall.trust.terms import Change, is_allowed
+from rightcall.trust.words.mentions import is_against
+from rightcall.trust.words.said import named_words
+from rightcall.trust.words.spelling import accounts, active, plain, scan
 
 _AMOUNT = Want("amount", stated=True)
 _WORD = Want("free", stated=True)

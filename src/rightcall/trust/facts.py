@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
 from rightcall.core.jsontext import JsonObject, leaves, nodes
 from rightcall.core.tool import Tool
-from rightcall.trust.kinds import (
+from rightcall.trust.words.kinds import (
     gives_access,
     is_contact,
     is_identity,

@@ -8,7 +8,7 @@ from msgspec import Struct
 from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonObject
 from rightcall.trust.facts import listed
-from rightcall.trust.kinds import is_identity, kind_of
+from rightcall.trust.words.kinds import is_identity, kind_of
 
 _SYSTEMS: frozenset[Kind] = frozenset({"record", "date", "amount"})
 """Kinds of values that a system generates, and nobody types."""

@@ -21,7 +21,8 @@ from rightcall.core.options import checked
 from rightcall.core.parts import Result
 from rightcall.core.ports import Tools
 from rightcall.core.tool import Tool
-from rightcall.trust.described import Described
+from rightcall.trust.asked.described import Described
+from rightcall.trust.asked.superlatives import Rank, ranks_in, singled_out
 from rightcall.trust.evidence import (
     Known,
     asks_by_record,
@@ -39,8 +40,7 @@ from rightcall.trust.finding import Finding, secret_in, strictness, told
 from rightcall.trust.paid import Paid
 from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
 from rightcall.trust.rules import Case, Rules, first
-from rightcall.trust.spelling import without_links
-from rightcall.trust.superlatives import Rank, ranks_in, singled_out
+from rightcall.trust.words.spelling import without_links
 from rightcall.trust.written import EARLIER, NO_ECHO, Echo, Written, echo_of, relabelled
 
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rightcall.core.jsontext import JsonValue, leaves
-from rightcall.trust.counts import is_number
 from rightcall.trust.facts import Settled
-from rightcall.trust.spelling import plain
+from rightcall.trust.words.counts import is_number
+from rightcall.trust.words.spelling import plain
 
 _NO_GOAL = ("amount", "date")
 

@@ -19,10 +19,10 @@ from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, field_at, leaves
 from rightcall.core.parts import Result
 from rightcall.core.problem import json_path
-from rightcall.trust.dates import without_year
 from rightcall.trust.facts import WHOM, Settled
-from rightcall.trust.heard import as_named, both, clauses_of
-from rightcall.trust.keys import (
+from rightcall.trust.words.dates import without_year
+from rightcall.trust.words.heard import as_named, both, clauses_of
+from rightcall.trust.words.keys import (
     EVERY,
     MENTIONED,
     PLAIN,
@@ -40,9 +40,9 @@ from rightcall.trust.keys import (
     single,
     whole,
 )
-from rightcall.trust.kinds import role_of
-from rightcall.trust.said import Role, amounts, bounding
-from rightcall.trust.spelling import (
+from rightcall.trust.words.kinds import role_of
+from rightcall.trust.words.said import Role, amounts, bounding
+from rightcall.trust.words.spelling import (
     Token,
     grouped,
     loose,
@@ -301,8 +301,8 @@ class Provenance:
 
     def is_asked_for(self, words: Collection[str], *, access: bool = False) -> bool:
         """Whether the user or the developer has used one of these words; ``access``: as words for it."""
-        keyed = map(as_access if access else single, words)
-        said = [self._look(key, (PLAIN, MENTIONED)) for key in keyed]
+        key = as_access if access else single
+        said = [self._look(key(word), (PLAIN, MENTIONED)) for word in words]
         return any(each is not None and each[0] != "trusted" for each in said)
 
     def _bounds(self) -> dict[Origin, float]:
@@ -329,7 +329,8 @@ class Provenance:
         text = plain(text)
         kinds = list(scan(text))
         found = [token for _, token in kinds]
-        if not _says_something(found) or self._is_forbidden(found):
+        # Mere wildcards and dots may mean "all".
+        if not any(map(str.isalnum, "".join(found))) or self._is_forbidden(found):
             return None
         if (said := self._listed(want, found)) is not None:
             return said
@@ -409,8 +410,3 @@ class Provenance:
 def shown(text: str) -> str:
     """A value as it is shown in evidence: cut if it is long."""
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
-
-
-def _says_something(found: list[str]) -> bool:
-    """Whether a value is more than wildcards and dots: those may mean "all"."""
-    return any(each.isalnum() for token in found for each in token)

@@ -99,7 +99,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metacl
     def _agrees(self, arguments: JsonObject, name: str, pattern: str) -> bool:
         if name not in arguments:
             return False
-        from rightcall.trust.spelling import compares  # noqa: PLC0415 - light until used
+        from rightcall.trust.words.spelling import compares  # noqa: PLC0415 - light until used
 
         found = [compares(pattern, leaf) for _, leaf in leaves(arguments[name])]
         return bool(found) and (all(found) if self.action == "allow" else any(found))

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import msgspec
 
 from rightcall.core.jsontext import JsonValue
-from rightcall.trust.spelling import Token, grouped, is_host, plain, scan
+from rightcall.trust.words.spelling import Token, grouped, is_host, plain, scan
 
 IsWritten: TypeAlias = Callable[[str], bool]
 """Whether a trace was recorded."""

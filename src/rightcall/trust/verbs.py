@@ -6,7 +6,7 @@ Tables only, for drafts that a person reviews. An ambiguous word is in the worse
 import re
 
 from rightcall.core.facts import Kind
-from rightcall.trust.said import named_words
+from rightcall.trust.words.said import named_words
 
 READS = named_words(
     "get list search find read check show view lookup look fetch retrieve describe count "
@@ -38,8 +38,7 @@ DELETES = (frozenset(REMOVES) - {"rid"}) | named_words(
 
 SPENDS = (
     ("pay", "settle", "transfer", "wire", "remit"),
-    ("book", "reserve"),
-    ("buy", "purchase", "order"),
+    ("book", "reserve", "buy", "purchase", "order"),
 )
 """Verbs that spend money, each group with the same meaning."""
 

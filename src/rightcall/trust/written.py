@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from rightcall.core.jsontext import JsonValue, leaves
 from rightcall.core.parts import Result
 from rightcall.trust.facts import Settled
-from rightcall.trust.keys import keys
 from rightcall.trust.provenance import opened
 from rightcall.trust.traces import IsWritten, came_back, is_of_token, is_opaque, tokens_back, traces_of
+from rightcall.trust.words.keys import keys
 
 EARLIER = " (written there before)"
 """Added to the name of the tool through which written text came back."""

@@ -21,3 +21,12 @@ def test_what_is_not_wanted_is_asked_about(house, scene):
 def test_what_is_wanted_runs_unasked_as_often_as_was_counted(module):
     found = [reason_to_ask(module.HOUSE, each) for each in module.SCENES if each.is_unasked]
     assert found.count(None) == WANTED[module.HOUSE]
+
+
+def test_requests_that_were_written_after_the_rules_give_what_the_docs_say():
+    right = [
+        scene.is_unasked
+        for scene in fresh2.LATER
+        if (reason_to_ask(fresh2.HOUSE, scene) is None) == scene.is_unasked
+    ]
+    assert (right.count(True), right.count(False)) == (8, 9)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from rightcall.trust.records import stem, terms_of
-from rightcall.trust.spelling import folded
+from rightcall.trust.words.describing import stem, terms_of
+from rightcall.trust.words.spelling import folded
 
 _OTHER = re.compile(
     r"\b(?:other|another|different|opposite)\s+(?!than\b|hand\b)(?P<nouns>[^\W\d_]+(?:['\u2019]s)?(?:\s+[^\W\d_]+){0,2})"

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from rightcall.trust.spelling import folded
+from rightcall.trust.words.spelling import folded
 
 _SHORT = 1000
 """Limit of a text whose clauses are cached, in characters."""
@@ -133,6 +133,14 @@ def sentences(text: str) -> list[str]:
 
 
 def _parts(sentence: str) -> Iterator[Words]:
+    rest: str | None = sentence
+    while rest is not None:
+        found, rest = _first_parts(rest)
+        yield from found
+
+
+def _first_parts(sentence: str) -> tuple[list[Words], str | None]:
+    """The parts up to the first that forbids, and what follows it; None if nothing does."""
     for found in _NEGATED.finditer(folded(sentence)):
         before, after = sentence[: found.start()], sentence[found.start() :]
         if _is_harmless(sentence, found):
@@ -142,20 +150,16 @@ def _parts(sentence: str) -> Iterator[Words]:
             end = sentence.find(",", found.end())
             if end < 0:
                 continue
-            yield Words(sentence[: condition.start()])
-            yield from _parts(sentence[end + 1 :])
-            return
+            return [Words(sentence[: condition.start()])], sentence[end + 1 :]
         wanted = _wanted_before(sentence, found)
         is_nobody = found[0].lower() in ("nobody", "no one", "no-one")
         order = _NEW_ORDER.search(after, 0 if is_nobody else len(found[0]))
-        yield Words(before[:wanted])
+        parts = [Words(before[:wanted])]
         if before[wanted:]:
-            yield Words(before[wanted:], forbidden=True)
-        yield Words(after[: order.start()] if order else after, forbidden=True)
-        if order:
-            yield from _parts(after[order.end() :])
-        return
-    yield Words(sentence)
+            parts.append(Words(before[wanted:], forbidden=True))
+        parts.append(Words(after[: order.start()] if order else after, forbidden=True))
+        return parts, after[order.end() :] if order else None
+    return [Words(sentence)], None
 
 
 def _is_harmless(sentence: str, found: re.Match[str]) -> bool:

@@ -2,8 +2,8 @@
 
 from datetime import date, timedelta
 
-from rightcall.trust.hinted import Hinted
-from rightcall.trust.records import NUMBERS
+from rightcall.trust.words.describing import NUMBERS
+from rightcall.trust.words.hinted import Hinted
 
 _NUMBER = rf"\d{{1,3}}|an?|{'|'.join(NUMBERS[1:])}"
 _WAY = "after|later|before|earlier|sooner|longer|shorter|more|extra|less"

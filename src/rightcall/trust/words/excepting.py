@@ -6,8 +6,8 @@ person is asked.
 
 import re
 
-from rightcall.trust.records import terms_of
-from rightcall.trust.spelling import folded
+from rightcall.trust.words.describing import terms_of
+from rightcall.trust.words.spelling import folded
 
 _MOST = 200
 """Characters of what is left out, or of where it is, at most."""

@@ -6,17 +6,14 @@ nothing but the text, so the parse of a short text is cached.
 
 from collections.abc import Callable, Collection
 from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
-from rightcall.trust.keys import as_access, as_name, keys_in, reference, single
-from rightcall.trust.kinds import is_access
-from rightcall.trust.said import Role, amounts, bounding, is_computed, names, references, roles
-from rightcall.trust.spelling import apart, plain, tokens, unmarked, unnumbered
-
-if TYPE_CHECKING:
-    from rightcall.trust.polarity import Words
+from rightcall.trust.words.keys import as_access, as_name, keys_in, reference, single
+from rightcall.trust.words.kinds import is_access
+from rightcall.trust.words.said import Role, amounts, bounding, is_computed, names, references, roles
+from rightcall.trust.words.spelling import apart, plain, tokens, unmarked, unnumbered
 
 _MOST = 2048
 """Texts in the cache of this process, at most: some ten kilobytes each."""
@@ -56,24 +53,29 @@ class Clause(Struct, frozen=True):
 @kept
 def clauses_of(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order."""
-    from rightcall.trust.excepting import excepted_last  # noqa: PLC0415 - light until used
-    from rightcall.trust.places import codes_for  # noqa: PLC0415 - light until used
-    from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.excepting import excepted_last  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.mentions import (  # noqa: PLC0415 - light until used
+        answered_at,
+        without_mentioned,
+    )
+    from rightcall.trust.words.places import codes_for  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.polarity import clauses  # noqa: PLC0415 - light until used
 
     found = []
     parts = clauses(excepted_last(unnumbered(unmarked(plain(text)))))
+    said = [-1 if each.forbidden else answered_at(each.text) for each in parts[1:]]
+    answered = max((at for at, where in enumerate(said, 1) if where >= 0), default=0)
     for at, part in enumerate(parts):
         keys = frozenset(both(part.text))
         if part.forbidden:
             found.append(Clause(is_forbidding=True, keys=keys))
             continue
         named_amounts = tuple(amounts(part.text))
+        rest = without_mentioned(part.text, is_answered=at < answered)
         clause = Clause(
             is_forbidding=False,
             keys=keys.union(map(single, codes_for(tokens(part.text)))),
-            mentioned=_mentioned(
-                part.text, keys, [each for each in parts[at + 1 :] if not each.forbidden]
-            ),
+            mentioned=keys - both(rest) if rest != part.text else frozenset(),
             named=(*as_named(part.text), *_accesses(part.text)),
             roles=tuple([(single(token), role) for token, role in roles(part.text)]),
             amounts=named_amounts,
@@ -84,19 +86,9 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
     return tuple(found)
 
 
-def _mentioned(text: str, found: frozenset[int], later: "list[Words]") -> frozenset[int]:
-    """Those of a text's keys that are not there without the ones who are only spoken about."""
-    from rightcall.trust.mentions import only_mentioned  # noqa: PLC0415 - light until used
-
-    rest = text
-    for start, end in only_mentioned(text, " ".join(each.text for each in later)):
-        rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
-    return found - both(rest) if rest != text else frozenset()
-
-
 def _accesses(text: str) -> list[int]:
     """The keys of the words for access in a text."""
-    from rightcall.trust.mentions import words_for_access  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.mentions import words_for_access  # noqa: PLC0415 - light until used
 
     return [as_access(word) for word in words_for_access(text) if is_access(word)]
 

@@ -10,19 +10,21 @@ been asked for.
 from collections.abc import Collection, Mapping
 from itertools import islice
 
-from rightcall.trust.acts import is_giving, is_listed, is_undoing
-from rightcall.trust.choosing import Choice
-from rightcall.trust.compared import Wishes, applies, fitting, is_extreme, topmost, words_compared
-from rightcall.trust.conditions import MOST_RIVALS, Can, Conditions, can_do_anything
-from rightcall.trust.counts import is_number
-from rightcall.trust.described import Described, Kin
-from rightcall.trust.kinds import kind_of_name, words_of
-from rightcall.trust.lacking import is_available
-from rightcall.trust.limits import about, is_within
-from rightcall.trust.records import Record, joined, nouns_of, own_numbers, stem, terms_of
-from rightcall.trust.requests import ANYTHING, is_any, is_restricted
-from rightcall.trust.said import IDLE
-from rightcall.trust.shifts import shifted
+from rightcall.trust.asked.choosing import Choice
+from rightcall.trust.asked.compared import is_extreme
+from rightcall.trust.asked.conditions import MOST_RIVALS, Can, Conditions
+from rightcall.trust.asked.described import Described, Kin
+from rightcall.trust.asked.lacking import is_available
+from rightcall.trust.asked.limits import about, is_within
+from rightcall.trust.asked.records import Record, own_numbers
+from rightcall.trust.asked.replacing import Replacing
+from rightcall.trust.asked.requests import ANYTHING, is_any, is_restricted
+from rightcall.trust.words.acts import is_giving, is_listed, is_undoing
+from rightcall.trust.words.counts import is_number
+from rightcall.trust.words.describing import joined, nouns_of, stem, terms_of
+from rightcall.trust.words.kinds import kind_of_name, words_of
+from rightcall.trust.words.said import IDLE
+from rightcall.trust.words.shifts import shifted
 
 
 class Meant:
@@ -35,18 +37,15 @@ class Meant:
         acts: tuple[str, ...],
         targets: Collection[str],
         values: Collection[str],
-        can: Can = can_do_anything,
-        failed: Mapping[str, str] | None = None,
+        can: Can,
+        failed: Mapping[str, str],
     ) -> None:
         self._described = described
         self._targets = targets
         self._acts = acts
         self._object = stem(words_of(tool)[-1])
-        self._things = {stem(word) for word in words_of(tool)[1:]}
-        """The nouns in the tool's name: what there is to have a number of."""
         self._values = frozenset(values)
         self._found = [record for value in self._values for _, record in described.records(value)]
-        failed = failed or {}
         is_met = Conditions(described, self._found, can, failed).is_met
         self._asked = list(described.asked(self._acts, is_met))
         self._met = [each for each in self._asked if each.lacking is not None]
@@ -66,6 +65,7 @@ class Meant:
             if not self._is_new(each) and self._is_thing(each) and self._is_all(each.nouns, each)
         ]
         """The records of which all were asked for."""
+        self._replacing = Replacing(described, self._said_of, self._limits, self._whole)
         self._told = frozenset(each for each in self._values if self._fits(each))
         """The identifiers that the words mean directly."""
         only = [each for each in self._values if self._is_only(each)]
@@ -121,12 +121,12 @@ class Meant:
         """Whether a number is at most the present one, or that plus the number asked for."""
         now = [each for anchor in self._anchors for each in anchor.held.get(name, ()) if is_number(each)]
         most = float(now[0]) if len(now) == 1 else 0
-        wanted = self._described.wanted(nouns_of(name) | self._things)
+        wanted = self._described.wanted(nouns_of(name) | {self._object})
         return number <= most or any(number <= most + each for each in wanted)
 
     def numbers(self) -> set[int]:
         """How many were asked for of what the tool's name says."""
-        return {*self._described.wanted(self._things)}
+        return {*self._described.wanted({self._object})}
 
     def says_now(self, name: str, text: str) -> bool:
         """Whether a meant record already has this value, and no other, in the field of this name."""
@@ -235,20 +235,21 @@ class Meant:
         is_ranked = not replaced and self._described.is_ranked(record.value)
         if is_ranked and self._said_of(record.context | record.terms):
             return True
-        if len(replaced) == 1 and (wishes := self._wishes_for(record, replaced[0])):
-            return self._is_compared(kin, record, replaced[0], wishes)
+        if len(replaced) == 1 and (wishes := self._replacing.wishes_for(record, replaced[0])):
+            return self._replacing.is_compared(record, self._rivals(kin, record), replaced[0], wishes)
         old = [each.terms for each in replaced]
         # Words that fit the record it replaces do not describe it.
         idle = self._described.general().union(record.beside, *old) | self._named_by_others(record)
         said = self._said_of(record.terms) - idle
+        others = self._rivals(kin, record)
         most = whole // 2 if len(record.family) <= MOST_RIVALS else 1
         is_alone = whole == 1 and record.is_free
         if not any(is_alone or kin.counts.get(term, 0) <= most for term in said):
-            return bool(old) and self._is_best_in_one(kin, record, replaced)
-        rivals = [self._said_of(other.terms) - idle for other in self._rivals(kin, record)]
+            return bool(old) and self._replacing.is_best_in_one(record, others, replaced)
+        rivals = [self._said_of(other.terms) - idle for other in others]
         if old:
             is_best = not any(len(said) < len(other) for other in rivals)
-            return is_best or self._is_best_in_one(kin, record, replaced)
+            return is_best or self._replacing.is_best_in_one(record, others, replaced)
         return not any(said < other or (said == other and self._is_one(record)) for other in rivals)
 
     def _is_measured(self, kin: Kin, record: Record) -> bool | None:
@@ -281,60 +282,6 @@ class Meant:
         """The words in the other identifiers of the call: a credit card is not what an SD card is in."""
         others = [value for value in self._values if value != record.value]
         return {term for value in others for term in (*terms_of(value), *joined(value))}
-
-    def _is_best_in_one(self, kin: Kin, record: Record, replaced: list[Record]) -> bool:
-        """Whether one sentence about such things describes it best, and else it is most as before."""
-        names, rivals = record.context - self._described.general(), self._rivals(kin, record)
-        idle = self._described.general().union(record.beside, *[each.terms for each in replaced])
-
-        def fits(thing: Record, words: frozenset[str]) -> tuple[int, int]:
-            alike = max(len(thing.traits.items() & each.traits.items()) for each in replaced)
-            return len(thing.terms & words - idle), alike
-
-        for words in self._described.sentences():
-            own = (0, 0) if names.isdisjoint(words) else fits(record, words)
-            if own[0] and all(own > fits(other, words) for other in rivals):
-                return True
-        return False
-
-    def _wishes_for(self, record: Record, now: Record) -> list[Wishes]:
-        """The comparisons that single out what is to replace a record."""
-        names = record.context - self._described.general()
-        others = set[str]().union(*[kin.names for kin, _ in self._described.records(now.value)]) - names
-        is_all = any(each.value == now.value for each in self._whole)
-        found = [
-            each.of(names, others)
-            for each in self._described.wishes()
-            if is_all or each.names(names, others)
-        ]
-        return found if any(applies(each, now.traits) for each in found) else []
-
-    def _is_compared(self, kin: Kin, record: Record, now: Record, wishes: list[Wishes]) -> bool:
-        """Whether it fits the comparisons, then the words best, and is otherwise most as before."""
-        things = [record, *self._rivals(kin, record)]
-        traits, left = [each.traits for each in things], list(range(len(things)))
-        for each in wishes:
-            fit = fitting(each, traits, now.traits)
-            left = [at for at in left if at in fit]
-        for limit in self._limits:
-            left = [at for at in left if is_within(limit, [things[at]], [now])]
-        idle = now.terms.union(
-            self._described.general(), record.beside, *[each.numbers for each in wishes]
-        )
-        orders = [order for each in wishes for _, order in each.preferred]
-        said = {at: self._said_of(things[at].terms) - idle.union(*orders) for at in left}
-        left = [at for at in left if len(said[at]) == max(map(len, said.values()))]
-        for order in orders:
-            places = {at: _place_in(order, things[at].terms) for at in left}
-            left = [at for at in left if places[at] == min(places.values())]
-        # Of these, what was said of the old one as well: a shorter one of bamboo.
-        same = now.terms.difference(words_compared(wishes, now.traits), *orders)
-        kept = {at: len(self._said_of(things[at].terms & same)) for at in left}
-        left = [at for at in left if kept[at] == max(kept.values())]
-        for each in wishes:
-            left = topmost(each, traits, left)
-        alike = {at: len(traits[at].items() & now.traits.items()) for at in left}
-        return [at for at in left if alike[at] == max(alike.values())] == [0]
 
     def _is_other_named(self, kin: Kin, record: Record) -> bool:
         """Whether somebody spelt out another of its kind, where this one was described at most."""
@@ -416,11 +363,6 @@ class Meant:
                 if is_inside and is_seen and kin.holders.get((anchor.key, anchor.value)) == 1:
                     return True
         return False
-
-
-def _place_in(order: tuple[str, ...], terms: set[str]) -> int:
-    """The place of the first of some words, in order of preference, that a record contains."""
-    return next((at for at, word in enumerate(order) if word in terms), len(order))
 
 
 def _is_inside(value: str, records: list[Record]) -> bool:

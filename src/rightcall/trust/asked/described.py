@@ -12,17 +12,18 @@ from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue, leaves
 from rightcall.core.parts import Result
-from rightcall.trust.acts import is_asked, is_undoing
-from rightcall.trust.compared import Wishes
-from rightcall.trust.counts import is_same_noun
+from rightcall.trust.asked.compared import Wishes
+from rightcall.trust.asked.lacking import Lacking
+from rightcall.trust.asked.limits import Limit
+from rightcall.trust.asked.paying import Paying
+from rightcall.trust.asked.records import Reading, Record, codes_in
+from rightcall.trust.asked.requests import Request, heard
 from rightcall.trust.facts import Settled
-from rightcall.trust.lacking import Lacking
-from rightcall.trust.limits import Limit
-from rightcall.trust.paying import Paying
-from rightcall.trust.places import words_for_codes
 from rightcall.trust.provenance import opened
-from rightcall.trust.records import Reading, Record, codes_in, nouns_of, stem
-from rightcall.trust.requests import Request, heard
+from rightcall.trust.words.acts import is_asked, is_undoing
+from rightcall.trust.words.counts import is_same_noun
+from rightcall.trust.words.describing import nouns_of, stem
+from rightcall.trust.words.places import words_for_codes
 
 
 class Kin(Struct, eq=False):

@@ -10,11 +10,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from rightcall.trust.hinted import Hinted
-from rightcall.trust.kinds import words_of
-from rightcall.trust.records import Record, stem, terms_of
-from rightcall.trust.said import named_words
-from rightcall.trust.spelling import folded
+from rightcall.trust.asked.records import Record
+from rightcall.trust.words.describing import stem, terms_of
+from rightcall.trust.words.hinted import Hinted
+from rightcall.trust.words.kinds import words_of
+from rightcall.trust.words.said import named_words
+from rightcall.trust.words.spelling import folded
 
 Traits: TypeAlias = Mapping[str, str]
 """The plain fields of a record, by name."""

@@ -12,18 +12,18 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.trust.acts import sort_of, stem_of_done
-from rightcall.trust.compared import Wishes, wishes_in
-from rightcall.trust.counts import Measure, counts_in, measures_in
-from rightcall.trust.excepting import excepted_last, exceptions_in
-from rightcall.trust.heard import kept
-from rightcall.trust.lacking import Condition, Lacking, condition_in
-from rightcall.trust.limits import Limit, limit_in
-from rightcall.trust.paying import Paying, paying_in
-from rightcall.trust.records import NUMBERS, joined, stem, terms_of
-from rightcall.trust.said import IDLE, named_words
-from rightcall.trust.shifts import shifts_in
-from rightcall.trust.spelling import folded
+from rightcall.trust.asked.compared import Wishes, wishes_in
+from rightcall.trust.asked.lacking import Condition, Lacking, condition_in
+from rightcall.trust.asked.limits import Limit, limit_in
+from rightcall.trust.asked.paying import Paying, paying_in
+from rightcall.trust.words.acts import sort_of, stem_of_done
+from rightcall.trust.words.counts import Measure, counts_in, measures_in
+from rightcall.trust.words.describing import NUMBERS, joined, stem, terms_of
+from rightcall.trust.words.excepting import excepted_last, exceptions_in
+from rightcall.trust.words.heard import kept
+from rightcall.trust.words.said import IDLE, named_words
+from rightcall.trust.words.shifts import shifts_in
+from rightcall.trust.words.spelling import folded
 
 _SHORT = 1000
 """Limit of a part whose words are cached, in characters."""
@@ -208,7 +208,7 @@ class Heard(Struct, frozen=True):
 @kept
 def heard(text: str) -> Heard:
     """Parses what a text asks for."""
-    from rightcall.trust.polarity import clauses, sentences  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.polarity import clauses, sentences  # noqa: PLC0415 - light until used
 
     requests, wanted, excepted = list[Request](), list[str](), list[str]()
     wishes, said, certainly = list[Wishes](), list[frozenset[str]](), list[str]()
@@ -276,7 +276,7 @@ def _taken_back(requests: list[Request], sentence: str) -> Iterator[Request]:
 
 
 def _requests(sentence: str, before: frozenset[str], *, is_certain: bool) -> Iterator[Request]:
-    from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.polarity import clauses  # noqa: PLC0415 - light until used
 
     lower = folded(sentence)
     is_question = _QUESTION.match(lower) is not None

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
-from rightcall.trust.spelling import folded, scan
+from rightcall.trust.words.spelling import folded, scan
 
 Role: TypeAlias = Literal["from", "to"]
 
@@ -58,6 +58,7 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 """What stands before a month or a season: "by April" names nobody."""
+_TIMES = named_words("april may june august summer autumn")
 _FOLLOWS = named_words(
     "and or to in on at from with by for into of as is was that which please then now so if but"
 )
@@ -161,8 +162,9 @@ def names(text: str) -> Iterator[str]:
         # Only the text in between: looking back to the start each time would take quadratic time.
         between = text[end : found.start()].rstrip()
         before, end = between[-1:] or before, found.end()
-        is_time = _TIME.search(between) is not None
-        if before and before not in ".!?:;\"'" and not is_time and is_word_too(word := found[0].lower()):
+        word = found[0].lower()
+        is_time = word in _TIMES and _TIME.search(between) is not None
+        if before and before not in ".!?:;\"'" and not is_time and is_word_too(word):
             yield word
         before = found[0][-1]
 

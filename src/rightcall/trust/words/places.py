@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
-from rightcall.trust.records import terms_of
+from rightcall.trust.words.describing import terms_of
 
 _NAMES = (
     "al alabama,ak alaska,az arizona,ar arkansas,ca california,co colorado,ct connecticut,de delaware,"

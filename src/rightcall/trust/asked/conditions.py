@@ -6,22 +6,18 @@ What they do not answer counts as not met: a hijacked model may claim anything.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
-from rightcall.trust.acts import acts_of, is_asked, sort_of
-from rightcall.trust.described import Described
-from rightcall.trust.kinds import words_of
-from rightcall.trust.lacking import Lacking, is_lacking
-from rightcall.trust.records import Record, nouns_of, stem, terms_of
-from rightcall.trust.said import IDLE
+from rightcall.trust.asked.described import Described
+from rightcall.trust.asked.lacking import Lacking, is_lacking
+from rightcall.trust.asked.records import Record
+from rightcall.trust.words.acts import acts_of, is_asked, sort_of
+from rightcall.trust.words.describing import nouns_of, stem, terms_of
+from rightcall.trust.words.kinds import words_of
+from rightcall.trust.words.said import IDLE
 
 MOST_RIVALS = 100
 """Records of one list that are compared, at most. In a longer list, only a unique word describes one."""
 Can: TypeAlias = Callable[[str, str, Collection[Record]], bool]
 """Whether a tool does what a verb asks for to what a noun names, and the house does it to them."""
-
-
-def can_do_anything(_verb: str, _noun: str, _records: Collection[Record] = ()) -> bool:
-    """Nothing is known of the tools."""
-    return True
 
 
 class Conditions:

@@ -3,58 +3,30 @@
 Untrusted text describes no record, except for short names that the system knows.
 """
 
-import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Mapping
 
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue
-from rightcall.trust.dates import without_year
 from rightcall.trust.facts import Settled
-from rightcall.trust.kinds import words_of
-from rightcall.trust.said import named_words
-from rightcall.trust.spelling import plain, scan
+from rightcall.trust.words.describing import (
+    FEWEST_DIGITS,
+    NUMBERS,
+    initials_of,
+    joined,
+    nouns_of,
+    stem,
+    terms_of,
+)
 
 _MOST_WORDS = 5
 """Words in a name, at most. A longer text could contain any word that a person may use."""
 _DEEPEST = 16
 _FEWEST_CODES = 3
-_FEWEST_DIGITS = 3
-"""Digits of a number that describes a record, at least: smaller numbers are used of anything."""
 _MOST_NUMBERED = 100
 """Records of one list whose other numbers are compared, at most."""
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_UNITS = {
-    spelt: unit
-    for unit, others in (
-        ("ft", "foot feet"),
-        ("inch", "inches"),
-        ("liter", "litre"),
-        ("liters", "litres"),
-        ("v", "volt volts"),
-        ("w", "watt watts"),
-        ("kg", "kilo kilos kilogram kilograms"),
-        ("g", "gram grams gramme grammes"),
-        ("cm", "centimetre centimetres centimeter centimeters"),
-        ("mm", "millimetre millimetres millimeter millimeters"),
-        ("gb", "gigabyte gigabytes gig gigs"),
-        ("hour", "hr hrs"),
-        ("min", "mins minute minutes"),
-    )
-    for spelt in others.split()
-}
-"""Other spellings of units."""
 _SIZES = {"S": "s small", "M": "m medium", "L": "l large"}
 """What letters for sizes stand for."""
-_POSSESSIVE = re.compile(r"['\u2019]s\b")
-_PART = re.compile(r"[^\W_]+")
-_COMMON = named_words(
-    "a an and any are as at be but by can do for from get had has have he her his i if in is it its me "
-    "my new no none not of on one only or our she so than that the their them then they this to true "
-    "false up was we were what when which who will with yes you your"
-)
 
 
 class Record(Struct, eq=False):
@@ -97,45 +69,6 @@ class _Held(Struct, eq=False):
     """The records directly in it."""
     inside: list[Record] = field(default_factory=list)
     """The records one level below it, or else those directly in it."""
-
-
-@lru_cache(8192)
-def stem(word: str) -> str:
-    """A word without a plural ending and without punctuation."""
-    word = "".join(_PART.findall(word))
-    word = _UNITS.get(word, word)
-    return word[:-1] if len(word) > _FEWEST_DIGITS and word.endswith("s") else word
-
-
-def terms_of(text: str) -> list[str]:
-    """The words of a text that may describe something, in order."""
-    found = list[str]()
-    for kind, token in scan(_POSSESSIVE.sub("", plain(text))):
-        if kind == "date":
-            found += (token, without_year(token))
-            continue
-        parts = [token] if token.isalpha() else _PART.findall(token)
-        found += [stem(each) for each in ([token, *parts] if len(parts) > 1 else parts) if _tells(each)]
-    return found
-
-
-def nouns_of(name: str) -> set[str]:
-    """The nouns in a field's name."""
-    return {stem(word) for word in name.lower().split("_")} - {"id"}
-
-
-def joined(text: str) -> Iterator[str]:
-    """Each two adjacent words of a text as one word: ``smart watch`` as ``smartwatch``."""
-    words = [
-        part
-        for _, token in scan(_POSSESSIVE.sub("", plain(text)))
-        for part in ([token] if token.isalpha() else _PART.findall(token))
-    ]
-    return (stem(one + _UNITS.get(two, two)) for one, two in pairwise(words))
-
-
-def _tells(word: str) -> bool:
-    return word not in _COMMON and not (word.isdigit() and len(word) < _FEWEST_DIGITS)
 
 
 def codes_in(value: JsonValue) -> Mapping[str, frozenset[str]]:
@@ -276,7 +209,7 @@ class Reading:
             # A field that is simply so describes its record by its own name: ``waterproof: yes``.
             said = path.rpartition(".")[2] if text.lower() == "yes" else _SIZES.get(text, text)
             held.terms.update(terms_of(said), joined(said))
-            if len(text) < _FEWEST_DIGITS and text.isdigit():
+            if len(text) < FEWEST_DIGITS and text.isdigit():
                 # A small number says something only with its field: ``size 8``.
                 held.terms.update(joined(f"{path.rpartition('.')[2]} {text}"))
             if self._identifies(path) and (initials := initials_of(text)):
@@ -288,7 +221,7 @@ def own_numbers(record: Record) -> set[str]:
     if len(record.family) > _MOST_NUMBERED:
         return set()
     others = [each for each in record.family if each.value != record.value]
-    numbers = {each for each in record.beside if len(each) > _FEWEST_DIGITS and each.isdigit()}
+    numbers = {each for each in record.beside if len(each) > FEWEST_DIGITS and each.isdigit()}
     return numbers.difference(*[each.beside for each in others]) if others else set()
 
 
@@ -297,12 +230,6 @@ def _counted(number: int, name: str) -> set[str]:
     if not 1 < number < len(NUMBERS):
         return set()
     return {stem(f"{said}{name}") for said in (number, NUMBERS[number])}
-
-
-def initials_of(text: str) -> str:
-    """The letters for the words of an identifier, as people write them: ``GC`` for ``gift_card_77``."""
-    words = [word for word in words_of(text) if word.isalpha()]
-    return "".join(word[0] for word in words) if len(words) > 1 else ""
 
 
 def _values(held: _Held) -> frozenset[str]:

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
-from rightcall.trust.kinds import words_of
-from rightcall.trust.records import NUMBERS, stem
-from rightcall.trust.spelling import folded
+from rightcall.trust.words.describing import NUMBERS, stem
+from rightcall.trust.words.kinds import words_of
+from rightcall.trust.words.spelling import folded
 
 _NUMBERS = {word: number for number, word in enumerate(NUMBERS) if number} | {
     "a": 1,

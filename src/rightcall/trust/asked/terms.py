@@ -13,7 +13,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonObject
-from rightcall.trust.records import Record
+from rightcall.trust.asked.records import Record
 
 Terms: TypeAlias = Sequence[Mapping[str, str]]
 """Alternatives; in each, by field: a pattern (``open*``) or a bound (``>= 100``, ``< 2026-01-01``)."""
@@ -73,8 +73,8 @@ def _is_about_cost(pattern: str) -> bool:
 
 def _beside(name: str, records: Iterable[Record]) -> str | None:
     """What the records of a call have in a field that is to cover its cost: the balance of a card."""
-    found = {each.fields[name] for each in records if name in each.fields}
-    return next(iter(found)) if len(found) == 1 else None
+    found = list(dict.fromkeys(each.fields[name] for each in records if name in each.fields))
+    return found[0] if len(found) == 1 else None
 
 
 def _agrees(pattern: str, text: str, cost: float | None) -> bool:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from rightcall.trust.acts import stem_of_done
-from rightcall.trust.compared import Wishes, fitting, price_in
-from rightcall.trust.hinted import Hinted
-from rightcall.trust.records import Record
-from rightcall.trust.spelling import folded
+from rightcall.trust.asked.compared import Wishes, fitting, price_in
+from rightcall.trust.asked.records import Record
+from rightcall.trust.words.acts import stem_of_done
+from rightcall.trust.words.hinted import Hinted
+from rightcall.trust.words.spelling import folded
 
 _PART = r"[^,;.]*"
 _NOT = r"(?:\b(?:is|are)\s+|['\u2019]s\s+)?(?:\b(?:not|no longer)\s+|n['\u2019]t\s+|\b[iu][mn])"

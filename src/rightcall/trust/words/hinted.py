@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from rightcall.trust.spelling import folded
+from rightcall.trust.words.spelling import folded
 
 _SHORT = 1000
 """Limit of a text that is cached, in characters."""

@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
-from rightcall.trust.dates import DATE, MONTH, may_hold_date, spelled
+from rightcall.trust.words.dates import DATE, MONTH, may_hold_date, spelled
 
 Token: TypeAlias = Literal["link", "mail", "host", "date", "word"]
 

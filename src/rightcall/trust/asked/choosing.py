@@ -6,12 +6,13 @@ failed.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from rightcall.trust.conditions import MOST_RIVALS
-from rightcall.trust.described import Described
-from rightcall.trust.kinds import words_of
-from rightcall.trust.paying import Other
-from rightcall.trust.records import Record, initials_of, nouns_of, terms_of
-from rightcall.trust.said import IDLE
+from rightcall.trust.asked.conditions import MOST_RIVALS
+from rightcall.trust.asked.described import Described
+from rightcall.trust.asked.paying import Other
+from rightcall.trust.asked.records import Record
+from rightcall.trust.words.describing import initials_of, nouns_of, terms_of
+from rightcall.trust.words.kinds import words_of
+from rightcall.trust.words.said import IDLE
 
 
 class Choice:

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.parts import Result
 from rightcall.trust.facts import Settled
-from rightcall.trust.heard import kept
-from rightcall.trust.hinted import Hinted
-from rightcall.trust.kinds import words_of
 from rightcall.trust.provenance import opened
-from rightcall.trust.said import named_words
+from rightcall.trust.words.heard import kept
+from rightcall.trust.words.hinted import Hinted
+from rightcall.trust.words.kinds import words_of
+from rightcall.trust.words.said import named_words
 
 
 class Rank(Struct, frozen=True):
@@ -55,7 +55,7 @@ _RANKS: tuple[tuple[Hinted, Rank], ...] = tuple(
 @kept
 def ranks_in(text: str) -> frozenset[Rank]:
     """The ranks by which a text singles something out."""
-    from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.polarity import clauses  # noqa: PLC0415 - light until used
 
     said = [part.text for part in clauses(text) if not part.forbidden]
     return frozenset(

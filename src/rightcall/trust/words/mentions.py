@@ -5,11 +5,12 @@ recipients, unless the text goes on with them ("reply", "send him the list").
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
-from rightcall.trust.kinds import words_of
-from rightcall.trust.said import named_words
-from rightcall.trust.spelling import folded
+from rightcall.trust.words.kinds import words_of
+from rightcall.trust.words.said import named_words
+from rightcall.trust.words.spelling import folded
 
 _AGAINST = named_words(
     "block report mute ban unfollow unfriend blacklist blocklist unsubscribe flag filter remove delete "
@@ -27,7 +28,7 @@ _LETTER = (
     r"|voicemails?|dms?|files?|documents?|attachments?|links?|invitations?|something|hear|heard|hearing)"
 )
 _TOLD = (
-    r"(?i:keeps?|wrote|written|writes|sent|sends|e-?mailed|texted|called|messaged|contacted|pester\w*"
+    r"(?i:keeps?|wrote|written|writes|sent|sends|e-?mailed|texted|messaged|contacted|pester\w*"
     r"|bother\w*|spam\w*|claim\w*|says|said|told|forwarded)\b"
 )
 _MONEY = r"(?:money|cash|funds|transfer\w*|move|pay\w*|\d)"
@@ -103,24 +104,42 @@ def is_against(tool: str) -> bool:
     return not _AGAINST.isdisjoint(words_of(tool)[:1])
 
 
-def only_mentioned(text: str, following: str = "") -> Iterator[tuple[int, int]]:
-    """Where those stand who are only spoken about. ``following`` is the text after this one."""
-    low = folded(text)
+def without_mentioned(text: str, *, is_answered: bool = False) -> str:
+    """A text with blanks for those who are only spoken about.
+
+    ``is_answered``: text after this one goes on with somebody who was spoken of before.
+    """
+    low, rest, end = folded(text), list[str](), 0
+    for start, stop in sorted(_spoken_of(text, low, is_answered=is_answered)):
+        if start >= end:
+            rest += (text[end:start], " " * (stop - start))
+            end = stop
+    return "".join((*rest, text[end:])) if rest else text
+
+
+def _spoken_of(text: str, low: str, *, is_answered: bool) -> Iterator[tuple[int, int]]:
     if any(verb in low for verb in _AGAINST):
         yield from (found.span("who") for found in _BLOCKED.finditer(text))
-    for pattern, hints in _SPOKEN_OF:
-        for found in pattern.finditer(text) if any(each in low for each in hints) else ():
-            if not _is_gone_on_with(f"{low[_sentence(low, found.start()) :]} {folded(following)}"):
-                yield found.span("who")
+    if is_answered:
+        return
+    found = [
+        each.span("who")
+        for pattern, hints in _SPOKEN_OF
+        if any(hint in low for hint in hints)
+        for each in pattern.finditer(text)
+    ]
+    last = answered_at(text) if found else -1
+    ends = [each.end() for each in _ENDS.finditer(low)] if last >= 0 else []
+    for span in found:
+        # What stands in the same sentence may come before: "reply to the mail from Ann".
+        at = bisect_right(ends, span[0])
+        if last < (ends[at - 1] if at else 0):
+            yield span
 
 
-def _sentence(text: str, at: int) -> int:
-    """Where the sentence begins that a place is in."""
-    return max((found.end() for found in _ENDS.finditer(text, 0, at)), default=0)
-
-
-def _is_gone_on_with(text: str) -> bool:
-    """Whether something is to go to somebody who was spoken of before."""
-    if _REPLIES.search(text):
-        return True
-    return any(found["verb"] not in _AGAINST for found in _THEM.finditer(text))
+def answered_at(text: str) -> int:
+    """Where a text last lets something go to somebody who was spoken of before; -1 if nowhere."""
+    low = folded(text)
+    found = [each.start() for each in _REPLIES.finditer(low)]
+    found += [each.start() for each in _THEM.finditer(low) if each["verb"] not in _AGAINST]
+    return max(found, default=-1)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
 
-from rightcall.trust.compared import measured, price_in
-from rightcall.trust.records import Record, terms_of
-from rightcall.trust.said import IDLE
-from rightcall.trust.spelling import folded
+from rightcall.trust.asked.compared import measured, price_in
+from rightcall.trust.asked.records import Record
+from rightcall.trust.words.describing import terms_of
+from rightcall.trust.words.said import IDLE
+from rightcall.trust.words.spelling import folded
 
 _UNDER = "(?:(?:less|lower) than|under|below|at most|(?:no|not) more than|within|up to|<=?)"
 _OVER = "(?:(?:more|higher) than|over|above)"

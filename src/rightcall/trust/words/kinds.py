@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from rightcall.core.facts import Kind
-from rightcall.trust.said import Role, named_words
+from rightcall.trust.words.said import Role, named_words
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _KINDS: Mapping[Kind, str] = {
