@@ -21,7 +21,7 @@ class Peer:
     kind: Kind
     module: str
     packages: tuple[str, ...] = ()
-    """What its environment holds; nothing for the floors, which use rightcall's."""
+    """What its environment holds; nothing for the floor on sockets, which uses rightcall's."""
     versions: tuple[str, ...] = ()
     """The packages whose versions are worth telling."""
 
@@ -33,7 +33,9 @@ OURS = Peer(
     "rightcall", "rightcall", "ours", "ours", ("--editable", str(ROOT)), ("rightcall", "pydantic")
 )
 RAW = Peer("raw", "floor: sockets", "floor", "floor_raw", (), ("msgspec",))
-FLOOR = Peer("aiohttp", "floor: aiohttp", "floor", "floor_aiohttp", (), ("aiohttp", "msgspec"))
+FLOOR = Peer(
+    "aiohttp", "floor: aiohttp", "floor", "floor_aiohttp", ("aiohttp", "msgspec"), ("aiohttp", "msgspec")
+)
 
 PEERS = (
     RAW,
