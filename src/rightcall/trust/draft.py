@@ -15,9 +15,9 @@ from rightcall.core.facts import Danger, Effect, Facts, Kind
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.options import Spelt
 from rightcall.core.tool import Tool
-from rightcall.trust import verbs
 from rightcall.trust.facts import listed
 from rightcall.trust.fields import NAMED, Fields, fields_in, is_list_of_texts, resolved
+from rightcall.trust.words import verbs
 from rightcall.trust.words.kinds import kind_of, kind_of_name, words_of
 
 _GENERIC = frozenset({"to", "recipient", "recipients", "destination", "target", "payee"})

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from rightcall.core.facts import Danger
-from rightcall.trust.verbs import READS, REMOVES, SPENDS
 from rightcall.trust.words.kinds import words_of
 from rightcall.trust.words.said import named_words
+from rightcall.trust.words.verbs import READS, REMOVES, SPENDS
 
 _WHOLE = named_words("pay wipe renew")
 """Verbs that lose no letter in their forms, or would be mistaken for others without it."""
