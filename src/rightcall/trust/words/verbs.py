@@ -38,8 +38,7 @@ DELETES = (frozenset(REMOVES) - {"rid"}) | named_words(
 
 SPENDS = (
     ("pay", "settle", "transfer", "wire", "remit"),
-    ("book", "reserve"),
-    ("buy", "purchase", "order"),
+    ("book", "reserve", "buy", "purchase", "order"),
 )
 """Verbs that spend money, each group with the same meaning."""
 
