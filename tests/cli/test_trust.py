@@ -18,7 +18,9 @@ def inbox() -> str:
     """Mail."""
     return ""
 
-@rc.tool(effect="read", facts=rc.Facts(untrusted=("body",), identity=("sender",), private=True, reach="user", targets=()))
+BESIDE = rc.Facts(untrusted=("body",), identity=("sender",), private=True, reach="user", targets=())
+
+@rc.tool(effect="read", facts=BESIDE)
 def desks() -> list[dict[str, str]]:
     """Mail, and whose desk it is for."""
     return []
