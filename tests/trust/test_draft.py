@@ -9,6 +9,7 @@ from rightcall.core.facts import Facts
 from rightcall.core.tool import Tool
 from rightcall.trust.draft import draft
 from rightcall.trust.suggestion import as_python, suggest
+from trust.drafted_looks import ACTING, HOLES, LOOKING, UNSEEN
 
 
 @dataclass
@@ -177,3 +178,51 @@ def test_drafts_can_be_pasted():
             'kinds={"recipient": "account"}))'
         ),
     ]
+
+
+@pytest.mark.parametrize(("name", "docs"), ACTING)
+def test_a_tool_that_acts_is_not_drafted_as_a_look(name, docs):
+    found = draft(tool(name, docs, x="x"))
+    assert found.effect is None
+    assert found.facts == Facts()
+    assert "'" in found.unsaid["effect"]
+
+
+@pytest.mark.parametrize(("name", "docs"), LOOKING)
+def test_a_tool_that_looks_is_drafted_so_by_name_and_docs(name, docs):
+    assert (draft(tool(name, docs, x="x")).effect == "read") == (name not in UNSEEN)
+
+
+@pytest.mark.parametrize(("name", "docs"), HOLES)
+def test_a_look_that_acts_without_a_word_for_it_is_left_to_the_reader(name, docs):
+    assert draft(tool(name, docs, x="x")).effect == "read"
+
+
+POSITIONS = {
+    "Returns the set of labels.": "",
+    "Get a list of updates and open orders.": "",
+    "Lists transfers that have been cancelled.": "",
+    "Explains how a statement would be executed.": "",
+    "Reads x. Does not change it.": "",
+    "Deleted files of a user.": "",
+    "Deleted the file.": "deleted",
+    "If there is no key, creates one.": "creates",
+    "Does not delete it, but marks it as seen.": "marks",
+    "Reads x, and is then removed.": "removed",
+    "Whatever was found will vanish.": "vanish",
+    "Zaps the account.": "zaps",
+    "Gets it and zaps the account.": "zaps",
+    "Re-sends mail.": "re-sends",
+    "Top up a card.": "top",
+    "Use it to order pizza.": "order",
+    "Löscht die Datei.": "löscht",
+    "删除文件": "删除文件",
+}
+
+
+@pytest.mark.parametrize("docs", POSITIONS)
+def test_a_word_is_an_act_where_a_verb_stands(docs):
+    found = draft(tool("get_x", docs))
+    said = POSITIONS[docs]
+    assert (found.effect is None) == bool(said)
+    assert not said or found.unsaid["effect"] == f"its name says 'get', but its docs say {said!r}"

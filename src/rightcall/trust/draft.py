@@ -19,6 +19,7 @@ from rightcall.trust.facts import listed
 from rightcall.trust.fields import NAMED, Fields, fields_in, is_list_of_texts, resolved
 from rightcall.trust.words import verbs
 from rightcall.trust.words.kinds import kind_of, kind_of_name, words_of
+from rightcall.trust.words.looking import act_in_docs, act_in_name
 
 _GENERIC = frozenset({"to", "recipient", "recipients", "destination", "target", "payee"})
 
@@ -134,23 +135,18 @@ def _looks(tool: Tool, words: tuple[str, ...], verb: str, saying: _Saying) -> bo
     """Whether the tool's name and docs agree that it only reads."""
     if verb not in verbs.READS:
         return False
-    if found := [word for word in words if word in verbs.STRONG]:
-        saying.leave("effect", f"its name says {verb!r}, and also {found[0]!r}")
+    if act := act_in_name(words, verb):
+        saying.leave("effect", f"its name says {verb!r}, and also {act!r}")
         return False
-    if acts := _act_in_docs(tool):
-        saying.leave("effect", f"its name says {verb!r}, but its docs say {acts!r}")
+    if act := act_in_docs(tool.description, words) or _saves(tool):
+        saying.leave("effect", f"its name says {verb!r}, but its docs say {act!r}")
         return False
     saying.reasons["effect"] = f"its name says {verb!r}, and its docs name no act"
     return True
 
 
-def _act_in_docs(tool: Tool) -> str:
-    """The word in a tool's docs for an act with an effect; empty if there is none."""
-    if acts := verbs.ACTS_IN_DOCS.search(tool.description):
-        return acts[0]
-    first = words_of(tool.description)[:1]
-    if first and first[0] in verbs.STRONG:
-        return first[0]
+def _saves(tool: Tool) -> str:
+    """What the docs of a parameter say of storing something; empty if they do not."""
     for schema in _properties(tool.parameters).values():
         docs = schema.get("description") if isinstance(schema, Mapping) else None
         if isinstance(docs, str) and (puts := verbs.SAVES_IN_DOCS.search(docs)):

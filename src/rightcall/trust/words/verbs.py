@@ -9,18 +9,17 @@ from rightcall.core.facts import Kind
 from rightcall.trust.words.said import named_words
 
 READS = named_words(
-    "get list search find read check show view lookup look fetch retrieve describe count "
-    "status diff log browse inspect explain preview compare history summarize summarise "
-    "verify validate tree geocode snapshot calculate compute estimate"
+    "get list search find read check show view lookup look fetch retrieve describe count status "
+    "diff log browse inspect explain preview compare history summarize summarise verify validate "
+    "tree geocode snapshot calculate compute estimate"
 )
 """Verbs of tools that only read, unless something else in the name or the docs contradicts."""
 
 WRITES = named_words(
     "create add append insert write send post reply forward share invite update edit modify "
-    "change set patch put rename move copy upload save schedule reschedule book reserve "
-    "submit publish comment assign mark subscribe follow react notify email message call pay "
-    "transfer order buy make commit push merge fork stage attach pin open start enable "
-    "exchange return"
+    "change set patch put rename move copy upload save schedule reschedule book reserve submit "
+    "publish comment assign mark subscribe follow react notify email message call pay transfer "
+    "order buy make commit push merge fork stage attach pin open start enable exchange return"
 )
 """Verbs with an effect that can mostly be undone."""
 
@@ -43,19 +42,61 @@ SPENDS = (
 """Verbs that spend money, each group with the same meaning."""
 
 RUNS = named_words(
-    "run execute exec eval evaluate invoke shell bash terminal command script sql query code "
-    "rpc request manage apply dispatch trigger batch generic raw api"
+    "run execute exec eval evaluate invoke shell bash terminal command script sql query code rpc "
+    "request manage apply dispatch trigger batch generic raw api"
 )
 """Words in the names of tools that can be told to do anything: the effect of a call is unknown."""
 
-STRONG = (
+ACTS = (
     WRITES
-    - named_words(
-        "log post order message comment call email return open start set book share mark make pin "
-        "commit change update fork stage edit exchange schedule"
+    | DELETES
+    | frozenset(REMOVES)
+    | frozenset(verb for group in SPENDS for verb in group)
+    | named_words(
+        "accept acquire activate adjust advance advertise allocate amend apply approve authorise "
+        "authorize award begin bid bill block boot broadcast build burn capture cast charge clone "
+        "commence complete confirm consume credit debit decline decommission decrement deduct "
+        "deliver deny deploy deposit dial dismiss dispatch dispense dispose donate downgrade "
+        "enqueue enrol enroll escalate execute extend file finalise finalize fire fix flag flush "
+        "freeze grant hail halt hand hide hire hold import increment initiate initialise "
+        "initialize inject install invoke issue join launch lock mint mount mute mutate offer "
+        "pause persist place pop print prioritise prioritize process promote provision queue "
+        "raise rebase reboot record redeem redirect refund register regulate reject release remit "
+        "renew reorder replace request rerun resend resize restart restore resume retire retry "
+        "roll rotate run sell ship shut sign spawn spend squash store suspend swap switch sync "
+        "synchronise synchronize tag tick toggle trade transition trigger turn configure generate "
+        "recreate redeploy regenerate reindex reinstall reload reopen reassign rebuild redo undo "
+        "unset unban unlock unmute unpin upgrade upsert vote withdraw"
     )
-) | (DELETES - named_words("close stop leave clear reset empty bin scrap"))
-"""Those of WRITES and DELETES that are hardly ever nouns: a READS name with one is not believed."""
+)
+"""Verbs with an effect of any sort. Of those that are in no list above, no more is known."""
+
+NOUNS = named_words(
+    "log post order message comment call email return open start set book share mark pin commit "
+    "change update fork stage edit exchange schedule close stop leave clear empty bin scrap "
+    "advance award bid bill block boot build capture cast charge clone complete credit debit "
+    "deposit file fire fix flag hand hold import issue launch lock mount offer place print "
+    "process queue raise record refund release request run ship sign store switch tag tick trade "
+    "transition trigger turn upgrade vote purchase wire invite patch"
+)
+"""Those of ACTS that are things or qualities as well: they are acts only where a verb stands."""
+
+DESCRIBES = named_words(
+    "return gives provide display tells determine measure parse analyse analyze detect extract "
+    "see contain include support use need require note refer output work translate query scan "
+    "predict forecast filter sort aggregate sum identify discover locate trace obtain decode "
+    "encode be have differ fail exist depend default mean represent omit specify pass prefer "
+    "avoid remember ignore indicate suggest"
+)
+"""Verbs in docs for what a look gives, needs or permits. Some only in this form: to give is an act."""
+
+THINGS = named_words(
+    "weather detail information info value result data item entry metadata summary overview "
+    "session user customer example parameter arg argument option field id json api url http "
+    "health input error warning usage version string array repository person people article "
+    "server purpose system team"
+)
+"""Nouns with which docs start, and which are no verbs."""
 
 MONEY = named_words(
     "pay payment payments payee transaction transactions transfer refund charge buy purchase "
@@ -64,13 +105,13 @@ MONEY = named_words(
     "priced wallet card"
 )
 CREDENTIALS = named_words(
-    "password passwords passphrase secret secrets token tokens credential credentials key "
-    "keys otp mfa totp login auth oauth ssh permission permissions role roles privilege admin "
-    "sudo certificate pin"
+    "password passwords passphrase secret secrets token tokens credential credentials key keys "
+    "otp mfa totp login auth oauth ssh permission permissions role roles privilege admin sudo "
+    "certificate pin"
 )
 OUTSIDE = named_words(
-    "web website webpage internet url urls uri http https link links browse browser crawl "
-    "scrape download dns whois ping online remote webhook page site host domain feed rss"
+    "web website webpage internet url urls uri http https link links browse browser crawl scrape "
+    "download dns whois ping online remote webhook page site host domain feed rss"
 )
 """Words of tools that look something up outside, where others learn of the query."""
 
@@ -79,9 +120,8 @@ NOW = named_words("now today current")
 CLOCK = named_words("day date time datetime timezone clock weekday")
 
 CONTENT = named_words(
-    "body text content contents message messages description subject summary note notes "
-    "comment comments caption reason feedback markdown html thought prompt memo remark "
-    "remarks location"
+    "body text content contents message messages description subject summary note notes comment "
+    "comments caption reason feedback markdown html thought prompt memo remark remarks location"
 )
 """Last words of parameters whose text is passed on, and is no target."""
 
@@ -89,19 +129,14 @@ CODE = named_words("sql code script command cmd shell function expression progra
 """Last words of parameters that can tell a tool to do anything."""
 
 PAGING = named_words(
-    "limit offset page cursor size count max min top first last per n k results depth head "
-    "tail width height encoding format timeout sort order direction verbose"
+    "limit offset page cursor size count max min top first last per n k results depth head tail "
+    "width height encoding format timeout sort order direction verbose"
 )
 """Last words of parameters for how much is shown, or how."""
 
 LOOKED_FOR = named_words("query q search pattern filter filters term terms keyword keywords attachments")
 """Last words of parameters that are searched for, whatever their docs mention."""
 
-ACTS_IN_DOCS = re.compile(
-    r"\b(?:creates|deletes|removes|updates|sends|writes|modifies|overwrites|posts|uploads|executes|"
-    r"installs|charges|books|transfers|publishes|cancels|replaces|saves)\b",
-    re.IGNORECASE,
-)
 SAVES_IN_DOCS = re.compile(r"\bsav(?:e|ed|ing)\b|\bwritten to\b|\bwrite to\b", re.IGNORECASE)
 """In the docs of a parameter: it says where something is stored."""
 DELETES_IN_DOCS = re.compile(
