@@ -105,12 +105,12 @@ def test_a_sentence_that_follows_without_a_space_is_no_part_of_a_host():
     ],
 )
 def test_no_text_takes_long(piece):
-    started = time.perf_counter()
+    started = time.process_time()
     tokens(piece * 20_000)
     tokens(apart(unnumbered(piece * 20_000)))
     Provenance().of(piece * (20_000 // len(piece)))
     list(grouped(piece * 20_000))
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(
