@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from rightcall.gate import threads
 
-WAITING = ("rightcall: tool", "asyncio_")
-"""Threads that wait for the next tool, and those of asyncio for the next name to look up, are not left
+WAITING = ("rightcall: tool", "rightcall: closing", "asyncio_")
+"""Threads that wait for the next tool or hold, and those of asyncio for the next name, are not left
 over: the first go home after a while, the others with their event loop."""
 PATIENCE = 10.0
 """Seconds that threads and children have to end in, once they may."""
