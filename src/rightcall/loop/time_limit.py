@@ -1,6 +1,7 @@
 """Cancels what a run awaits once the run's time is up."""
 
 import asyncio
+from contextvars import Context
 from types import TracebackType
 from typing import Self
 
@@ -43,7 +44,8 @@ class TimeLimits:
             if self._timer.when() <= end:
                 return
             self._timer.cancel()
-        self._timer = loop.call_at(end, self._look, loop)
+        # A timer keeps its context alive for a while, even if it is cancelled.
+        self._timer = loop.call_at(end, self._look, loop, context=Context())
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         # The event loop may call a little early, by the resolution of its clock.
