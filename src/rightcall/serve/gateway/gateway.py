@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rightcall.core.ports import AroundObserver, Journal, Observer
+from rightcall.core.ports import AroundObserver, Journal, Observer, ServerDialect
+from rightcall.core.served import Listed
 from rightcall.errors import RightcallError, UsageError, VendorError
 from rightcall.log import gateway_logger
 from rightcall.serve.gateway.allowance import Allowances, today
 from rightcall.serve.gateway.attempts import Answered, Attempts
 from rightcall.serve.gateway.auth import Auth
 from rightcall.serve.gateway.cache import Cache
-from rightcall.serve.gateway.endpoints import Endpoint, found, is_known
+from rightcall.serve.gateway.endpoints import GEMINI, Endpoint, found, is_known
 from rightcall.serve.gateway.exchange import JSON, Exchange
 from rightcall.serve.gateway.http_request import ClientLeft, HttpRequest, Receive, Scope, Send
 from rightcall.serve.gateway.keep_alive import KeepAlive
 from rightcall.serve.gateway.keys import Key, Keys
-from rightcall.serve.gateway.listing import listed
 from rightcall.serve.gateway.metrics import Metrics
 from rightcall.serve.gateway.peek import peek
 from rightcall.serve.gateway.recording import Recorder
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _FIXED = ("listen", "spend", "journal", "keys")
 """Settings that take effect only at the start of a gateway."""
+_CREATED = 1_700_000_000
+"""When a model was made, for clients that want to be told."""
 _PLAIN = {"content-type": "text/plain; charset=utf-8"}
 
 
@@ -163,7 +165,7 @@ class Gateway:
         await http.answer(refused.status, {**JSON, **refused.headers}, refused.body)
 
     async def _list(self, http: HttpRequest, endpoint: Endpoint, key: Key) -> None:
-        body = listed(load_server(endpoint.dialect), endpoint, self._names(key))
+        body = _listed(load_server(endpoint.dialect), endpoint, self._names(key))
         await http.answer(200, JSON, body)
 
     def _names(self, key: Key) -> list[str]:
@@ -288,3 +290,18 @@ def _unknown(model: str, names: Sequence[str]) -> VendorError:
     served = ", ".join(names[:20])
     words = f"no model {model!r} is served here" + (f"; there is {served}" if served else "")
     return VendorError(words, kind="not_found", status=404)
+
+
+def _listed(server: ServerDialect, endpoint: Endpoint, names: Sequence[str]) -> bytes:
+    """These models, or the one that the address names, in the shape of the client's vendor."""
+    if endpoint.action == "list":
+        return server.listed([_told(name) for name in names])
+    if endpoint.model not in names:
+        raise VendorError(f"no model {endpoint.model!r} is served here", kind="not_found", status=404)
+    # A single model has the shape that it has in the list.
+    whole = msgspec.json.decode(server.listed([_told(endpoint.model)]))
+    return msgspec.json.encode(whole["models" if endpoint.dialect == GEMINI else "data"][0])
+
+
+def _told(name: str) -> Listed:
+    return Listed(name=name, created=_CREATED)

@@ -10,7 +10,6 @@ from msgspec import Struct
 from rightcall.serve.studio.index import COLUMNS, SHIFT, Index, facts_in
 from rightcall.serve.studio.rows import is_held, is_live, live_values, marks
 from rightcall.serve.studio.run_facts import RunFacts
-from rightcall.serve.studio.snippets import snippets_of
 
 MOST = 200
 """Rows of a page."""
@@ -24,6 +23,10 @@ _LAST = 1 << 40
 """Above the number of every run."""
 _TERM = re.compile(r'"([^"]*)"?|(\S+)')
 _STATES = ("running", "paused", "decided", "ended", "failed", "cut_off")
+_AROUND = 60
+"""Characters of a snippet before and after what was found."""
+_MOST_TEXTS = 20
+"""Texts of a run that are searched for a snippet."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -98,7 +101,7 @@ def find(index: Index, wanted: Wanted, held: frozenset[str]) -> Found:
         shown[-1].id if len(rows) > count else None,
         min(total, _MOST_COUNTED),
         total <= _MOST_COUNTED,
-        snippets_of(index, wanted.q, (*live, *shown)) if found is not None else {},
+        _snippets(index, wanted.q, (*live, *shown)) if found is not None else {},
     )
 
 
@@ -260,3 +263,35 @@ def match_of(text: str) -> str | None:
         return None
     is_open = not text.endswith((" ", '"'))
     return " ".join(terms) + ("*" if is_open else "")
+
+
+def _snippets(index: Index, q: str, shown: Sequence[RunFacts]) -> dict[int, list[list[object]]]:
+    """By run: pieces of text, each with whether it is a match.
+
+    The texts are searched here and not by the index, which would search again for each run. A word that
+    was found in another spelling, such as with other accents, has no snippet.
+    """
+    words = re.findall(r"\w+", q)
+    if not words:
+        return {}
+    pattern = re.compile("|".join(rf"\b{re.escape(word)}\w*" for word in words), re.IGNORECASE)
+    query = f"SELECT body FROM texts WHERE rowid >= ? AND rowid < ? LIMIT {_MOST_TEXTS}"  # noqa: S608
+    found = {}
+    for facts in shown:
+        for (body,) in index.query(query, (facts.id << SHIFT, (facts.id + 1) << SHIFT)):
+            if (at := pattern.search(body)) is not None:
+                found[facts.id] = _snippet(body, at.start(), pattern)
+                break
+    return found
+
+
+def _snippet(body: str, at: int, pattern: re.Pattern[str]) -> list[list[object]]:
+    start, end = max(at - _AROUND, 0), min(at + 2 * _AROUND, len(body))
+    text = f"{'…' if start else ''}{body[start:end]}{'…' if end < len(body) else ''}"
+    pieces: list[list[object]] = []
+    last = 0
+    for match in pattern.finditer(text):
+        pieces += [[text[last : match.start()], False], [match[0], True]]
+        last = match.end()
+    pieces.append([text[last:], False])
+    return [piece for piece in pieces if piece[0]]
