@@ -2,14 +2,16 @@
 
 Which line of the script comes next is told by the request itself: one for each reply that the
 conversation holds already. So any number of programs, or of users at once, can follow one script.
+
+It is plain sockets, so that it also runs where rightcall is installed alone.
 """
 
+import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
-
-from aiohttp import web
 
 Said: TypeAlias = str | list[tuple[str, dict[str, Any]]]
 """A reply: words, or calls by name and arguments."""
@@ -27,24 +29,30 @@ class Vendor:
         self.url = ""
         self.requests: list[dict[str, Any]] = []
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        """One exchange."""
-        body = await request.json()
-        self.requests.append(body)
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One exchange; the connection ends with it."""
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+            assert length, "the vendor reads bodies of a length that is told"
+            body = json.loads(await reader.readexactly(int(length[1])))
+            self.requests.append(body)
+            writer.write(self._answer(head.split()[1].decode(), body))
+            await writer.drain()
+        finally:
+            writer.close()
+
+    def _answer(self, path: str, body: dict[str, Any]) -> bytes:
         if self.status != 200:
             kind = _ERRORS[self.status]
             error = {"type": "error", "error": {"type": kind, "message": kind}}
-            return web.json_response(error, status=self.status)
+            return _head(self.status, "application/json") + json.dumps(error).encode()
         said = self._next(body)
-        anthropic = request.path.endswith("/messages")
-        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
-        await response.prepare(request)
-        for name, event in _anthropic(said) if anthropic else _chat(said):
-            line = f"event: {name}\n" if name else ""
-            await response.write(f"{line}data: {json.dumps(event)}\n\n".encode())
-        if not anthropic:
-            await response.write(b"data: [DONE]\n\n")
-        return response
+        if path.endswith("/messages"):
+            lines = [f"event: {name}\ndata: {json.dumps(event)}\n\n" for name, event in _anthropic(said)]
+        else:
+            lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in _chat(said)] + ["data: [DONE]\n\n"]
+        return _head(200, "text/event-stream") + "".join(lines).encode()
 
     def _next(self, body: dict[str, Any]) -> Said:
         if callable(self._script):
@@ -57,18 +65,14 @@ class Vendor:
 async def vendor(script: Script, status: int = 200) -> AsyncIterator[Vendor]:
     """A vendor that answers as long as this lasts."""
     found = Vendor(script, status)
-    app = web.Application()
-    app.router.add_post("/{path:.*}", found.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    found.url = f"http://{host}:{port}"
-    try:
+    async with await asyncio.start_server(found.serve, "127.0.0.1", 0) as listening:
+        host, port = listening.sockets[0].getsockname()[:2]
+        found.url = f"http://{host}:{port}"
         yield found
-    finally:
-        await runner.cleanup()
+
+
+def _head(status: int, kind: str) -> bytes:
+    return f"HTTP/1.1 {status} Said\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n".encode()
 
 
 def _anthropic(said: Said) -> list[tuple[str, dict[str, Any]]]:
@@ -95,7 +99,7 @@ def _anthropic(said: Said) -> list[tuple[str, dict[str, Any]]]:
     return [(event["type"], event) for event in events]
 
 
-def _chat(said: Said) -> list[tuple[str, dict[str, Any]]]:
+def _chat(said: Said) -> list[dict[str, Any]]:
     delta: dict[str, Any] = {"role": "assistant", "content": said if isinstance(said, str) else None}
     if not isinstance(said, str):
         delta["tool_calls"] = [
@@ -111,7 +115,7 @@ def _chat(said: Said) -> list[tuple[str, dict[str, Any]]]:
     chunk = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m"}
     usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
     return [
-        ("", {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}),
-        ("", {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": stop}]}),
-        ("", {**chunk, "choices": [], "usage": usage}),
+        {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": stop}]},
+        {**chunk, "choices": [], "usage": usage},
     ]

