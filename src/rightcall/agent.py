@@ -32,6 +32,7 @@ from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Decisions, decided_about, guard_above
 from rightcall.gate.slots import RUN_CONCURRENCY
 from rightcall.loop.basis import UNNAMED, Basis, Defaults, look_for_tools, user_message
+from rightcall.loop.carried import Carryover
 from rightcall.loop.events import Event, events_of
 from rightcall.loop.nested import nesting_of, rules_below
 from rightcall.loop.offering import Deferred, Telling
@@ -141,7 +142,7 @@ class Agent(Generic[Deps, Out]):
     ) -> None:
         check_model_options(options := settings.get("options") or {})
         self._opened, self.name, self.output = Opened(), name, output
-        self._executor = Executor(concurrency=concurrency)
+        self._executor, self._carryover = Executor(concurrency=concurrency), Carryover()
         self.trust = trust = settings.get("trust")
         self._basis = basis = Basis(
             model=self._opened.model(model),
@@ -296,7 +297,7 @@ class Agent(Generic[Deps, Out]):
         async def delegate(task: str, context: Context[Any]) -> Any:
             try:
                 author: Author = "agent" if self.trust or guard_above() else "user"
-                result = await self._delegated(said(task, author), context, budget or self.budget)
+                result = await self._nested(said(task, author), context, budget or self.budget)
             except RightcallError as error:
                 if error.result is not None:
                     context.spend(error.result.usage)
@@ -322,9 +323,7 @@ class Agent(Generic[Deps, Out]):
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
         ).replace(delegates=True, inside=self.tools.get, unpriced=asks)
 
-    async def _delegated(
-        self, task: User, context: Context[Any], budget: Budget
-    ) -> RunResult[Out] | None:
+    async def _nested(self, task: User, context: Context[Any], budget: Budget) -> RunResult[Out] | None:
         """Run a task that another run handed on; None if it waits for a person, or cannot continue."""
         nesting, dependencies = nesting_of(context.key), context.dependencies
         if nesting is None:
@@ -369,7 +368,7 @@ class Agent(Generic[Deps, Out]):
             setup = self._setup_for(run, steps, options.get("dependencies"), basis)
             said = (*history, message)
             start = await basis.started(setup, said, options, self._defaults(), given)
-            going = Run(setup, started(start), begins=len(history), emit=emit)
+            going = Run(setup, started(start), begins=len(history), emit=emit, carryover=self._carryover)
             return basis.with_output(await going.go(start))
 
     def _defaults(self) -> Defaults:

@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 import rightcall as rc
-from rightcall.core.message import Results
+from rightcall.core.message import Results, holds_much
 from rightcall.core.parts import Result
 from rightcall.core.transport import Incoming
 from rightcall.declare.attachment import reads_files
-from rightcall.request.wire_model import holds_much
 from rightcall.wire.encoding import base64_raw
 from watchdog import LONGEST, stall_of
 
@@ -27,6 +26,7 @@ def shown(media: rc.Media) -> Results:
 def test_a_large_file_is_known_wherever_it_stands(media, much):
     assert holds_much((rc.User((rc.Text("Look."), media)),)) is much
     assert holds_much((shown(media),)) is much
+    assert holds_much((rc.Reply((media,)),)) is much
     history = (rc.User((media,)), rc.Reply(()), rc.User((rc.Text("And now?"),)))
     assert holds_much(history) is much
     assert not holds_much(history, begun=True)

@@ -10,7 +10,7 @@ from rightcall.core.call import Call
 from rightcall.core.citation import Citation, Token
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.options import Spelt
-from rightcall.core.parts import Media, Result, Text, Usage
+from rightcall.core.parts import Media, Result, Text, Usage, is_much
 
 StopReason: TypeAlias = Literal[
     "end", "calls", "length", "stop_sequence", "refusal", "pause", "filtered", "error"
@@ -119,3 +119,18 @@ def said(text: str, author: Author = "user") -> User:
 
 _SILENCE = User(())
 """Copied for each new message: that is faster than the constructor, which checks names."""
+
+
+def holds_much(messages: Transcript, *, begun: bool = False) -> bool:
+    """Whether a message holds a file too large to encode on the event loop.
+
+    If the conversation is ``begun``, only messages since the last reply count: older ones are encoded
+    already.
+    """
+    for message in reversed(messages):
+        if begun and isinstance(message, Reply):
+            return False
+        parts = message.results if isinstance(message, Results) else (message,)
+        if any(is_much(part) for each in parts for part in each.content):
+            return True
+    return False

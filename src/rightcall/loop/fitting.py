@@ -23,6 +23,11 @@ class Fitting:
         self._seen, self._most = 0, 0
         """How many messages were measured, and how many tokens they have at the most."""
 
+    @property
+    def sends_all(self) -> bool:
+        """Whether nothing was left out so far: another run with these messages would send the same."""
+        return self._view is None or self._view.cuts == 0
+
     async def messages(self, setup: Setup, transcript: Transcript, turn: int) -> Transcript:
         """Returns the part of the transcript that is sent, so that it fits."""
         window = setup.window

@@ -29,15 +29,15 @@ from rightcall.core.entry import (
 from rightcall.core.events import Emit, TurnStart, both
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.parts import Usage
-from rightcall.core.request import Conversation, Request
+from rightcall.core.request import Request
 from rightcall.errors import JournalError, RightcallError
 from rightcall.gate.gate import Gate
 from rightcall.log import run_logger
 from rightcall.loop.around import inherited, segment, segment_end, traced
 from rightcall.loop.ask import Question, ask
 from rightcall.loop.calls import Answering
+from rightcall.loop.carried import NO_CARRYOVER, Carryover
 from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
-from rightcall.loop.fitting import Fitting
 from rightcall.loop.grant import ask_for_grant, read_grant, with_grant
 from rightcall.loop.hooked import through_hooks
 from rightcall.loop.nested import is_inside
@@ -72,6 +72,7 @@ class Run:
         decisions: Mapping[str, FinalDecision] | None = None,
         earlier: tuple[CallRecord, ...] = (),
         dropped: tuple[CallRecord, ...] = (),
+        carryover: Carryover = NO_CARRYOVER,
     ) -> None:
         if state.system is not None and state.system != setup.system:
             setup = replace(setup, system=state.system)
@@ -96,9 +97,8 @@ class Run:
         self._dropped_earlier = dropped
         self._dropped: list[CallDropped] = []
         self._pending: tuple[Proposal, ...] = ()
-        self._ids = {c.id for m in state.messages if isinstance(m, Reply) for c in m.calls}
-        self._fitting = Fitting()
-        self._conversation = Conversation()
+        self._carryover = carryover
+        self._carried = carryover.begin(state.messages, begins)
         self._approvals = list(state.approvals)
         self._hooked = {entry.key.removesuffix(".before_tool"): entry for entry in state.hooked}
         self._guard = guard_of(setup, state.grant)
@@ -136,6 +136,7 @@ class Run:
             stop = await self.until_stop()
             if self._records and stop.reason != "pending":
                 await steps.note("run.ended", RunEnded(stop=stop))
+            self._carryover.keep(self._carried, self._state.messages)
             run_logger.info("run %s: ended with %s", self._setup.run, stop.reason)
         except RightcallError as error:
             error.result = self.result(Stop("error", detail=str(error)))
@@ -218,7 +219,7 @@ class Run:
             self._emit(TurnStart(action.turn))
         if self._guard is not None:
             await self._fix_grant(self._guard)
-        messages = await self._fitting.messages(self._setup, self._state.messages, action.turn)
+        messages = await self._carried.fitting.messages(self._setup, self._state.messages, action.turn)
         if self._setup.follow is not None or self._setup.offered is not None:
             await self._look_at_tools(action.turn)
         self._speculation = self._speculate(action.turn)
@@ -243,7 +244,7 @@ class Run:
         if isinstance(entry, StepDone):
             return Stop("veto", detail=entry.value)
         assert isinstance(entry, ReplyReceived)
-        self._ids.update(call.id for call in entry.reply.calls)
+        self._carried.call_ids.update(call.id for call in entry.reply.calls)
         self._state = replied(self._state, entry.reply, entry.seconds, entry.notes)
         return None
 
@@ -258,7 +259,7 @@ class Run:
             output=output_schema(setup, self._state.wanted),
             max_tokens=setup.max_tokens,
             options=setup.options,
-            conversation=self._conversation,
+            conversation=self._carried.conversation,
         )
 
     def _question(self, key: str, request: Request) -> Question:
@@ -270,7 +271,7 @@ class Run:
             emit=self._emit,
             speculation=self._speculation,
             position=len(self._state.messages),
-            ids=self._ids,
+            ids=self._carried.call_ids,
             tainted=None if self._guard is None else self._guard.tainted,
         )
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Reply, Transcript, User, said
-from rightcall.core.parts import Usage, is_much
+from rightcall.core.message import Reply, holds_much, said
+from rightcall.core.parts import Usage
 from rightcall.core.ports import Decoder, Dialect, Encode, Keeping
 from rightcall.core.request import Conversation, Outgoing, Profile, Request
 from rightcall.core.tool import Spec
@@ -348,23 +348,3 @@ class WireModel:
 def _wake(wait: "asyncio.Future[None]") -> None:
     if not wait.done():
         wait.set_result(None)
-
-
-def holds_much(messages: Transcript, *, begun: bool = False) -> bool:
-    """Whether a message holds a file too large to encode on the event loop.
-
-    If the conversation is ``begun``, only messages since the last reply count: older ones are encoded
-    already.
-    """
-    for message in reversed(messages):
-        if isinstance(message, Reply):
-            if begun:
-                return False
-        elif isinstance(message, User):
-            if any(map(is_much, message.content)):
-                return True
-        else:
-            for result in message.results:
-                if any(map(is_much, result.content)):
-                    return True
-    return False
