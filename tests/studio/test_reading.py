@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 import rightcall as rc
-from rightcall.core.entry import MODEL_NOTE, ReplyReceived, StepDone
+from rightcall.core.call import Call
+from rightcall.core.entry import MODEL_NOTE, CallDropped, ReplyReceived, StepDone
+from rightcall.core.parts import Result
 from rightcall.evals.cases_file import load_cases
 from rightcall.testing import ScriptedModel, call, reply
 from studio import stories
@@ -378,6 +380,21 @@ async def test_a_local_models_prompt_is_shown_as_its_template_makes_it(kept):
     assert (told["form"], "<|im_start|>" in told["body"]) == ("prompt", True)
     assert ("prompt" in told["forms"], "prompt" in named["forms"]) == (True, False)
     assert [each["run"] for each in row["runs"]] == ["local"]
+
+
+async def test_a_call_that_was_started_early_and_dropped_is_told(kept):
+    await stories.looked(kept)
+    early = Call(id="c9", name="look", arguments='{"what": "tea"}')
+    given = Result(call_id="c9", name="look", outcome="cancelled", content=())
+    for number, entry in enumerate(kept.entries("looked")):
+        kept.append("dropped", entry)
+        if not number:
+            kept.append("dropped", CallDropped(key="t1.early", call=early, result=given, seconds=0.25))
+    async with serving(kept) as studio:
+        found = await studio.get("/api/run", run="dropped")
+    (told,) = [item for item in found["items"] if item.get("event") == "dropped"]
+    assert told["text"] == "look: cancelled after 0.25 s; the model has not read it"
+    assert told["data"] == {"call": "c9", "arguments": '{"what": "tea"}', "result": ""}
 
 
 async def test_a_store_that_is_away_for_a_while_is_looked_at_again():

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rightcall.core.entry import (
     MODEL_NOTE,
+    CallDropped,
     Entry,
     HookAnswered,
     RunEnded,
@@ -38,6 +39,12 @@ def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:
                 for call_id, each in decisions.items()
             ]
             yield _shown(number, at, "resumed", "A person decided", "", {"decisions": told})
+        case CallDropped(call=call, result=result):
+            text = (
+                f"{call.name}: {result.outcome} after {entry.seconds:.2f} s; the model has not read it"
+            )
+            data = {"call": call.id, "arguments": call.arguments, "result": result.text}
+            yield _shown(number, at, "dropped", "A call was started early and dropped", text, data)
         case RunFailed(code=code, message=message):
             yield _shown(number, at, "failed", f"Broke off: {code}", message)
         case RunEnded(stop=stop):
