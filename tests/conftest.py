@@ -3,6 +3,7 @@
 import gc
 import ipaddress
 import os
+import signal
 import socket
 from pathlib import Path
 
@@ -16,6 +17,11 @@ settings.register_profile("explore", _plain)
 settings.register_profile("default", _plain, derandomize=True, max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+
+# A shell starts what it puts in the background with Ctrl-C ignored, and so would be all that the tests
+# start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Collecting makes hardly any garbage, and looking for it takes a quarter of the time.
 gc.disable()
