@@ -61,8 +61,13 @@ async def test_what_is_short_or_large_or_another_conversation_begins_anew(histor
     assert not (await continued(history, change=change)).is_one
 
 
-async def test_what_was_cut_is_cut_anew_by_each_run():
-    assert not (await continued(LONG, window=rc.Window(tokens=600))).is_one
+async def test_what_was_summed_up_is_summed_up_anew_by_each_run():
+    async def summarise(_):
+        return "They counted."
+
+    small = rc.Window(tokens=600)
+    assert (await continued(LONG, window=small)).is_one
+    assert not (await continued(LONG, window=small, summarise=summarise)).is_one
 
 
 async def test_two_runs_at_once_do_not_share_what_they_continue():
@@ -109,7 +114,8 @@ class Echo:
         """There is nothing to let go of."""
 
 
-async def test_what_is_sent_is_the_same_and_only_what_is_new_is_written(monkeypatch):
+@pytest.mark.parametrize("tokens", [100_000, 600])
+async def test_what_is_sent_is_the_same_and_only_what_is_new_is_written(monkeypatch, tokens):
     counts = []
     written = EncodeCache.written
 
@@ -123,9 +129,22 @@ async def test_what_is_sent_is_the_same_and_only_what_is_new_is_written(monkeypa
 
     monkeypatch.setattr(EncodeCache, "written", counting)
     echo = Echo()
-    agents = [rc.Agent(rc.connect("ollama:m", transport=echo)) for _ in range(2)]
+    window = rc.Window(tokens=tokens)
+    agents = [rc.Agent(rc.connect("ollama:m", transport=echo), window=window) for _ in range(2)]
     first = await agents[0].run("And now?", history=LONG)
     for agent in agents:
         await agent.run("And then?", history=first.transcript)
-    assert counts == [81, 2, 83]
+    assert counts[2] == counts[0] + counts[1]
+    assert counts[1] == 2
     assert echo.bodies[1] == echo.bodies[2]
+
+
+async def test_a_run_with_another_models_window_is_not_bound_to_the_last_ones_cut():
+    echo = Echo()
+    agent = rc.Agent(rc.connect("ollama:m", transport=echo, profile=rc.Profile(context_window=1000)))
+    first = await agent.run("And now?", history=LONG)
+    for model in (rc.connect("ollama:m", transport=echo), None):
+        await agent.run("And then?", history=first.transcript, model=model)
+    small, large, again = (body.count(b'"role"') for body in echo.bodies)
+    assert large == len(LONG) + 3 > small
+    assert again < large

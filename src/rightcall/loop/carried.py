@@ -55,8 +55,8 @@ class Carryover:
         return known
 
     def keep(self, carried: Carried, messages: Transcript) -> None:
-        """Keep what a run knows, unless its transcript has large files or was not sent whole."""
-        if len(messages) < _LONG or holds_much(messages) or not carried.fitting.sends_all:
+        """Keep what a run knows, unless its transcript has large files or was summed up."""
+        if len(messages) < _LONG or holds_much(messages) or not carried.fitting.is_repeatable:
             return
         carried.messages = messages
         self._kept[id(messages[-1])] = carried

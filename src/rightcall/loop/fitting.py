@@ -15,22 +15,26 @@ from rightcall.loop.window import View, Window, look, needs_summary, sent, with_
 class Fitting:
     """What is sent of one run's transcript."""
 
-    __slots__ = ("_most", "_seen", "_view")
+    __slots__ = ("_most", "_seen", "_view", "_window")
 
     def __init__(self) -> None:
+        self._window: Window | None = None
         self._view: View | None = None
         """What the window lets through, once the transcript may not fit."""
         self._seen, self._most = 0, 0
         """How many messages were measured, and how many tokens they have at the most."""
 
     @property
-    def sends_all(self) -> bool:
-        """Whether nothing was left out so far: another run with these messages would send the same."""
-        return self._view is None or self._view.cuts == 0
+    def is_repeatable(self) -> bool:
+        """Whether another run with these messages would send the same: no summary was made for it."""
+        return self._view is None or not self._view.summary
 
     async def messages(self, setup: Setup, transcript: Transcript, turn: int) -> Transcript:
         """Returns the part of the transcript that is sent, so that it fits."""
         window = setup.window
+        if window != self._window:
+            # The last run of this conversation may have asked another model.
+            self._window, self._view, self._seen, self._most = window, None, 0, 0
         if window is None or (self._view is None and self._is_far_below(window, setup, transcript)):
             return transcript
         self._view = look(self._view, transcript, window, setup.count)

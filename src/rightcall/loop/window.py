@@ -107,13 +107,32 @@ class View(Struct, frozen=True, kw_only=True, gc=False):
 def look(
     view: View | None, transcript: Transcript, window: Window, count: TokenCounter = estimate_tokens
 ) -> View:
-    """Returns the view of a grown transcript. Only new messages are counted, unless a cut is needed."""
+    """Returns the view of a grown transcript. Only new messages are counted, unless a cut is needed.
+
+    Before each new reply the model was asked, and what was sent may have been cut then. The same is done
+    here, so that a run which continues a long conversation sends what the last one sent, and more at its
+    end.
+    """
     view = view or View()
     if view.transcript[-1:] != transcript[view.seen - 1 : view.seen]:
         raise UsageError("the transcript is not the one that was looked at before; look at it anew")
+    new: list[int] = []
+    tokens = view.tokens
+    for index in range(view.seen, len(transcript)):
+        message = transcript[index]
+        if new and tokens > window.tokens and isinstance(message, Reply):
+            view = _cut(_grown(view, transcript[:index], new, window), window, count)
+            new, tokens = [], view.tokens
+        new.append(count(message))
+        tokens += new[-1]
+    grown = _grown(view, transcript, new, window)
+    return _cut(grown, window, count) if grown.over else grown
+
+
+def _grown(view: View, transcript: Transcript, sizes: Sequence[int], window: Window) -> View:
+    """Returns the view with messages of these sizes added at its end."""
     new = transcript[view.seen :]
-    sizes = [count(message) for message in new]
-    grown = replace(
+    return replace(
         view,
         transcript=transcript,
         messages=transcript if view.messages is view.transcript else view.messages + new,
@@ -122,7 +141,6 @@ def look(
         budget=window.tokens,
         ends=_ends(view, new),
     )
-    return _cut(grown, window, count) if grown.over else grown
 
 
 def sent(view: View, transcript: Transcript) -> Transcript:
@@ -152,12 +170,12 @@ def _cut(view: View, window: Window, count: TokenCounter) -> View:
     old = [stop for stop in stops if stop <= view.seen - window.recent]
     before_last = [stop for stop in old if stop <= view.ends[1]]
     cut = view
-    least = _totals(view, [newest], count)[0]
+    least = next(_totals(view, [newest], count))
     if least > window.tokens:
         # The newest exchange alone does not fit: leaving out the rest would not help.
         cut = _stub(cut, range(newest, view.seen), view.tokens - least + low, window, count)
     if cut.over:
-        recent = _totals(cut, old[-1:] or [view.start], count)[0]
+        recent = next(_totals(cut, old[-1:] or [view.start], count))
         if recent > low:
             # Even without all old messages the target would not be reached, so aim for less.
             low = recent + int((window.tokens - recent) * window.keep)
@@ -268,11 +286,14 @@ def _drop(view: View, stops: Sequence[int], goal: int, count: TokenCounter) -> V
     stops = [stop for stop in stops if stop > view.start]
     if view.tokens <= goal or not stops:
         return view
-    totals = _totals(view, stops, count)
-    best = next((at for at, total in enumerate(totals) if total <= goal), totals.index(min(totals)))
-    if totals[best] >= view.tokens:
+    least, start = view.tokens, view.start
+    for stop, total in zip(stops, _totals(view, stops, count), strict=True):
+        if total < least:
+            least, start = total, stop
+        if total <= goal:
+            break
+    if start == view.start:
         return view
-    start = stops[best]
     kept = [end for end in sorted(set(view.ends)) if 0 <= end < start]
     tail = view.head + start - view.start
     dropped = replace(
@@ -287,12 +308,11 @@ def _drop(view: View, stops: Sequence[int], goal: int, count: TokenCounter) -> V
     return _headed(dropped, count)
 
 
-def _totals(view: View, stops: Sequence[int], count: TokenCounter) -> list[int]:
-    """Returns how many tokens would be sent if everything before each of the stops were left out."""
+def _totals(view: View, stops: Sequence[int], count: TokenCounter) -> Iterator[int]:
+    """Yields how many tokens would be sent if everything before each of the stops were left out."""
     ends = {end: count(view.transcript[end]) for end in view.ends if end >= 0}
     note = count(_note(view.seen))
     closing = count(_note(view.seen, view.summary, view.seen)) if view.summary else note
-    totals = []
     at, rest = view.head, sum(view.sizes[view.head :])
     for stop in stops:
         start, at = at, view.head + stop - view.start
@@ -300,8 +320,7 @@ def _totals(view: View, stops: Sequence[int], count: TokenCounter) -> list[int]:
         kept = sorted([end for end in ends if end < stop])
         gaps = len(_gaps(kept, stop))
         notes = (gaps - 1) * note + closing if gaps else 0
-        totals.append(rest + sum([ends[end] for end in kept]) + notes)
-    return totals
+        yield rest + sum([ends[end] for end in kept]) + notes
 
 
 def _headed(view: View, count: TokenCounter) -> View:
