@@ -76,7 +76,7 @@ async def test_thirty_megabytes_are_written_and_the_loop_turns():
 
 
 class Answering(Refusing):
-    """A transport that lets go of a body once it is sent, and counts who else still has it."""
+    """A transport that lets go of what it sent and what it gave, and counts who else still has it."""
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -89,15 +89,18 @@ class Answering(Refusing):
     async def _answered(self):
         async def words():
             self.holders = sys.getrefcount(self.sent)
-            yield b'data: {"choices":[{"delta":{"content":"Hi."},"finish_reason":"stop"}]}\n\n'
-            yield b"data: [DONE]\n\n"
+            chunk = b'data: {"choices":[{"delta":{"content":"%s"}}]}\n\n' % b"Hi."
+            yield chunk
+            self.chunk_holders = sys.getrefcount(chunk)
+            yield b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 
         yield Incoming(200, {"content-type": "text/event-stream"}, words())
 
 
-async def test_a_request_that_was_sent_is_not_kept_while_its_reply_streams():
+async def test_neither_a_request_nor_what_was_read_is_kept_while_the_reply_streams():
     transport = Answering()
     result = await rc.Agent(rc.connect("http://localhost:1/v1|m", transport=transport)).run("Hi?")
     assert result.text == "Hi."
     here_and_counting = 2
     assert transport.holders == here_and_counting
+    assert transport.chunk_holders == here_and_counting

@@ -157,6 +157,27 @@ async def test_a_reply_that_comes_before_the_body_is_sent_counts(ends, transport
         assert not any((await pool.pool_here())._idle.values())
 
 
+async def test_a_request_that_was_sent_is_not_kept_while_the_server_thinks(transport):
+    has_come, is_ready = asyncio.Event(), asyncio.Event()
+
+    async def think(reader, writer):
+        await asked(reader)
+        has_come.set()
+        await is_ready.wait()
+        writer.write(OK)
+
+    body = bytes(1000)
+    async with talking(think) as place:
+        exchange = transport.post(f"http://{place}/", headers={}, body=body, timeouts=Timeouts())
+        entering = asyncio.create_task(exchange.__aenter__())
+        await has_come.wait()
+        here_and_counting = 2
+        assert sys.getrefcount(body) == here_and_counting
+        is_ready.set()
+        assert (await entering).status == 200
+        await exchange.__aexit__()
+
+
 async def test_a_connection_that_the_server_closed_is_not_used_again(transport):
     async def once(reader, writer) -> None:
         await asked(reader)

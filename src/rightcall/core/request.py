@@ -25,11 +25,18 @@ ToolChoice: TypeAlias = Literal["auto", "required", "none"] | Named
 class Conversation:
     """Identifies one conversation: the same object is in every request of it.
 
-    A model may keep a cache for as long as the object lives. The conversation is not part of what is
-    asked, so all of them compare equal, and only their identity differs.
+    A model may keep a cache in it, which lives as long as the conversation. The conversation is not part
+    of what is asked, so all of them compare equal, and only their identity differs.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "caches")
+
+    def __init__(self) -> None:
+        self.caches: dict[object, object] = {}
+        """What models cache of it, each by a key of its own."""
+
+    def __reduce__(self) -> tuple[type["Conversation"], tuple[()]]:
+        return Conversation, ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Conversation)

@@ -9,10 +9,10 @@ import os
 import signal
 import threading
 from collections.abc import Coroutine, Generator
-from contextvars import Context
 from traceback import walk_tb
 from typing import Any, TypeAlias
 
+from rightcall.blank_context import blank_context
 from rightcall.core.handler import unwrap
 
 GRACE = 1.25
@@ -107,7 +107,7 @@ async def _wait(task: Task, work: "_Work", seconds: float) -> asyncio.CancelledE
         while True:
             waiter = work.waiter = loop.create_future()
             # A cancelled timer stays with the event loop for a while, and with it its context.
-            timer = loop.call_at(end, work.wake, context=Context())
+            timer = loop.call_at(end, work.wake, context=blank_context())
             try:
                 await waiter
             except asyncio.CancelledError as error:

@@ -150,14 +150,17 @@ class Limited:
 class Slots:
     """The slots of one run, or of an executor that is kept: the same number on each event loop."""
 
-    __slots__ = ("_concurrency", "_is_nested", "_last", "_loops")
+    __slots__ = ("_concurrency", "_inside", "_is_nested", "_loop", "_loops")
 
     def __init__(self, concurrency: int) -> None:
         self._concurrency = concurrency
         # A blocking function that runs an agent holds its thread until the agent's calls have ended. If
         # those calls waited for threads too, there could be a deadlock.
         self._is_nested = in_a_tool()
-        self._last: tuple[ReferenceType[Any], _Inside] | None = None
+        self._loop: ReferenceType[asyncio.AbstractEventLoop] | None = None
+        """The event loop that was used last."""
+        self._inside: _Inside
+        """The slots on that loop."""
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Inside] | None = None
         """All event loops, if there was more than one, which is rare: it takes most of a kilobyte."""
 
@@ -167,25 +170,24 @@ class Slots:
 
     def of(self, tool: Tool) -> CallSlot:
         """Returns what a call of this tool must acquire on this event loop."""
-        loop, last = asyncio.get_running_loop(), self._last
-        if last is None or last[0]() is not loop:
-            last = self._last = ref(loop), self._inside(loop, last)
-        inside = last[1]
+        loop = asyncio.get_running_loop()
+        if self._loop is None or self._loop() is not loop:
+            self._inside = self._on(loop)
+            self._loop = ref(loop)
+        inside = self._inside
         slot = inside.by_tool.get(tool.name)
         if slot is None:
             slot = inside.by_tool[tool.name] = self._made(tool, inside)
         size = tool.limits.concurrency
         return slot if size is None else Limited(_tool_limits.semaphore(tool, size), slot)
 
-    def _inside(
-        self, loop: asyncio.AbstractEventLoop, last: "tuple[ReferenceType[Any], _Inside] | None"
-    ) -> "_Inside":
-        if last is None:
+    def _on(self, loop: asyncio.AbstractEventLoop) -> "_Inside":
+        if self._loop is None:
             return _Inside(self._concurrency)
         if self._loops is None:
             self._loops = WeakKeyDictionary()
-            if (before := last[0]()) is not None:
-                self._loops[before] = last[1]
+            if (before := self._loop()) is not None:
+                self._loops[before] = self._inside
         return self._loops.setdefault(loop, _Inside(self._concurrency))
 
     def _made(self, tool: Tool, inside: "_Inside") -> CallSlot:

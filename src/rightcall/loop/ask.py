@@ -1,7 +1,7 @@
 """Sends one request to the model, streamed, and returns the entry that records the reply."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from logging import INFO
 
 from msgspec import Struct
@@ -139,7 +139,7 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
         PENDING.reset(asking)
     # An error after the end of a reply does not change the reply.
     end = draft.end or ReplyEnd(_signed(draft.broken(broke), setup.model, question.request))
-    return _Generated(end.reply, not time.expired, end.raw, tuple(draft.passed_over), draft.first)
+    return _Generated(end.reply, not time.expired, end.raw, draft.passed_over, draft.first)
 
 
 def _signed(reply: Reply, model: Model, request: Request) -> Reply:
@@ -153,15 +153,14 @@ def _signed(reply: Reply, model: Model, request: Request) -> Reply:
 class _Names:
     """Replaces call ids, as the calls stream in, by the ids that they will have in the transcript."""
 
+    __slots__ = ("_by_index", "_named", "_question", "_taken")
+
     def __init__(self, question: Question) -> None:
         self._question = question
-        self._given: list[str] = []
-        """The ids that the model gave, in order."""
-        self._own: list[str] = []
-        """The ids that replace them."""
-        self._taken: set[str] = set()
-        """The ids in ``_own`` and those in the transcript."""
-        self._indexes: list[int] = []
+        self._named: list[tuple[int, str, str]] = []
+        """The index of each call, the id that the model gave, and the one that replaces it, in order."""
+        self._taken: set[str] | None = None
+        """The ids that replace others, and those in the transcript; None before the first call."""
         self._by_index: dict[int, str] = {}
 
     def named(self, event: ModelEvent) -> ModelEvent:
@@ -182,38 +181,38 @@ class _Names:
                 return event
 
     def _begin(self, index: int, given: str) -> str:
-        if not self._own:
-            self._taken.update(self._question.ids)
+        if self._taken is None:
+            self._taken = set(self._question.ids)
         own = given
         if not given or given in self._taken or is_inside(given):
             # An id with the form of a call inside another could not be decided about.
-            own = made_up_id(self._question.position, len(self._own), self._taken)
+            own = made_up_id(self._question.position, len(self._named), self._taken)
         self._taken.add(own)
-        self._indexes.append(index)
-        self._given.append(given)
-        self._own.append(own)
+        self._named.append((index, given, own))
         self._by_index[index] = own
         return own
 
     def _whole(self, reply: Reply) -> Reply:
         """Returns the reply with the call ids that its events had."""
-        if [call.id for call in reply.calls] == self._own:
+        if [call.id for call in reply.calls] == [own for _, _, own in self._named]:
             return reply
         # Sorted by the events' index, which need not be the order in which they came.
-        shown = [pair for _, *pair in sorted(zip(self._indexes, self._given, self._own, strict=True))]
+        shown = [(given, own) for _, given, own in sorted(self._named)]
         parts = list(reply.content)
         for at, part in enumerate(parts):
             if isinstance(part, Call):
                 place = next((n for n, (given, _) in enumerate(shown) if given == part.id), None)
                 if place is not None and (own := shown.pop(place)[1]) != part.id:
                     parts[at] = replace(part, id=own)
-        if self._given != self._own:
+        if any(given != own for _, given, own in self._named):
             reply = replace(reply, content=tuple(parts))
         return with_ids(reply, self._question.position, self._question.ids)
 
 
 class _Views:
     """Emits a reply's events, with a view of each call's arguments so far."""
+
+    __slots__ = ("_emit", "_views")
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -230,16 +229,25 @@ class _Views:
         self._emit(event)
 
 
-async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Question) -> None:
-    names, speculation, append = _Names(question), question.speculation, draft.append
-    show = None if question.emit is None else _Views(question.emit).show
-    now = asyncio.get_running_loop().time
-    began = now()
-    turn = began + _LONGEST_TURN
-    async for events in together(stream):
+class _Reading:
+    """Takes in the events of a reply, as they come."""
+
+    __slots__ = ("_draft", "_names", "_speculation", "_views")
+
+    def __init__(self, draft: Draft, question: Question) -> None:
+        self._draft = draft
+        self._names = _Names(question)
+        self._speculation = question.speculation
+        self._views = None if question.emit is None else _Views(question.emit)
+
+    def take(self, events: Sequence[ModelEvent], *, is_last: bool) -> None:
+        """Add events to the draft, start calls that they complete, and show them.
+
+        If they are the last, starting calls early gains nothing: all go to the gate next.
+        """
+        draft, names, speculation = self._draft, self._names, self._speculation
+        append, show = draft.append, None if self._views is None else self._views.show
         size = 0
-        # If the end is here already, starting calls early gains nothing: they go to the gate next.
-        is_last = bool(events) and type(events[-1]) is ReplyEnd
         for event in events:
             kind = type(event)
             if kind is not TextDelta and kind is not CallDelta:
@@ -255,9 +263,19 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Quest
             if show is not None:
                 show(event)
         draft.grew(size)
+
+
+async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Question) -> None:
+    reading, loop = _Reading(draft, question), asyncio.get_running_loop()
+    began = loop.time()
+    turn = began + _LONGEST_TURN
+    async for events in together(stream):
+        is_last = bool(events) and type(events[-1]) is ReplyEnd
+        reading.take(events, is_last=is_last)
+        del events  # not kept while a thousand runs wait for more
         if draft.first is None and not draft.is_empty:
-            draft.first = now() - began
-        if now() > turn:
+            draft.first = loop.time() - began
+        if not is_last and loop.time() > turn:
             # Deadlines and cancellations take effect only at a wait, and a stream may never wait.
             await asyncio.sleep(0)
-            turn = now() + _LONGEST_TURN
+            turn = loop.time() + _LONGEST_TURN

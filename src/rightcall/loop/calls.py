@@ -50,6 +50,15 @@ class Answered:
         else:
             self.done[index] = end
 
+    def longest(self, stage: Stage) -> float:
+        """Returns the seconds of the call of a finished stage that took the longest."""
+        return max([self.done[index].seconds for index, _ in stage])
+
+    @property
+    def pauses(self) -> tuple[PausedCall, ...]:
+        """The calls whose inner run waits, in order of position."""
+        return tuple([self.waiting[index] for index in sorted(self.waiting)])
+
     @property
     def ends(self) -> tuple[CallFinished, ...]:
         """The finished calls, in order of position."""
@@ -118,16 +127,20 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             if answered.waiting:
                 answered.seconds += self.setup.clock.now() - started
                 break
-            answered.seconds += max(answered.done[at].seconds for at, _ in stage)
+            answered.seconds += answered.longest(stage)
         return answered
 
     async def _run_stage(self, stage: Stage, left: float | None) -> dict[int, End]:
-        if left == 0:
-            # An earlier stage has used up the run's time.
-            return {at: await self._step(at, Cancelled()) for at, _ in stage}
-        if len(stage) == 1:
-            ((index, checked),) = stage
-            return {index: await self._step(index, checked, left)}
+        if len(stage) > 1 and left != 0:
+            return await self._run_together(stage, left)
+        ends: dict[int, End] = {}
+        for index, checked in stage:
+            # With nothing left, an earlier stage has used up the run's time.
+            verdict = Cancelled() if left == 0 else checked
+            ends[index] = await self._step(index, verdict, left)
+        return ends
+
+    async def _run_together(self, stage: Stage, left: float | None) -> dict[int, End]:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = {at: group.create_task(self._step(at, checked, left)) for at, checked in stage}

@@ -1,6 +1,6 @@
 """Collects a reply while it streams, and enforces the limits on its size."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rightcall.core.call import Call
 from rightcall.core.events import (
@@ -34,10 +34,12 @@ _TEXTS = (TextDelta, ReasoningDelta)
 class Draft:
     """A reply so far. Its events are assembled only if the stream breaks off."""
 
+    __slots__ = (
+        "_calls", "_events", "_is_too_long", "_size", "_weigh_at", "end", "first", "passed_over",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self._events: list[ModelEvent] = []
-        self.append = self._events.append
-        """Add the next delta of text or arguments; call ``grew`` with the length of many at once."""
         self._size = 0
         self._weigh_at = MAX_ARGUMENTS
         self._calls = 0
@@ -46,8 +48,13 @@ class Draft:
         """The end of the reply, once it is here."""
         self.first: float | None = None
         """Seconds until the reply began."""
-        self.passed_over: list[ModelChange] = []
+        self.passed_over: tuple[ModelChange, ...] = ()
         """The models that failed before the reply began."""
+
+    @property
+    def append(self) -> Callable[[ModelEvent], None]:
+        """Adds the next delta of text or arguments; call ``grew`` with the length of many at once."""
+        return self._events.append
 
     def add(self, event: ModelEvent) -> None:
         """Add the next event. Raises ProtocolError when the reply exceeds a limit."""
@@ -66,7 +73,7 @@ class Draft:
             case ReasoningDelta() | TextDelta() | CallDelta():
                 self.grew(len(event.text))
             case ModelChange():
-                self.passed_over.append(event)
+                self.passed_over += (event,)
                 return
             case RetryStart():
                 return

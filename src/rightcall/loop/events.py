@@ -57,6 +57,7 @@ async def events_of(
     """
     channel = _Channel()
     task = asyncio.get_running_loop().create_task(start(channel.put))
+    del start
     task.add_done_callback(channel.wake)
     try:
         while True:
@@ -65,7 +66,7 @@ async def events_of(
                     yield event
             if task.done():
                 break
-            await channel.wait()
+            await channel.news()
         yield RunEnd(task.result())
     finally:
         # The exception is retrieved either way, so that asyncio does not log it as never retrieved.
@@ -78,6 +79,8 @@ async def events_of(
 
 class _Channel:
     """Passes events from the run to its reader, with one wake-up for all that are there."""
+
+    __slots__ = ("_waiting", "events")
 
     def __init__(self) -> None:
         # A list: an empty deque takes 600 bytes, in each of a thousand runs that wait for their model.
@@ -98,6 +101,6 @@ class _Channel:
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
 
-    async def wait(self) -> None:
+    def news(self) -> "asyncio.Future[None]":
         self._waiting = asyncio.get_running_loop().create_future()
-        await self._waiting
+        return self._waiting

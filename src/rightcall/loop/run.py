@@ -104,7 +104,7 @@ class Run:
         self._guard = guard_of(setup, state.grant)
         self._shown = 0
         """How many messages the guard has seen."""
-        self._finding = Finding(setup.offered)
+        self._finding = Finding(setup.offered) if setup.offered or setup.follow else None
         self._speculation = self._speculate(0)
         self._limits = TimeLimits()
         self._records = type(setup.steps) is not LiveSteps
@@ -220,8 +220,8 @@ class Run:
         if self._guard is not None:
             await self._fix_grant(self._guard)
         messages = await self._carried.fitting.messages(self._setup, self._state.messages, action.turn)
-        if self._setup.follow is not None or self._setup.offered is not None:
-            await self._look_at_tools(action.turn)
+        if self._finding is not None:
+            await self._look_at_tools(self._finding, action.turn)
         self._speculation = self._speculate(action.turn)
         steps = self._setup.steps
         request = self._request(action, messages)
@@ -288,11 +288,11 @@ class Run:
             dry_run=self._state.dry_run,
         )
 
-    async def _look_at_tools(self, turn: int) -> None:
+    async def _look_at_tools(self, finding: Finding, turn: int) -> None:
         """Offer the tools that exist now, and those that the model has found."""
         follow = self._setup.follow
         changed = None if follow is None else follow()
-        offered = self._finding.look(self._state.messages, changed)
+        offered = finding.look(self._state.messages, changed)
         if offered is None:
             return
         self._setup = replace(self._setup, tools=offered.tools, specs=offered.specs)
@@ -350,9 +350,9 @@ class Run:
         self.has_acted = True
         answered = await answering.run(verdicts)
         if answered.waiting:
-            waiting = tuple(answered.waiting[index] for index in sorted(answered.waiting))
+            waiting = answered.pauses
             self._state = paused(self._state, answered.ends, waiting, answered.seconds)
-            pending = tuple(proposal for call in waiting for proposal in call.pending)
+            pending = tuple([proposal for call in waiting for proposal in call.pending])
             return await self._pause(action, pending)
         done = answered.ends
         self._pending = ()

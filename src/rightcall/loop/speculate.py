@@ -15,6 +15,7 @@ way.
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -29,6 +30,7 @@ from rightcall.core.handler import ignore
 from rightcall.core.outcome import Cancelled, Failed, OutcomeKind
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Usage
+from rightcall.core.ports import Clock
 from rightcall.errors import UsageError
 from rightcall.gate.attempt import Setting
 from rightcall.gate.check import check, takes_long
@@ -100,6 +102,10 @@ def _as_meant(call: Call) -> tuple[str, str]:
     return call.name, call.arguments.strip()
 
 
+def _note(clock: Clock, began: list[float]) -> None:
+    began.append(clock.now())
+
+
 def _is_closed(arguments: str) -> bool:
     whole = PartialJson()
     whole.feed(arguments)
@@ -108,6 +114,11 @@ def _is_closed(arguments: str) -> bool:
 
 class Speculation:
     """The calls of one reply that were started early."""
+
+    __slots__ = (
+        "_begun", "_considered", "_dropped", "_dry_run", "_emit", "_fates", "_guard", "_last", "_most",
+        "_open", "_setup", "_turn", "_waits", "early", "listens",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -140,7 +151,7 @@ class Speculation:
         """Whether the next delta may complete a call."""
         self._waits: int | None = None
         """The index of the call that is complete as soon as another event comes."""
-        self.early: list[Early] = []
+        self.early: tuple[Early, ...] = ()
         """The calls that were started and not taken."""
 
     def follow(self, event: ModelEvent) -> None:
@@ -235,7 +246,7 @@ class Speculation:
         key = call_key(self._turn, self._considered, checked.tool.name)
         running = self._run_early(checked, key, ledger, began)
         task = asyncio.get_running_loop().create_task(running)
-        self.early.append(Early(key, checked.call, task, ledger, began))
+        self.early += (Early(key, checked.call, task, ledger, began),)
 
     async def _run_early(
         self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float]
@@ -269,7 +280,7 @@ class Speculation:
             spend=ledger.append,
             tell=self._emit or ignore,
             dry_run=self._dry_run,
-            begins=None if began is None else lambda: began.append(setup.clock.now()),
+            begins=None if began is None else partial(_note, setup.clock, began),
         )
         return await setup.executor.run(checked, setting)
 
@@ -288,7 +299,8 @@ class Speculation:
         """Returns the early run of this same call, if there is one that was not taken."""
         for position, early in enumerate(self.early):
             if _as_meant(early.call) == _as_meant(call):
-                return self.early.pop(position)
+                self.early = self.early[:position] + self.early[position + 1 :]
+                return early
         return None
 
     async def keep(self, calls: Sequence[Call]) -> None:
@@ -311,7 +323,7 @@ class Speculation:
         """Drop everything that was started and not taken."""
         await self._drop(self.early)
 
-    async def _drop(self, early: list[Early]) -> None:
+    async def _drop(self, early: Sequence[Early]) -> None:
         """Stop calls, and record them."""
         if not early:
             return
@@ -327,9 +339,9 @@ class Speculation:
         """Stop everything that was started and not taken, and record nothing: the run breaks off."""
         await self._stop(self.early)
 
-    async def _stop(self, early: list[Early]) -> None:
+    async def _stop(self, early: Sequence[Early]) -> None:
         """Cancel calls, and wait until they have stopped."""
-        self.early = [each for each in self.early if each not in early]
+        self.early = tuple([each for each in self.early if each not in early])
         for each in early:
             each.task.cancel()
         await asyncio.wait([each.task for each in early])

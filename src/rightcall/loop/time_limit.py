@@ -1,9 +1,10 @@
 """Cancels what a run awaits once the run's time is up."""
 
 import asyncio
-from contextvars import Context
 from types import TracebackType
 from typing import Self
+
+from rightcall.blank_context import blank_context
 
 
 class TimeLimits:
@@ -45,9 +46,10 @@ class TimeLimits:
                 return
             self._timer.cancel()
         # A timer keeps its context alive for a while, even if it is cancelled.
-        self._timer = loop.call_at(end, self._look, loop, context=Context())
+        self._timer = loop.call_at(end, self._look, context=blank_context())
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
         # The event loop may call a little early, by the resolution of its clock.
         assert self._timer is not None
         now, self._timer = max(loop.time(), self._timer.when()), None

@@ -76,6 +76,8 @@ def is_file(journal: Journal | AsyncJournal) -> TypeGuard[FileJournal]:
 class LiveSteps:
     """Runs every effect, and records nothing."""
 
+    __slots__ = ()
+
     async def step(self, _: str, body: Body) -> Entry:
         """Returns what ``body`` returns."""
         return await body()
@@ -87,6 +89,9 @@ class LiveSteps:
     def was_started(self, _: str) -> bool:
         """Always false: nothing is recorded."""
         return False
+
+
+_LIVE = LiveSteps()
 
 
 class JournalSteps:
@@ -227,6 +232,8 @@ class Holding:
     must make sure that nobody else has the run.
     """
 
+    __slots__ = ("_hold", "_is_new", "_journal", "_run", "_wait", "entries")
+
     def __init__(
         self,
         journal: Journal | AsyncJournal | None,
@@ -262,7 +269,7 @@ class Holding:
     def steps(self) -> Steps:
         """Returns the steps of the run, under this hold."""
         if self._journal is None:
-            return LiveSteps()
+            return _LIVE
         return JournalSteps(self._journal, self._run, self.entries, self._hold)
 
     async def _held(self, journal: HoldingJournal) -> Hold:

@@ -9,15 +9,17 @@ from rightcall.core.events import ModelEvent
 class Batches:
     """The stream of a model that knows which events arrived together; ``together`` yields batches."""
 
+    __slots__ = ("_rest", "together")
+
     def __init__(self, together: AsyncGenerator[Sequence[ModelEvent], None]) -> None:
         self.together = together
-        self._rest: Iterator[ModelEvent] = iter(())
+        self._rest: Iterator[ModelEvent] | None = None
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> ModelEvent:
-        while (event := next(self._rest, None)) is None:
+        while self._rest is None or (event := next(self._rest, None)) is None:
             self._rest = iter(await anext(self.together))
         return event
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
 from logging import DEBUG
-from typing import Self, TypeAlias
-from weakref import ref
+from typing import Self
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart
@@ -37,7 +37,13 @@ _NOWHERE: Mapping[str, Usage] = {}
 _ANYTHING = Request(messages=(said("?"),))
 
 Price = Callable[[Reply], float | None]
-_Encoder: TypeAlias = tuple[Encode, Readable]
+
+
+class _Encoder(Struct, frozen=True, eq=False):
+    """Encodes the requests of one conversation, each message once."""
+
+    encode: Encode
+    readable: Readable
 
 
 class WireModel:
@@ -70,8 +76,6 @@ class WireModel:
         self._address = address
         self._host = Host(dialect, transport, address, timeouts or Timeouts())
         self._writer = writer_at(dialect.name, self._host.url)
-        self._encoders: dict[int, tuple[_Encoder, ref[Conversation]]] = {}
-        """By the id of a conversation; the reference removes an encoder with its conversation."""
         self._unasked = Unasked()
         self._blanks: dict[bool, Outgoing] = {}
         self._profile = profile or Profile()
@@ -159,19 +163,20 @@ class WireModel:
                 async with exchange as incoming:
                     await self._host.admit(incoming)
                     reader = self._reader(incoming)
-                    raw: list[bytes] = []
+                    raw: list[bytes] | None = [] if self._keep_raw else None
                     size = 0
                     async for chunk in incoming.chunks:
                         size += len(chunk)
                         if size > MAX_REPLY_BYTES:
                             raise ProtocolError(f"the reply is longer than {MAX_REPLY_BYTES:,} bytes")
-                        if self._keep_raw:
+                        if raw is not None:
                             raw.append(chunk)
                         if not delivered and len(head) < HEAD:
                             head += chunk[:HEAD]
                         if events := reader.feed(chunk):
-                            delivered = True
+                            delivered, head = True, b""
                             yield self._finished(events, raw, request, forced)
+                        del chunk, events  # not kept until there is more
                     is_over = True
                     if events := reader.finish():
                         delivered = True
@@ -268,7 +273,7 @@ class WireModel:
 
     async def _written(self, request: Request) -> Outgoing:
         """Encode the request; in a thread if it holds large files."""
-        begun, stream = id(request.conversation) in self._encoders, self._streaming
+        begun, stream = self._host in request.conversation.caches, self._streaming
         if holds_much(request.messages, begun=begun):
             return await asyncio.to_thread(self._encoded, request, stream=stream)
         return self._encoded(request, stream=stream)
@@ -277,10 +282,10 @@ class WireModel:
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
         request = self._unasked.left_out(request)
-        encode, readable = self._encoder(request.conversation)
-        outgoing = encode(readable.request(request), model=self._address.model, stream=stream)
+        encoder, model = self._encoder(request.conversation), self._address.model
+        outgoing = encoder.encode(encoder.readable.request(request), model=model, stream=stream)
         if request_logger.isEnabledFor(DEBUG):
-            size, model, count = len(outgoing.body), self._address.model, len(request.messages)
+            size, count = len(outgoing.body), len(request.messages)
             place = f"{self._host.place}{outgoing.path.partition('?')[0]}"
             request_logger.debug("POST %s: model %s, %d messages, %d bytes", place, model, count, size)
             for tool, reason in outgoing.held.reasons.items():
@@ -288,17 +293,12 @@ class WireModel:
         return outgoing
 
     def _encoder(self, conversation: Conversation) -> _Encoder:
-        """Returns the encoder that caches what it encoded of a conversation, and its Readable."""
-        key = id(conversation)
-        known = self._encoders.get(key)
-        if known is None:
-            readable = Readable(self._dialect.name, self._writer)
-            encoder = (self._dialect.encoder(), readable)
-            forget = self._encoders.pop
-            gone = ref(conversation, lambda _: forget(key, None))
-            self._encoders[key] = (encoder, gone)
-            return encoder
-        return known[0]
+        """Returns the encoder that caches what it encoded of a conversation."""
+        known = conversation.caches.get(self._host)
+        if not isinstance(known, _Encoder):
+            known = _Encoder(self._dialect.encoder(), Readable(self._dialect.name, self._writer))
+            conversation.caches[self._host] = known
+        return known
 
     def _reader(self, incoming: Incoming) -> Decoder:
         if not self._streaming or "json" in incoming.headers.get("content-type", ""):
@@ -309,7 +309,7 @@ class WireModel:
     def _finished(
         self,
         events: Sequence[ModelEvent],
-        raw: list[bytes],
+        raw: list[bytes] | None,
         request: Request,
         forced: frozenset[str],
     ) -> Sequence[ModelEvent]:
@@ -319,7 +319,7 @@ class WireModel:
         if not events or not isinstance(events[-1], ReplyEnd):
             return events
         reply = self._priced(events[-1].reply, request)
-        return (*events[:-1], ReplyEnd(reply, b"".join(raw) if self._keep_raw else None))
+        return (*events[:-1], ReplyEnd(reply, None if raw is None else b"".join(raw)))
 
     def _next_try(
         self, request: Request, error: RightcallError, tried: int | None
@@ -337,7 +337,7 @@ class WireModel:
         reply = replace(believable(reply, self._host.provider), written_by=self._writer)
         if self._keeping is not None:
             # The reply's predecessor is the conversation as it was sent.
-            _, readable = self._encoder(request.conversation)
+            readable = self._encoder(request.conversation).readable
             reply = self._keeping.kept(reply, readable.request(request))
         if self._price is None or reply.usage.cost is not None:
             # The vendor's own figure is better than any price table.

@@ -7,9 +7,9 @@ late.
 
 import asyncio
 import math
-from contextvars import Context
 from typing import TYPE_CHECKING, NamedTuple
 
+from rightcall.blank_context import blank_context
 from rightcall.core.transport import Timeouts
 from rightcall.errors import TransportError, TransportTimeout
 from rightcall.transport.http1 import Replies
@@ -80,7 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     async def send(self, head: bytes, body: bytes | None, timeouts: Timeouts, began: float) -> None:
-        """Write a request, and wait for the head of its reply, which may come before all is written."""
+        """Write a request, whose reply may come before all is written."""
         assert self._transport is not None
         self._timeouts, self._began = timeouts, began
         self.replies.expect()
@@ -90,6 +90,9 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(head + body if body else head)
         else:
             await self._write_large(head, body)
+
+    async def begin(self) -> None:
+        """Wait for the head of the reply. Raises TransportError."""
         while not self.replies.is_begun:
             await self._news()
 
@@ -145,21 +148,22 @@ class Connection(asyncio.BufferedProtocol):
         if self._timeouts.whole is not None:
             self._due = min(self._due, self._began + self._timeouts.whole)
 
-    async def _news(self) -> None:
-        """Wait until something has come, or has changed. Raises TransportError if nothing will."""
+    def _news(self) -> "asyncio.Future[None]":
+        """Returns what to await until something has come, or has changed.
+
+        Raises TransportError if nothing will.
+        """
         if self._failure is not None:
             raise self._error()
         if self._due < (math.inf if self._timer is None else self._timer.when()):
             self._set_timer()
         self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        return self._waiter
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     def _error(self) -> TransportError:
         assert self._failure is not None
@@ -171,7 +175,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
         # It outlasts the exchange that set it, and is not to keep that one's context.
-        self._timer = self._loop.call_at(self._due, self._look, context=Context())
+        self._timer = self._loop.call_at(self._due, self._look, context=blank_context())
 
     def _look(self) -> None:
         self._timer = None

@@ -120,7 +120,10 @@ class _Exchange:
         head = self._head(way)
         self._connection = connection = pool.idle(way.key) or await self._opened(pool, way)
         await connection.send(head, self._body, self._timeouts, began)
-        self._body = None  # frees the memory: it may be large, and the reply may take long
+        # The request may be large, and the reply may take long.
+        del head
+        self._headers, self._body = {}, None
+        await connection.begin()
         if self._is_ended:
             raise TransportError(_CLOSED)
         replies = connection.replies

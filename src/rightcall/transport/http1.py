@@ -58,7 +58,6 @@ class Replies:
 
     __slots__ = (
         "_count",
-        "_feed",
         "_overhead",
         "_parser",
         "headers",
@@ -72,9 +71,10 @@ class Replies:
 
     def __init__(self) -> None:
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
-        self._feed = self._parser.feed_data
         self.is_expected = False
         """Whether a request was sent whose reply is not complete."""
+        self.pieces: list[bytes] = []
+        """What has come of the body, and was not taken yet."""
         self.expect()
         self.is_expected = False
 
@@ -85,14 +85,14 @@ class Replies:
         self.status = self._overhead = self._count = 0
         self.headers: dict[str, str] = {}
         """By lower-case name; of two with one name, the values are joined."""
-        self.pieces: list[bytes] = []
-        """What has come of the body, and was not taken yet."""
+        self.pieces.clear()
 
     def feed(self, data: memoryview) -> None:
         """Read the next bytes. Raises TransportError if they are no HTTP."""
+        assert self._parser is not None
         taken = len(self.pieces)
         try:
-            self._feed(data)
+            self._parser.feed_data(data)
         except HttpParserError as error:
             if not self.is_complete:
                 # What a callback of ours raised says more than that it raised something.
@@ -121,13 +121,14 @@ class Replies:
 
     def take(self) -> bytes:
         """Returns what has come of the body since the last time; empty if nothing has."""
-        pieces, self.pieces = self.pieces, []
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces = self.pieces
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces.clear()
+        return body
 
     def close(self) -> None:
         """Let go of the parser, which refers back to this."""
         self._parser = None
-        del self._feed
 
     def _has_length(self) -> bool:
         return (

@@ -12,6 +12,7 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
+from rightcall.blank_context import blank_context
 from rightcall.platforms import after_fork
 from rightcall.transport.route import Key
 
@@ -58,6 +59,8 @@ class Pool:
         """One for each connection."""
         self._waiting = 0
         self._is_closed = False
+        self._on_lost = self._lost
+        """One for all connections."""
         self._keeper = self._keep()
 
     async def watch(self) -> None:
@@ -93,7 +96,7 @@ class Pool:
             dial(
                 key,
                 self._resolver.addresses,
-                lambda: Connection(key, self._buffer, self._lost),
+                lambda: Connection(key, self._buffer, self._on_lost),
                 self._socket,
             ),
             context=Context(),
@@ -116,7 +119,7 @@ class Pool:
         connection.idle_since = self._loop.time()
         self._idle.setdefault(connection.key, []).append(connection)
         if self._sweeping is None:
-            self._sweeping = self._loop.call_later(_IDLE_SECONDS, self._sweep, context=Context())
+            self._sweeping = self._loop.call_later(_IDLE_SECONDS, self._sweep, context=blank_context())
 
     async def leave(self, transport: object) -> None:
         """End a transport's exchanges here; the last transport to leave closes the pool."""
@@ -195,7 +198,7 @@ class Pool:
         times = [kept[0].idle_since for kept in self._idle.values()]
         if times:
             self._sweeping = self._loop.call_at(
-                min(times) + _IDLE_SECONDS, self._sweep, context=Context()
+                min(times) + _IDLE_SECONDS, self._sweep, context=blank_context()
             )
 
 
