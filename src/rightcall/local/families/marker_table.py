@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from rightcall.local.families.body import Body
 from rightcall.local.families.draft import Draft
+from rightcall.local.families.empty_call import EmptyCall
 from rightcall.local.families.expression_body import GemmaBody, PythonBody
 from rightcall.local.families.family import (
     Family,
@@ -74,7 +75,7 @@ class MarkerTable:
         # Brackets between calls belong to the list of calls, and are parsed without a marker.
         for character in "{[":
             self.gap_kinds.pop(character, None)
-        self.closes = Scanner((*family.section.close, *family.call.close))
+        self.empty_call = EmptyCall(family)
         self.prose = Scanner(self.prose_kinds)
         self.gap = Scanner(self.gap_kinds)
         self.thought_ends = frozenset(family.thoughts.close if channels is None else channels.ends)

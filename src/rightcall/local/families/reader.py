@@ -6,8 +6,12 @@ consume; a possible marker is held back until it is certain. The family's data d
 state and their meaning (``marker_table``), and the format of its calls selects their parser (``body``).
 
 Only markers and the white space around them are dropped: what looks like a call and is none is output as
-text, or as part of the thought around it. An empty section or call is nothing but markers.
+text, or as part of the thought around it. An empty section or call is nothing but markers
+(``empty_call``).
 """
+
+from collections.abc import Callable
+from typing import TypeAlias
 
 from rightcall.core.events import ModelEvent
 from rightcall.core.options import checked
@@ -15,11 +19,20 @@ from rightcall.core.tool import Spec
 from rightcall.local.families.body import MAX_HEAD, Body
 from rightcall.local.families.draft import Draft, Part, Voice
 from rightcall.local.families.family import Family, JsonForm
-from rightcall.local.families.marker_table import Label, is_call_marker, is_special, marker_table
+from rightcall.local.families.marker_table import (
+    Label,
+    is_call_marker,
+    is_fence,
+    is_special,
+    marker_table,
+)
 from rightcall.local.families.named_body import NamedBody
+from rightcall.local.families.object_body import ObjectBody
 from rightcall.local.families.opening import HeadedMessage, is_aside, may_be_head, message, opened
 from rightcall.local.families.section import Section
 from rightcall.local.families.shapes import Specs
+
+_State: TypeAlias = Callable[[str], str]
 
 _STEP = 4096
 """Longer text is processed in pieces, so that removing the consumed part stays cheap."""
@@ -53,8 +66,8 @@ class Reader:
         self._draft = Draft()
         self._voice = Voice(self._draft, reasoning=reasoning, fenced=fenced)
         # States are methods, and are compared with ==: each access makes another bound method.
-        self._state = self._prose
-        self._home = self._prose
+        self._state: _State = self._prose
+        self._home: _State = self._prose
         """The target of text that is not a call after all."""
         self._held = ""
         self._section = Section()
@@ -91,7 +104,7 @@ class Reader:
             self._body.finish()
             if not self._body.has_started and (self._tried.strip() or not is_special(self._section.raw)):
                 self._give(self._section.raw + self._tried)
-        elif self._state == self._gap:
+        elif self._state in (self._gap, self._at_section):
             self._give(self._section.said)
         self._voice.finish()
         return self._draft.take()
@@ -141,7 +154,7 @@ class Reader:
                 self._section = Section(marker)
                 self._state = self._head
             case "section":
-                self._open_gap(Section(marker, is_open=True, opener=marker))
+                self._open_section(Section(marker, is_open=True, opener=marker), marker)
             case "call":
                 self._open_call(marker)
             case "object":
@@ -195,6 +208,27 @@ class Reader:
         self._section = section
         self._state = self._gap
 
+    def _open_section(self, section: Section, marker: str) -> None:
+        self._open_gap(section)
+        # A fence around nothing may be part of an answer.
+        self._state = self._gap if is_fence(marker) else self._at_section
+
+    def _at_section(self, text: str) -> str:
+        """Directly after the marker of a section, which may have nothing in it."""
+        return self._unless_empty(text, self._gap)
+
+    def _unless_empty(self, text: str, then: _State) -> str:
+        found = self._table.empty_call.find(text, in_call=then == self._call, is_last=self._is_last)
+        if found is None and len(text) <= MAX_HEAD:
+            return self._hold(text)
+        if found is None or not found[0]:
+            self._state = then
+            return text
+        size, close = found
+        self._section.end_empty(close, self._family)
+        self._state = self._gap
+        return text[size:]
+
     def _gap(self, text: str) -> str:
         section = self._section
         text = section.after_space(text)
@@ -214,7 +248,7 @@ class Reader:
             case "section":
                 # A call ends the thought that it is in.
                 self._home = self._prose if section.has_called else self._home
-                self._section = section.add(marker)
+                self._open_section(section.add(marker), marker)
             case "call":
                 self._open_call(marker)
             case "section_end" | "call_end" if section.end(kind):
@@ -273,20 +307,11 @@ class Reader:
         # Inside of a sentence, f(a=1) is a call only if there is such a tool.
         names = self._specs.names if is_bare and self._is_inline else None
         self._body = body or self._table.body(self._draft, self._specs, is_bare=is_bare, names=names)
-        self._state = self._at_call if marker else self._call
+        self._state = self._at_call if marker and self._family.call.close else self._call
 
     def _at_call(self, text: str) -> str:
-        """Directly after the marker of a call, which may be closed at once."""
-        bare = text.lstrip()
-        marker = self._table.closes.at_start(bare, is_last=self._is_last) if bare else None
-        if marker is None and not self._is_last and len(text) <= MAX_HEAD:
-            return self._hold(text)
-        if not marker:
-            self._state = self._call
-            return text
-        self._section.end_call(marker, self._family)
-        self._state = self._gap
-        return bare[len(marker) :]
+        """Directly after the marker of a call, which may have nothing in it."""
+        return self._unless_empty(text, self._call)
 
     def _call(self, text: str) -> str:
         body = self._body
@@ -302,12 +327,23 @@ class Reader:
             self._section.raw = self._tried = ""
             self._section.has_called = True
         if verdict == "none":
+            if isinstance(body, ObjectBody) and body.is_nameless and self._section.opener:
+                return self._was_nameless(body)
             return self._was_none(body.rest)
         if verdict == "done":
             self._state = self._gap
             if isinstance(body, NamedBody) and body.is_text:
                 self._section.raw = self._tried = ""
                 self._state = self._home = self._prose
+        return body.rest
+
+    def _was_nameless(self, body: ObjectBody) -> str:
+        """A marked object that names no tool: its markers are none of the answer, what it says is."""
+        self._section.raw = ""
+        if not body.says_nothing:
+            self._give(self._tried[: len(self._tried) - len(body.rest)])
+        self._tried = ""
+        self._state = self._gap
         return body.rest
 
     def _is_meant(self, name: str) -> bool:

@@ -65,8 +65,8 @@ class Section:
         self.is_open = bool(family.section.close) and not is_bare
         return is_over
 
-    def end_call(self, marker: str, family: Family) -> None:
-        """A call was closed before it began."""
+    def end_empty(self, marker: str, family: Family) -> None:
+        """Nothing was in it, or in a call of it."""
         self.raw = ""
         self.opener = self.opener or marker
         self.is_open = self.is_open and marker in family.call.close
