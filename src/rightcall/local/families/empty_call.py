@@ -7,6 +7,7 @@ Models that were going to call and did not write ``<tool_call>{}</tool_call>``, 
 import re
 from typing import TypeAlias, assert_never
 
+from rightcall.local.families.body import MAX_HEAD
 from rightcall.local.families.family import (
     Family,
     Form,
@@ -47,7 +48,7 @@ class EmptyCall:
         while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]
             token = self._tokens.at_start(text[at:], is_last=is_last)
             if token is None:
-                return None
+                break
             at += len(token)
             if token in self._closes:
                 return at, token
@@ -59,7 +60,8 @@ class EmptyCall:
             if not self._closes and _DEPTHS.get(token) == -1 and depth <= 0:
                 return at, ""
         # The turn may end inside of one; after a marker alone, it does not.
-        return (at if last else 0, "") if is_last else None
+        is_over = is_last or at > MAX_HEAD
+        return (at if last and is_last else 0, "") if is_over else None
 
     def _may_be_name(self, token: str, last: str, *, in_call: bool) -> bool:
         """Whether ``null`` is the name of a tool here, as what comes before or after it shows."""

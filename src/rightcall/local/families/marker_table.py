@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from msgspec import Struct
 
-from rightcall.local.families.body import Body
+from rightcall.local.families.body import MAX_HEAD, Body
 from rightcall.local.families.draft import Draft
 from rightcall.local.families.empty_call import EmptyCall
 from rightcall.local.families.expression_body import GemmaBody, PythonBody
@@ -47,6 +47,16 @@ class Label(Struct, frozen=True, gc=False):
     ends: Scanner
     shown: str
     """The marker's meaning if no label follows."""
+
+    def read(self, text: str, *, is_last: bool) -> tuple[str, str] | None:
+        """What of the text is output, and the rest of it; None if that is not certain yet."""
+        size = self.text.match(text).end()  # type: ignore[union-attr]
+        end = self.ends.at_start(text[size:], is_last=is_last) if size < len(text) else None
+        if end is None and size <= MAX_HEAD and not is_last:
+            return None
+        if not end or size > MAX_HEAD:
+            return self.shown + text[:size], text[size:]
+        return "", text[size:].removeprefix(">")
 
 
 class MarkerTable:
