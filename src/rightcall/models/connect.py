@@ -22,11 +22,15 @@ from rightcall.models.catalogue import SERVERS, file_of, is_local
 from rightcall.models.opening import Key, Opened, Wanted, as_text
 from rightcall.models.prices import Prices, prices_of
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
+from rightcall.models.unread import UnreadCalls
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
 from rightcall.transport.http import HttpTransport
 from rightcall.wire.claude import can_be_forced
 from rightcall.wire.dialects import DIALECTS, load
+
+_CHAT = "openai_chat"
+"""The dialect of most servers, some of which leave calls in their text."""
 
 
 class Connected(Model, Protocol):
@@ -64,11 +68,10 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     ``api_key`` is a text, or a function, sync or async, that is called for every request. Close the
     model, or use it in ``async with``; otherwise it is closed with its event loop, at the latest with
     the program. ``transport`` is closed with it, so each model needs its own. ``keep_raw`` stores the
-    vendor's raw bytes of each reply in the journal. ``template`` and ``family`` are for local models:
-    the chat template, as text or a file, and the format in which the model writes calls. For an
-    OpenAI-compatible server that leaves calls in its text, set ``family`` to ``"qwen3"``, for example,
-    or ``"auto"``. ``state="vendor"`` has the vendor keep the conversation, if it can, and sends only
-    what is new. ``background=True`` has replies made in the background and fetched when they are done.
+    vendor's raw bytes of each reply in the journal. ``template`` and ``family``, the chat template and
+    the format of calls, are for local models; a server that leaves calls in its text takes the
+    ``family``, as ``"qwen3"`` or ``"auto"``. ``state="vendor"`` has the vendor keep the conversation,
+    and sends only what is new. ``background=True`` has replies made there, and fetches them when done.
     """
     carrier = transport or HttpTransport()
     if name not in PROVIDERS and is_local(name):
@@ -88,6 +91,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         price=None if prices is None else prices.cost,
         defaults=quirks_of(place, model),
         keep_raw=keep_raw,
+        watch=UnreadCalls(name) if family is None and provider.dialect == _CHAT else None,
         name=name,
     )
     return _as_asked(made, family, door, background=background)
@@ -97,7 +101,7 @@ def _as_asked(model: WireModel, family: str | None, door: Opened, *, background:
     """The model, wrapped to run in the background or to parse its text by family, if requested."""
     if family is None:
         return _in_background(model) if background else model
-    if model.dialect.name != "openai_chat" or background:
+    if model.dialect.name != _CHAT or background:
         raise UsageError(
             f"{model.name}: family= is for local models and for servers that speak like OpenAI's Chat, "
             "where they leave calls in the text; leave it out here"

@@ -37,6 +37,7 @@ _NOWHERE: Mapping[str, Usage] = {}
 _ANYTHING = Request(messages=(said("?"),))
 
 Price = Callable[[Reply], float | None]
+Watch = Callable[[Request, Reply], None]
 
 
 class _Encoder(Struct, frozen=True, eq=False):
@@ -50,7 +51,8 @@ class WireModel:
     """A model behind HTTP.
 
     ``defaults`` are options for requests that do not set them. ``keep_raw`` keeps the vendor's own bytes
-    of each reply, for the journal. ``name`` is the name that the user gave for it.
+    of each reply, for the journal. ``watch`` is shown each whole reply. ``name`` is the name that the
+    user gave for it.
     """
 
     def __init__(  # noqa: PLR0913 - each is one fact about the model
@@ -66,6 +68,7 @@ class WireModel:
         price: Price | None = None,
         defaults: Mapping[str, JsonValue] | None = None,
         keep_raw: bool = False,
+        watch: Watch | None = None,
         name: str = "",
     ) -> None:
         self.name = name or address.model
@@ -84,6 +87,7 @@ class WireModel:
         self._price = price
         self._defaults = defaults or {}
         self._keep_raw = keep_raw
+        self._watch = watch
         self._closes = 0
         self._waits: set[asyncio.Future[None]] = set()
         """The futures of streams that wait before a retry."""
@@ -319,6 +323,8 @@ class WireModel:
         if not events or not isinstance(events[-1], ReplyEnd):
             return events
         reply = self._priced(events[-1].reply, request)
+        if self._watch is not None:
+            self._watch(request, reply)
         return (*events[:-1], ReplyEnd(reply, None if raw is None else b"".join(raw)))
 
     def _next_try(

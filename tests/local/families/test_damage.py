@@ -127,7 +127,7 @@ DAMAGED: dict[str, tuple[str, str, tuple[Any, ...]]] = {
     "a comma at the end": ("llama3", '{"name": "add", "parameters": {}},', (call("add", "{}"),)),
     "nothing in a list": ("generic", "[]", (Text("[]"),)),
     "much that was no call": (
-        "hermes", '<tool_call>{"x": "' + "y " * 3000 + '"}<tool_call>', (Text('<tool_call>{"x": "' + "y " * 3000 + '"}<tool_call>'),),
+        "hermes", '<tool_call>{"x": "' + "y " * 3000 + '";<tool_call>', (Text('<tool_call>{"x": "' + "y " * 3000 + '";<tool_call>'),),
     ),
 }  # fmt: skip
 

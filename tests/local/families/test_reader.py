@@ -281,7 +281,6 @@ NO_CALLS = {
     "a function in a sentence": ("pythonic", "Then [f(x)] or [sin(x=1)] follow."),
     "a marker in a sentence": ("hermes", "It is <tool_call> followed by JSON."),
     "an empty fence": ("generic", "```json\n[]\n```"),
-    "no name": ("hermes", '<tool_call>{"arguments": {}}</tool_call>'),
     "no json": ("hermes", "<tool_call>{add}</tool_call>"),
     "a prompt of python": ("functionary_v32", ">>> print(1)\n1"),
     "a tag of some other kind": ("qwen3_coder", "<function=\nfoo bar>"),

@@ -8,8 +8,9 @@ from typing import Literal, TypeAlias, assert_never
 
 from msgspec import Struct
 
-from rightcall.local.families.body import Body
+from rightcall.local.families.body import MAX_HEAD, Body
 from rightcall.local.families.draft import Draft
+from rightcall.local.families.empty_call import EmptyCall
 from rightcall.local.families.expression_body import GemmaBody, PythonBody
 from rightcall.local.families.family import (
     Family,
@@ -47,6 +48,16 @@ class Label(Struct, frozen=True, gc=False):
     shown: str
     """The marker's meaning if no label follows."""
 
+    def read(self, text: str, *, is_last: bool) -> tuple[str, str] | None:
+        """What of the text is output, and the rest of it; None if that is not certain yet."""
+        size = self.text.match(text).end()  # type: ignore[union-attr]
+        end = self.ends.at_start(text[size:], is_last=is_last) if size < len(text) else None
+        if end is None and size <= MAX_HEAD and not is_last:
+            return None
+        if not end or size > MAX_HEAD:
+            return self.shown + text[:size], text[size:]
+        return "", text[size:].removeprefix(">")
+
 
 class MarkerTable:
     """The markers of each state, and what they mean there.
@@ -74,7 +85,7 @@ class MarkerTable:
         # Brackets between calls belong to the list of calls, and are parsed without a marker.
         for character in "{[":
             self.gap_kinds.pop(character, None)
-        self.closes = Scanner((*family.section.close, *family.call.close))
+        self.empty_call = EmptyCall(family)
         self.prose = Scanner(self.prose_kinds)
         self.gap = Scanner(self.gap_kinds)
         self.thought_ends = frozenset(family.thoughts.close if channels is None else channels.ends)

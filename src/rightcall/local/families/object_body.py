@@ -53,6 +53,13 @@ class ObjectBody(Body):
         """The raw text of the last key, until its value begins."""
         self._others: list[str] = []
         """The raw text of the other members."""
+        self.is_nameless = False
+        """It is complete, and names no tool."""
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it has no arguments, and no other member that could be one."""
+        return not self._others and not "".join(self._waiting).strip("{} \n\r\t")
 
     def finish(self) -> None:
         """The object was not closed, or it would have ended."""
@@ -142,7 +149,7 @@ class ObjectBody(Body):
         if name is None:
             may_be = len(self._text) <= MAX_HEAD and not (self._is_bare and _is_prose(self._text))
             return "more" if may_be else self._bad()
-        if not name or (self._is_bare and _is_prose(name)):
+        if self._is_bare and (not name or _is_prose(name)):
             self._text = before
             return self._bad()
         self._name = name
@@ -191,9 +198,9 @@ class ObjectBody(Body):
         self._place = "next"
         if self._depth:
             return None
-        if not self._name or (
-            self._is_bare and not self._has_arguments and self._name not in self._known
-        ):
+        self.is_nameless = not self._name and not self._is_bare
+        is_known = not self._is_bare or self._has_arguments or self._name in self._known
+        if not self._name or not is_known:
             return self._bad()
         self._begin()
         if not self._has_arguments:

@@ -6,7 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from rightcall.local.families.body import MAX_HEAD
 from rightcall.local.families.family import Channels, Family
+from rightcall.local.families.scanner import Scanner
 from rightcall.local.families.shapes import Specs
 
 _RECIPIENT = re.compile(r"\bto=([^\s<]+)")
@@ -92,9 +94,19 @@ def is_aside(found: HeadedMessage, specs: Specs) -> bool:
     return found.is_hosted and not specs.names
 
 
-def may_be_head(channels: Channels, text: str) -> bool:
-    """Whether a text may be the beginning of a head: its last word may be incomplete."""
-    return _beginning(channels).fullmatch(text) is not None
+def head_in(
+    channels: Channels, end: Scanner, raw: str, text: str, *, is_last: bool
+) -> tuple[HeadedMessage | None, str] | None:
+    """The head that began with ``raw`` and goes on up to its ``end``, and the text after it.
+
+    With None for the head, there is none; None alone if that is not certain yet.
+    """
+    at, marker = end.find(text, is_last=is_last)
+    # Its last word may be incomplete.
+    if not marker and not is_last and at <= MAX_HEAD and _beginning(channels).fullmatch(raw + text[:at]):
+        return None
+    found = message(channels, raw + text[:at]) if marker and at <= MAX_HEAD else None
+    return found, text if found is None else text[at + len(marker) :]
 
 
 @lru_cache(maxsize=16)

@@ -6,25 +6,29 @@ consume; a possible marker is held back until it is certain. The family's data d
 state and their meaning (``marker_table``), and the format of its calls selects their parser (``body``).
 
 Only markers and the white space around them are dropped: what looks like a call and is none is output as
-text, or as part of the thought around it. An empty section or call is nothing but markers.
+text, or as part of the thought around it. An empty call is nothing but markers (``empty_call``).
 """
+
+from collections.abc import Callable
+from typing import TypeAlias
 
 from rightcall.core.events import ModelEvent
 from rightcall.core.options import checked
 from rightcall.core.tool import Spec
-from rightcall.local.families.body import MAX_HEAD, Body
+from rightcall.local.families.body import Body
 from rightcall.local.families.draft import Draft, Part, Voice
 from rightcall.local.families.family import Family, JsonForm
-from rightcall.local.families.marker_table import Label, is_call_marker, is_special, marker_table
+from rightcall.local.families.marker_table import Label, is_fence, is_special, marker_table
 from rightcall.local.families.named_body import NamedBody
-from rightcall.local.families.opening import HeadedMessage, is_aside, may_be_head, message, opened
+from rightcall.local.families.object_body import ObjectBody
+from rightcall.local.families.opening import HeadedMessage, head_in, is_aside, opened
 from rightcall.local.families.section import Section
 from rightcall.local.families.shapes import Specs
 
+_State: TypeAlias = Callable[[str], str]
+
 _STEP = 4096
 """Longer text is processed in pieces, so that removing the consumed part stays cheap."""
-_MAX_AGAIN = 4096
-"""How many characters of a failed call are searched again for another call inside."""
 
 
 class Reader:
@@ -53,8 +57,8 @@ class Reader:
         self._draft = Draft()
         self._voice = Voice(self._draft, reasoning=reasoning, fenced=fenced)
         # States are methods, and are compared with ==: each access makes another bound method.
-        self._state = self._prose
-        self._home = self._prose
+        self._state: _State = self._prose
+        self._home: _State = self._prose
         """The target of text that is not a call after all."""
         self._held = ""
         self._section = Section()
@@ -91,7 +95,7 @@ class Reader:
             self._body.finish()
             if not self._body.has_started and (self._tried.strip() or not is_special(self._section.raw)):
                 self._give(self._section.raw + self._tried)
-        elif self._state == self._gap:
+        elif self._state in (self._gap, self._at_section):
             self._give(self._section.said)
         self._voice.finish()
         return self._draft.take()
@@ -106,7 +110,7 @@ class Reader:
         begins = opened(self._family, tail)
         labels = [self._table.labels[author] for author in self._family.authors]
         if labels:
-            self._open_label(labels[0])
+            self._label, self._state = labels[0], self._labelled
         elif begins.in_head:
             self._state = self._head
         elif begins.in_thought:
@@ -141,7 +145,7 @@ class Reader:
                 self._section = Section(marker)
                 self._state = self._head
             case "section":
-                self._open_gap(Section(marker, is_open=True, opener=marker))
+                self._open_section(Section(marker, is_open=True, opener=marker), marker)
             case "call":
                 self._open_call(marker)
             case "object":
@@ -151,9 +155,9 @@ class Reader:
                 return marker + rest
             case "list":
                 self._is_inline = not self._voice.at_line_start
-                self._open_gap(Section("[", is_open=True))
+                self._open_section(Section("[", is_open=True))
             case "label":
-                self._open_label(self._table.labels[marker])
+                self._label, self._state = self._table.labels[marker], self._labelled
             case _:
                 pass
         return rest
@@ -191,9 +195,24 @@ class Reader:
 
     # Between calls.
 
-    def _open_gap(self, section: Section) -> None:
+    def _open_section(self, section: Section, marker: str = "") -> None:
         self._section = section
-        self._state = self._gap
+        # A fence around nothing may be part of an answer.
+        self._state = self._at_section if marker and not is_fence(marker) else self._gap
+
+    def _at_section(self, text: str) -> str:
+        """Directly after the marker of a section, which may have nothing in it."""
+        return self._unless_empty(text, self._gap)
+
+    def _unless_empty(self, text: str, then: _State) -> str:
+        found = self._table.empty_call.find(text, in_call=then == self._call, is_last=self._is_last)
+        if found is None:
+            return self._hold(text)
+        size, close = found
+        self._state = self._gap if size else then
+        if size:
+            self._section.end_empty(close, self._family)
+        return text[size:]
 
     def _gap(self, text: str) -> str:
         section = self._section
@@ -214,7 +233,7 @@ class Reader:
             case "section":
                 # A call ends the thought that it is in.
                 self._home = self._prose if section.has_called else self._home
-                self._section = section.add(marker)
+                self._open_section(section.add(marker), marker)
             case "call":
                 self._open_call(marker)
             case "section_end" | "call_end" if section.end(kind):
@@ -273,20 +292,11 @@ class Reader:
         # Inside of a sentence, f(a=1) is a call only if there is such a tool.
         names = self._specs.names if is_bare and self._is_inline else None
         self._body = body or self._table.body(self._draft, self._specs, is_bare=is_bare, names=names)
-        self._state = self._at_call if marker else self._call
+        self._state = self._at_call if marker and self._family.call.close else self._call
 
     def _at_call(self, text: str) -> str:
-        """Directly after the marker of a call, which may be closed at once."""
-        bare = text.lstrip()
-        marker = self._table.closes.at_start(bare, is_last=self._is_last) if bare else None
-        if marker is None and not self._is_last and len(text) <= MAX_HEAD:
-            return self._hold(text)
-        if not marker:
-            self._state = self._call
-            return text
-        self._section.end_call(marker, self._family)
-        self._state = self._gap
-        return bare[len(marker) :]
+        """Directly after the marker of a call, which may have nothing in it."""
+        return self._unless_empty(text, self._call)
 
     def _call(self, text: str) -> str:
         body = self._body
@@ -295,13 +305,15 @@ class Reader:
             self._tried += text
         undo = self._draft.before() if self._specs.is_closed and not body.has_started else None
         verdict = body.feed(text)
-        if body.has_started and undo and not self._is_meant(self._draft.called):
+        if body.has_started and undo and not self._section.is_meant(self._draft.called, self._specs):
             undo()
             return self._was_none(self._tried)
         if body.has_started:
             self._section.raw = self._tried = ""
             self._section.has_called = True
         if verdict == "none":
+            if isinstance(body, ObjectBody) and body.is_nameless and self._section.opener:
+                return self._was_nameless(body)
             return self._was_none(body.rest)
         if verdict == "done":
             self._state = self._gap
@@ -310,59 +322,46 @@ class Reader:
                 self._state = self._home = self._prose
         return body.rest
 
-    def _is_meant(self, name: str) -> bool:
-        """Whether a call is one: of a tool that was offered, or, if there are tools, marked as one."""
-        offered = self._specs.names
-        return name in offered or (bool(offered) and is_call_marker(self._section.raw.strip()))
+    def _was_nameless(self, body: ObjectBody) -> str:
+        """A marked object that names no tool: its markers are none of the answer, what it says is."""
+        self._section.raw = ""
+        said = "" if body.says_nothing else self._tried[: len(self._tried) - len(body.rest)]
+        self._give(said)
+        self._tried, self._state = "", self._gap
+        return body.rest
 
     def _was_none(self, rest: str) -> str:
-        raw, tried = self._section.raw, self._tried
-        self._section.raw = self._tried = ""
+        text, rest = self._section.not_called(self._tried, rest)
+        self._tried = ""
         self._go_home()
-        if len(tried) - len(rest) > _MAX_AGAIN:
-            # Searching much of it again and again would take quadratic time.
-            self._give(raw + tried[: len(tried) - len(rest)])
-            return rest
-        if raw:
-            self._give(raw)
-            return tried
-        # Without a consumed marker, the same character would open the same call for ever.
-        self._give(tried[:1])
-        return tried[1:]
+        self._give(text)
+        return rest
 
     # After a marker that a label belongs to, and in the head of a message.
 
-    def _open_label(self, label: Label) -> None:
-        self._label = label
-        self._state = self._labelled
-
     def _labelled(self, text: str) -> str:
         assert self._label is not None
-        size = self._label.text.match(text).end()  # type: ignore[union-attr]
-        end = self._label.ends.at_start(text[size:], is_last=self._is_last) if size < len(text) else None
-        if end is None and size <= MAX_HEAD and not self._is_last:
+        found = self._label.read(text, is_last=self._is_last)
+        if found is None:
             return self._hold(text)
         self._state = self._home
-        if not end or size > MAX_HEAD:
-            self._give(self._label.shown + text[:size])
-            return text[size:]
-        return text[size:].removeprefix(">")
+        self._give(found[0])
+        return found[1]
 
     def _head(self, text: str) -> str:
-        channels = self._family.channels
+        channels, raw = self._family.channels, self._section.raw
         assert channels is not None
-        at, marker = self._table.message.find(text, is_last=self._is_last)
-        may_come = not marker and not self._is_last and at <= MAX_HEAD
-        if may_come and may_be_head(channels, self._section.raw + text[:at]):
-            return self._hold(text)
-        raw, self._section.raw = self._section.raw, ""
-        found = message(channels, raw + text[:at]) if marker and at <= MAX_HEAD else None
+        found = head_in(channels, self._table.message, raw, text, is_last=self._is_last)
         if found is None:
+            return self._hold(text)
+        self._section.raw = ""
+        head, rest = found
+        if head is not None:
+            self._address(head)
+        else:
             self._state = self._prose
             self._voice.say(raw)
-            return text
-        self._address(found)
-        return text[at + len(marker) :]
+        return rest
 
     def _address(self, found: HeadedMessage) -> None:
         """Handle the head of the message that follows."""
@@ -376,7 +375,7 @@ class Reader:
                 self._draft.open_aside(found.name)
                 self._state = self._aside
             case "call":
-                self._open_gap(Section())
+                self._open_section(Section())
                 if self._table.heads is not None:
                     self._section.has_called = True
                     name = self._specs.bare(found.name, found.prefix)

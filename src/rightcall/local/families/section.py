@@ -8,10 +8,13 @@ import re
 from typing import Literal
 
 from rightcall.local.families.family import Family
-from rightcall.local.families.marker_table import Kind, is_fence, is_special
+from rightcall.local.families.marker_table import Kind, is_call_marker, is_fence, is_special
+from rightcall.local.families.shapes import Specs
 
 _MAX_GAP = 4096
 """The most white space before another call."""
+_MAX_AGAIN = 4096
+"""How many characters of a failed call are searched again for another call inside."""
 _SPACE = re.compile(r"\s*")
 _SEPARATORS = re.compile(r"[\s,;]*")
 
@@ -65,11 +68,27 @@ class Section:
         self.is_open = bool(family.section.close) and not is_bare
         return is_over
 
-    def end_call(self, marker: str, family: Family) -> None:
-        """A call was closed before it began."""
+    def end_empty(self, marker: str, family: Family) -> None:
+        """Nothing was in it, or in a call of it."""
         self.raw = ""
         self.opener = self.opener or marker
         self.is_open = self.is_open and marker in family.call.close
+
+    def not_called(self, tried: str, rest: str) -> tuple[str, str]:
+        """A call was none after all: what of the text is output, and what is parsed again.
+
+        ``rest`` is the end of ``tried`` that the call's parser did not consume.
+        """
+        raw, self.raw = self.raw, ""
+        if len(tried) - len(rest) > _MAX_AGAIN:
+            # Searching much of it again and again would take quadratic time.
+            return raw + tried[: len(tried) - len(rest)], rest
+        # Without a consumed marker, the same character would open the same call for ever.
+        return (raw, tried) if raw else (tried[:1], tried[1:])
+
+    def is_meant(self, name: str, specs: Specs) -> bool:
+        """Whether a call is one: of a tool that was offered, or, if there are tools, marked as one."""
+        return name in specs.names or (bool(specs.names) and is_call_marker(self.raw.strip()))
 
     @property
     def said(self) -> str:
