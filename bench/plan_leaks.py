@@ -1,6 +1,6 @@
 """Random plans, each run with other untrusted words: calls that labels call clean must be equal.
 
-    python bench/plan_leaks.py [plans] [seed]
+    python bench/plan_leaks.py [plans] [number of the first]
 
 Each is run three times. In the second run everything that outsiders could choose is different, which no
 call may show that is clean for the level ``choice``; in the third only their words are, and not who they
@@ -138,11 +138,11 @@ class Tally(NamedTuple):
     """The sources of plans whose clean calls differ."""
 
 
-def tally(plans: int, seed: int = 0) -> Tally:
+def tally(plans: int, first: int = 0) -> Tally:
     """Write so many plans and run each in every world."""
     ended = calls = clean = 0
     leaks: list[str] = []
-    for number in range(seed, seed + plans):
+    for number in range(first, first + plans):
         source = Writer(number).plan()
         tree = parse(source)
         one, other, reworded = (run(tree, each) for each in (World(1, 1), World(2, 2), World(1, 2)))
@@ -159,9 +159,9 @@ def tally(plans: int, seed: int = 0) -> Tally:
 def main() -> int:
     """Print what was found."""
     plans = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     began = time.perf_counter()
-    found = tally(plans, seed)
+    found = tally(plans, first)
     seconds = time.perf_counter() - began
     print(f"{found.plans:,} plans in {seconds:.0f} s, {found.ended:,} ended in both runs")
     print(f"{found.calls:,} calls, {found.clean:,} of them clean; {len(found.leaks)} plans leak")

@@ -138,7 +138,7 @@ def test_a_text_knows_all_that_it_is_made_of():
 
 def test_random_plans_make_the_same_clean_calls_whatever_outsiders_say(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "bench"))
-    found = importlib.import_module("plan_leaks").tally(250, seed=1_000_000)
+    found = importlib.import_module("plan_leaks").tally(250, first=1_000_000)
     assert found.leaks == []
     assert found.clean > 500
     assert found.calls > found.clean + 100

@@ -1,9 +1,12 @@
 """The language of plans: what is in it does what Python does, and what is not is refused."""
 
+import gc
+
 import pytest
 
 from plan.kit import evaluated
 from rightcall.plan.parse import PlanProblem, Refused, parse
+from rightcall.plan.scope import Frame
 from rightcall.plan.value import plain
 
 IN_THE_LANGUAGE = [
@@ -33,6 +36,19 @@ IN_THE_LANGUAGE = [
 def test_what_is_in_the_language_does_what_python_does(source, value):
     answer, _ = evaluated(source)
     assert plain(answer) == value
+
+
+def test_what_a_plan_with_functions_used_is_given_back():
+    def left() -> int:
+        gc.collect()
+        return sum(type(each) is Frame for each in gc.get_objects())
+
+    before = left()
+    for _ in range(20):
+        evaluated(
+            "def f(x):\n    return [y for y in range(x) if f(y - 1)] if x > 0 else [1]\nreturn f(3)"
+        )
+    assert left() == before
 
 
 REFUSED = [

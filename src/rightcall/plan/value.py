@@ -47,8 +47,11 @@ def words_in(label: Iterable[Source]) -> Label:
     return frozenset([each for each in label if each.kind in _WORDS])
 
 
-class Value(Struct, frozen=True, gc=False):
-    """A value of a plan, with its labels."""
+class Value(Struct, frozen=True):
+    """A value of a plan, with its labels.
+
+    The garbage collector must see it: a function is a value of the frame that it refers to.
+    """
 
     data: Any
     sources: Label = NOTHING
