@@ -7,9 +7,10 @@ from base64 import b64encode
 import pytest
 import uvloop
 
+import rightcall as rc
 from request.server import serving, streamed, whole
 from rightcall.core.transport import Timeouts
-from rightcall.errors import TransportError, TransportTimeout
+from rightcall.errors import TransportError, TransportTimeout, VendorError
 from rightcall.transport import dial
 from rightcall.transport.http import HttpTransport
 from rightcall.transport.route import proxy_for
@@ -107,7 +108,7 @@ async def test_who_is_cancelled_leaves_a_lookup_to_the_others(transport, monkeyp
 async def test_where_nobody_listens_is_told(transport):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(TransportError, match=rf"cannot connect to 127.0.0.1:{port}: .*"):
+    with pytest.raises(TransportError, match=rf"cannot connect to 127.0.0.1:{port}: Connection refused"):
         await posted(transport, f"http://127.0.0.1:{port}/")
 
 
@@ -228,7 +229,8 @@ async def test_a_request_in_the_clear_goes_through_an_encrypted_proxy(transport,
 
 
 REFUSALS = {
-    "a refusal": (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "answered 407 to CONNECT"),
+    "a server that is away": (b"HTTP/1.1 503\r\n\r\n<p>away</p>", "answered 503 to CONNECT vendor"),
+    "nothing but a version": (b"HTTP/1.1\r\n\r\n", "gave no answer to CONNECT"),
     "no answer": (b"", "gave no answer to CONNECT"),
     "no HTTP": (b"SSH-2.0\r\n\r\n", "gave no answer to CONNECT"),
     "half an answer": (b"HTTP/1.1 201 O", "gave no answer to CONNECT"),
@@ -246,6 +248,31 @@ async def test_a_proxy_that_does_not_pass_on_is_told_without_its_password(
         with pytest.raises(TransportError, match=words) as caught:
             await posted(transport, "https://vendor.invalid/")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("page", [b"", b"<p>who are you?</p>"])
+async def test_a_proxy_that_refuses_is_not_asked_again(page, environment):
+    proxy = Tunnels(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n" + page)
+    async with talking(proxy) as place, rc.connect("https://vendor.invalid/v1|m", api_key="k") as model:
+        environment.setenv("HTTPS_PROXY", f"http://me:secret@{place}")
+        with pytest.raises(VendorError) as caught:
+            await rc.Agent(model).run("hi")
+    words = f"HTTP 407: the proxy at {place} does not connect to vendor.invalid:443"
+    assert (str(caught.value), caught.value.kind) == (f"vendor.invalid: {words}", "auth")
+    assert len(proxy.asked) == 1
+
+
+@pytest.mark.parametrize("host", [".example", "a" * 70 + ".example"], ids=["dot", "long"])
+async def test_a_name_that_no_certificate_can_be_for_is_told(host, transport, environment):
+    async def talk(reader, writer) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await asyncio.sleep(3600)
+
+    async with talking(talk) as place:
+        environment.setenv("HTTPS_PROXY", f"http://{place}")
+        with pytest.raises(TransportError, match=f"cannot connect to {host}:443: "):
+            await posted(transport, f"https://{host}/")
 
 
 def test_so_it_is_on_another_event_loop(tls):

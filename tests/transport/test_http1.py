@@ -47,6 +47,22 @@ REPLIES = {
         b"HTTP/1.1 200 OK\r\nx-a: caf\xe9\r\ncontent-length: 1\r\n\r\n\xff",
         (200, {"x-a": "café", "content-length": "1"}, b"\xff", True),
     ),
+    "lines that end without CR": (
+        b"HTTP/1.1 200 OK\nx-a: 1\ncontent-length: 2\n\nok",
+        (200, {"x-a": "1", "content-length": "2"}, b"ok", True),
+    ),
+    "lines that are folded": (
+        b"HTTP/1.1 200 OK\r\nx-a: 1\r\n 2\r\n\t3\r\ncontent-length: 2\r\n\r\nok",
+        (200, {"x-a": "1 2 3", "content-length": "2"}, b"ok", True),
+    ),
+    "characters that end lines elsewhere": (
+        b"HTTP/1.1 200 OK\r\nx-a: 1\0\x0b2\r\ncontent-length: 2\r\n\r\nok",
+        (200, {"x-a": "1 2", "content-length": "2"}, b"ok", True),
+    ),
+    "spaces after the size of a chunk": (
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2  \r\nok\r\n0 \r\n\r\n",
+        (200, {"transfer-encoding": "chunked"}, b"ok", True),
+    ),
     "one that says that it is the last": (
         b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok",
         (200, {"connection": "close", "content-length": "2"}, b"ok", False),
@@ -133,6 +149,7 @@ BAD = {
     "a chunk that is longer than it says": (
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nab\r\n"
     ),
+    "a compressed transfer": b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
     "a name with a space": b"HTTP/1.1 200 OK\r\na b: c\r\n\r\n",
     "a thousand headers": b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000,
     "another protocol from here on": (

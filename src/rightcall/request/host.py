@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from logging import DEBUG
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from rightcall.core.around import HEADERS, TRACE
 from rightcall.core.ports import Dialect
@@ -38,7 +38,7 @@ class Host:
         carried = authorized(dialect, address)
         self._sign = None if isinstance(carried, Mapping) else carried
         self._own_headers = {**(carried if isinstance(carried, Mapping) else {}), **address.headers}
-        place = urlsplit(self.url)
+        place = _split(self.url)
         names = {name.lower() for name in self._own_headers}
         if "@" in place.netloc and "authorization" in names:
             raise UsageError(
@@ -139,3 +139,13 @@ class Host:
     def _without_secrets(self, text: str) -> str:
         key = self._address.key
         return redact_formats(text.replace(key, "[key]") if key else text)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        place = urlsplit(url)
+        _ = place.port  # read here, because urlsplit does not look at it
+    except ValueError:
+        # Neither it nor the cause is told: what seems to be its port may be a part of a password.
+        raise UsageError("the address is no URL: its host or its port is wrong") from None
+    return place

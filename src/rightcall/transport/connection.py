@@ -7,6 +7,7 @@ late.
 
 import asyncio
 import math
+import select
 from typing import TYPE_CHECKING, NamedTuple
 
 from rightcall.blank_context import blank_context
@@ -23,6 +24,10 @@ _MOST_UNREAD = 256 * 1024
 _PIECE = 256 * 1024
 """Bytes of a request that are written before it is seen whether the socket takes more."""
 
+_TURNS_TO_READ = 2
+"""Turns of the event loop: in the first it sees that something has come, in the second it reads that. A
+write first, to a server that has refused the request and closed, would lose the refusal."""
+
 
 class _Failure(NamedTuple):
     """Why no more comes. An exception would refer to its frames, and they to the connection."""
@@ -37,14 +42,14 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_began", "_buffer", "_due", "_failure", "_is_full", "_is_paused", "_loop", "_on_lost",
-        "_timeouts", "_timer", "_transport", "_unread", "_waiter", "_was_sent", "idle_since", "key",
+        "_timeouts", "_timer", "_transport", "_unread", "_waiter", "_was_sent", "idle_until", "key",
         "replies",
     )  # fmt: skip
 
     def __init__(self, key: Key, buffer: memoryview, on_lost: "Callable[[Connection], None]") -> None:
         self.key = key
         self.replies = Replies()
-        self.idle_since = 0.0
+        self.idle_until = 0.0
         self._loop = asyncio.get_running_loop()
         self._buffer = buffer
         """Where bytes are received. All connections of a loop share it, as each is parsed at once."""
@@ -66,6 +71,14 @@ class Connection(asyncio.BufferedProtocol):
     def is_open(self) -> bool:
         """Whether the other side has not closed it, as far as is known."""
         return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it is closed, or something has come since the event loop looked: the end, most often.
+
+        A loop that was kept busy, by a tool for example, has not seen that the server closed it.
+        """
+        return not self.is_open or _is_readable(self._transport)
 
     @property
     def is_reusable(self) -> bool:
@@ -135,11 +148,16 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.write(head)
         view = memoryview(body)
         for start in range(0, len(body), _PIECE):
+            for _ in range(_TURNS_TO_READ):
+                await asyncio.sleep(0)
             while self._is_full and not self.replies.is_begun:
                 await self._news()
             if self.replies.is_begun:
                 return  # the reply does not depend on the rest, or refuses it
+            if self._failure is not None:
+                raise self._error()
             self._transport.write(view[start : start + _PIECE])
+            self._must_come_within(self._timeouts.first_byte)
         self._was_sent = True
 
     def _must_come_within(self, seconds: float | None) -> None:
@@ -249,3 +267,14 @@ class Connection(asyncio.BufferedProtocol):
         """It takes more."""
         self._is_full = False
         self._wake()
+
+
+def _is_readable(transport: asyncio.Transport | None) -> bool:
+    place = None if transport is None else transport.get_extra_info("socket")
+    if place is None:
+        return False
+    if not hasattr(select, "poll"):  # Windows, where select takes any number of a socket
+        return bool(select.select([place], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(place, select.POLLIN)
+    return bool(poll.poll(0))

@@ -1,6 +1,8 @@
 """Opens a connection: looks up the host, connects to the fastest address, and adds proxy and TLS."""
 
 import asyncio
+import os
+import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,7 +10,7 @@ from contextvars import Context
 
 import aiohappyeyeballs
 
-from rightcall.errors import TransportError, TransportTimeout
+from rightcall.errors import TransportError, TransportTimeout, VendorError
 from rightcall.transport.connection import Connection
 from rightcall.transport.route import Key, Proxy, Server
 
@@ -17,7 +19,11 @@ _HEAD_START = 0.25
 _KNOWN_SECONDS = 10.0
 """Seconds for which a host's addresses are not looked up again."""
 _MOST_HEAD = 64 * 1024
+_ANSWER = re.compile(rb"HTTP/1\.[0-9] ([0-9]{3})(?![^ \r])")
 _OK = range(200, 300)
+_REFUSALS = range(400, 500)
+_LATER = frozenset({408, 425, 429})
+"""Refusals that may pass."""
 
 Address = aiohappyeyeballs.AddrInfoType
 Addresses = Sequence[Address]
@@ -72,7 +78,10 @@ async def dial(
     new_connection: Callable[[], Connection],
     new_socket: Callable[[Address], socket.socket] | None = None,
 ) -> Connection:
-    """Open a connection to one of the addresses that are looked up. Raises TransportError."""
+    """Open a connection to one of the addresses that are looked up.
+
+    Raises TransportError, and VendorError if a proxy refuses to pass on.
+    """
     first = key.server if key.proxy is None else key.proxy.server
     trust, name = (await _trust(), _name(first)) if first.is_tls else (None, None)
     try:
@@ -87,7 +96,7 @@ async def dial(
         except BaseException:
             opened.close()
             raise
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:
         raise _translated(error, first) from error
     try:
         if key.proxy is not None and key.server.is_tls:
@@ -106,16 +115,21 @@ async def dial(
 async def _through(
     proxy: Proxy, server: Server, link: asyncio.Transport, tunnel: "_Tunnel"
 ) -> asyncio.Transport:
-    """Returns a link with TLS to a server through a proxy. Raises TransportError."""
+    """Returns a link with TLS to a server through a proxy. Raises TransportError and VendorError."""
     await tunnel.pass_to(server, proxy, link)
     loop, trust = asyncio.get_running_loop(), await _trust()
     try:
         secured = await loop.start_tls(link, tunnel, trust, server_hostname=_name(server))
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _translated(error, server) from error
     if secured is None:
         raise TransportError(f"{server.host} closed the connection during the TLS handshake")
     return secured
+
+
+def _place(server: Server) -> str:
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    return f"{host}:{server.port}"
 
 
 def _name(server: Server) -> str:
@@ -145,27 +159,31 @@ class _Tunnel(asyncio.Protocol):
         self._answer: asyncio.Future[int] | None = None
 
     async def pass_to(self, server: Server, proxy: Proxy, link: asyncio.Transport) -> None:
-        """Have a proxy pass on all bytes to a server and back. Raises TransportError."""
-        host = f"[{server.host}]" if ":" in server.host else server.host
-        place = f"{host}:{server.port}"
+        """Have a proxy pass on all bytes to a server and back. Raises TransportError and VendorError."""
+        place = _place(server)
         lines = [f"CONNECT {place} HTTP/1.1", f"host: {place}"]
         if proxy.authorization:
             lines.append(f"proxy-authorization: {proxy.authorization}")
         self._answer = asyncio.get_running_loop().create_future()
         link.write("\r\n".join([*lines, "", ""]).encode())
         status = await self._answer
+        if status in _REFUSALS and status not in _LATER:
+            # Another try would be refused as well, and a wrong password too often locks its user out.
+            words = f"the proxy at {_place(proxy.server)} does not connect to {place}"
+            raise VendorError(words, status=status)
         if status not in _OK:
             what = f"answered {status}" if status else "gave no answer"
-            raise TransportError(f"the proxy at {proxy.server.host} {what} to CONNECT")
+            raise TransportError(f"the proxy at {_place(proxy.server)} {what} to CONNECT {place}")
 
     def data_received(self, data: bytes) -> None:
         """Read the proxy's answer up to the end of its head."""
         self._head += data
         head, end, rest = self._head.partition(b"\r\n\r\n")
         if end or len(head) > _MOST_HEAD:
-            words = head.split(b" ", 2)
-            is_good = bool(end) and not rest and head.startswith(b"HTTP/1.") and words[1][:3].isdigit()
-            self._answered(int(words[1][:3]) if is_good else 0)
+            found = _ANSWER.match(head) if end else None
+            status = 0 if found is None else int(found[1])
+            # A refusal may be explained; but nobody has spoken to the server yet.
+            self._answered(0 if rest and status in _OK else status)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the event loop's
         """The proxy has closed the connection."""
@@ -178,7 +196,7 @@ class _Tunnel(asyncio.Protocol):
 
 def _translated(error: Exception, server: Server) -> TransportError:
     """Returns why there is no connection, as an error of ours."""
-    place = f"{server.host}:{server.port}"
+    place = _place(server)
     match error:
         case ssl.SSLCertVerificationError():
             return TransportError(f"the certificate of {place} is not trusted: {error.verify_message}")
@@ -186,6 +204,9 @@ def _translated(error: Exception, server: Server) -> TransportError:
             return TransportError(f"no TLS with {place}: {error.reason or error}")
         case TimeoutError():
             return TransportTimeout(f"{place} did not answer: {error.strerror or error}")
+        case OSError(errno=int(number)) if not isinstance(error, socket.gaierror):
+            # Its own words are that a call of a function failed.
+            return TransportError(f"cannot connect to {place}: {os.strerror(number)}")
         case OSError():
             return TransportError(f"cannot connect to {place}: {error.strerror or error}")
         case _:

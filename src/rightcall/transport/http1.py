@@ -14,6 +14,10 @@ _FIRST_FINAL_STATUS = 200
 _MOST_OVERHEAD = 128 * 1024
 """Bytes. A longer head, or more than this between two pieces of a body, is an attack or a fault."""
 _MOST_HEADERS = 256
+_LONGEST_CODING = 50
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
+_CODINGS = frozenset({"chunked", "identity"})
+"""How a body may be transferred; to be asked for another, a client has to offer it."""
 _FIELDS = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [^\r\n\0]*\r\n)*")
 _CUT = "the connection was closed in the middle of the reply"
 _UNANSWERED = "the connection was closed before a reply"
@@ -71,6 +75,13 @@ class Replies:
 
     def __init__(self) -> None:
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
+        # As clients have to (RFC 9112): lines of a head that end without CR or are folded, and spaces
+        # after the size of a chunk. Where a body ends is as certain as without.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
         self.is_expected = False
         """Whether a request was sent whose reply is not complete."""
         self.pieces: list[bytes] = []
@@ -150,6 +161,8 @@ class Replies:
             if self._count > _MOST_HEADERS:
                 raise ValueError(f"more than {_MOST_HEADERS} headers")
             key, text = name.decode("latin-1").lower(), value.decode("latin-1").rstrip()
+            if not text.isprintable():
+                text = _CONTROLS.sub(" ", text)  # so that it cannot become two where it is passed on
             known = self.headers.get(key)
             self.headers[key] = text if known is None else f"{known}, {text}"
 
@@ -160,6 +173,9 @@ class Replies:
         if status < _FIRST_FINAL_STATUS:
             self.headers, self._count = {}, 0
             return
+        coding = self.headers.get("transfer-encoding", "").lower()
+        if not _CODINGS.issuperset(coding.replace(",", " ").split()):
+            raise ValueError(f"its body is transferred as {coding[:_LONGEST_CODING]!r}")
         self.status = status
         self.is_begun = True
         self.keeps_alive = self._parser.should_keep_alive()

@@ -5,6 +5,7 @@ A pool is closed with the last of its transports, with its loop, or when the pro
 
 import asyncio
 import atexit
+import re
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import suppress
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 _MOST_CONNECTIONS = 4096
 _IDLE_SECONDS = 15.0
 """Seconds for which a connection is kept that nobody uses."""
+_TOLD_SECONDS = re.compile(r"timeout=([0-9]{1,9})", re.ASCII | re.IGNORECASE)
+_MARGIN = 1.0
+"""Seconds before the server closes a connection from which on it is not used: a request that is under
+way at that moment is lost."""
 _RECEIVED = 64 * 1024
 """Bytes that are received at once."""
 _EXIT_SECONDS = 2.0
@@ -72,8 +77,9 @@ class Pool:
         kept = self._idle.get(key)
         while kept:
             connection = kept.pop()
-            if connection.is_open:
+            if self._loop.time() < connection.idle_until and not connection.is_stale:
                 return connection
+            connection.abort()
         return None
 
     async def open(self, key: Key) -> "Connection":
@@ -113,10 +119,11 @@ class Pool:
 
     def put_back(self, connection: "Connection") -> None:
         """Keep a connection for the next request, if it can carry one and nobody waits for its place."""
-        if not connection.is_reusable or self._waiting or self._is_closed:
+        kept = _kept_seconds(connection.replies.headers.get("keep-alive", ""))
+        if not connection.is_reusable or self._waiting or self._is_closed or kept <= 0:
             connection.abort()
             return
-        connection.idle_since = self._loop.time()
+        connection.idle_until = self._loop.time() + kept
         self._idle.setdefault(connection.key, []).append(connection)
         if self._sweeping is None:
             self._sweeping = self._loop.call_later(_IDLE_SECONDS, self._sweep, context=blank_context())
@@ -189,17 +196,21 @@ class Pool:
     def _sweep(self) -> None:
         """Close what was not used for long."""
         self._sweeping = None
-        oldest = self._loop.time() - _IDLE_SECONDS
+        now = self._loop.time()
         for key, kept in list(self._idle.items()):
-            while kept and kept[0].idle_since <= oldest:
+            while kept and kept[0].idle_until <= now:
                 kept.pop(0).abort()
             if not kept:
                 del self._idle[key]
-        times = [kept[0].idle_since for kept in self._idle.values()]
+        times = [kept[0].idle_until for kept in self._idle.values()]
         if times:
-            self._sweeping = self._loop.call_at(
-                min(times) + _IDLE_SECONDS, self._sweep, context=blank_context()
-            )
+            self._sweeping = self._loop.call_at(min(times), self._sweep, context=blank_context())
+
+
+def _kept_seconds(told: str) -> float:
+    """Returns for how long a connection is kept, by what the server told of it in ``Keep-Alive``."""
+    found = _TOLD_SECONDS.search(told) if told else None
+    return _IDLE_SECONDS if found is None else min(_IDLE_SECONDS, int(found[1]) - _MARGIN)
 
 
 _pools: dict[asyncio.AbstractEventLoop, Pool] = {}

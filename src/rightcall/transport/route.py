@@ -16,6 +16,7 @@ _WRITTEN = re.compile(r"[\w.~:/?#\[\]@!$&'()*+,;=%-]+", re.ASCII)
 """The characters of a URL (RFC 3986)."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SAFE = "/?:@!$&'()*+,;=%~[]"
+_WITH_PORT = re.compile(r"(\[[^]]*\]|[^:]*):([0-9]{1,5})", re.ASCII)
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -65,13 +66,38 @@ def straight(url: str) -> Route:
 
 @lru_cache(maxsize=256)
 def proxy_for(url: str) -> str | None:
-    """Returns the proxy for a URL from the environment; cached."""
-    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - light until used
+    """Returns the proxy for a URL from the environment, or else from the system's settings; cached."""
+    from urllib.request import getproxies, getproxies_environment, proxy_bypass  # noqa: PLC0415 - light until used
 
-    place = urlsplit(url)
-    if proxy_bypass(place.hostname or ""):
+    place = _split(url)
+    named = getproxies_environment()
+    if named:
+        if _is_excepted(_server(place), named.get("no", "")):
+            return None
+    elif proxy_bypass(place.hostname or ""):
         return None
-    return getproxies().get(place.scheme)
+    else:
+        named = getproxies()
+    return named.get(place.scheme) or named.get("all")
+
+
+def _is_excepted(server: Server, excepted: str) -> bool:
+    """Whether a list of hosts without a proxy has a server: by name, end of name, address or network."""
+    return any(_covers(each, server) for each in re.split(r"[,\s]+", excepted.lower()) if each)
+
+
+def _covers(entry: str, server: Server) -> bool:
+    from ipaddress import ip_address, ip_network  # noqa: PLC0415 - light until used
+
+    if with_port := _WITH_PORT.fullmatch(entry):
+        entry, port = with_port.groups()
+        if int(port) != server.port:
+            return False
+    try:
+        return ip_address(server.host) in ip_network(entry.strip("[]"), strict=False)
+    except ValueError:  # one of them is a name
+        name = entry.lstrip("*.")
+        return not name or f".{server.host.rstrip('.')}".endswith(f".{name}")
 
 
 @lru_cache(maxsize=256)
@@ -122,7 +148,8 @@ def _proxy(url: str) -> Proxy:
     try:
         place = _split(url if "://" in url else f"http://{url}")
     except TransportError:
-        raise TransportError("the environment names a proxy that is not one of HTTP") from None
+        words = "the environment names a proxy that is not one of HTTP; none of SOCKS can be used"
+        raise TransportError(words) from None
     return Proxy(_server(place), _basic(place))
 
 
