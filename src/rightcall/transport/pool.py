@@ -52,8 +52,9 @@ class Pool:
         self._resolver: Resolver | None = None
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._connections: set[Connection] = set()
-        self._idle: dict[Key, list[Connection]] = {}
-        """The one that was used last is at the end of its list, and is used again first."""
+        self._idle: dict[Key, dict[Connection, None]] = {}
+        """The one that was used last is the last of its key, and is used again first. Not in lists, in
+        which each of thousands that a server closes at once would have to be looked for."""
         self._sweeping: asyncio.TimerHandle | None = None
         self._permits = asyncio.Semaphore(_MOST_CONNECTIONS)
         """One for each connection."""
@@ -71,7 +72,7 @@ class Pool:
         """Returns a connection that is open already; None if there is none."""
         kept = self._idle.get(key)
         while kept:
-            connection = kept.pop()
+            connection, _ = kept.popitem()
             if connection.is_open:
                 return connection
         return None
@@ -117,7 +118,7 @@ class Pool:
             connection.abort()
             return
         connection.idle_since = self._loop.time()
-        self._idle.setdefault(connection.key, []).append(connection)
+        self._idle.setdefault(connection.key, {})[connection] = None
         if self._sweeping is None:
             self._sweeping = self._loop.call_later(_IDLE_SECONDS, self._sweep, context=blank_context())
 
@@ -176,26 +177,28 @@ class Pool:
         if connection in self._connections:
             self._connections.discard(connection)
             self._permits.release()
-            kept = self._idle.get(connection.key, [])
-            if connection in kept:
-                kept.remove(connection)
+            self._idle.get(connection.key, {}).pop(connection, None)
+
+    def _drop(self, connection: "Connection", kept: dict["Connection", None]) -> None:
+        del kept[connection]
+        connection.abort()
 
     def _drop_one(self) -> None:
         """Make room for a connection to elsewhere."""
         kept = next((each for each in self._idle.values() if each), None)
         if kept:
-            kept.pop(0).abort()
+            self._drop(next(iter(kept)), kept)
 
     def _sweep(self) -> None:
         """Close what was not used for long."""
         self._sweeping = None
         oldest = self._loop.time() - _IDLE_SECONDS
         for key, kept in list(self._idle.items()):
-            while kept and kept[0].idle_since <= oldest:
-                kept.pop(0).abort()
+            for connection in [each for each in kept if each.idle_since <= oldest]:
+                self._drop(connection, kept)
             if not kept:
                 del self._idle[key]
-        times = [kept[0].idle_since for kept in self._idle.values()]
+        times = [next(iter(kept)).idle_since for kept in self._idle.values()]
         if times:
             self._sweeping = self._loop.call_at(
                 min(times) + _IDLE_SECONDS, self._sweep, context=blank_context()
