@@ -43,6 +43,10 @@ REPLIES = {
         b"HTTP/1.1 200 \r\nvia: a\r\nVia:b  \r\ncontent-length: 1\r\n\r\nx",
         (200, {"via": "a, b", "content-length": "1"}, b"x", True),
     ),
+    "two cookies": (
+        b"HTTP/1.1 204 \r\nset-cookie: a=1; expires=Thu, 01 Jan 2099\r\nSet-Cookie: b=2\r\n\r\n",
+        (204, {"set-cookie": "a=1; expires=Thu, 01 Jan 2099\nb=2"}, b"", True),
+    ),
     "bytes beyond ASCII": (
         b"HTTP/1.1 200 OK\r\nx-a: caf\xe9\r\ncontent-length: 1\r\n\r\n\xff",
         (200, {"x-a": "café", "content-length": "1"}, b"\xff", True),

@@ -95,8 +95,8 @@ class PartialJson:
         self._root: list[JsonValue] = []
         self._open: list[dict[str, JsonValue] | list[JsonValue]] = [self._root]
         self._key = ""
-        self._pieces: list[str] = []
-        """The pieces of the key or the scalar that is being parsed."""
+        self._pieces: list[str]
+        """The pieces of the key or the scalar that is being parsed; not there before the first."""
         self._shown = ""
         """The string that is being parsed, as the view shows it."""
         self._rest = ""

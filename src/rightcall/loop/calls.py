@@ -154,6 +154,9 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         if isinstance(verdict, CheckedCall):
             if verdict.tool.delegates:
                 return await self._hand_on(key, call, verdict, left)
+            if self.gate.steps is None:
+                # Nothing is recorded, so there is no step to take.
+                return self._told(await self._run(key, call, verdict, left))
             body = partial(self._run, key, call, verdict, left)
         else:
             assert not isinstance(verdict, Proposal)

@@ -43,6 +43,18 @@ class HttpTransport:
         """GET a URL, and return the reply while it streams."""
         return _Exchange(self, "GET", url, headers, None, timeouts)
 
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeouts: Timeouts,
+    ) -> AbstractAsyncContextManager[Incoming]:
+        """Send any request but HEAD, and return the reply as it comes: a redirect, or compressed."""
+        return _Exchange(self, method, url, headers, body, timeouts, is_raw=True)
+
     async def close(self) -> None:
         """End this transport's exchanges with a TransportError, and leave the pools.
 
@@ -61,8 +73,8 @@ class _Exchange:
     """One request and its reply, whose body it is, too."""
 
     __slots__ = (
-        "_body", "_connection", "_headers", "_is_ended", "_is_read", "_method", "_opening", "_owner",
-        "_pool", "_timeouts", "_unpacker", "_url",
+        "_body", "_connection", "_headers", "_is_ended", "_is_raw", "_is_read", "_method", "_opening",
+        "_owner", "_pool", "_timeouts", "_unpacker", "_url",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +85,8 @@ class _Exchange:
         headers: Mapping[str, str],
         body: bytes | None,
         timeouts: Timeouts,
+        *,
+        is_raw: bool = False,
     ) -> None:
         self._owner = owner
         self._method = method
@@ -84,6 +98,7 @@ class _Exchange:
         self._connection: Connection | None = None
         self._opening: asyncio.Timeout | None = None
         self._unpacker: Unpacker | None = None
+        self._is_raw = is_raw
         self._is_ended = self._is_read = False
 
     async def __aenter__(self) -> Incoming:
@@ -127,10 +142,11 @@ class _Exchange:
         if self._is_ended:
             raise TransportError(_CLOSED)
         replies = connection.replies
-        if replies.status in _REDIRECTS:
-            raise _redirected(self._url, replies.status, replies.headers.get("location", ""))
-        if "content-encoding" in replies.headers:
-            self._unpacker = _unpacker(replies.headers["content-encoding"])
+        if not self._is_raw:
+            if replies.status in _REDIRECTS:
+                raise _redirected(self._url, replies.status, replies.headers.get("location", ""))
+            if "content-encoding" in replies.headers:
+                self._unpacker = _unpacker(replies.headers["content-encoding"])
         return Incoming(replies.status, replies.headers, self)
 
     def _head(self, way: Route) -> bytes:

@@ -95,7 +95,8 @@ class Replies:
         self.is_begun = self.is_complete = self.keeps_alive = False
         self.status = self._overhead = self._count = 0
         self.headers: dict[str, str] = {}
-        """By lower-case name; of two with one name, the values are joined."""
+        """By lower-case name; of two with one name, the values are joined: by a comma, or by a line feed
+        for cookies, which may contain commas."""
         self.pieces.clear()
 
     def feed(self, data: memoryview) -> None:
@@ -164,7 +165,9 @@ class Replies:
             if not text.isprintable():
                 text = _CONTROLS.sub(" ", text)  # so that it cannot become two where it is passed on
             known = self.headers.get(key)
-            self.headers[key] = text if known is None else f"{known}, {text}"
+            if known is not None:
+                text = f"{known}\n{text}" if key == "set-cookie" else f"{known}, {text}"
+            self.headers[key] = text
 
     def on_headers_complete(self) -> None:
         """The reply begins, unless this is only the news that it will come."""

@@ -28,6 +28,7 @@ _TOLD_SECONDS = re.compile(r"timeout=([0-9]{1,9})", re.ASCII | re.IGNORECASE)
 _MARGIN = 1.0
 """Seconds before the server closes a connection from which on it is not used: a request that is under
 way at that moment is lost."""
+_SWEEP_SECONDS = 1.0
 _RECEIVED = 64 * 1024
 """Bytes that are received at once."""
 _EXIT_SECONDS = 2.0
@@ -57,8 +58,9 @@ class Pool:
         self._resolver: Resolver | None = None
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._connections: set[Connection] = set()
-        self._idle: dict[Key, list[Connection]] = {}
-        """The one that was used last is at the end of its list, and is used again first."""
+        self._idle: dict[Key, dict[Connection, None]] = {}
+        """The one that was used last is the last of its key, and is used again first. Not in lists, in
+        which each of thousands that a server closes at once would have to be looked for."""
         self._sweeping: asyncio.TimerHandle | None = None
         self._permits = asyncio.Semaphore(_MOST_CONNECTIONS)
         """One for each connection."""
@@ -76,7 +78,7 @@ class Pool:
         """Returns a connection that is open already; None if there is none."""
         kept = self._idle.get(key)
         while kept:
-            connection = kept.pop()
+            connection, _ = kept.popitem()
             if self._loop.time() < connection.idle_until and not connection.is_stale:
                 return connection
             connection.abort()
@@ -124,7 +126,7 @@ class Pool:
             connection.abort()
             return
         connection.idle_until = self._loop.time() + kept
-        self._idle.setdefault(connection.key, []).append(connection)
+        self._idle.setdefault(connection.key, {})[connection] = None
         if self._sweeping is None:
             self._sweeping = self._loop.call_later(_IDLE_SECONDS, self._sweep, context=blank_context())
 
@@ -183,28 +185,32 @@ class Pool:
         if connection in self._connections:
             self._connections.discard(connection)
             self._permits.release()
-            kept = self._idle.get(connection.key, [])
-            if connection in kept:
-                kept.remove(connection)
+            self._idle.get(connection.key, {}).pop(connection, None)
+
+    def _drop(self, connection: "Connection", kept: dict["Connection", None]) -> None:
+        del kept[connection]
+        connection.abort()
 
     def _drop_one(self) -> None:
         """Make room for a connection to elsewhere."""
         kept = next((each for each in self._idle.values() if each), None)
         if kept:
-            kept.pop(0).abort()
+            self._drop(next(iter(kept)), kept)
 
     def _sweep(self) -> None:
         """Close what was not used for long."""
         self._sweeping = None
         now = self._loop.time()
         for key, kept in list(self._idle.items()):
-            while kept and kept[0].idle_until <= now:
-                kept.pop(0).abort()
+            for connection in [each for each in kept if each.idle_until <= now]:
+                self._drop(connection, kept)
             if not kept:
                 del self._idle[key]
-        times = [kept[0].idle_until for kept in self._idle.values()]
+        times = [each.idle_until for kept in self._idle.values() for each in kept]
         if times:
-            self._sweeping = self._loop.call_at(min(times), self._sweep, context=blank_context())
+            # Not for each of thousands by itself: what is too old is not used, swept or not.
+            at = max(min(times), now + _SWEEP_SECONDS)
+            self._sweeping = self._loop.call_at(at, self._sweep, context=blank_context())
 
 
 def _kept_seconds(told: str) -> float:

@@ -30,6 +30,7 @@ from rightcall.core.version import own_version
 from rightcall.errors import ProtocolError, RightcallError, TransportError, TransportTimeout
 from rightcall.mcp.client.callbacks import Elicitation, Sampler, list_roots
 from rightcall.mcp.client.endpoints import Http
+from rightcall.mcp.client.http_transport import SdkTransport
 from rightcall.mcp.client.listing import filter_tools
 from rightcall.mcp.client.note_log import NoteLog
 from rightcall.mcp.client.settings import Settings
@@ -40,8 +41,6 @@ from rightcall.mcp.framing import MessageStream
 _LONGEST_LOG = 1000
 _CONNECT_SECONDS = 15.0
 _READ_SECONDS = 300.0
-_SESSION = "mcp-session-id"
-_NOT_FOUND = 404
 _UNAUTHORIZED = 401
 _LEAST_ERROR = 400
 
@@ -138,27 +137,15 @@ async def _http_streams(
     ``ended`` is called when a stream of events is over, ``forgotten`` when the server no longer knows
     our session, ``answered`` with the status of each message sent.
     """
-
-    async def look(response: httpx2.Response) -> None:
-        if response.request.method == "POST":
-            answered(response.status_code)
-        if response.status_code == _NOT_FOUND and _SESSION in response.request.headers:
-            forgotten()
-        if response.headers.get("content-encoding", "identity") != "identity":
-            # We did not ask for compression, and a few compressed bytes can become any number.
-            raise httpx2.StreamError("an answer that is compressed")
-        kind = response.headers.get("content-type", "")
-        if not kind.startswith("text/event-stream"):
-            assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = _Bounded(response.stream, max_message_bytes)
-
     # The SDK (from 2.3, the minimum here) sends every request, including those of ``auth``, so that
     # redirects are followed within the origin only, whatever the client here would do.
     client = httpx2.AsyncClient(
         headers={"accept-encoding": "identity", **target.headers},
         auth=target.auth,
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS),
-        event_hooks={"response": [look]},
+        transport=SdkTransport(
+            max_message_bytes=max_message_bytes, forgotten=forgotten, answered=answered
+        ),
     )
     speaking: AbstractAsyncContextManager[TransportStreams] = (
         sse_streams(client, target.url, max_message_bytes=max_message_bytes, ended=ended)
@@ -167,25 +154,6 @@ async def _http_streams(
     )
     async with client, speaking as streams:
         yield streams
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    """A body that raises an error when it is longer than a message may be."""
-
-    def __init__(self, body: httpx2.AsyncByteStream, most: int) -> None:
-        self._body = body
-        self._most = most
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for chunk in self._body:
-            size += len(chunk)
-            if size > self._most:
-                raise httpx2.StreamError(f"an answer of more than {self._most:,} bytes")
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._body.aclose()
 
 
 class FilteredStream(MessageStream):
