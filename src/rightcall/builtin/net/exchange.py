@@ -78,6 +78,7 @@ async def exchange(
     connection = await _opened(way, checked)
     try:
         await connection.send(head, body, _LIMITS, 0.0)
+        await connection.begin()
         return await _answer(connection, max_bytes)
     except TransportError as error:
         raise _broken(way, error) from error
