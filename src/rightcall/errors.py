@@ -300,6 +300,11 @@ class TransportError(RightcallError):
     code = "transport"
     kind: ErrorKind = "connection"
 
+    def __init__(self, message: str, *, retryable: bool = True) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        """False if it will not be reached later either: nobody trusts its certificate, for example."""
+
 
 class TransportTimeout(TransportError):
     """A model took too long."""

@@ -22,6 +22,7 @@ ROWS = {
     "a refusal stands": (VendorError("no", status=401), 1, 0.5, None),
     "the network may come back": (TransportError("lost"), 1, 1.0, 1.0),
     "so may a slow one": (TransportTimeout("slow"), 1, 1.0, 1.0),
+    "what is not trusted will not be": (TransportError("who?", retryable=False), 1, 1.0, None),
     "a broken protocol stays broken": (ProtocolError("bad"), 1, 1.0, None),
 }
 

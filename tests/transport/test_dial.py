@@ -149,9 +149,9 @@ async def test_a_server_that_is_not_trusted_is_told_nothing(
     if known:
         environment.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
     async with serving(whole(b"{}"), tls=context) as server:
-        with pytest.raises(TransportError, match=words):
+        with pytest.raises(TransportError, match=words) as caught:
             await posted(transport, server.url)
-        assert server.requests == []
+        assert (server.requests, caught.value.retryable) == ([], False)
 
 
 async def test_a_server_without_tls_is_told_nothing(transport, tls):

@@ -81,6 +81,7 @@ def test_what_is_no_url_is_told_without_its_secrets(url):
     with pytest.raises(TransportError, match="no URL that begins with http") as caught:
         straight(url)
     assert "secret" not in str(caught.value)
+    assert not caught.value.retryable
 
 
 def test_a_host_that_is_no_name_is_refused():
@@ -93,3 +94,4 @@ def test_a_proxy_of_another_kind_is_refused_without_its_password(proxy):
     with pytest.raises(TransportError, match="names a proxy that is not one of HTTP") as caught:
         _routed("https://h/", proxy)
     assert "secret" not in str(caught.value)
+    assert not caught.value.retryable

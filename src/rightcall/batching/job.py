@@ -141,8 +141,7 @@ class Job:
                 misses = 0
             except (TransportError, VendorError) as error:
                 misses += 1
-                may = isinstance(error, TransportError) or error.retryable
-                if not may or misses > _MOST_MISSES:
+                if not error.retryable or misses > _MOST_MISSES:
                     raise
                 logger.warning("the batch %s could not be looked at: %s", self._run, error)
             if self._standings:

@@ -19,7 +19,8 @@ class Timeouts(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     connect: float | None = 10.0
     """To open the connection."""
     first_byte: float | None = 120.0
-    """From the request being sent to the head of the reply; between two pieces of a large request."""
+    """From the request being sent to the head of the reply; while a large one is sent, between two
+    pieces of it."""
     between_chunks: float | None = 120.0
     """Between two pieces of the reply."""
     whole: float | None = None

@@ -35,4 +35,4 @@ class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
 
 
 def _is_retryable(error: RightcallError) -> bool:
-    return isinstance(error, TransportError) or (isinstance(error, VendorError) and error.retryable)
+    return isinstance(error, TransportError | VendorError) and error.retryable

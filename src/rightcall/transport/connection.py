@@ -8,6 +8,7 @@ late.
 import asyncio
 import math
 import select
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from rightcall.blank_context import blank_context
@@ -273,7 +274,7 @@ def _is_readable(transport: asyncio.Transport | None) -> bool:
     place = None if transport is None else transport.get_extra_info("socket")
     if place is None:
         return False
-    if not hasattr(select, "poll"):  # Windows, where select takes any number of a socket
+    if sys.platform == "win32":  # has no poll, and select takes a socket of any number there
         return bool(select.select([place], [], [], 0)[0])
     poll = select.poll()
     poll.register(place, select.POLLIN)

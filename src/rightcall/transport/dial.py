@@ -199,7 +199,8 @@ def _translated(error: Exception, server: Server) -> TransportError:
     place = _place(server)
     match error:
         case ssl.SSLCertVerificationError():
-            return TransportError(f"the certificate of {place} is not trusted: {error.verify_message}")
+            words = f"the certificate of {place} is not trusted: {error.verify_message}"
+            return TransportError(words, retryable=False)
         case ssl.SSLError():
             return TransportError(f"no TLS with {place}: {error.reason or error}")
         case TimeoutError():

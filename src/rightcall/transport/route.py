@@ -130,7 +130,8 @@ def _split(url: str) -> SplitResult:
         is_good = False
     if not is_good or _CONTROL.search(url):
         # Not told, because it may hold a key.
-        raise TransportError("the address is no URL that begins with http:// or https://")
+        words = "the address is no URL that begins with http:// or https://"
+        raise TransportError(words, retryable=False)
     return place
 
 
@@ -140,7 +141,7 @@ def _server(place: SplitResult) -> Server:
         try:
             host = host.encode("idna").decode()
         except UnicodeError:
-            raise TransportError(f"{host!r} is not the name of a host") from None
+            raise TransportError(f"{host!r} is not the name of a host", retryable=False) from None
     return Server(host, place.port or _PORTS[place.scheme], place.scheme == "https")
 
 
@@ -149,7 +150,7 @@ def _proxy(url: str) -> Proxy:
         place = _split(url if "://" in url else f"http://{url}")
     except TransportError:
         words = "the environment names a proxy that is not one of HTTP; none of SOCKS can be used"
-        raise TransportError(words) from None
+        raise TransportError(words, retryable=False) from None
     return Proxy(_server(place), _basic(place))
 
 
