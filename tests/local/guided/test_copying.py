@@ -272,6 +272,8 @@ def test_more_numbers_than_words_before_them_are_no_list_of_names():
         ("Where is the Blue Heron?", "tracking_code", "string"),
         ("Move it to 4 pm", "date", "string"),
         ("Did the choir sing?", "departure", "string"),
+        ("What is the postcode of Castle Howard?", "postcode", "string"),
+        ("What grows in Hong Kong?", "month", "string"),
     ],
 )
 def test_a_value_of_another_kind_is_not_taken(question: str, parameter: str, kind: str):
@@ -347,6 +349,7 @@ WRITTEN = {
     "a fixed value of two words": (SCAN, "What is an x-ray?", {"scan": "x-ray"}),
     "a fault that is told": (FAULT, "Somebody scratched the door while it stood open, lift L-2.", {"lift": "L-2", "description": "Somebody scratched the door while it stood open"}),
     "a fault before a value": (FAULT, "Note that the mirror is broken, it's lift L-7.", {"lift": "L-7", "description": "the mirror is broken"}),
+    "a month": (spec("in_season", "What is in season.", month="string"), "What grows in May?", {"month": "May"}),
     "a month at the end": (DAY, "What was on 9 February.", {"date": "9 February"}),
     "a country's money": (SWAP, "What are 800 US dollars in euros?", {"amount": 800, "from_currency": "USD", "to_currency": "EUR"}),
 }  # fmt: skip

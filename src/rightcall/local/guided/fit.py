@@ -329,7 +329,10 @@ def _is_other_kind(span: Span, parameter: Parameter, asked: Asked) -> bool:
     if span.kind == "phrase" and parameter.role in {"from", "to"}:
         return _is_no_end(span, parameter, asked)
     is_plain = span.kind in {"name", "proper"} and not str(span.plain).isupper()
-    return is_plain and parameter.role == "id" and named_by(span, parameter, asked) < _NAMED
+    if not is_plain or parameter.role != "id":
+        return False
+    # The postcode of a palace is not the palace.
+    return asked.before(span.start, 1) == ["of"] or named_by(span, parameter, asked) < _NAMED
 
 
 def _is_no_end(span: Span, parameter: Parameter, asked: Asked) -> bool:

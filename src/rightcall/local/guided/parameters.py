@@ -34,7 +34,7 @@ ROLES: Mapping[str, str] = {
     "host": "host hostname server domain ip machine",
     "url": "url link website uri webpage site",
     "path": "path file filename directory folder",
-    "date": "date day weekday deadline due birthday when checkin checkout",
+    "date": "date day weekday month deadline due birthday when checkin checkout",
     "time": "time hour clock",
     "from": "from origin source start departure sender base begin",
     "to": "to destination target end arrival",
