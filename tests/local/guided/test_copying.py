@@ -274,6 +274,7 @@ def test_more_numbers_than_words_before_them_are_no_list_of_names():
         ("Did the choir sing?", "departure", "string"),
         ("What is the postcode of Castle Howard?", "postcode", "string"),
         ("What grows in Hong Kong?", "month", "string"),
+        ("I'd like to hang on to it", "contract", "string"),
     ],
 )
 def test_a_value_of_another_kind_is_not_taken(question: str, parameter: str, kind: str):

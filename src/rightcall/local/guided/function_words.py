@@ -33,7 +33,9 @@ HOLDING = frozenset(
 )
 """Function words, and words that only say that something is wanted."""
 VAGUE = frozenset(
-    listed("list lists entry entries stuff time times day days week weeks month months year years bit")
+    listed(
+        "list lists entry entries stuff time times day days week weeks month months year years bit way"
+    )
 )
 """Words that are no value by themselves: the list that something is put on, every day."""
 _FINITE = frozenset(

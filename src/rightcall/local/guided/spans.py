@@ -30,6 +30,8 @@ _BEHIND_VERBS = frozenset(listed("for in at on from to with by per if when as ea
 _HEADS = frozenset(listed("room rooms pool lot machine list space"))
 """Words that are only half of a name after a word in -ing."""
 _GOING = frozenset(listed("go fly drive travel walk ride sail run send ship move navigate talk write"))
+_WISHES = frozenset(listed("able going have how like love need plan try trying want wanted wish"))
+"""Words before the "to" of an action."""
 _CALLED = frozenset(listed("called named titled"))
 _REST = re.compile(
     r"(?:\b(?:saying|that\ says|says|say|reading|telling\ \w+(?:\ that)?|to\ remember|note\ that"
@@ -46,7 +48,7 @@ _IN_TOWN = re.compile(
     rf"{_STREET.pattern}(?:,\s[A-Z\u00c0-\u00de][\w.'\u2019-]*\w(?:\s[A-Z\u00c0-\u00de]\w+)*)*"
 )
 _GROUPED = re.compile(
-    r"(?<![\w.,])(?=[A-Z ]*\d)(?![AI] )[A-Z\d]{1,8}(?: [A-Z\d]{1,8}){1,3}(?![\w.,]\w)(?!\w)"
+    r"(?<![\w.,])(?=[A-Z ]{0,35}\d)(?![AI] )[A-Z\d]{1,8}(?: [A-Z\d]{1,8}){1,3}(?![\w.,]\w)(?!\w)"
 )
 _SAYS_CODE = frozenset(listed("id uuid sku isbn vin pin no nr am pm"))
 _PHONE = 7
@@ -324,6 +326,9 @@ class Asked:
         elif run and self.before(run[0][0], 1) and self.before(run[0][0], 1)[0] in _WHO:
             # An action of somebody: "can I cook".
             low = 1
+        elif run and _is_wish(self.before(run[0][0], 2)):
+            # The same: "I'd like to hang on".
+            low = 1
         while low < high and _stem(run[low][2]) in own:
             low += 1
         while low < high and _stem(run[high - 1][2]) in own:
@@ -351,6 +356,10 @@ class Asked:
             return True
         asks = bool(before) and before[0] in {"does", "do", "did"}
         return asks and is_small and (not behind or behind[0] in _BEHIND_VERBS)
+
+
+def _is_wish(before: list[str]) -> bool:
+    return before[:1] == ["to"] and not _WISHES.isdisjoint(before[1:])
 
 
 def _span(value: Value) -> Span:
