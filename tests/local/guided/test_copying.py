@@ -1,5 +1,7 @@
 """Arguments out of questions: what is copied, and that nothing is ever made up."""
 
+# ruff: noqa: E501 - questions stand here as people write them, with their arguments
+
 import json
 import re
 
@@ -270,6 +272,9 @@ def test_more_numbers_than_words_before_them_are_no_list_of_names():
         ("Where is the Blue Heron?", "tracking_code", "string"),
         ("Move it to 4 pm", "date", "string"),
         ("Did the choir sing?", "departure", "string"),
+        ("What is the postcode of Castle Howard?", "postcode", "string"),
+        ("What grows in Hong Kong?", "month", "string"),
+        ("I'd like to hang on to it", "contract", "string"),
     ],
 )
 def test_a_value_of_another_kind_is_not_taken(question: str, parameter: str, kind: str):
@@ -312,3 +317,53 @@ def test_units_are_changed_from_one_into_another_without_a_word_that_says_so():
     assert copied(change, "How many yen are 9 pounds?").missing == ()
     pay = spec("pay", "Pay.", amount="number", from_account="string", to_account="string")
     assert copied(pay, "Pay 30 euros to 88-12").missing == ("from_account",)
+
+
+FETCH = spec("fetch", "Fetch a crate.", 1, address="string", day="string", crates="integer")
+MOVE = spec("move", "Move a mailbox.", old_address="string", new_address="string")
+PARK = spec("find_car", "Where a car stands.", plate="string")
+RING = spec("ring", "Ring somebody up.", phone="string")
+GRADE = spec("grade", "A grade.", subject="string", pupil="string")
+ARRIVED = spec("note_crates", "Note crates that arrived.", supplier="string", crates="integer")
+SLIDES = spec("slides", "Find slides.", motif="string", place="string")
+CARE = spec("care", "How to look after a plant.", plant="string")
+VASE = spec("vase", "What a vase holds.", flower="string", stems="integer")
+TRAIN_LOG = spec("train", "Log a training.", sets="integer", reps="integer")
+SCAN = spec("scan", "Price of a scan.", scan={"enum": ["x-ray", "ultrasound"]})
+FAULT = spec("report_fault", "Report a fault of a lift.", lift="string", description="string")
+
+WRITTEN = {
+    "a house number": (FETCH, "Could you come by 9 Elm Court on Friday?", {"address": "9 Elm Court", "day": "Friday"}),
+    "a number of things beside it": (FETCH, "Fetch 4 crates from 27 Cedar Street.", {"address": "27 Cedar Street", "crates": 4}),
+    "a town behind it": (FETCH, "Fetch it at 27 Cedar Street, Bath, please.", {"address": "27 Cedar Street, Bath"}),
+    "two addresses": (MOVE, "Move it from 3 Elm Road to 18 Harbour Street", {"old_address": "3 Elm Road", "new_address": "18 Harbour Street"}),
+    "a plate in groups": (PARK, "Where did I leave KX19 PLM?", {"plate": "KX19 PLM"}),
+    "a plate of three": (PARK, "My plate is VN 482 T, where is it?", {"plate": "VN 482 T"}),
+    "a plate after its name": (PARK, "Where is the car with ID U1234?", {"plate": "U1234"}),
+    "a phone number": (RING, "Ring 0612 334 908", {"phone": "0612 334 908"}),
+    "a person and a subject": (GRADE, "Tom Becker's grade in history", {"subject": "history", "pupil": "Tom Becker"}),
+    "a verb behind a name": (ARRIVED, "Eight crates from Halloran Foods came in.", {"supplier": "Halloran Foods", "crates": 8}),
+    "a participle behind a noun": (SLIDES, "Slides of bridges taken in Prague", {"motif": "bridges", "place": "Prague"}),
+    "an adverb and every day": (CARE, "My hydrangea is drooping badly although I water it every day", {"plant": "hydrangea"}),
+    "what is counted": (VASE, "A dozen tulips for my mum, nicely wrapped", {"flower": "tulips", "stems": 12}),
+    "the unit of another number": (TRAIN_LOG, "I did 4 sets of 8.", {"sets": 4, "reps": 8}),
+    "a fixed value of two words": (SCAN, "What is an x-ray?", {"scan": "x-ray"}),
+    "a fault that is told": (FAULT, "Somebody scratched the door while it stood open, lift L-2.", {"lift": "L-2", "description": "Somebody scratched the door while it stood open"}),
+    "a fault before a value": (FAULT, "Note that the mirror is broken, it's lift L-7.", {"lift": "L-7", "description": "the mirror is broken"}),
+    "a month": (spec("in_season", "What is in season.", month="string"), "What grows in May?", {"month": "May"}),
+    "a month at the end": (DAY, "What was on 9 February.", {"date": "9 February"}),
+    "a country's money": (SWAP, "What are 800 US dollars in euros?", {"amount": 800, "from_currency": "USD", "to_currency": "EUR"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "question", "arguments"), WRITTEN.values(), ids=WRITTEN)
+def test_a_value_is_copied_whole_and_alone(tool, question, arguments):
+    assert copied(tool, question).given == arguments
+
+
+def test_a_text_to_be_noted_is_no_request():
+    for question in (
+        "Can you look at L-2? The door is stuck.",
+        "I need L-2 to be looked at by an expert.",
+    ):
+        assert copied(FAULT, question).given.get("description") != question

@@ -284,3 +284,11 @@ def test_words_decide_although_another_tool_has_examples_with_a_word_in_common()
 def test_a_currency_that_a_description_names_is_a_value_all_the_same():
     convert = tool("convert", "Convert money, as dollars and euros.", "source", "target")
     assert filled(convert, "Convert dollars to euros").missing == ()
+
+
+def test_a_verb_without_a_meaning_of_its_own_is_no_action_that_a_tool_must_have_a_word_for():
+    tour = tool("book_tour", "Book a tour for a visitor.", "visitor", "date")
+    plan = plan_for("Put Ida Moe down for the tour on Friday", (tour, *ALL), "auto")
+    assert isinstance(plan, Take)
+    assert plan.spec is tour
+    assert isinstance(plan_for("Cancel the tour of Ida Moe on Friday", (tour, WEATHER), "auto"), Leave)

@@ -45,7 +45,12 @@ def values_said(parameter: Parameter, asked: Asked) -> Iterator[Span]:
 def _said(value: str, asked: Asked) -> Iterator[tuple[float, int, int]]:
     """The places of a value, each with a confidence."""
     wanted = terms(value, empty=True)
-    tokens = [(start, end, stem(word.lower())) for start, end, word in asked.tokens]
+    # An x-ray is two words to a search.
+    tokens = [
+        (start, end, each)
+        for start, end, word in asked.tokens
+        for each in terms(word, empty=True) or (word.lower(),)
+    ]
     if not wanted:
         for start, end, word in asked.tokens:
             if word == value:

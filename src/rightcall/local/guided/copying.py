@@ -245,6 +245,9 @@ class _Copying:
             return None
         end = min(each.start for each in self._used if each.overlaps(span))
         text = self._asked.text[span.start : max(span.start, end)].rstrip(" ,;:\"'")
+        said, comma, more = text.rpartition(",")
+        if comma and self._says_nothing(more):
+            text = said
         text = re.sub(r"\s*,?\s*\b(?:at|on|by|for|to|before|in|into|with|and|due)$", "", text).rstrip(
             " ,"
         )
@@ -252,6 +255,13 @@ class _Copying:
             Span("rest", span.start, span.start + len(text), text.strip(" '\""))
             if text.strip()
             else None
+        )
+
+    def _says_nothing(self, text: str) -> bool:
+        """Whether some words only lead to a value: it's the car on contract."""
+        return all(
+            self._asked.holds(word) or self._own.issuperset(terms(word, empty=True))
+            for word in text.split()
         )
 
     def _is_used(self, span: Span) -> bool:
@@ -263,7 +273,15 @@ class _Copying:
         elif parameter.type == "string":
             yield from self._asked.spans_for(self._own)
             if parameter.role in {"text", "title"}:
-                yield from self._asked.rests()
+                rests = tuple(self._asked.rests())
+                if parameter.role == "text" and parameter.is_required and not rests:
+                    rests = tuple(self._asked.statement(self._own))
+                yield from rests
+            elif parameter.role == "id":
+                yield from self._asked.codes()
+            elif parameter.role == "place":
+                places = [each for each in self._parameters if each.role == "place"]
+                yield from self._asked.addresses(with_town=len(places) == 1)
         else:
             yield from self._asked.spans
 

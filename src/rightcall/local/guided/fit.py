@@ -72,8 +72,8 @@ _BY_KIND: Mapping[str, tuple[float, Mapping[str, float]]] = {
     "name": (1.0, {"id": -0.5, "text": -0.5, "topic": 0.5}),
     "phrase": (0.0, {"id": NO}),
     "proper": (1.1, {"id": NO, "text": -0.5, "place": 0.8}),
-    "date": (NO, {"from": 0.0, "to": 0.0, "text": 0.0, "": 0.0}),
-    "time": (NO, {"from": 0.0, "to": 0.0, "text": 0.0, "": 0.0}),
+    "date": (NO, {"from": 1.0, "to": 1.0, "text": 0.0, "": 0.0}),
+    "time": (NO, {"from": 1.0, "to": 1.0, "text": 0.0, "": 0.0}),
 }
 """By kind of value: its fit to any role, and to some roles."""
 _LANGUAGES = frozenset(
@@ -99,6 +99,8 @@ _LOW = frozenset(listed("start from min minimum low lower begin first"))
 _HIGH = frozenset(listed("end to max maximum high upper stop last limit"))
 _APART = frozenset(listed("in at on from with by near for into of to about"))
 """Words that attach what is before them to something else."""
+_DETERMINERS = frozenset(listed("a an the my our his her their this these much many which"))
+_BEING = frozenset(listed("is are was were be been being isn't it's"))
 _SKIPPED = frozenset(
     listed(
         """
@@ -137,7 +139,7 @@ def is_measure(span: Span) -> bool:
 def named_by(span: Span, parameter: Parameter, asked: Asked) -> float:
     """How near to the span a word of the parameter's name is, or one of its description."""
     if re.search(
-        rf"\b{re.escape(parameter.name)}\s*(?:=|:|is|of|equals)?\s*$", asked.text[: span.start]
+        rf"(?<!\d\s)\b{re.escape(parameter.name)}\s*(?:=|:|is|of|equals)?\s*$", asked.text[: span.start]
     ):
         return 4.0
     best, distance, more = 0.0, 0.0, 0.0
@@ -278,7 +280,7 @@ def _text_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
     if form == NO:
         return NO
     score = form + _cue_fit(span, parameter, asked) + min(2.5, named_by(span, parameter, asked))
-    if span.kind == "name" and role == "place":
+    if span.kind == "name" and role == "place" and not str(span.plain)[0].isdigit():
         score += _comma_fit(span, parameter, asked)
     if role == "language":
         known = str(span.plain).lower() in _LANGUAGES
@@ -289,6 +291,8 @@ def _text_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
         score += 2.0
     elif span.kind == "phrase" and span.is_attached and parameter.is_required:
         score += 0.8
+    if span.kind == "phrase" and not role and parameter.is_required and not span.is_attached:
+        score = min(score + _standing(span, asked), max(score, 0.9))
     if span.kind == "phrase" and role in {"place", "person"} and score < SURE and not span.is_attached:
         return NO
     if _is_other_kind(span, parameter, asked):
@@ -296,6 +300,17 @@ def _text_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
     if span.kind == "phrase" and score <= 0.0 and not parameter.is_required:
         return NO
     return score
+
+
+def _standing(span: Span, asked: Asked) -> float:
+    """Whether the words before a common noun make it a thing: my orchid, 12 tulips; not "is dry"."""
+    before = asked.text[: span.start].lower().split()[-1:]
+    if before and before[0] in _BEING and str(span.plain).endswith(("ing", "ed")):
+        return -1.0
+    is_counted = any(each.kind == "number" and each.end == span.start - 1 for each in asked.spans)
+    if is_counted and not measure(str(span.plain).split()[-1])[0]:
+        return 0.9
+    return 0.3 if before and before[0] in _DETERMINERS else 0.0
 
 
 def _comma_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
@@ -314,7 +329,10 @@ def _is_other_kind(span: Span, parameter: Parameter, asked: Asked) -> bool:
     if span.kind == "phrase" and parameter.role in {"from", "to"}:
         return _is_no_end(span, parameter, asked)
     is_plain = span.kind in {"name", "proper"} and not str(span.plain).isupper()
-    return is_plain and parameter.role == "id" and named_by(span, parameter, asked) < _NAMED
+    if not is_plain or parameter.role != "id":
+        return False
+    # The postcode of a palace is not the palace.
+    return asked.before(span.start, 1) == ["of"] or named_by(span, parameter, asked) < _NAMED
 
 
 def _is_no_end(span: Span, parameter: Parameter, asked: Asked) -> bool:

@@ -197,7 +197,7 @@ _WEAK = frozenset(
     stem(word)
     for word in listed(
         """
-    get find show list search give tell make set add create update check calculate compute return
+    get find show list search give tell make put set add create update check calculate compute return
     retrieve fetch look want information info detail details data value number name type based given
     specific particular certain current currently new using use user result results time day date
     year month today tomorrow available total amount different various provide provides include

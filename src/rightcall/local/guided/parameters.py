@@ -34,7 +34,7 @@ ROLES: Mapping[str, str] = {
     "host": "host hostname server domain ip machine",
     "url": "url link website uri webpage site",
     "path": "path file filename directory folder",
-    "date": "date day weekday deadline due birthday when checkin checkout",
+    "date": "date day weekday month deadline due birthday when checkin checkout",
     "time": "time hour clock",
     "from": "from origin source start departure sender base begin",
     "to": "to destination target end arrival",
@@ -43,7 +43,8 @@ ROLES: Mapping[str, str] = {
     "reference version digit",
     "person": "recipient contact person user username employee customer patient player author artist "
     "guest attendee attendees assignee owner director actor composer singer student teacher sender "
-    "receiver who",
+    "receiver who applicant borrower buyer candidate client coach colleague doctor driver friend member "
+    "neighbour neighbor nurse passenger pupil resident seller supplier tenant vendor vet visitor worker",
     "place": "city location place town country region address state area venue station airport capital "
     "where province continent room",
     "text": "message text body content note comment task reminder memo description details reason "

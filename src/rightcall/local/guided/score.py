@@ -66,7 +66,7 @@ _WANTED = re.compile(
 _WHY = re.compile(r"\W*why\b", re.IGNORECASE)
 _REASONS = frozenset(map(stem, ("why", "reason", "cause", "explain", "explanation", "diagnose")))
 """Words of a tool that explains why something is so."""
-_ENOUGH = 3.58
+_ENOUGH = 2.86
 """What a score must exceed, apart from what many tools and many words share by chance."""
 _FEW_WORDS = 12
 """The number of a tool's words up to which no more is shared by chance."""
@@ -165,7 +165,7 @@ def _evidence(match: Match, behind: float, count: int) -> float:
     """
     lead = match.score - max(behind, 0.0)
     words = max(len(_worth(match.spec)), _FEW_WORDS)
-    chance = 0.5 * log(max(count, MOST)) + log(words / _FEW_WORDS)
+    chance = 0.7 * log(max(count, MOST)) + log(words / _FEW_WORDS)
     return match.score + 0.4 * min(lead, 3.0) - chance - _ENOUGH
 
 

@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.declare.words import stem, terms
+from rightcall.local.guided.function_words import HOLDING, VAGUE, is_finite, is_function_word
 from rightcall.local.guided.kin import implied_by, is_verb
-from rightcall.local.guided.units import currency
+from rightcall.local.guided.units import currency, measure
 from rightcall.local.guided.values import Kind, Value, values_in
 from rightcall.local.guided.wordlist import listed
 
@@ -25,37 +26,12 @@ SpanKind: TypeAlias = Kind | Literal["phrase", "proper", "rest", "enum"]
 _TOKEN = re.compile(r"[^\W_](?:[\w'\u2019&-]*\w)?|[^\w\s]")
 _ARTICLES = frozenset(listed("a an the my our his her their your some any this that these those its"))
 _WHO = frozenset(listed("i we you they he she it"))
-_HOLDING = frozenset(
-    listed(
-        """
-    a about above after again ago all also am an and another any anyone anything are aren't around
-    as at be because been before being below best between both but by can can't could currently did
-    didn't do does doesn't doing don't during each every everyone for from further get gets getting
-    give given gives go going got had has have he hello help her here hers hey hi him his how
-    however i i'd i'll i'm i've if in into is isn't it it's its just kindly know let let's like
-    likely look looking lot made make many may me might mine more most much must my need needs new
-    no not now of off ok okay on once one only or other our out over own per please pls possible
-    quick quickly quite really right same say says see shall she should show so some something soon
-    still such take tell than thank thanks that that's the their them then there there's these they
-    thing things this those through till to too toward towards under until up upon us use used using
-    very via want wanted wants was we well were what what's whats when where where's which while who
-    who's whom whose why will with within without won't would wondering yet you you'd your yours
-    called named titled saying asking told anything someone somebody hear check find whether
-    currently exactly actually able according based equal equals compute calculate determine given
-    keep put set using have having long far big old tall high often next last previous left
-    lost went still back finish finished done anything everything available spend spent
-        happen happened cost costs name names
-    found
-    """
-    )
-)
-"""Function words, and words that only say that something is wanted."""
-_VAGUE = frozenset(listed("list lists entry entries stuff"))
-"""Words that are no value by themselves: the list that something is put on."""
 _BEHIND_VERBS = frozenset(listed("for in at on from to with by per if when as each"))
 _HEADS = frozenset(listed("room rooms pool lot machine list space"))
 """Words that are only half of a name after a word in -ing."""
 _GOING = frozenset(listed("go fly drive travel walk ride sail run send ship move navigate talk write"))
+_WISHES = frozenset(listed("able going have how like love need plan try trying want wanted wish"))
+"""Words before the "to" of an action."""
 _CALLED = frozenset(listed("called named titled"))
 _REST = re.compile(
     r"(?:\b(?:saying|that\ says|says|say|reading|telling\ \w+(?:\ that)?|to\ remember|note\ that"
@@ -67,6 +43,23 @@ _REST = re.compile(
     r"\s+(?=\S)",
     re.IGNORECASE | re.VERBOSE,
 )
+_STREET = re.compile(r"\b\d{1,4}[a-z]?(?:\s+[A-Z\u00c0-\u00de][\w'\u2019-]+)+")
+_IN_TOWN = re.compile(
+    rf"{_STREET.pattern}(?:,\s[A-Z\u00c0-\u00de][\w.'\u2019-]*\w(?:\s[A-Z\u00c0-\u00de]\w+)*)*"
+)
+_GROUPED = re.compile(
+    r"(?<![\w.,])(?=[A-Z ]{0,35}\d)(?![AI] )[A-Z\d]{1,8}(?: [A-Z\d]{1,8}){1,3}(?![\w.,]\w)(?!\w)"
+)
+_SAYS_CODE = frozenset(listed("id uuid sku isbn vin pin no nr am pm"))
+_PHONE = 7
+"""The fewest digits of a number that is written in groups."""
+_STATES = re.compile(
+    r"(?:the|an?|my|our|his|her|their|this|that|there|it|we|he|she|they|some(?:body|one)|i)\b",
+    re.IGNORECASE,
+)
+_REQUEST = re.compile(r"\?|\b(?:please|can|could|would|will|want|need|like)\b", re.IGNORECASE)
+_TELLING = 2
+"""The fewest words of a statement that say something."""
 _SENTENCE = re.compile(r"[.?!](?=\s|$)|;")
 _STARTS = re.compile(r"(?:^|[.?!]\s+)$")
 
@@ -204,6 +197,28 @@ class Asked:
             ):
                 yield span
 
+    def addresses(self, *, with_town: bool) -> Iterator[Span]:
+        """A house number and its street, and what it is in: 14 Mill Lane, Bath."""
+        for found in (_IN_TOWN if with_town else _STREET).finditer(self.text):
+            yield from self._joined("name", found)
+
+    def codes(self) -> Iterator[Span]:
+        """A code or number in groups: KX19 PLM, 0612 334 908."""
+        for found in _GROUPED.finditer(self.text):
+            groups = found[0].split()
+            digits = "".join(groups)
+            is_number = digits.isdigit() and len(digits) >= _PHONE
+            is_code = not digits.isdigit() and not any(map(_is_no_group, groups[:2]))
+            if is_number or is_code:
+                yield from self._joined("code", found)
+
+    def _joined(self, kind: SpanKind, found: re.Match[str]) -> Iterator[Span]:
+        """What consists of several values, unless one of them shows by its form what it is."""
+        span = Span(kind, found.start(), found.end(), found[0])
+        parts = [each for each in self.spans if each.overlaps(span)]
+        if all(each.kind in {"number", "code", "name"} for each in parts):
+            yield span
+
     def _begun(self, day: Value) -> Iterator[Span]:
         """A name that begins with a day: called Sunday Tea."""
         if set(self.before(day.start, 1)) & _CALLED:
@@ -221,6 +236,23 @@ class Asked:
             if end > found.end():
                 text = self.text[found.end() : end].strip(" ,'\"\u201c\u201d")
                 yield Span("rest", found.end(), end, text)
+
+    def statement(self, own: Collection[str]) -> Iterator[Span]:
+        """The question, if it is one sentence that asks for nothing: a text to be noted."""
+        text = self.text.strip().rstrip(".!")
+        if not _STATES.match(text) or _SENTENCE.search(text) or _REQUEST.search(text):
+            return
+        values = [each for each in self.values if each.kind != "name"]
+        telling = [
+            word
+            for start, _, word in self.tokens
+            if word[0].isalpha()
+            and not (self.holds(word) or _stem(word) in own)
+            and not any(each.start <= start < each.end for each in values)
+        ]
+        if len(telling) >= _TELLING:
+            start = self.text.index(text)
+            yield Span("rest", start, start + len(text), text)
 
     def _without_when(self, start: int, end: int) -> int:
         """The end of a text without the day and time after it, which are arguments of their own."""
@@ -240,10 +272,10 @@ class Asked:
         while text and _STARTS.search(self.text[:start]):
             word = text.split(maxsplit=1)[0]
             follows = self.behind(start + len(word), 1)
-            is_act = text == word and follows and (follows[0] in _HOLDING or follows[0][0].isdigit())
+            is_act = text == word and follows and (follows[0] in HOLDING or follows[0][0].isdigit())
             is_act = is_act and not (follows[0] == "to" and self._is_place(start + len(word), word))
             is_act = is_act or (text == word and bool(follows) and is_verb(_stem(word)))
-            if not (is_act or word.lower() in _HOLDING or _stem(word) in own):
+            if not (is_act or word.lower() in HOLDING or _stem(word) in own):
                 break
             rest = text[len(word) :].lstrip()
             start, text = start + len(text) - len(rest), rest
@@ -269,11 +301,22 @@ class Asked:
         for token in [*self.tokens, (len(self.text), len(self.text), ".")]:
             start, _, word = token
             in_value = any(low <= start < high for low, high in taken)
-            if in_value or not word[0].isalpha() or word.lower() in _HOLDING:
+            if in_value or not word[0].isalpha() or self.holds(word):
                 yield from self._phrase(run, own)
                 run = []
             else:
                 run.append(token)
+                if word[0].isupper() and word.endswith(("'s", "\u2019s")):
+                    # Whose it is, and what: Tom Becker's mark.
+                    yield from self._phrase(run, own)
+                    run = []
+
+    def holds(self, word: str) -> bool:
+        """Whether a word is no part of a value: a function word, or an adverb."""
+        if word.isupper() and len(word) > 1 and not self.text.isupper():
+            # The US and IT are no pronouns.
+            return False
+        return is_function_word(word)
 
     def _phrase(self, run: list[tuple[int, int, str]], own: Collection[str]) -> Iterator[Span]:
         low, high = 0, len(run)
@@ -282,6 +325,9 @@ class Asked:
             low = 1
         elif run and self.before(run[0][0], 1) and self.before(run[0][0], 1)[0] in _WHO:
             # An action of somebody: "can I cook".
+            low = 1
+        elif run and _is_wish(self.before(run[0][0], 2)):
+            # The same: "I'd like to hang on".
             low = 1
         while low < high and _stem(run[low][2]) in own:
             low += 1
@@ -292,7 +338,7 @@ class Asked:
                 break
             high -= 1
         high -= high - low > 1 and self._is_done(run, low, high)
-        if low == high or " ".join(word for _, _, word in run[low:high]).lower() in _VAGUE:
+        if low == high or " ".join(word for _, _, word in run[low:high]).lower() in VAGUE:
             return
         start, end = run[low][0], run[high - 1][1]
         text = re.sub(r"['\u2019]s$", "", self.text[start:end])
@@ -304,9 +350,16 @@ class Asked:
         """Whether the last word of a run is an action of somebody: "what does Acme charge for"."""
         before = self.before(run[low][0], 1)
         behind = self.behind(run[high - 1][1], 1)
-        is_small = run[high - 1][2].islower()
+        last = run[high - 1][2]
+        is_small = last.islower()
+        if is_small and is_finite(last):
+            return True
         asks = bool(before) and before[0] in {"does", "do", "did"}
         return asks and is_small and (not behind or behind[0] in _BEHIND_VERBS)
+
+
+def _is_wish(before: list[str]) -> bool:
+    return before[:1] == ["to"] and not _WISHES.isdisjoint(before[1:])
 
 
 def _span(value: Value) -> Span:
@@ -316,3 +369,8 @@ def _span(value: Value) -> Span:
 def _stem(word: str) -> str:
     found = terms(word, empty=True)
     return found[0] if found else ""
+
+
+def _is_no_group(word: str) -> bool:
+    """Whether some capitals are no part of a code: they say what it is, or measure something."""
+    return word.lower() in _SAYS_CODE or bool(currency(word) or measure(word)[0])

@@ -12,7 +12,7 @@ _MONTHS = listed(
     january february march april may june july august september october november december
     """
 )
-_MONTH = "(?:" + "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS) + r"|sept)\b\.?"
+_MONTH = "(?:" + "|".join(rf"{month}\b|{month[:3]}\b\.?" for month in _MONTHS) + r"|sept\b\.?)"
 _WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _HOURS = listed("one two three four five six seven eight nine ten eleven twelve")
 _HOUR = rf"(?:{'|'.join(_HOURS)}|\d{{1,2}})"
