@@ -7,8 +7,8 @@ from rightcall.core.message import said
 from rightcall.declare.toolbox import Toolbox
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+from rightcall.trust.words.amounts import amounts
 from rightcall.trust.words.heard import clauses_of
-from rightcall.trust.words.said import amounts
 
 from .kit import checked, exchange, tool
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from rightcall.trust.words.amounts import amounts, bounding
 from rightcall.trust.words.polarity import clauses
-from rightcall.trust.words.said import amounts, bounding, names, references, roles
+from rightcall.trust.words.said import names, references, roles
 
 
 @pytest.mark.parametrize(
