@@ -20,6 +20,7 @@ from rightcall.trust.words.heard import as_named, both, clauses_of
 from rightcall.trust.words.keys import (
     EVERY,
     MENTIONED,
+    NUMBERED,
     PLAIN,
     Want,
     accepted,
@@ -269,7 +270,7 @@ class Provenance:
 
     def _listed(self, want: Want, found: list[str]) -> Sighting | None:
         """Who named a short number as an identifier of what is wanted; the bare number is not enough."""
-        if want.kind != "record" or len(found) != 1:
+        if want.kind not in NUMBERED or len(found) != 1:
             return None
         keyed = (self._look(key, (PLAIN,)) for key in references_to(want, found[0]))
         return next((each for each in keyed if each is not None), None)
