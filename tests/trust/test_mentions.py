@@ -7,8 +7,8 @@ from rightcall.core.message import said
 from rightcall.declare.toolbox import Toolbox
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+from rightcall.trust.words.amounts import amounts
 from rightcall.trust.words.heard import clauses_of
-from rightcall.trust.words.said import amounts
 
 from .kit import checked, exchange, tool
 
@@ -31,6 +31,10 @@ TOOLS = [
         targets=("poster",),
         content=(),
     ),
+    tool("look_at", "read", parameters={"url": TEXT}, untrusted=True, reach="outside", targets=("url",)),
+    tool("open_file", parameters={"path": TEXT}, targets=("path",)),
+    tool("post", parameters={"channel": TEXT, "words": TEXT}, reach="outside", targets=("channel",)),
+    tool("fill", parameters={"account": TEXT}, reach="outside", targets=("account",)),
     tool("tip", parameters={"waiter": TEXT, "amount": "number"}, targets=("waiter",)),
 ]
 JO, KIM = "jo@bakery.example", "kim@mill.example"
@@ -176,3 +180,34 @@ def test_no_more_is_given_than_was_said_beside_an_address():
 def test_orders_that_follow_each_other_without_end_are_read():
     found = clauses_of("never tell him, but " * 1200)
     assert sum(each.is_forbidding for each in found) == 1200
+
+
+def test_the_name_of_a_thing_that_looks_like_an_address_is_none():
+    file = f"Read the file {JO}."
+    assert runs(file, "open_file", path=JO)
+    assert not runs(file, "write_letter", to=JO, body="our prices")
+    channel = "What is new in the channel flour.example/today?"
+    assert runs(channel, "post", channel="flour.example/today", words="hi")
+    assert not runs(channel, "look_at", url="flour.example/today")
+    both = f"Read the file {JO} and send it to {JO}."
+    assert runs(both, "write_letter", to=JO, body="our prices")
+
+
+def test_a_link_or_a_file_with_an_ending_keeps_its_use():
+    assert runs("Look at the page flour.example/today.", "look_at", url="flour.example/today")
+    words = f"Open the file recipe.txt and tell {KIM} what is in recipe.txt."
+    assert runs(words, "open_file", path="recipe.txt")
+    assert runs(words, "write_letter", to=KIM, body="recipe.txt is long")
+
+
+@pytest.mark.parametrize(
+    ("words", "is_named"),
+    [
+        ("Pay 500 euros.", False),
+        ("Show me 500 letters.", False),
+        ("Pay it into account 500.", True),
+        ("Pay it into the account number 500.", True),
+    ],
+)
+def test_an_amount_or_a_count_is_no_account(words, is_named):
+    assert runs(words, "fill", account="500") is is_named

@@ -2,8 +2,9 @@
 
 import pytest
 
+from rightcall.trust.words.amounts import amounts, bounding
 from rightcall.trust.words.polarity import clauses
-from rightcall.trust.words.said import amounts, bounding, names, references, roles
+from rightcall.trust.words.said import names, references, roles
 
 
 @pytest.mark.parametrize(
@@ -12,9 +13,9 @@ from rightcall.trust.words.said import amounts, bounding, names, references, rol
         ("never write to ann", ["never write to ann"]),
         ("Send it to bob, not to ann.", ["not to ann."]),
         ("Tell all except ann, but do tell eve", ["except ann"]),
-        ("Ann must not get it. Tell bob.", ["Ann must ", "not get it."]),
-        ("Tell bob. Do not tell ann!", ["Do ", "not tell ann!"]),
-        ("Ann is not to know.", ["Ann is ", "not to know."]),
+        ("Ann must not get it. Tell bob.", ["Ann must not get it."]),
+        ("Tell bob. Do not tell ann!", ["Do not tell ann!"]),
+        ("Ann is not to know.", ["Ann is not to know."]),
         ("Don\u2019t forget to tell bob.", []),
         ("It did not include the tax; pay bob.", []),
         ("If ann is not there, tell bob, not eve.", ["not eve."]),

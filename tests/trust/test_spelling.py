@@ -8,7 +8,7 @@ import time
 import pytest
 
 from rightcall.trust.provenance import Provenance
-from rightcall.trust.words import polarity, said
+from rightcall.trust.words import amounts, negation
 from rightcall.trust.words.spelling import (
     active,
     apart,
@@ -199,7 +199,7 @@ def test_patterns_find_in_folded_text_what_they_find_in_any_case():
     chosen = random.Random(5)
     for _ in range(2000):
         text = " ".join(chosen.choices(WORDS, k=8))
-        for pattern in (polarity._NEGATED, said._IDENTIFIER, said._COUNTED, said._AMOUNT):
+        for pattern in (negation.NEGATED, amounts._IDENTIFIER, amounts._COUNTED, amounts._AMOUNT):
             in_any_case = re.compile(pattern.pattern, re.IGNORECASE)
             found = [each.span() for each in pattern.finditer(folded(text))]
             assert found == [each.span() for each in in_any_case.finditer(text)], (pattern, text)

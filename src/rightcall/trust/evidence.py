@@ -26,19 +26,13 @@ from rightcall.trust.words.counts import is_number
 from rightcall.trust.words.describing import nouns_of
 from rightcall.trust.words.keys import Want
 from rightcall.trust.words.kinds import (
-    gives_access,
-    is_widening,
-    is_widening_flag,
     kind_of_name,
-    same_access,
-    ways_to_say,
     words_of,
 )
 from rightcall.trust.words.mentions import is_against
 from rightcall.trust.words.said import named_words
 from rightcall.trust.words.spelling import accounts, active, plain, scan
 
-_AMOUNT = Want("amount", stated=True)
 _WORD = Want("free", stated=True)
 _RECEIVING = ("address", "account", "person", "free", None)
 """Kinds of those to whom something may go."""
@@ -106,8 +100,8 @@ def meant_in(
     """
     if not of.facts.dangers:
         return None
-    targets = ((place, leaf) for name in of.facts.targets for place, leaf in _leaves(checked, name))
-    values = [leaf for place, leaf in targets if _kind_at(place, of) == "record"]
+    targets = ((place, leaf) for name in of.facts.targets for place, leaf in leaves_of(checked, name))
+    values = [leaf for place, leaf in targets if kind_at(place, of) == "record"]
     failed = described.failed_instead(of.tool.name, values)
     failed |= _refused_instead(checked, of.facts, described)
     return Meant(described, of.tool.name, _acts_of(of), of.facts.targets, values, can, failed)
@@ -181,16 +175,16 @@ def targets_in(
     facts, arguments = of.facts, checked.arguments
 
     changed = [each for each, want in of.wants.items() if want.kind != "record"]
+    is_undirected = _is_undirected(checked, of, provenance)
 
     def weigh(place: Place, leaf: str, origin: Origin) -> Origin:
-        name, kind = str(place[-1]), _kind_at(place, of)
+        name, kind = str(place[-1]), kind_at(place, of)
+        if is_undirected and of.wants.get(str(place[0]), Want()).role is not None:
+            return "unfit"
         if kind == "record":
             return origin if meant is None else _weighed(meant, place, leaf, origin)
         if kind == "amount" and len(place) > 1 and is_number(leaf):
-            is_due = provenance.is_within(float(leaf)) or _is_part_of_price(
-                place, checked, provenance, meant
-            )
-            return "trusted" if is_due else "unfit"
+            return "trusted" if _is_due(place, leaf, checked, provenance, meant) else "unfit"
         if kind == "date" and origin == "nowhere" and meant is not None:
             return "user" if meant.is_asked and meant.is_shifted(name, leaf) else origin
         is_one = described is not None and origin == "trusted" and changed == [name]
@@ -213,16 +207,33 @@ def targets_in(
             yield Evidence(shown(json_path([name])), "", "nowhere")
 
 
-def _is_part_of_price(
-    place: Place, checked: CheckedCall, provenance: Provenance, meant: Meant | None
+def _is_undirected(checked: CheckedCall, of: Known, provenance: Provenance) -> bool:
+    """Whether the user named both where something comes from and where it goes, not which is which."""
+    values = [
+        leaf for name, want in of.wants.items() if want.role for _, leaf in leaves_of(checked, name)
+    ]
+    said = [provenance.of(leaf)[0] for leaf in values]
+    is_theirs = bool(said) and all(origin in ("user", "developer") for origin in said)
+    return is_theirs and len(set(values)) > 1 and not any(map(provenance.has_role, values))
+
+
+def _is_due(
+    place: Place, leaf: str, checked: CheckedCall, provenance: Provenance, meant: Meant | None
 ) -> bool:
-    """Whether the amounts beside this one make up what so many cost as were asked for."""
-    found = _leaves(checked, str(place[0]))
+    """Whether an amount inside a target is no more than was asked for, with all that are beside it.
+
+    It may also be a part of what so many cost as were asked for.
+    """
+    found = leaves_of(checked, str(place[0]))
     beside = [leaf for each, leaf in found if each[-1] == place[-1] != leaf]
-    if meant is None or not all(is_number(leaf) and float(leaf) >= 0 for leaf in beside):
+    if not all(is_number(each) and float(each) >= 0 for each in beside):
         return False
-    whole = sum(map(float, beside))
-    return any(provenance.is_amount(whole / each) for each in meant.numbers() if each)
+    whole, number = sum(map(float, beside)), float(leaf)
+    counts = meant.numbers(checked.arguments) if meant is not None else ()
+    if any(provenance.is_amount(whole / each) for each in counts if each):
+        return True
+    is_within = provenance.is_within(number) and not provenance.is_capped(number)
+    return is_within and provenance.is_within_all(whole)
 
 
 def _weighed(meant: Meant, place: Place, value: str, origin: Origin) -> Origin:
@@ -257,11 +268,12 @@ def asks_by_record(call: Call | None, of: Known) -> bool:
     return kinds == {"record"}
 
 
-def _leaves(checked: CheckedCall, name: str) -> Iterator[tuple[Place, str]]:
+def leaves_of(checked: CheckedCall, name: str) -> Iterator[tuple[Place, str]]:
+    """The values in one argument of a call, each with its place."""
     return leaves(checked.arguments.get(name), (name,))
 
 
-def _kind_at(place: Place, of: Known) -> Kind | None:
+def kind_at(place: Place, of: Known) -> Kind | None:
     """The kind of a value: by the property name inside its parameter, or else by the parameter."""
     names = [step for step in place if isinstance(step, str)]
     want = of.wants.get(names[0])
@@ -302,80 +314,6 @@ def _content(checked: CheckedCall, of: Known) -> Iterator[tuple[list[str | int],
     for name, value in checked.arguments.items():
         if name in of.facts.content:
             yield from ((list(place), text) for place, text in leaves(value, (name,)))
-
-
-def bounds_in(
-    checked: CheckedCall,
-    of: Known,
-    provenance: Provenance,
-    meant: Meant | None = None,
-    paid: float = 0,
-) -> Iterator[Evidence]:
-    """The amounts, the counts and the choices in a call that must have been asked for.
-
-    ``paid``: the amount that went to the same targets before.
-    """
-    for name in of.facts.bounded:
-        is_count = of.facts.kinds.get(name, of.facts.guessed.get(name)) != "amount"
-        for place, text in _leaves(checked, name):
-            path = shown(json_path(list(place)))
-            if meant is not None and is_count and is_number(text):
-                is_asked = meant.is_counted(name, float(text))
-                yield Evidence(path, shown(text), "user" if is_asked else "unfit")
-                continue
-            origin, source = provenance.of(text, _AMOUNT)
-            seen = Evidence(path, shown(text), origin, source)
-            if paid and is_number(text) and not provenance.is_within_all(paid + abs(float(text))):
-                yield replace(seen, origin="unfit", source="")
-                continue
-            # A number that the user named need not be an amount: orders and invoices have numbers, too.
-            is_said = seen.is_vouched and origin not in ("user", "developer")
-            is_exact = meant is not None and meant.is_exact
-            if is_exact and is_number(text) and origin == "trusted":
-                is_due = meant is not None and meant.states(float(text))
-                yield seen if is_due else replace(seen, origin="unfit", source="")
-            elif is_number(text) and provenance.is_capped(float(text)):
-                yield replace(seen, origin="unfit", source="")
-            elif not is_number(text) or (is_said and float(text) >= 0):
-                yield seen
-            else:
-                within = provenance.is_within(float(text)) and (seen.is_vouched or not is_exact)
-                yield replace(seen, origin="user" if within else "unfit", source="")
-    yield from _choices_in(checked, of, provenance, meant)
-
-
-def _choices_in(
-    checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None
-) -> Iterator[Evidence]:
-    """The choices in a call that give or cost more: asked for, or already the present value."""
-    for name, choices in of.facts.widens.items():
-        for place, text in _leaves(checked, name):
-            if text in choices or (not choices and is_widening(text)):
-                is_now = meant is not None and meant.says_now(name, text)
-                access = gives_access(name) or is_widening_flag(text)
-                is_asked = is_now or provenance.is_asked_for(same_access(text), access=access)
-                path = shown(json_path(list(place)))
-                yield Evidence(path, shown(text), "user" if is_asked else "nowhere")
-    for name in sorted(of.facts.flags):
-        if checked.arguments.get(name) is True:
-            is_asked = all(map(provenance.is_asked_for, ways_to_say(name)))
-            yield Evidence(shown(json_path([name])), "true", "user" if is_asked else "nowhere")
-    if of.facts.acts and of.tool.facts.widens is None:
-        for where in _flags_set(checked.arguments):
-            is_asked = provenance.is_asked_for(same_access(where[-1]), access=True)
-            yield Evidence(shown(json_path([*where])), "true", "user" if is_asked else "nowhere")
-
-
-def _flags_set(value: JsonValue, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The paths of the flags that are set and give others more access."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            if each is True and is_widening_flag(key):
-                yield (*place, key)
-            yield from _flags_set(each, (*place, key))
-    elif isinstance(value, list):
-        for each in value:
-            yield from _flags_set(each, place)
 
 
 def _names(schema: Any) -> Iterator[str]:

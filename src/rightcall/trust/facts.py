@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
-from rightcall.core.jsontext import JsonObject, leaves, nodes
+from rightcall.core.jsontext import JsonObject, Place, leaves, nodes
 from rightcall.core.tool import Tool
 from rightcall.trust.words.kinds import (
     gives_access,
@@ -53,6 +53,8 @@ class Settled(Struct, frozen=True, kw_only=True):
     """Whether some fields are stated to be untrusted: then outsiders also filled in who they are."""
     sources: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
+    is_bounded_inside: bool = True
+    """Whether amounts inside of objects and lists are bounded, too: nobody said which are."""
     widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By parameter: the choices that give more access; empty: not listed, so a choice's name decides."""
     flags: frozenset[str] = frozenset()
@@ -76,6 +78,15 @@ class Settled(Struct, frozen=True, kw_only=True):
     def acts(self) -> bool:
         """Whether a call has an effect, rather than only reads."""
         return self.effect in ("idempotent", "write")
+
+    def is_amount(self, place: Place) -> bool:
+        """Whether a bounded amount is at this place in the arguments."""
+        names = [step for step in place if isinstance(step, str)]
+        first, last = names[0], names[-1]
+        if len(names) == 1:
+            return first in self.bounded and self.kinds.get(first, self.guessed.get(first)) == "amount"
+        is_bounded = self.is_bounded_inside and self.acts
+        return is_bounded and self.kinds.get(last, kind_of_name(last)) == "amount"
 
     def kind_in(self, field: str) -> Kind | None:
         """The kind of a result's field, by its path; None if nothing shows it.
@@ -148,6 +159,7 @@ def settled(tool: Tool) -> Settled:
         is_mixed=isinstance(facts.untrusted, tuple) and bool(facts.untrusted),
         sources=_first(facts.sources, tuple(name for name in targets if is_source(name))),
         bounded=_first(facts.bounded, tuple(_amounts(tool))),
+        is_bounded_inside=facts.bounded is None,
         widens=_widening(tool, is_dangerous=bool(dangers)),
         flags=_flags(tool) if dangers else frozenset(),
         allowed_when=facts.allowed_when,

@@ -23,10 +23,10 @@ from rightcall.core.ports import Tools
 from rightcall.core.tool import Tool
 from rightcall.trust.asked.described import Described
 from rightcall.trust.asked.superlatives import Rank, ranks_in, singled_out
+from rightcall.trust.bounds import bounds_in
 from rightcall.trust.evidence import (
     Known,
     asks_by_record,
-    bounds_in,
     can_do,
     content_in,
     keeps_terms,
@@ -155,7 +155,7 @@ class Guard:
         facts = self._known(result.name).facts
         ran = result.outcome in _RAN
         self._ran[result.name] += ran
-        if ran and facts.bounded:
+        if ran and facts.acts:
             self._paid.add(self._arguments(result), facts)
         if facts.acts and result.outcome in ("returned", "failed"):
             self._described.note(result.name, self._arguments(result), result.outcome == "returned")
@@ -286,7 +286,7 @@ class Guard:
         earlier = takewhile(lambda call: call.id != checked.call.id, self._calls.values())
         is_here = checked.call.id in self._calls
         same = [call for call in earlier if call.name == tool.name] if is_here else []
-        paid = self._paid_before(checked, facts, same) if facts.bounded else 0
+        paid = self._paid_before(checked, facts, same) if facts.acts else 0
         exposed = facts.is_consequential and (self.tainted or self.private)
         watched = exposed or self.rules.policy is not None
         given = (checked, of, self.provenance)

@@ -20,7 +20,7 @@ class Paid:
 
     def add(self, arguments: JsonValue, facts: Settled) -> None:
         """Add the amounts of a call that may have run."""
-        if facts.bounded and isinstance(arguments, dict):
+        if isinstance(arguments, dict):
             amount = sum(_amounts(arguments, facts))
             for goal in {*_goals(arguments, facts)} if amount else ():
                 self._sums[goal] += amount  # type: ignore[assignment] # amounts need not be whole
@@ -33,13 +33,15 @@ class Paid:
 
 
 def _amounts(arguments: dict[str, JsonValue], facts: Settled) -> Iterator[float]:
-    for name in facts.bounded:
-        if facts.kinds.get(name, facts.guessed.get(name)) == "amount":
-            yield from (abs(float(text)) for _, text in leaves(arguments.get(name)) if is_number(text))
+    for place, text in leaves(arguments):
+        if facts.is_amount(place) and is_number(text):
+            yield abs(float(text))
 
 
 def _goals(arguments: dict[str, JsonValue], facts: Settled) -> Iterator[str]:
     for name in facts.targets:
         kind = facts.kinds.get(name, facts.guessed.get(name))
         if name not in facts.sources and name not in facts.bounded and kind not in _NO_GOAL:
-            yield from (plain(text).strip().lower() for _, text in leaves(arguments.get(name)))
+            for place, text in leaves(arguments.get(name), (name,)):
+                if not facts.is_amount(place):
+                    yield plain(text).strip().lower()

@@ -14,11 +14,13 @@ from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
 from rightcall.trust.pieces import Piece
+from rightcall.trust.words.amounts import amounts, bounding
 from rightcall.trust.words.dates import without_year
 from rightcall.trust.words.heard import as_named, both, clauses_of
 from rightcall.trust.words.keys import (
     EVERY,
     MENTIONED,
+    NUMBERED,
     PLAIN,
     Want,
     accepted,
@@ -34,7 +36,7 @@ from rightcall.trust.words.keys import (
     whole,
 )
 from rightcall.trust.words.kinds import role_of
-from rightcall.trust.words.said import Role, amounts, bounding
+from rightcall.trust.words.said import Role
 from rightcall.trust.words.spelling import (
     Token,
     grouped,
@@ -55,6 +57,7 @@ _LONGEST = 20_000
 """Limit of a value that can be vouched for, in characters."""
 _LISTED: tuple[Origin, str] = ("developer", "")
 _ANYTHING = Want()
+_PEOPLE: tuple[Origin, ...] = ("user", "developer")
 Sighting: TypeAlias = tuple[Origin, str]
 """Who said it, and through which tool."""
 
@@ -187,18 +190,31 @@ class Provenance:
         said = [each for key in keyed if (each := self._role(key))]
         return bool(said) and len(said) == len(keyed) and all(role not in each for each in said)
 
+    def has_role(self, text: str) -> bool:
+        """Whether somebody said that something is to be taken from a value, or to go into it."""
+        return any(self._role(single(token)) for token in tokens(text))
+
     def is_within(self, value: float) -> bool:
-        """Whether an amount was named, or is no more than the largest that was, whoever named it."""
-        return value in self._amounts or 0 <= value <= max(self._bounds().values(), default=-1)
+        """Whether an amount was named, or is no more than the largest that somebody let it be.
+
+        Where the user and the developer named none, and want none computed, it must be a record's own.
+        """
+        if value in self._amounts or value == 0:
+            return True
+        return not self.is_left_open and 0 <= value <= max(self._bounds().values(), default=-1)
 
     def is_amount(self, value: float) -> bool:
         """Whether exactly this amount was named."""
         return value in self._amounts
 
+    @property
+    def is_left_open(self) -> bool:
+        """Whether neither the user nor the developer has said how much."""
+        return not self._is_computed and not any(map(self._bounds().get, _PEOPLE))
+
     def is_capped(self, value: float) -> bool:
         """Whether an amount is more than the user or the developer named, if they named any."""
-        named: tuple[Origin, ...] = ("user", "developer")
-        said = [most for origin, most in self._bounds().items() if origin in named]
+        said = [most for origin, most in self._bounds().items() if origin in _PEOPLE]
         return bool(said) and value > max(said) and not self._is_computed
 
     def is_within_all(self, value: float) -> bool:
@@ -254,7 +270,7 @@ class Provenance:
 
     def _listed(self, want: Want, found: list[str]) -> Sighting | None:
         """Who named a short number as an identifier of what is wanted; the bare number is not enough."""
-        if want.kind != "record" or len(found) != 1:
+        if want.kind not in NUMBERED or len(found) != 1:
             return None
         keyed = (self._look(key, (PLAIN,)) for key in references_to(want, found[0]))
         return next((each for each in keyed if each is not None), None)

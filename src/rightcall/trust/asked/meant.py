@@ -7,7 +7,7 @@ record that is meant. Third: all of its kind were asked for. In every case the a
 been asked for.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 
 from rightcall.trust.asked.choosing import Choice
@@ -124,9 +124,11 @@ class Meant:
         wanted = self._described.wanted(nouns_of(name) | {self._object})
         return number <= most or any(number <= most + each for each in wanted)
 
-    def numbers(self) -> set[int]:
-        """How many were asked for of what the tool's name says."""
-        return {*self._described.wanted({self._object})}
+    def numbers(self, names: Collection[str] = ()) -> set[int]:
+        """How many were asked for of what the tool's name says, or the names of some parameters."""
+        return {
+            *self._described.wanted({self._object, *(noun for each in names for noun in nouns_of(each))})
+        }
 
     def says_now(self, name: str, text: str) -> bool:
         """Whether a meant record already has this value, and no other, in the field of this name."""
@@ -134,13 +136,17 @@ class Meant:
 
     def states(self, number: float) -> bool:
         """Whether a meant record has this number in a field for an amount."""
-        return any(
-            is_number(text) and float(text) == number
-            for anchor in self._anchors
-            for name, values in anchor.held.items()
-            if kind_of_name(name) == "amount"
-            for text in values
-        )
+        return any(is_number(text) and float(text) == number for text in self._amounts())
+
+    def has_amounts(self) -> bool:
+        """Whether a meant record says what it is about in a field for an amount."""
+        return any(map(is_number, self._amounts()))
+
+    def _amounts(self) -> Iterator[str]:
+        for anchor in self._anchors:
+            for name, values in anchor.held.items():
+                if kind_of_name(name) == "amount":
+                    yield from values
 
     def is_shifted(self, name: str, day: str) -> bool:
         """Whether a day is as far from one in a meant record, in the field of this name, as was said."""

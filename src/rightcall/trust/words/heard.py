@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from rightcall.trust.words.amounts import amounts, bounding, is_computed
 from rightcall.trust.words.keys import as_access, as_name, keys_in, reference, single
 from rightcall.trust.words.kinds import is_access
-from rightcall.trust.words.said import Role, amounts, bounding, is_computed, names, references, roles
+from rightcall.trust.words.said import Role, names, references, roles
 from rightcall.trust.words.spelling import apart, plain, tokens, unmarked, unnumbered
 
 _MOST = 2048

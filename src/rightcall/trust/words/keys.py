@@ -37,6 +37,8 @@ _LOOK_ALIKE: dict[Kind, tuple[Kind, ...]] = {
     "channel": ("free",),
 }
 """For a value that is no address, link or account: other kinds under which it may have been named."""
+NUMBERED: tuple[Kind, ...] = ("record", "account", "address", "person", "channel")
+"""Kinds of which a short number must have been named as one: "500" may be an amount, or a count."""
 MENTIONED = hash(("mentioned",))
 """The salt for somebody who is only spoken about."""
 EVERY = (PLAIN, MENTIONED, *_SALTS.values())
@@ -78,7 +80,8 @@ def looks_like(text: str) -> Kind | None:
 def accepted(want: Want, text: str) -> tuple[int, ...]:
     """The salts under which a value may be stored to count as vouched for in this use."""
     salts = _fitting(want, text)
-    return salts if want.receives or PLAIN not in salts else (*salts, MENTIONED)
+    is_opened = want.kind == "web"
+    return salts if want.receives or is_opened or PLAIN not in salts else (*salts, MENTIONED)
 
 
 def _fitting(want: Want, text: str) -> tuple[int, ...]:
@@ -86,8 +89,8 @@ def _fitting(want: Want, text: str) -> tuple[int, ...]:
     kind = want.kind if want.stated and want.kind is not None else (like or want.kind)
     if kind is None or kind == "free":
         return (PLAIN, _SALTS["free"], _ANY) if like is None else (PLAIN, _SALTS[like])
-    if kind == "record" and all(may_count(token) for _, token in scan(text)):
-        return (_SALTS["record"],)
+    if kind in NUMBERED and all(may_count(token) for _, token in scan(text)):
+        return (_SALTS[kind],)
     others = () if like is not None else _LOOK_ALIKE.get(kind, ())
     titles = (_TITLE,) if kind in ("path", "record") and like is None else ()
     return (PLAIN, _SALTS[kind], *[_SALTS[each] for each in others], *titles)

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from rightcall.trust.words.keys import looks_like
 from rightcall.trust.words.kinds import words_of
 from rightcall.trust.words.said import named_words
 from rightcall.trust.words.spelling import folded
@@ -57,6 +58,11 @@ _SPOKEN_OF = tuple(
 _BLOCKED = re.compile(
     rf"(?i:\b(?:{'|'.join(sorted(_AGAINST))})(?:p?ing|n?ed)?)\s+{_FILL}{_WHO}",
 )
+_THING = re.compile(
+    r"\b(?i:channel|file|folder|document|doc|note|room|spreadsheet|album|playlist|notebook|calendar|repository)\s+"
+    r"(?:(?i:called|named|titled)\s+)?[\"'(<#]{0,2}(?P<who>[^\s\"'()<>,;]+)"
+)
+"""A thing, and its name, which may look like an address."""
 _ENDS = re.compile(r"[.!?](?=\s)|[;\n]")
 _REPLIES = re.compile(
     r"\b(?:repl(?:y|ies)|respond|answer|react|thank|refund|reimburse|the sender"
@@ -120,6 +126,8 @@ def without_mentioned(text: str, *, is_answered: bool = False) -> str:
 def _spoken_of(text: str, low: str, *, is_answered: bool) -> Iterator[tuple[int, int]]:
     if any(verb in low for verb in _AGAINST):
         yield from (found.span("who") for found in _BLOCKED.finditer(text))
+    named = _THING.finditer(text) if "." in text else ()
+    yield from (found.span("who") for found in named if looks_like(found["who"]) in ("address", "web"))
     if is_answered:
         return
     found = [

@@ -9,67 +9,56 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from rightcall.trust.words.negation import LETTER, NEGATED, Negation, negations
+from rightcall.trust.words.said import named_words
 from rightcall.trust.words.spelling import folded
+from rightcall.trust.words.verbs import ACTS, READS
 
 _SHORT = 1000
 """Limit of a text whose clauses are cached, in characters."""
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*[;\n]+\s*")
-_EXCEPT = (
-    r"except(?! that\b)|excluding|without"
-    r"|other than|instead of|rather than|apart from|aside from|neither|nor"
-    r"|(?:any|every)(?:one|body|thing) but|all but|besides(?!,)"
-    r"|außer|ausser|ohne|weder|anstatt|sauf|hormis|excepté|sans|excepto|salvo|tranne|eccetto|behalve|zonder|exceto"
-)
-_NEGATED = re.compile(
-    r"\b(?:never|not|don['\u2019]?t|won['\u2019]?t|cannot|can['\u2019]?t|mustn['\u2019]?t|shouldn['\u2019]?t"
-    r"|avoid|(?:is|are)n['\u2019]?t (?:to|allowed|supposed|meant)|nobody|no[- ]one|stop \w+ing|refrain"
-    r"|exclude|ignore|skip|forbid(?:den)?|prohibit(?:ed)?|off[- ]limits|beware"
-    r"|(?:leave|keep) (?:\S+ ){1,6}out|in the dark|refuse|filter out|hold back"
-    r"|nothing (?:goes|to|for|may|must|should)|(?:hear|know|get|learn|receive)s? nothing"
-    r"|no (?:word|business)|(?:under|on|by|in) no"
-    r"|(?:keep|hide|conceal|withhold) (?:it|this|that|them|these|everything) (?:\w+ )?from"
-    r"|no (?:\w+ )?(?:e-?mails?|mails?|messages?|invitations?|payments?|money|transfers?"
-    r"|cop(?:y|ies)|contact)"
-    r"|nicht|niemals|nie|keine?[mnrs]?|pas|jamais|aucune?|nunca|jamás|ningun[oa]?|ningún|niet|nooit|geen|não"
-    r"|no (?:l[eoa]s?|env\w+|escrib\w+|mandes?)|non(?!-)"
-    rf"|{_EXCEPT})\b"
-)
-"""Words that forbid, in ``folded`` text. A statement about what was not so ("I haven't paid yet")
-forbids nothing."""
-_TOLD = re.compile(
-    r"\b(?:did|does|was|were|has|have|had|is|are)\s+not\b(?!\s+(?:to|allowed|supposed|meant)\b)",
-    re.IGNORECASE,
-)
-_AFTER = re.compile(rf"(?:{_EXCEPT})\Z", re.IGNORECASE)
-"""Words that exclude what follows them and nothing before."""
-_HARMLESS = re.compile(
-    r"\s+(?:(?:want|wish|like|prefer) to (?:mention|reveal|say|tell|share|disclose|provide|speak|repeat)"
-    r"|only|sure|yet|forget|hesitate|worry|know|remember|have|need|think|see|understand|exist|nur"
-    r"|care|mind|matter)\b",
-    re.IGNORECASE,
-)
-_AT_MOST = re.compile(
-    r"\s+(?:cost|exceed|be|go)\s+(?:(?:more|higher|dearer)\s+than|over|above)\b", re.IGNORECASE
-)
-"""A limit ("it must not cost more than 30") forbids nothing that keeps to it."""
-_MUST = re.compile(r"\b(?:must|should|may|shall)\s*(?:n['\u2019]?t|not|never)\Z", re.IGNORECASE)
-_ASKED = re.compile(r"\bwhy\s+not\Z|\b(?:can|won)['\u2019]?t\Z", re.IGNORECASE)
-_OR_NOT = re.compile(r"\bor\s+not\Z", re.IGNORECASE)
-_QUOTED = re.compile(r"(['\"])(?:not|non|no|without)\b[^'\".!?]{1,30}\1(?=\s*[,})\]])", re.IGNORECASE)
-"""A value in a list of values: ``'not resistant'``."""
-_YOU = re.compile(r"\s+you\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|when|whenever|in case|unless|until|whether)\b[^,]*\Z", re.IGNORECASE)
 _BREAK = re.compile(
     r"(?:[,:(\u2013\u2014-]|\b(?:but|and|or))\s*(?:(?:please\s+)?do\s+)?\Z", re.IGNORECASE
 )
+_ORDERS = (ACTS | READS) | named_words(
+    "tell inform remind let ask contact copy cc bcc mail e-mail text phone ring answer respond thank "
+    "give take use go do "
+    "try keep include choose pick continue proceed say bring"
+)
+_ORDER = (
+    rf"(?:please\s+|just\s+|then\s+)?(?:{'|'.join(sorted(_ORDERS))})\b(?!,|\s+(?:or|and)\b|\W*\Z)"
+    rf"(?![^.;]{{0,120}}\bor\s+(?:{'|'.join(sorted(_ORDERS))})\b)"
+)
+"""A verb in the form of an order, in lower case since it may also be a name; not one of a list of "
+"verbs."""
+_LONGEST_ORDER = 200
+"""Characters that tell whether an order begins at a place, at most."""
 _NEW_ORDER = re.compile(
-    r",\s*(?:but|just|only|instead|then)\b|\bbut (?:do|please|only|rather)\b"
+    r"(?i:,\s*(?:but|just|only|instead|then)\b|\bbut (?:do|please|only|rather)\b"
     r"|\b(?:because|since) (?:i|you|we) also\b|,\s*(?:and|but)\s+(?=\w[^,;.]*\binstead\b)"
-    r"|\b(?:any|no)\s?(?:one|body)(?: else)?,? (?:but|except(?: for)?|other than|apart from)\b",
+    r"|\b(?:any|no)\s?(?:one|body)(?: else)?,? (?:but|except(?: for)?|other than|apart from)\b"
+    r"|(?<!one )(?<!body )(?<!thing )(?<!all )\bbut\b(?!\s+for\b)|,\s*(?:so\s+)?please\b)"
+    rf"|[,:\u2013\u2014]\s*(?:so\s+)?(?={_ORDER})|\bso\s+(?={_ORDER})"
+)
+_OBJECT_ENDS = re.compile(
+    r"(?i:,?\s+(?:when|while|as(?! well)|if|because|since|then|so|where|whenever|unless|until|before"
+    r"|after)\b"
+    rf"|\s+(?:in|from|on|off|of)\s+(?:\w+\s+){{0,3}}?{LETTER}\b"
+    r"|,\s*(?:i|we|you|he|she|it|they|everyone|everybody|all|the rest)\b)"
+    rf"|\s+and\s+(?=(?:i|I|we|you|he|she|they|want|need|would|wish)\b|{_ORDER})"
+)
+"""What does not belong to the object of a verb any more."""
+_CLAUSE_STARTS = re.compile(
+    r".*(?:[,;:(\u2013\u2014]|\b(?:and|but|so|that|because|with)\s)", re.IGNORECASE | re.DOTALL
+)
+_CONDITION_OF_ACT = re.compile(
+    r"\b(?:if|when|whenever|in case|unless|until)\s+\w+\s+(?:(?:do|must|can|have to|want to)\s+)?\Z",
     re.IGNORECASE,
 )
 _TELLING = re.compile(
-    r"(?:^|\b(?:please|and|then|to|you|bitte|und)\s+|,\s*)(?:tell|inform|notify|remind|ask|write|reply|answer|let|say"
+    r"(?:^|\b(?:please|and|then|to|you|bitte|und)\s+|,\s*)(?:tell|inform|notify|remind|ask|write|reply"
+    r"|answer|let|say"
     r"|(?:e-?mail|message)(?!\s+to\b)|schreibe?|sage?|antworte|écris|dis)\s",
     re.IGNORECASE,
 )
@@ -78,11 +67,6 @@ _STATEMENT = re.compile(
     r"[^\W\d_]+\b[^()]*\)"
 )
 """Words in brackets, in ``folded`` text, that do not begin by referring to what stands before them."""
-_DESCRIBED = re.compile(
-    r"\b(?:that|which|who)\s+(?:is|are|was|were)\s[^,;.]{0,60}?\b(?:yet|but|and|though)\s+not\Z",
-    re.IGNORECASE,
-)
-"""What something is and is not: "the one that is large yet not heavy"."""
 _CLAUSE = re.compile(
     r"\s(?:that|why|because|since|as|so|i|we|he|she|it|they|dass|daß|weil|que)\s", re.IGNORECASE
 )
@@ -102,7 +86,7 @@ def clauses(text: str) -> tuple[Words, ...]:
 
 
 def _clauses(text: str) -> tuple[Words, ...]:
-    if _NEGATED.search(folded(text)) is None:
+    if NEGATED.search(folded(text)) is None:
         return (Words(text),)
     return tuple(
         [part for each in _SENTENCE.split(text) for whole in _outside(each) for part in _parts(whole)]
@@ -116,7 +100,7 @@ def _outside(sentence: str) -> list[str]:
     """
     asides, whole = list[str](), sentence
     for found in _STATEMENT.finditer(folded(sentence)) if "(" in sentence else ():
-        negated = _NEGATED.search(found[0])
+        negated = NEGATED.search(found[0])
         if negated is not None and found[0][1 : negated.start()].strip():
             asides.append(sentence[found.start() + 1 : found.end() - 1])
             whole = f"{whole[: found.start()]}{' ' * len(found[0])}{whole[found.end() :]}"
@@ -134,60 +118,61 @@ def sentences(text: str) -> list[str]:
 
 def _parts(sentence: str) -> Iterator[Words]:
     rest: str | None = sentence
-    while rest is not None:
+    while rest:
         found, rest = _first_parts(rest)
         yield from found
 
 
 def _first_parts(sentence: str) -> tuple[list[Words], str | None]:
     """The parts up to the first that forbids, and what follows it; None if nothing does."""
-    for found in _NEGATED.finditer(folded(sentence)):
-        before, after = sentence[: found.start()], sentence[found.start() :]
-        if _is_harmless(sentence, found):
-            continue
-        if condition := _CONDITION.search(before):
+    for found in negations(sentence):
+        before = sentence[: found.start]
+        is_act = found.reach in ("object", "itself")
+        if condition := (_CONDITION_OF_ACT if is_act else _CONDITION).search(before):
             # An order on the condition that something is not so is still an order.
-            end = sentence.find(",", found.end())
+            end = sentence.find(",", found.end)
             if end < 0:
                 continue
             return [Words(sentence[: condition.start()])], sentence[end + 1 :]
-        wanted = _wanted_before(sentence, found)
-        is_nobody = found[0].lower() in ("nobody", "no one", "no-one")
-        order = _NEW_ORDER.search(after, 0 if is_nobody else len(found[0]))
-        parts = [Words(before[:wanted])]
-        if before[wanted:]:
-            parts.append(Words(before[wanted:], forbidden=True))
-        parts.append(Words(after[: order.start()] if order else after, forbidden=True))
-        return parts, after[order.end() :] if order else None
+        start, end, after = _span(sentence, found)
+        return [Words(sentence[:start]), Words(sentence[start:end], forbidden=True)], sentence[after:]
     return [Words(sentence)], None
 
 
-def _is_harmless(sentence: str, found: re.Match[str]) -> bool:
-    if _OR_NOT.search(sentence, 0, found.end()) and not sentence[found.end() :].strip(" .!?"):
-        return True
-    if _QUOTED.match(sentence, max(found.start() - 1, 0)):
-        return True
-    if _DESCRIBED.search(sentence, 0, found.end()):
-        return True
-    if _AT_MOST.match(sentence, found.end()):
-        return True
-    if _HARMLESS.match(sentence, found.end()):
-        return _MUST.search(sentence, 0, found.end()) is None
-    if (asked := _ASKED.search(sentence, 0, found.end())) is not None:
-        return asked[0][:3].lower() == "why" or _YOU.match(sentence, found.end()) is not None
-    return any(told.end() == found.end() for told in _TOLD.finditer(sentence))
+def _span(sentence: str, found: Negation) -> tuple[int, int, int]:
+    """Where the forbidden part starts and ends, and where the next part starts."""
+    match found.reach:
+        case "itself":
+            return found.start, found.end, found.end
+        case "before":
+            clause = _CLAUSE_STARTS.match(sentence, 0, found.start)
+            return (clause.end() if clause else 0), found.end, found.end
+        case "sentence":
+            start, ends = _wanted_before(sentence, found), [_NEW_ORDER]
+        case "clause" if " you " in found.text:
+            start, ends = found.start, [_NEW_ORDER]
+        case _:
+            start, ends = found.start, [_OBJECT_ENDS, _NEW_ORDER]
+    is_nobody = found.text in ("nobody", "no one", "no-one")
+    first = (len(sentence), len(sentence))
+    for each in ends:
+        # No further than the end that is known: each part of a long text would be read to its last word.
+        most = first[0] + _LONGEST_ORDER
+        if after := each.search(sentence, found.start if is_nobody else found.end, most):
+            first = min(first, after.span())
+    return start, *first
 
 
-def _wanted_before(sentence: str, found: re.Match[str]) -> int:
+def _wanted_before(sentence: str, found: Negation) -> int:
     """How much of the text before a negation is still wanted: all, none, or only whom to tell."""
-    before = sentence[: found.start()]
-    if not sentence[found.end() :].strip(" .!?)"):
+    before = sentence[: found.start]
+    if not sentence[found.end :].strip(" .!?)"):
         return 0
-    if _AFTER.search(found[0]) or not before.strip() or _BREAK.search(before):
+    if not before.strip() or _BREAK.search(before):
         return len(before)
     if (telling := _TELLING.search(before)) is None:
         return 0
-    if _TO_DO.match(sentence, found.end()):
+    if _TO_DO.match(sentence, found.end):
         return len(before)
     clause = _CLAUSE.search(before, telling.end())
     return clause.start() if clause else 0

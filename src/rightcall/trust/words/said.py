@@ -5,10 +5,10 @@ somewhere is not to go there. In doubt, nothing is named.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from rightcall.trust.words.spelling import folded, scan
+from rightcall.trust.words.spelling import scan
 
 Role: TypeAlias = Literal["from", "to"]
 
@@ -23,8 +23,8 @@ IDLE = named_words(
     "because since decide lastly finally first second next"
 )
 """Words that do not describe the object of an act."""
-_FROM = named_words("from out using debit debiting von aus depuis desde")
-_TO = named_words("to into onto toward towards credit crediting nach auf vers hacia")
+_FROM = named_words("from out off use using debit debiting source charging von aus depuis desde")
+_TO = named_words("to into onto as toward towards credit crediting destination nach auf vers hacia")
 _CARD = re.compile(
     r"\b(?:debit|credit)(?=[- ](?:cards?|limits?|lines?|notes?|scores?)\b)"
     r"|\b(?:my|our|your|the|an?|his|her|their)\s+(?:debit|credit)\b",
@@ -32,6 +32,9 @@ _CARD = re.compile(
 )
 """Words that say of what sort a card is, and not what is to be done with it."""
 _ARROW = re.compile(r"(?<![\w.@/+])([\w.@/+]{1,80})\s?(?:[-=]>|\u2192)\s?")
+_PAYS = re.compile(r"(?<![\w.@/+])([\w.@/+]{1,80})\s+pays\s+", re.IGNORECASE)
+_PAID_WITH = re.compile(r"\b(pay(?:ing)?\b[^.;\n]{0,80}?)\bwith\b", re.IGNORECASE)
+_FILLED = re.compile(r"\b(?:top(?:ping)? up|fund(?:ing)?|refill(?:ing)?|owe[ds]?)\b", re.IGNORECASE)
 _FILLERS = named_words(
     "my your our the a this that account accounts iban card number no folder file channel user of and "
     "address bank wallet called named"
@@ -62,67 +65,6 @@ _TIMES = named_words("april may june august summer autumn")
 _FOLLOWS = named_words(
     "and or to in on at from with by for into of as is was that which please then now so if but"
 )
-_YEARS = range(1900, 2101)
-_FEWEST_OF_ACCOUNT = 10_000_000
-_IDENTIFIER = re.compile(
-    r"(?:#|\b(?:no\.?|nr\.?|number|id|invoice|ticket|case|customer|ref(?:erence)?|account|card|contract|mail|email|file"
-    r"|room|flat|apartment|apt|suite|gate|seat|page|isbn|phone|tel|(?:zip|post)(?:\s?code)?(?:\s+is)?|code|flight"
-    r"|booking|reservation|pin|iban|order(?=\s+(?:#|no\b|nr\b|number|\d{4}))"
-    r"|end(?:s|ing)(?:\s+(?:in|with|on))?|last\s+(?:four|4)(?:\s+digits)?(?:\s+(?:of|are|is))?)\b)"
-    r"[\s:#.]*+\d[\d-]*+(?![\d.,]*\d)|(?<![\w.,])\d{4}(?=\s+(?:(?:credit|debit)\s+)?(?:card|account|visa|mastercard|amex)\b)"
-)
-"""A number with what it is the number of before it, or a card's last digits; in ``folded`` text, as all
-that ``amounts`` looks for."""
-_COUNTED = re.compile(
-    r"(?<![\w.,])\d[\d.,]*+\s?(?:%|percent\b|prozent\b|(?:second|minute|hour|day|night|week|month|year|people|person|guest"
-    r"|item|piece|sheet|page|copy|copie|time|ticket|seat|bag|box|boxe|bottle|hit|mile|meter|metre|kilo|gram|litre|liter)s?\b"
-    r"|(?:kg|km|cm|mm|left|tage?|wochen?|monate?|jahre?|st\u00fcck)\b)"
-    r"|(?<![\w.,$\u20ac\u00a3])\d[\d.,]*+\s(?!(?:dollars|euros|pounds|francs|swiss|points|credits|coins|tokens|miles|bucks|cents|rupees|pesos|crowns|quids|grands"
-    r"|plus|minus|less|this|towards|afterwards|always|unless|besides|across|thus|is|was|has|as)\b)[a-z]{3,}s\b"
-    r"|\b(?:by|in|since|until|during|before)\s+(?:the\s+end\s+of\s+)?(?:19|20)\d\d\b(?![.,]?\d)"
-)
-"""How many of something else than money, how much of it is left, or in which year."""
-_STREET = (
-    r"(?:street|st|road|rd|avenue|ave|lane|ln|drive|way|court|boulevard|blvd|place|square|terrace|close|row|highway"
-    r"|parkway|circle|alley|quay|crescent|gardens)"
-)
-_HOUSE = re.compile(
-    rf"(?<![\w.,$\u20ac\u00a3])\d{{1,5}}[a-z]?\s+(?:(?!and\b|to\b|for\b|on\b|at\b|from\b|in\b)[a-z'.-]+\s+){{1,3}}?{_STREET}\b"
-    r"|\b[^\W\d_]{3,}(?:stra(?:\u00df|ss)e|str\.?|weg|gasse|platz|allee)\s+\d{1,4}[a-z]?\b"
-)
-"""The number of a house in a street."""
-_LIVES = re.compile(
-    r"\b(?:liv(?:e|es|ing)|moved?|moving|address|resid\w+|based|located|home|postcode|zip)\b[^.;!?]{0,120}?"
-    r"(?<![\w.,$\u20ac\u00a3])(?P<code>\d{4,5})(?=\s+(?!dollars?|euros?|francs?|pounds?|usd|eur|gbp|chf)[^\W\d_]|\s*[,.]|\s*\Z)"
-)
-"""The postcode of somebody who says where they live."""
-_MODEL = re.compile(
-    r"\b(?:an?|my|our|his|her|their|the)\s+(?:[^\W\d_]+\s+)?(?:19|20)\d\d\s+"
-    r"(?:[^\W\d_]+\s+)?(?:car|cars|model|edition|version|van|truck|bike|vintage|season|series|film|movie|laptop|phone|report|budget)\b"
-)
-"""The year of a thing."""
-_BRAND = re.compile(
-    r"\b(?:[Aa]n?|[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir)\s+(?:[a-z]+\s+)?(?P<year>(?:19|20)\d\d)"
-    r"\s+(?!Dollar|Euro|Swiss|US|Canadian|Australian|Pound)[A-Z][a-z]"
-)
-"""The same, before its brand: "my 2014 Volvo"."""
-_DIALLED = re.compile(r"(?<![\w.,])\+?\(?\d++\)?(?:[ -]\d++){1,15}(?!\w)")
-_AMOUNT = re.compile(
-    r"(?<![\w.,:/])(?P<whole>\d++(?:[.,]\d{3}(?!\d))*+(?:\.\d+)?+)(?:,(?P<comma>\d{1,2})(?!\d))?(?![:/]\d)"
-    r"(?:\s?(?P<scale>k|thousand|tsd|mio|million|millionen|m)\b)?"
-)
-_SCALES = {"k": 1e3, "th": 1e3, "ts": 1e3, "mi": 1e6, "m": 1e6}
-
-
-_COMPUTED = re.compile(
-    r"%|\b(?:percent|prozent|difference|rest|remain\w*|same|double|twice|triple|half|third|quarter|share|split|additional"
-    r"|as much|what i owe|outstanding)\b"
-)
-
-
-def is_computed(text: str) -> bool:
-    """Whether a text wants an amount that follows from others: the difference, a percentage."""
-    return _COMPUTED.search(folded(text)) is not None
 
 
 def is_word_too(token: str) -> bool:
@@ -141,6 +83,7 @@ def roles(text: str) -> Iterator[tuple[str, Role]]:
     since, is_grouped = 0, False
     text = _ARROW.sub(r"from \1 to ", text) if ">" in text or "\u2192" in text else text
     text = _CARD.sub("", text)
+    text = _FILLED.sub("to", _PAID_WITH.sub(r"\1 using ", _PAYS.sub(r"from \1 to ", text)))
     for at, (_, token) in enumerate(scan(text)):
         if token in _FROM or token in _TO:
             role, since = ("from" if token in _FROM else "to"), at
@@ -187,30 +130,3 @@ def _nouns(found: list[str], at: int) -> Iterator[str]:
         if token not in _JOINS and not may_count(token):
             yield token.removesuffix("s")
             return
-
-
-def amounts(text: str) -> Iterator[float]:
-    """The numbers in a text that may be amounts: none that identifies something, and no telephone's."""
-    if _DIGIT.search(text) is None:
-        return
-    text = _BRAND.sub(" ", text)
-    for other in (_IDENTIFIER, _HOUSE, _LIVES, _MODEL, _COUNTED, _DIALLED):
-        text = other.sub(" ", folded(text))
-    for found in _AMOUNT.finditer(text):
-        whole, comma, scale = found["whole"], found["comma"], found["scale"]
-        # A comma before one or two digits is a decimal point; then dots separate thousands.
-        whole = whole.replace("." if comma else ",", "")
-        digits = f"{whole.replace(',', '')}.{comma}" if comma else whole
-        if digits.count(".") <= 1:
-            yield float(digits) * _SCALES.get((scale or "")[:2], 1)
-
-
-def bounding(found_amounts: Iterable[float]) -> float | None:
-    """The largest of a text's amounts, as a limit for others: no year, and nothing like an account."""
-    found = [each for each in found_amounts if each < _FEWEST_OF_ACCOUNT and not _is_year(each)]
-    return max(found, default=None)
-
-
-def _is_year(number: float) -> bool:
-    # A range compares a float with each of its numbers; an int it finds at once.
-    return number.is_integer() and int(number) in _YEARS

@@ -1,0 +1,145 @@
+"""Amounts in every spelling, at any depth, and where the user named none."""
+
+from dataclasses import dataclass
+
+import pytest
+
+import rightcall as rc
+from rightcall.testing import ScriptedModel, call, reply
+from rightcall.trust.words.amounts import amounts
+from trust.test_more_than_asked import FACTS, reading, runs, wire
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("fifty euros", [50]),
+        ("Send fifty to DE44", [50]),
+        ("two hundred", [200]),
+        ("a thousand", [1000]),
+        ("one thousand two hundred and fifty", [1250]),
+        ("a hundred and one dollars", [101]),
+        ("twelve hundred dollars", [1200]),
+        ("half a million", [500_000]),
+        ("two and a half thousand", [2500]),
+        ("a couple of hundred", [200]),
+        ("ninety-nine", [99]),
+        ("five euros", [5]),
+        ("a dollar", [1]),
+        ("fifty cents", [0.5]),
+        ("50 ct", [0.5]),
+        ("1.5k", [1500]),
+        ("1,5k", [1500]),
+        ("2 grand", [2000]),
+        ("1,000.00", [1000]),
+        ("1.000,00", [1000]),
+        ("1.000 euro", [1000]),
+        ("\u20ac1.000", [1000]),
+        ("1.000.000", [1_000_000]),
+        ("1'000.50", [1000.5]),
+        ("10 000 euros", [10_000]),
+        ("1 000,00", [1000]),
+        ("EUR20", [20]),
+        ("20\u20ac", [20]),
+    ],
+)
+def test_an_amount_is_read_in_every_spelling(text, expected):
+    assert [*amounts(text)] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("two bags", "one of them", "three", "twenty minutes", "a thousand thanks", "half of it"),
+        *("a room for a hundred people", "hundreds of them", "Thousand Oaks", "call me at 030 123 456"),
+        *("on the 12th of September", "May 3rd", "the 2nd one", "Pay bill b-1."),
+    ],
+)
+def test_a_number_of_something_else_is_none(text):
+    assert [*amounts(text)] == []
+
+
+def test_an_amount_in_words_is_the_limit():
+    assert runs("Wire fifty euros to DE44.", wire, iban="DE44", amount=50)
+    assert not runs("Wire fifty euros to DE44.", wire, iban="DE44", amount=51)
+
+
+BILLS = reading(
+    "bills", [{"bill_id": "b-1", "amount": 40}, {"bill_id": "b-2", "amount": 900}], untrusted=False
+)
+
+
+class TestWhereTheUserNamedNone:
+    def test_it_is_the_amount_of_a_record(self):
+        assert runs("Wire it to DE44.", wire, BILLS, iban="DE44", amount=40)
+
+    def test_and_not_any_that_is_less_than_the_largest(self):
+        assert not runs("Wire it to DE44.", wire, BILLS, iban="DE44", amount=899)
+
+    def test_unless_it_is_to_be_computed(self):
+        assert runs("Wire half of it to DE44.", wire, BILLS, iban="DE44", amount=20)
+
+    def test_a_record_that_is_meant_says_how_much(self):
+        @rc.tool(facts=rc.Facts(**FACTS, reach="outside", dangers=("money",), targets=("bill_id",)))
+        def pay_bill(bill_id: str, amount: float) -> str:
+            """Pay a bill."""
+            return "DONE"
+
+        assert runs("Pay bill b-1.", pay_bill, BILLS, bill_id="b-1", amount=40)
+        assert not runs("Pay bill b-1.", pay_bill, BILLS, bill_id="b-1", amount=900)
+
+
+@rc.tool(facts=rc.Facts(**FACTS, reach="outside", dangers=("money",), targets=("iban",)))
+def wire_parts(iban: str, parts: list[dict[str, object]]) -> str:
+    """Wire money in parts."""
+    return "DONE"
+
+
+@dataclass
+class Transfer:
+    iban: str
+    amount: float
+
+
+@rc.tool(facts=rc.Facts(**FACTS, reach="outside", dangers=("money",), targets=("transfers",)))
+def wire_all(transfers: list[Transfer]) -> str:
+    """Wire money to several."""
+    return "DONE"
+
+
+class TestInsideOfObjects:
+    WORDS = "Wire 30 to DE44 and 20 to FR55."
+
+    def test_no_amount_is_more_than_was_named(self):
+        assert runs(self.WORDS, wire_parts, iban="DE44", parts=[{"amount": 30}])
+        assert not runs(self.WORDS, wire_parts, iban="DE44", parts=[{"amount": 31}])
+        assert not runs(self.WORDS, wire_parts, iban="DE44", parts=[{"more": {"amount": 31}}])
+
+    def test_nor_is_their_sum(self):
+        assert runs(self.WORDS, wire_parts, iban="DE44", parts=[{"amount": 30}, {"amount": 20}])
+        assert not runs(self.WORDS, wire_parts, iban="DE44", parts=[{"amount": 30}] * 2)
+
+    def test_nor_in_a_target(self):
+        both = [{"iban": "DE44", "amount": 30}, {"iban": "FR55", "amount": 20}]
+        assert runs(self.WORDS, wire_all, transfers=both)
+        assert not runs(self.WORDS, wire_all, transfers=[{"iban": "DE44", "amount": 31}])
+        assert not runs(self.WORDS, wire_all, transfers=[*both, both[0]])
+
+    def test_no_record_lifts_them(self):
+        dear = reading("record", [{"record_id": "r-1", "amount": 8000}], untrusted=False)
+        assert not runs(self.WORDS, wire_parts, dear, iban="DE44", parts=[{"amount": 8000}])
+        assert not runs(self.WORDS, wire_all, dear, transfers=[{"iban": "DE44", "amount": 8000}])
+
+    def test_what_goes_to_the_same_target_in_a_later_call_counts(self):
+        news = reading("news", [{"text": "hi"}], untrusted=("text",))
+        again = reply(call("wire_parts", iban="DE44", parts=[{"amount": 30}]))
+        model = ScriptedModel([reply(call("news")), again, again, "."])
+        agent = rc.Agent(model, [news, wire_parts], trust=rc.trust.Rules(otherwise="deny"))
+        first, second = agent.run_sync("Wire 30 to DE44.").calls[1:]
+        assert first.result.text == "DONE"
+        assert second.result.text != "DONE"
+
+    def test_the_author_can_say_that_they_are_not_bounded(self):
+        free = rc.Facts(**FACTS, reach="outside", dangers=("money",), targets=("iban",), bounded=())
+        act = wire_parts.replace(facts=free)
+        assert runs(self.WORDS, act, iban="DE44", parts=[{"amount": 31}])
