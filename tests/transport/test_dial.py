@@ -21,13 +21,6 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
 @pytest.fixture
-async def transport():
-    carrier = HttpTransport()
-    yield carrier
-    await carrier.close()
-
-
-@pytest.fixture
 def environment(monkeypatch):
     for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)

@@ -23,13 +23,6 @@ from transport.test_http1 import REPLIES, UNTIL_CLOSED
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
-@pytest.fixture
-async def transport():
-    carrier = HttpTransport()
-    yield carrier
-    await carrier.close()
-
-
 async def until(is_so) -> None:
     """Wait until something is so."""
     async with asyncio.timeout(5):

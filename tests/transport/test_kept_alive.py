@@ -6,17 +6,9 @@ import threading
 import pytest
 
 from request.server import serving, whole
-from rightcall.transport.http import HttpTransport
 from transport.raw import posted
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
-
-
-@pytest.fixture
-async def transport():
-    carrier = HttpTransport()
-    yield carrier
-    await carrier.close()
 
 
 class Hasty:

@@ -6,17 +6,9 @@ import pytest
 
 from rightcall.core.transport import Timeouts
 from rightcall.errors import TransportError, TransportTimeout
-from rightcall.transport.http import HttpTransport
 from transport.raw import posted, talking
 
 MEGABYTES = bytes(20_000_000)
-
-
-@pytest.fixture
-async def transport():
-    carrier = HttpTransport()
-    yield carrier
-    await carrier.close()
 
 
 async def test_a_refusal_counts_although_the_server_closes_without_reading(transport):

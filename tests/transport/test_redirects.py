@@ -13,13 +13,6 @@ from rightcall.transport.http import HttpTransport
 KEY = "sk-test-0123456789abcdef"
 
 
-@pytest.fixture
-async def transport():
-    carrier = HttpTransport()
-    yield carrier
-    await carrier.close()
-
-
 async def refused(place: str, url: str, transport: HttpTransport) -> VendorError:
     model = connect(f"{place}:m", base_url=url, api_key=KEY, transport=transport)
     with pytest.raises(VendorError) as caught:
