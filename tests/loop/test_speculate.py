@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pydantic  # noqa: F401 - an import in the middle of a reply is time in which it ends
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
