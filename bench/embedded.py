@@ -1,7 +1,7 @@
-"""How reliable the embedded model is, on questions that somebody else wrote and nothing was chosen by.
+"""How reliable the embedded model is, on questions that somebody else wrote.
 
-Plain tools, functions with docstrings, are those of ``bench/heldout5`` and ``bench/heldout4``; and of
-``bench/heldout2`` and ``bench/heldout3``, which were looked at since. Each set is offered by itself, and
+Plain tools, functions with docstrings, are those of ``bench/heldout5``, ``heldout4``, ``heldout2`` and
+``heldout3``; ``bench/README.md`` says how much of each was looked at. Each set is offered by itself, and
 filled up with tools of the others to 5, 10, 20 and 50. The questions for a tool are also put to 20 and
 50 tools of others alone. Tools with examples are those of ``bench/questions.py``. Each figure has a 95%
 interval (Wilson).
