@@ -267,3 +267,45 @@ def test_a_negation_of_something_else_leaves_nobody_out(words):
 def test_whoever_was_left_out_can_be_named_again():
     asked = guard("Leave out ann@home.example.", "On second thought, write to ann@home.example, too.")
     assert runs(asked, "send", to=[ANN], body="x")
+
+
+PEOPLE = [
+    {"name": "Ann Lee", "email": ANN},
+    {"name": "Bob Ray", "email": BOB, "phone": "+49 30 555 0199"},
+    {"name": "Tom Ray", "email": "tom@home.example"},
+]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Invite all my contacts except Bob Ray.",
+        "Write to everyone but Bob.",
+        "Leave out Bob when you write to my contacts.",
+        "Not Bob. The others may know. Bob would be angry.",
+        "Bob Ray must not know, tell the others.",
+    ],
+)
+def test_who_is_left_out_by_name_is_not_reached_by_the_address_in_a_record(words):
+    asked = guard(words, ("contacts", PEOPLE))
+    assert not runs(asked, "send", to=[BOB], body="x")
+    assert not runs(asked, "send", to=["+49 30 555 0199"], body="x")
+    assert not runs(asked, "message", user="Bob Ray", body="x")
+    assert runs(asked, "send", to=[ANN], body="x")
+    assert runs(asked, "send", to=["tom@home.example"], body="x")
+
+
+def test_nor_is_somebody_of_another_name_left_out_with_them():
+    asked = guard("Tell Tom Ray, but not Bob Ray.", ("contacts", PEOPLE))
+    assert runs(asked, "send", to=["tom@home.example"], body="x")
+    assert not runs(asked, "send", to=[BOB], body="x")
+
+
+def test_who_was_left_out_by_name_can_be_named_again():
+    asked = guard("Write to all but Bob.", ("contacts", PEOPLE), "Write to Bob as well.")
+    assert runs(asked, "send", to=[BOB], body="x")
+
+
+def test_a_thing_that_has_the_name_is_not_left_out():
+    asked = guard("Delete the file f-1. Don't tell Bob.", ("files", [{"filename": "Bob", "id": "f-1"}]))
+    assert runs(asked, "share", file_id="f-1", visibility="private")

@@ -44,8 +44,9 @@ def bounds_in(
                 yield Evidence(path, shown(text), "user" if is_asked else "unfit")
             else:
                 yield _amount_at(place, text, provenance, meant, paid)
-    for name in checked.arguments:
-        if name not in of.facts.bounded and name not in of.facts.targets:
+    for name, value in checked.arguments.items():
+        is_nested = isinstance(value, dict | list)
+        if is_nested and name not in of.facts.bounded and name not in of.facts.targets:
             yield from _amounts_inside(checked, name, of, provenance, meant, paid)
     yield from _choices_in(checked, of, provenance, meant)
 

@@ -154,6 +154,8 @@ class Guard:
     def _see_result(self, result: Result, echo: Echo) -> Iterator[Piece]:
         facts = self._known(result.name).facts
         ran = result.outcome in _RAN
+        if ran and facts.untrusted is not True:
+            self.provenance.exclude_in(result.text)
         self._ran[result.name] += ran
         if ran and facts.acts:
             self._paid.add(self._arguments(result), facts)
@@ -286,7 +288,7 @@ class Guard:
         earlier = takewhile(lambda call: call.id != checked.call.id, self._calls.values())
         is_here = checked.call.id in self._calls
         same = [call for call in earlier if call.name == tool.name] if is_here else []
-        paid = self._paid_before(checked, facts, same) if facts.acts else 0
+        paid = self._paid_before(checked, facts, same) if facts.acts and (same or self._paid) else 0
         exposed = facts.is_consequential and (self.tainted or self.private)
         watched = exposed or self.rules.policy is not None
         given = (checked, of, self.provenance)

@@ -18,6 +18,10 @@ class Paid:
         self._sums: Counter[str] = Counter() if above is None else above._sums  # noqa: SLF001
         """One sum for a run and its inner runs: they spend what the same user named."""
 
+    def __bool__(self) -> bool:
+        """Whether anything was paid."""
+        return bool(self._sums)
+
     def add(self, arguments: JsonValue, facts: Settled) -> None:
         """Add the amounts of a call that may have run."""
         if isinstance(arguments, dict):

@@ -13,6 +13,7 @@ from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
+from rightcall.trust.excluded import excluded_in
 from rightcall.trust.pieces import Piece
 from rightcall.trust.words.amounts import amounts, bounding
 from rightcall.trust.words.dates import without_year
@@ -74,6 +75,8 @@ class Provenance:
         """Tokens of untrusted texts, with the source that had them first."""
         self._forbidden: set[int] = set()
         """Keys of what the user or the developer has forbidden."""
+        self._excluded: dict[frozenset[str], set[int]] = {}
+        """The names of people who were left out, with the keys of how to reach them."""
         self._roles: dict[int, set[Role]] = {}
         """By key: whether something is to be taken from it or to go into it, if that was said."""
         self._most: dict[Origin, float] = {}
@@ -84,18 +87,22 @@ class Provenance:
         """Whether somebody wants an amount that follows from others: those they named limit nothing."""
         self._total: float = 0
         """The sum of all amounts that were named; one that is said twice counts twice."""
+        if above is not None:
+            self._excluded |= above._excluded  # noqa: SLF001
         self._planted: set[int] = set() if above is None else above._planted  # noqa: SLF001
         """Keys that a possibly hijacked model has written somewhere, and that results may return."""
         self._above = above
 
     def vouch(self, text: str, origin: Origin) -> None:
         """Add a text of the user or the developer, who may name and forbid."""
-        forbidden = set[int]()
+        forbidden, people = set[int](), set[frozenset[str]]()
         for clause in clauses_of(text):
             if clause.is_forbidding:
                 forbidden |= clause.keys
+                people |= clause.people
                 continue
             self._forbidden -= clause.keys
+            self._include(clause.keys)
             self._keep(clause.keys - clause.mentioned, (PLAIN,), (origin, ""))
             self._keep(clause.mentioned, (MENTIONED,), (origin, ""))
             self._keep(clause.named, (PLAIN,), (origin, ""))
@@ -105,6 +112,20 @@ class Provenance:
             self._bound(origin, clause.amounts, clause.most)
             self._is_computed = self._is_computed or clause.is_computed
         self._forbidden |= forbidden
+        self._excluded |= {who: self._excluded.get(who, set()) for who in people}
+
+    def exclude_in(self, text: str) -> None:
+        """Forbid how to reach those in a result whom the user or the developer left out by name."""
+        for who, value in excluded_in(text, self._excluded) if self._excluded else ():
+            if self.of(value)[0] not in _PEOPLE:
+                keys = {*longest(tokens(value))}
+                self._excluded[who] |= keys
+                self._forbidden |= keys
+
+    def _include(self, named: Collection[int]) -> None:
+        """Let those take part again who were left out before, and whom a text names."""
+        for who in [each for each in self._excluded if all(single(word) in named for word in each)]:
+            self._forbidden -= self._excluded.pop(who)
 
     def believe(self, piece: Piece, kind: Kind | None, but: Collection[int] = ()) -> None:
         """Add a piece of a trusted result, without the keys in ``but``."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from rightcall.trust.words.amounts import amounts, bounding, is_computed
 from rightcall.trust.words.keys import as_access, as_name, keys_in, reference, single
 from rightcall.trust.words.kinds import is_access
-from rightcall.trust.words.said import Role, names, references, roles
+from rightcall.trust.words.said import Role, names, people_in, references, roles
 from rightcall.trust.words.spelling import apart, plain, tokens, unmarked, unnumbered
 
 _MOST = 2048
@@ -49,6 +49,8 @@ class Clause(Struct, frozen=True):
     """The largest amount that it permits."""
     is_computed: bool = False
     """Whether the amount that it wants follows from others, so that those it names are no limit."""
+    people: frozenset[frozenset[str]] = frozenset()
+    """If it forbids: the names in it, each as the words that it is made of."""
 
 
 @kept
@@ -69,7 +71,7 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
     for at, part in enumerate(parts):
         keys = frozenset(both(part.text))
         if part.forbidden:
-            found.append(Clause(is_forbidding=True, keys=keys))
+            found.append(Clause(is_forbidding=True, keys=keys, people=people_in(part.text)))
             continue
         named_amounts = tuple(amounts(part.text))
         rest = without_mentioned(part.text, is_answered=at < answered)

@@ -56,6 +56,11 @@ _JOINS = _IDENTIFIES | {"and", "or", "to", "with", "is", "the", "of"}
 _FARTHEST_NOUN = 6
 _DIGIT = re.compile(r"\d")
 _CAPITALISED = re.compile(r"(?<![\w'\u2019])[A-Z][a-z]+\b(?!['\u2019]?\w)")
+_CAPITALISED_RUN = re.compile(r"(?<![\w'\u2019@.-])[A-Z][^\W\d_]+(?:\s+[A-Z][^\W\d_]+)*(?![\w@])")
+_OPENING = named_words(
+    "not never no skip omit exclude except excluding avoid ignore drop forget spare without "
+    "keep leave tell only but besides barring minus neither nor"
+)
 _TIME = re.compile(
     r"\b(?:by|in|until|till|since|during|before|after|of|last|next|this|early|late|mid|through|every|each)\Z",
     re.IGNORECASE,
@@ -110,6 +115,16 @@ def names(text: str) -> Iterator[str]:
         if before and before not in ".!?:;\"'" and not is_time and is_word_too(word):
             yield word
         before = found[0][-1]
+
+
+def people_in(text: str) -> frozenset[frozenset[str]]:
+    """The words with capitals in a text that may be names, each as the words that it is made of."""
+    found = set[frozenset[str]]()
+    for run in _CAPITALISED_RUN.finditer(text):
+        words = run[0].lower().split()
+        # The first word of a sentence has a capital whatever it is: "Not Bob".
+        found.add(frozenset(words[1:] if words[0] in _OPENING and len(words) > 1 else words))
+    return frozenset(found)
 
 
 def references(text: str) -> Iterator[tuple[str, str]]:
