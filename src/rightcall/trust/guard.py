@@ -154,8 +154,6 @@ class Guard:
     def _see_result(self, result: Result, echo: Echo) -> Iterator[Piece]:
         facts = self._known(result.name).facts
         ran = result.outcome in _RAN
-        if ran and facts.untrusted is not True:
-            self.provenance.exclude_in(result.text)
         self._ran[result.name] += ran
         if ran and facts.acts:
             self._paid.add(self._arguments(result), facts)
@@ -194,6 +192,7 @@ class Guard:
         facts = self._known(result.name).facts
         if result.outcome == "returned" and not facts.is_consequential and facts.untrusted is not True:
             self._described.see(result, facts, is_free=is_free)
+            self.provenance.exclude_in(result.text)
 
     def _is_free(self, result: Result) -> bool:
         """Whether a tainted run's model had no choice in what a result is about: the user named it."""
