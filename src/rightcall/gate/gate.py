@@ -43,10 +43,9 @@ from rightcall.core.sanitize import encodable_json
 from rightcall.errors import UsageError
 from rightcall.gate.check import Refused, check, takes_long
 from rightcall.gate.execution import Execution
+from rightcall.gate.guarded import recognised, remember, screened
 from rightcall.gate.hooks import NO_HOOKS, HookChain
 from rightcall.gate.reconcile import reconciled
-from rightcall.gate.remembered import recognised, remember
-from rightcall.gate.screened import screened
 from rightcall.gate.threads import Job, current
 from rightcall.log import tool_logger, whole
 from rightcall.trust.approval import approval_for, covers

@@ -15,13 +15,13 @@ from rightcall.errors import RightcallError, TruncatedStream, UsageError, Vendor
 from rightcall.log import gateway_logger
 from rightcall.loop.around import around
 from rightcall.request.batches import close_stream, together
+from rightcall.request.whole import body_of
 from rightcall.request.wire_model import WireModel
 from rightcall.serve.gateway.agent_model import AgentModel
 from rightcall.serve.gateway.allowance import Allowances
-from rightcall.serve.gateway.counting import count
 from rightcall.serve.gateway.endpoints import GEMINI
 from rightcall.serve.gateway.exchange import Exchange
-from rightcall.serve.gateway.passthrough import passed
+from rightcall.serve.gateway.passthrough import outgoing, passed
 from rightcall.serve.gateway.response_items import ResponseItems
 from rightcall.serve.gateway.routing import Candidate, is_its_fault, least_wait, ordered
 from rightcall.serve.gateway.settings import Served, Trying
@@ -34,6 +34,7 @@ Failed: TypeAlias = Callable[[str, RightcallError], None]
 """Called with each attempt that failed: its place, and the error."""
 
 
+_OK = 200
 _LATE = 0.005
 """Seconds: timers may fire a millisecond early, and a place that still has to rest is not asked."""
 
@@ -143,7 +144,7 @@ class Attempts:
         exchange.begin(model)
         reply: Reply | None = None
         if exchange.endpoint.action == "count":
-            await count(exchange, model)
+            await _count(exchange, model)
         elif self._around and not route.served.is_agent:
             reply = await self._watched(exchange, route, model)
         else:
@@ -244,3 +245,30 @@ def _all_rest(wait: float) -> VendorError:
         retryable=True,
         retry_after=round(max(wait, 1.0), 1),
     )
+
+
+async def _count(exchange: Exchange, model: Model) -> None:
+    """Answer with the number of a request's tokens: the vendor's count, or an estimate."""
+    if isinstance(model, WireModel) and model.dialect.name == exchange.endpoint.dialect:
+        body = await _counted(exchange, model)
+        if body is not None:
+            await exchange.give_whole(body, {}, _OK)
+            return
+    await exchange.give_count()
+
+
+async def _counted(exchange: Exchange, model: WireModel) -> bytes | None:
+    """The vendor's count; None if it gives none, as many compatible hosts do not."""
+    sent = outgoing(exchange, model)
+    path, sign, rest = sent.path.partition("?")
+    if exchange.endpoint.dialect == GEMINI:
+        path = f"{path.rpartition(':')[0]}:countTokens"
+    else:
+        path = f"{path}/count_tokens"
+    try:
+        async with model.forward(replace(sent, path=path + sign + rest)) as incoming:
+            body = await body_of(incoming)
+            return body if incoming.status == _OK else None
+    except RightcallError as error:
+        gateway_logger.info("tokens are estimated, as the vendor does not count them: %s", error)
+        return None
