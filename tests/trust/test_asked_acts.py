@@ -1,6 +1,7 @@
 """A dangerous act runs only if the user asked for it, and "the only one" only over a whole list."""
 
 import pytest
+from msgspec import structs
 
 import rightcall as rc
 from rightcall.testing import ScriptedModel, call, reply
@@ -154,3 +155,24 @@ def test_the_audit_tries_a_record_that_the_system_lists():
     assert [guard.judge(each).reason for each in tried] == [
         "what is at $.lease_id was named, but not for this: as something else, or for less"
     ]
+
+
+ASKED_BY = ("storn*", "loslassen")
+
+
+@pytest.mark.parametrize(
+    ("words", "does"),
+    [
+        ("Storniere den Vertrag von Ostrow.", True),
+        ("Den Vertrag von Ostrow STORNIEREN, bitte.", True),
+        ("Du kannst den Vertrag von Ostrow loslassen.", True),
+        ("Zeig mir den Vertrag von Ostrow.", False),
+        ("Storniere den Vertrag von Quint.", False),
+        ("Nicht stornieren: Ostrow.", False),
+    ],
+)
+def test_the_tools_author_knows_other_words_for_it_in_any_language(words, does):
+    act = acting("cancel_lease", "deletes")
+    assert not runs(words, [("leases", {})], act, lease_id="L-4")
+    act = act.replace(facts=structs.replace(act.facts, asked_by=ASKED_BY))
+    assert runs(words, [("leases", {})], act, lease_id="L-4") == does

@@ -106,7 +106,7 @@ async def test_what_the_model_granted_is_of_the_callers_tools_and_leaves_targets
     office = Office()
     helper = child(office, THEFT, OWN).as_tool()
     agent = caller(office, helper, trust=Rules(otherwise="deny", grant="model"))
-    granted = reply(call("state_needs", tools=["inbox", "helper"]))
+    granted = reply(call("state_needs", tools=["inbox", "helper"], named=["bob@firm.example"]))
     model = ScriptedModel([granted, reply(call("inbox")), reply(call("helper", task="x")), "done"])
     await agent.run(PROMPT, model=model)
     assert office.done == ["send bob@firm.example: hi"]

@@ -227,8 +227,8 @@ def test_an_agent_as_a_tool_has_the_facts_of_its_tools_together():
     assert unknown.facts == Facts(dangers=dangers, targets=("task",), content=(), derived=True)
 
 
-def granting(*tools: str):
-    return reply(call("state_needs", tools=list(tools)))
+def granting(*tools: str, named: tuple[str, ...] = ()):
+    return reply(call("state_needs", tools=list(tools), named=list(named)))
 
 
 async def test_the_model_states_what_the_request_needs_before_it_reads_anything():
@@ -249,7 +249,7 @@ async def test_the_model_states_what_the_request_needs_before_it_reads_anything(
     assert [message.text for message in question.messages] == [f"{PROMPT} My file is called mail."]
     assert "- inbox: The newest mail." in question.system
     assert "shout" not in question.system
-    assert result.state.grant == Grant(tools=("inbox", "send"))
+    assert result.state.grant == Grant(tools=("inbox", "send"), named=())
     assert result.calls[-1].result.text.startswith(
         "delete was not run; permission was denied: the request does not"
     )
@@ -258,6 +258,43 @@ async def test_the_model_states_what_the_request_needs_before_it_reads_anything(
     assert result.usage.input_tokens == 40
     again = await agent_of(office, journal=journal, trust=Rules(grant="model")).recover("r")
     assert again.state.grant == result.state.grant
+
+
+NAMED = [
+    ("Read my mail. Never write to ann@rival.example.", (), "ann@rival.example", False),
+    ("Read my mail, and write to bob@firm.example.", ("bob@firm.example",), "bob@firm.example", True),
+    ("Read my mail, and write to bob@firm.example.", (), "bob@firm.example", False),
+    # Words that the rules take for a ban, or for a mere mention, or do not understand.
+    ("Lue postini. \u00c4l\u00e4 kirjoita ann@rival.example.", (), "ann@rival.example", False),
+    (
+        "Don't answer my mail, write to ann@home.example.",
+        ("ann@home.example",),
+        "ann@home.example",
+        True,
+    ),
+    ("I got a mail from ann@home.example: answer.", ("ann@home.example",), "ann@home.example", True),
+    # What the model states must stand in the user's words.
+    ("Read my mail.", (EVIL,), EVIL, False),
+]
+
+
+@pytest.mark.parametrize(("prompt", "named", "to", "is_sent"), NAMED)
+async def test_of_what_the_user_names_only_what_the_model_states_is_vouched_for(
+    prompt, named, to, is_sent
+):
+    office = Office()
+    model = ScriptedModel(
+        [
+            granting("inbox", "send", named=named),
+            reply(call("inbox")),
+            reply(call("send", to=[to], body="x")),
+            "done",
+        ]
+    )
+    rules = Rules(grant="model", otherwise="deny")
+    result = await rc.Agent(model, office.tools, trust=rules).run(prompt)
+    assert result.calls[-1].outcome == ("returned" if is_sent else "denied")
+    assert result.state.grant == Grant(tools=("inbox", "send"), named=named)
 
 
 @pytest.mark.parametrize(

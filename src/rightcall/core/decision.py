@@ -110,9 +110,12 @@ class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, met
     """The consequential tools and those that read private data, by name or pattern (``calendar_*``)."""
     targets: tuple[str, ...] = ()
     """Values, or patterns of values, that the application vouches for."""
+    named: tuple[str, ...] | None = None
+    """Whom and what the request is to act on, as the user wrote it. Of all that the user names, only
+    this is vouched for. None: all that the rules find."""
 
     def __post_init__(self) -> None:
-        for name in ("tools", "targets"):
+        for name in ("tools", "targets", "named"):
             if isinstance(getattr(self, name), str):
                 raise UsageError(f"a grant's {name} are several; write ({getattr(self, name)!r},)")
 

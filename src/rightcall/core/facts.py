@@ -75,6 +75,10 @@ class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclas
     widens: Mapping[str, tuple[str, ...]] | None = None
     """By parameter: the choices that give others more access; the user must have named them. None: those
     with such names (``public``, ``everyone``, ``admin``, ``owner``, ``write``, …)."""
+    asked_by: tuple[str, ...] = ()
+    """Other words by which a user asks for it, in any language, as patterns: ``("fly", "storn*")``. A
+    dangerous call on a record needs such a word, or the verb in the tool's name, or one that means the
+    same."""
     allowed_when: tuple[Mapping[str, str], ...] = ()
     """What the house allows: the trusted record that a call names must fit one of these. By field: a
     pattern (``"pending*"``) or a bound (``"<= 100"``, ``">= 2026-01-01"``); a parameter of the same name

@@ -6,7 +6,7 @@ even in the middle of a long conversation.
 
 import asyncio
 
-from msgspec import Struct, json
+from msgspec import DecodeError, Struct, field, json
 from msgspec.structs import replace
 
 from rightcall.core.around import ExchangeEnd, ModelExchange
@@ -26,14 +26,27 @@ from rightcall.loop.state import State
 _SECONDS = 60.0
 _TOKENS = 1024
 _QUESTION = (
-    "Before anything is done: say which of these tools the user's request needs, and no others. "
-    "You cannot add to the list later.\n{tools}"
+    "Before anything is done: say which of these tools the user's request needs, and no others; and "
+    "whom and what it is to act on. You cannot add to either list later.\n{tools}"
 )
 _ANSWER = "state_needs"
+_NAMED = (
+    "Every person, address, account, file, link, record and place that the request is to reach or to "
+    "act on, each written exactly as the user wrote it. Leave out whatever the user only mentions, or "
+    "does not want anything done to."
+)
+_MOST_NAMED = 200
+
+
+class _Stated(Struct, frozen=True):
+    """The model's answer. What it leaves out, it does not state."""
+
+    tools: list[str]
+    named: list[str] = field(default_factory=list)
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
-    """The tools that the model says the request needs, and what asking cost."""
+    """What the model says that the request needs, and what asking cost."""
 
     grant: Grant
     usage: Usage = Usage()
@@ -83,11 +96,14 @@ def _form(names: tuple[str, ...]) -> Tool:
     """Returns the tool that the model answers with."""
     return Tool(
         _ANSWER,
-        "Say which tools the user's request needs.",
+        "Say what the user's request needs.",
         {
             "type": "object",
-            "properties": {"tools": {"type": "array", "items": {"type": "string", "enum": list(names)}}},
-            "required": ["tools"],
+            "properties": {
+                "tools": {"type": "array", "items": {"type": "string", "enum": list(names)}},
+                "named": {"type": "array", "items": {"type": "string"}, "description": _NAMED},
+            },
+            "required": ["tools", "named"],
         },
         effect="pure",
     )
@@ -96,11 +112,12 @@ def _form(names: tuple[str, ...]) -> Tool:
 def _understood(calls: tuple[Call, ...], known: tuple[str, ...]) -> Grant:
     for call in calls:
         try:
-            named = json.decode(call.arguments)["tools"]
-        except (ValueError, TypeError, KeyError):
+            stated = json.decode(call.arguments, type=_Stated)
+        except DecodeError:
             continue
-        if call.name == _ANSWER and isinstance(named, list):
-            return Grant(tools=tuple(name for name in known if name in named))
+        if call.name == _ANSWER:
+            tools = tuple(name for name in known if name in stated.tools)
+            return Grant(tools=tools, named=tuple(stated.named[:_MOST_NAMED]))
     return Grant()
 
 

@@ -21,7 +21,7 @@ from rightcall.trust.asked.records import Record
 from rightcall.trust.asked.terms import Change, is_allowed
 from rightcall.trust.facts import STRICT, Settled, offered, settled
 from rightcall.trust.provenance import Provenance, shown
-from rightcall.trust.words.acts import UNDOING, acts_of, is_asked, is_undoing, own_acts, sort_of
+from rightcall.trust.words.acts import UNDOING, Act, act_of, own_act, sort_of
 from rightcall.trust.words.counts import is_number
 from rightcall.trust.words.describing import nouns_of
 from rightcall.trust.words.keys import Want
@@ -104,15 +104,16 @@ def meant_in(
     values = [leaf for place, leaf in targets if kind_at(place, of) == "record"]
     failed = described.failed_instead(of.tool.name, values)
     failed |= _refused_instead(checked, of.facts, described)
-    return Meant(described, of.tool.name, _acts_of(of), of.facts.targets, values, can, failed)
+    return Meant(described, of.tool.name, _act_of(of), of.facts.targets, values, can, failed)
 
 
-def _acts_of(of: Known) -> tuple[str, ...]:
-    """The stems of the words that ask for what a dangerous tool does."""
+def _act_of(of: Known) -> Act:
+    """What a dangerous tool does, by the words that ask for it."""
     nouns = {noun for target in of.facts.targets for noun in nouns_of(target)}
     # What a stranger's server says of its tool is not its verb.
     docs = "" if of.tool.origin else of.tool.description
-    return acts_of(of.tool.name) or own_acts(of.tool.name, docs, nouns, of.facts.dangers)
+    act = act_of(of.tool.name) or own_act(of.tool.name, docs, nouns, of.facts.dangers)
+    return replace(act, own=of.facts.asked_by) if of.facts.asked_by else act
 
 
 def can_do(
@@ -123,8 +124,8 @@ def can_do(
     ``records``: those that it is to be done to, if they are known.
     """
     for each in tools():
-        acts = acts_of(each.tool.name)
-        is_it = is_asked(acts, (verb,)) and is_undoing(acts) == (sort_of(verb) in UNDOING)
+        act = act_of(each.tool.name)
+        is_it = act.is_asked((verb,)) and act.undoes == (sort_of(verb) in UNDOING)
         is_it = is_it and any(noun in nouns_of(target) for target in each.facts.targets)
         terms, free = each.facts.allowed_when, each.facts.parameters
         if is_it and (not records or is_allowed(terms, Change(records=[*records], free=free))):
@@ -179,6 +180,9 @@ def targets_in(
 
     def weigh(place: Place, leaf: str, origin: Origin) -> Origin:
         name, kind = str(place[-1]), kind_at(place, of)
+        is_ranked = described is not None and described.is_ranked(leaf)
+        if origin == "user" and not is_ranked and not provenance.is_meant(leaf):
+            return "unfit"
         if is_undirected and of.wants.get(str(place[0]), Want()).role is not None:
             return "unfit"
         if kind == "record":
@@ -189,7 +193,7 @@ def targets_in(
             return "user" if meant.is_asked and meant.is_shifted(name, leaf) else origin
         is_one = described is not None and origin == "trusted" and changed == [name]
         others = described.values_of(name) if is_one and described is not None else ()
-        if leaf in others and acts_of(of.tool.name):
+        if leaf in others and act_of(of.tool.name):
             # What one record has, where the user named what another has: they did not leave it open.
             named = (provenance.of(each)[0] == "user" for each in others if each != leaf)
             return "listed" if any(named) else origin

@@ -19,6 +19,7 @@ from rightcall.trust.words.kinds import (
     kind_of,
     kind_of_name,
 )
+from rightcall.trust.words.spelling import folded
 
 Fields: TypeAlias = bool | tuple[str, ...]
 
@@ -59,6 +60,7 @@ class Settled(Struct, frozen=True, kw_only=True):
     """By parameter: the choices that give more access; empty: not listed, so a choice's name decides."""
     flags: frozenset[str] = frozenset()
     """The flags of a dangerous tool that are off by default: with one, it may do more."""
+    asked_by: tuple[str, ...] = ()
     allowed_when: tuple[Mapping[str, str], ...] = ()
     finds_by: tuple[str, ...] = ()
     derived: bool = False
@@ -162,6 +164,7 @@ def settled(tool: Tool) -> Settled:
         is_bounded_inside=facts.bounded is None,
         widens=_widening(tool, is_dangerous=bool(dangers)),
         flags=_flags(tool) if dangers else frozenset(),
+        asked_by=tuple(folded(each) for each in facts.asked_by),
         allowed_when=facts.allowed_when,
         finds_by=facts.finds_by,
         derived=facts.derived or pure,

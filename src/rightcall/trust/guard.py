@@ -65,8 +65,7 @@ class Guard:
         above: "Guard | None" = None,
     ) -> None:
         self.rules = rules
-        self.grant = grant if grant is not None or not isinstance(rules.grant, Grant) else rules.grant
-        """What the request may do once the run has read untrusted text; None if nobody stated it."""
+        grant = grant if grant is not None or not isinstance(rules.grant, Grant) else rules.grant
         self.tainted: bool = above is not None and above.tainted
         """Whether the run has read untrusted text."""
         self.private: bool = above is not None and above.private
@@ -74,9 +73,10 @@ class Guard:
         self.suspected: bool = above is not None and above.suspected
         """Whether a screen suspected something that was read of being an attack."""
         self._above = above
-        allowed = (*rules.vouched, *(self.grant.targets if self.grant is not None else ()))
+        allowed = (*rules.vouched, *(grant.targets if grant is not None else ()))
         self.provenance: Provenance = Provenance(allowed, None if above is None else above.provenance)
         """Who has named which values so far."""
+        self.grant = grant
         self.provenance.vouch(system, "developer")
         self._described: Described = Described(None if above is None else above._described)  # noqa: SLF001
         """The records seen so far, and the words that describe them."""
@@ -89,6 +89,17 @@ class Guard:
         self._paid: Paid = Paid(None if above is None else above._paid)  # noqa: SLF001
         self._ranks: frozenset[Rank] = frozenset() if above is None else above._ranks  # noqa: SLF001
         """The ranks by which the user has singled something out, such as the newest."""
+
+    @property
+    def grant(self) -> Grant | None:
+        """What the request may do once the run has read untrusted text; None if nobody stated it."""
+        return self._grant
+
+    @grant.setter
+    def grant(self, grant: Grant | None) -> None:
+        self._grant = grant
+        if grant is not None and grant.named is not None:
+            self.provenance.state(grant.named)
 
     @property
     def tools(self) -> Tools:

@@ -20,6 +20,7 @@ from rightcall.trust.words.dates import without_year
 from rightcall.trust.words.heard import as_named, both, clauses_of
 from rightcall.trust.words.keys import (
     EVERY,
+    FORBIDDEN,
     MENTIONED,
     NUMBERED,
     PLAIN,
@@ -28,6 +29,7 @@ from rightcall.trust.words.keys import (
     as_access,
     as_name,
     in_groups,
+    keys_of_all,
     longest,
     needs_name,
     reference,
@@ -83,6 +85,8 @@ class Provenance:
         """The largest amounts that were named, by who named them."""
         self._amounts: set[float] = set() if above is None else {*above._amounts}  # noqa: SLF001
         """All amounts that were named."""
+        self._stated: frozenset[int] | None = None
+        """Keys of whom and what the request is to act on, if somebody has stated that."""
         self._is_computed: bool = above is not None and above._is_computed  # noqa: SLF001
         """Whether somebody wants an amount that follows from others: those they named limit nothing."""
         self._total: float = 0
@@ -99,6 +103,7 @@ class Provenance:
         for clause in clauses_of(text):
             if clause.is_forbidding:
                 forbidden |= clause.keys
+                self._keep(clause.keys, (FORBIDDEN,), (origin, ""))
                 people |= clause.people
                 continue
             self._forbidden -= clause.keys
@@ -113,6 +118,25 @@ class Provenance:
             self._is_computed = self._is_computed or clause.is_computed
         self._forbidden |= forbidden
         self._excluded |= {who: self._excluded.get(who, set()) for who in people}
+
+    def state(self, named: Collection[str]) -> None:
+        """Let nothing vouch that the user names, but this: whom and what the request is to act on.
+
+        How the user's words are to be understood was judged by whoever states it, so that words which
+        seem to forbid something in it, or only to mention it, do not count.
+        """
+        self._stated = keys_of_all(named)
+
+    def is_meant(self, text: str) -> bool:
+        """Whether a value that the user named is one that the request is to act on."""
+        is_stated = self._is_stated(tokens(text))
+        return is_stated is None or is_stated
+
+    def _is_stated(self, found: list[str]) -> bool | None:
+        """Whether somebody stated that the request is to act on it; None if nobody stated anything."""
+        if self._stated is None:
+            return None if self._above is None else self._above._is_stated(found)  # noqa: SLF001
+        return all(run in self._stated for run in longest(found))
 
     def exclude_in(self, text: str) -> None:
         """Forbid how to reach those in a result whom the user or the developer left out by name."""
@@ -274,16 +298,17 @@ class Provenance:
         kinds = list(scan(text))
         found = [token for _, token in kinds]
         # Mere wildcards and dots may mean "all".
-        if not any(map(str.isalnum, "".join(found))) or self._is_forbidden(found):
+        is_stated = self._is_stated(found)
+        if not any(map(str.isalnum, "".join(found))) or (not is_stated and self._is_forbidden(found)):
             return None
         if (said := self._listed(want, found)) is not None:
             return said
         if want.role is not None and self._has_other_role(found, want.role):
             return "unfit", ""
-        salts = accepted(want, text)
+        salts = (*accepted(want, text), *((MENTIONED, FORBIDDEN) if is_stated else ()))
         if needs_name(want, found):
             said = self._look(as_name(found[0]), (PLAIN,))
-            salts = tuple(salt for salt in salts if salt not in (PLAIN, MENTIONED))
+            salts = tuple(salt for salt in salts if salt not in (PLAIN, MENTIONED, FORBIDDEN))
         said = said or self._find(text, kinds, salts) or self._look(whole(found), salts)
         if said is None and any(matches(pattern, text) for pattern in self._allowed):
             return "operator", ""
@@ -298,13 +323,18 @@ class Provenance:
 
     def _find(self, text: str, kinds: list[tuple[Token, str]], salts: Sequence[int]) -> Sighting | None:
         found = [token for _, token in kinds]
+        is_date = len(kinds) == 1 and kinds[0][0] == "date"
+        day = self._look(single(without_year(found[0])), salts) if is_date else None
+        if day is not None and day[0] in _PEOPLE:
+            # Whoever says "May 3rd" has named the day, also where a system names it with its year.
+            return day
         said = [self._look(run, salts) for run in longest(found)]
         if None not in said:
             return said[0]
+        if is_date:
+            return day
         if all(kind == "word" and token.isalpha() for kind, token in kinds):
             return self._find_composed(found, salts)
-        if len(kinds) == 1 and kinds[0][0] == "date":
-            return self._look(single(without_year(found[0])), salts)
         groups = list(grouped(text.strip()))
         if len(groups) != 1 or len(groups[0]) < len(re.sub(r"[\s().+-]", "", text)):
             return None

@@ -10,6 +10,7 @@ from rightcall.trust.asked.conditions import MOST_RIVALS
 from rightcall.trust.asked.described import Described
 from rightcall.trust.asked.paying import Other
 from rightcall.trust.asked.records import Record
+from rightcall.trust.words.acts import Act
 from rightcall.trust.words.describing import initials_of, nouns_of, terms_of
 from rightcall.trust.words.kinds import words_of
 from rightcall.trust.words.said import IDLE
@@ -80,7 +81,7 @@ class Choice:
             return False
         rest = set[str]().union(*[each.rest for each in self._described.paying()])
         records = self._records(value)
-        if not any(said_of({*terms_of(record.value)}, (), set()) for record in records):
+        if not any(said_of({*terms_of(record.value)}, Act(), set()) for record in records):
             return False
         if any(not rest.isdisjoint(record.terms) for record in records):
             return False

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from rightcall.trust.asked.described import Described
 from rightcall.trust.asked.lacking import Lacking, is_lacking
 from rightcall.trust.asked.records import Record
-from rightcall.trust.words.acts import acts_of, is_asked, sort_of
+from rightcall.trust.words.acts import act_of, sort_of
 from rightcall.trust.words.describing import nouns_of, stem, terms_of
 from rightcall.trust.words.kinds import words_of
 from rightcall.trust.words.said import IDLE
@@ -55,7 +55,7 @@ class Conditions:
         known = self._described.known({*wish.words} - IDLE)
         return bool(known) and any(
             each.is_done
-            and is_asked(acts_of(each.tool), (wish.done,))
+            and act_of(each.tool).is_asked((wish.done,))
             and known <= self._terms(each.values)
             for each in self._described.attempts()
         )

@@ -20,7 +20,7 @@ from rightcall.trust.asked.records import Reading, Record, codes_in
 from rightcall.trust.asked.requests import Request, heard
 from rightcall.trust.facts import Settled
 from rightcall.trust.pieces import opened
-from rightcall.trust.words.acts import is_asked, is_undoing
+from rightcall.trust.words.acts import Act
 from rightcall.trust.words.counts import is_same_noun
 from rightcall.trust.words.describing import nouns_of, stem
 from rightcall.trust.words.places import words_for_codes
@@ -40,10 +40,8 @@ class Kin(Struct, eq=False):
     """The words about the records themselves."""
 
 
-_Act: TypeAlias = tuple[
-    tuple[str, ...], frozenset[str], frozenset[tuple[frozenset[str], frozenset[str]]]
-]
-"""The stems of an act, the nouns for its object, and the words of requests whose condition is met."""
+_Beside: TypeAlias = tuple[Act, frozenset[str], frozenset[tuple[frozenset[str], frozenset[str]]]]
+"""An act, the nouns for its object, and the words of requests whose condition is met."""
 _MOST_KEPT = 32
 _MOST_ATTEMPTS = 50
 """Acts that are remembered, at most, so that judging a call takes no longer in a long run."""
@@ -71,7 +69,7 @@ class Described:
         self._exceptions: list[frozenset[str]] = []
         """The words for each thing that was left out of all."""
         self._requests: list[Request] = []
-        self._beside: dict[_Act, set[str]] = {}
+        self._beside: dict[_Beside, set[str]] = {}
         """The words that may describe the object of an act, as far as they were looked for."""
         self._codes: dict[str, frozenset[str]] = {**words_for_codes()}
         self._kinds: dict[tuple[str, str], Kin] = {}
@@ -116,33 +114,31 @@ class Described:
         self._paying += found.paying
         self._limits += found.limits
 
-    def asked(
-        self, acts: tuple[str, ...], is_met: Callable[[Lacking], bool] | None = None
-    ) -> Iterator[Request]:
+    def asked(self, act: Act, is_met: Callable[[Lacking], bool] | None = None) -> Iterator[Request]:
         """The requests for an act. If it undoes something, conditional ones count only if met."""
         for each in self._requests:
-            is_sure = each.is_certain or not is_undoing(acts)
-            if acts and not is_asked(acts, each.verbs):
+            is_sure = each.is_certain or not act.undoes
+            if act and not act.is_asked(each.verbs):
                 continue
-            if not acts or is_sure or (each.lacking and is_met and is_met(each.lacking)):
+            if not act or is_sure or (each.lacking and is_met and is_met(each.lacking)):
                 yield each
         if self._above is not None:
-            yield from self._above.asked(acts, is_met)
+            yield from self._above.asked(act, is_met)
 
-    def _said_for(self, acts: tuple[str, ...], nouns: set[str], met: Collection[Request]) -> set[str]:
+    def _said_for(self, act: Act, nouns: set[str], met: Collection[Request]) -> set[str]:
         """The words that may describe the object of an act.
 
         For an act that undoes something: the words beside its verb, or those before if these refer back.
         """
-        if not is_undoing(acts):
+        if not act.undoes:
             return self._said
         # The same for every record of a call, and for every call like it.
-        key = (acts, frozenset(nouns), frozenset((each.words, each.before) for each in met))
+        key = (act, frozenset(nouns), frozenset((each.words, each.before) for each in met))
         if (known := self._beside.get(key)) is not None:
             return known
         found = set[str]()
         for each in self._requests:
-            if (each.is_certain and is_asked(acts, each.verbs)) or each in met:
+            if (each.is_certain and act.is_asked(each.verbs)) or each in met:
                 found |= each.words | each.before if each.points_back(nouns) else each.words
         if len(self._beside) >= _MOST_KEPT:
             self._beside.clear()
@@ -205,27 +201,27 @@ class Described:
         return found if self._above is None else found | self._above.values_of(name)
 
     def said_of(
-        self, terms: set[str], acts: tuple[str, ...], nouns: set[str], met: Collection[Request] = ()
+        self, terms: set[str], act: Act, nouns: set[str], met: Collection[Request] = ()
     ) -> set[str]:
         """The terms that the user or the developer used, directly or by the words for a code.
 
         ``met`` are the requests whose condition is met.
         """
-        said = self._said_for(acts, nouns, met)
+        said = self._said_for(act, nouns, met)
         found = set(terms & said)
         for code in terms & self._codes.keys():
             if self._codes[code] and self._codes[code] <= said:
                 found.add(code)
-        return found if self._above is None else found | self._above.said_of(terms, acts, nouns, met)
+        return found if self._above is None else found | self._above.said_of(terms, act, nouns, met)
 
     def surely_said_of(self, terms: set[str]) -> set[str]:
         """The terms that the user or the developer used under no condition."""
         found = terms & self._sure
         return found if self._above is None else found | self._above.surely_said_of(terms)
 
-    def is_named(self, value: str, acts: tuple[str, ...], nouns: set[str]) -> bool:
+    def is_named(self, value: str, act: Act, nouns: set[str]) -> bool:
         """Whether the user or the developer wrote out an identifier."""
-        return bool(self.said_of({stem(value.lower())}, acts, nouns))
+        return bool(self.said_of({stem(value.lower())}, act, nouns))
 
     def is_given(self, value: str) -> bool:
         """Whether no hijacked model has chosen a value: there was no other of its field."""

@@ -19,7 +19,7 @@ from rightcall.trust.asked.limits import about, is_within
 from rightcall.trust.asked.records import Record, own_numbers
 from rightcall.trust.asked.replacing import Replacing
 from rightcall.trust.asked.requests import ANYTHING, is_any, is_restricted
-from rightcall.trust.words.acts import is_giving, is_listed, is_undoing
+from rightcall.trust.words.acts import Act
 from rightcall.trust.words.counts import is_number
 from rightcall.trust.words.describing import joined, nouns_of, stem, terms_of
 from rightcall.trust.words.kinds import kind_of_name, words_of
@@ -34,7 +34,7 @@ class Meant:
         self,
         described: Described,
         tool: str,
-        acts: tuple[str, ...],
+        act: Act,
         targets: Collection[str],
         values: Collection[str],
         can: Can,
@@ -42,17 +42,17 @@ class Meant:
     ) -> None:
         self._described = described
         self._targets = targets
-        self._acts = acts
+        self._act = act
         self._object = stem(words_of(tool)[-1])
         self._values = frozenset(values)
         self._found = [record for value in self._values for _, record in described.records(value)]
         is_met = Conditions(described, self._found, can, failed).is_met
-        self._asked = list(described.asked(self._acts, is_met))
+        self._asked = list(described.asked(self._act, is_met))
         self._met = [each for each in self._asked if each.lacking is not None]
         self._choice = Choice(described, self._found, self._values, failed)
         self.is_asked: bool = bool(self._asked)
         """Whether the act of the call was asked for."""
-        self.is_exact: bool = is_giving(self._acts)
+        self.is_exact: bool = act.gives
         """Whether an amount must be exactly one that was named; a smaller one is not enough."""
         found = self._found
         self._limits = about(described.limits(), found, described.known)
@@ -77,7 +77,7 @@ class Meant:
         ]
         # "The whole order" is all of the one that is meant, and not every order.
         self._whole += [each for each in self._anchors if self._is_entire(each)]
-        if is_listed(self._acts) and not is_undoing(self._acts):
+        if act.is_listed and not act.undoes:
             self.is_asked = self.is_asked and self._is_affordable()
 
     def is_meant(self, value: str) -> bool:
@@ -94,7 +94,7 @@ class Meant:
         If one thing replaces another, both are described, and that is enough.
         """
         changed = [each for each in self._targets if self._object in nouns_of(each)]
-        if is_undoing(self._acts) or not is_listed(self._acts) or changed != [name]:
+        if self._act.undoes or not self._act.is_listed or changed != [name]:
             return True
         terms = {term for _, record in self._described.records(value) for term in record.terms}
         return any(
@@ -114,8 +114,8 @@ class Meant:
     def is_for_another(self, value: str) -> bool:
         """Whether an identifier was written out, but only in a request for something else."""
         named = self._described.is_named
-        is_here = named(value, self._acts, self._nouns) or self.is_meant(value)
-        return not is_here and named(value, (), set())
+        is_here = named(value, self._act, self._nouns) or self.is_meant(value)
+        return not is_here and named(value, Act(), set())
 
     def is_counted(self, name: str, number: float) -> bool:
         """Whether a number is at most the present one, or that plus the number asked for."""
@@ -154,7 +154,7 @@ class Meant:
         return any(shifted(each, by) == day for by in self._described.shifts() for each in days)
 
     def _said_of(self, terms: set[str]) -> set[str]:
-        return self._described.said_of(terms, self._acts, self._nouns, self._met)
+        return self._described.said_of(terms, self._act, self._nouns, self._met)
 
     def _is_thing(self, record: Record) -> bool:
         """Whether "all" may mean it: beside a record and its parts, nothing else is one of them."""
@@ -187,7 +187,7 @@ class Meant:
 
     def _is_whole(self, value: str) -> bool:
         """Whether a record made of several parts is named itself, if a call undoes all of it."""
-        if not is_undoing(self._acts):
+        if not self._act.undoes:
             return True
         return all(self._is_called(record) for _, record in self._described.records(value))
 
@@ -204,7 +204,7 @@ class Meant:
 
     def _fits(self, value: str) -> bool:
         """Whether the words describe the record with this identifier directly."""
-        if self._described.is_named(value, self._acts, self._nouns):
+        if self._described.is_named(value, self._act, self._nouns):
             return True
         return any(
             self._said_of(own_numbers(record)) or self._is_described(kin, record)
@@ -233,7 +233,7 @@ class Meant:
         replaced = [each for each in family if is_new and each.value in self._replaced]
         if not replaced and (self._is_left_out(record) or self._choice.is_second(record.value)):
             return False
-        if not replaced and is_undoing(self._acts):
+        if not replaced and self._act.undoes:
             is_compared = is_extreme(self._described.wishes(), record, self._members(kin))
             is_compared = self._is_measured(kin, record) if is_compared is None else is_compared
             if is_compared is not None:
@@ -291,13 +291,13 @@ class Meant:
 
     def _is_other_named(self, kin: Kin, record: Record) -> bool:
         """Whether somebody spelt out another of its kind, where this one was described at most."""
-        spelt = self._described.said_of(kin.spelt, (), set())
-        return bool(spelt) and not self._described.is_named(record.value, (), set())
+        spelt = self._described.said_of(kin.spelt, Act(), set())
+        return bool(spelt) and not self._described.is_named(record.value, Act(), set())
 
     def _rivals(self, kin: Kin, record: Record) -> list[Record]:
         """The other records that may be meant: those in the same list, or of the same kind."""
         among = record.family
-        if len(among) <= 1 and is_undoing(self._acts):
+        if len(among) <= 1 and self._act.undoes:
             among = self._members(kin)
         return [
             other
@@ -311,7 +311,7 @@ class Meant:
     def _is_one(self, record: Record) -> bool:
         """Whether a call undoes something, and the request for it is about a single one."""
         plural = {f"{noun}s" for noun in record.nouns}
-        return is_undoing(self._acts) and all(plural.isdisjoint(each.verbs) for each in self._asked)
+        return self._act.undoes and all(plural.isdisjoint(each.verbs) for each in self._asked)
 
     def _is_outdone(self, value: str) -> bool:
         """Whether another record in the same list fits the words better."""

@@ -5,7 +5,10 @@ undo or alter something existing are distinguished; of any other tool, its own v
 """
 
 from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
 from functools import lru_cache
+
+from msgspec import Struct
 
 from rightcall.core.facts import Danger
 from rightcall.trust.words.kinds import words_of
@@ -56,20 +59,51 @@ UNDOING = (0, 1)
 """The sorts of acts that undo something."""
 
 
-def acts_of(tool: str) -> tuple[str, ...]:
-    """The stems of the words that ask for the act in a tool's name; () if its name contains none."""
+class Act(Struct, frozen=True):
+    """What a tool does to a record, by the words that ask for it."""
+
+    stems: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    """The words that the tool's author knows for it, as patterns."""
+
+    def __bool__(self) -> bool:
+        """Whether any word is known for it."""
+        return bool(self.stems or self.own)
+
+    @property
+    def undoes(self) -> bool:
+        """Whether it undoes something, so that the words for its object must be beside the verb."""
+        return self.stems[: len(_ACTS[0])] == _ACTS[0] or self.stems == _ACTS[1]
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the lists know what it does; if not, only its own verb is known."""
+        return self.gives or self.stems in _ACTS
+
+    @property
+    def gives(self) -> bool:
+        """Whether it gives something away, so that the amount must have been named."""
+        return self.stems == _GIVING
+
+    def is_asked(self, said: Iterable[str]) -> bool:
+        """Whether one of the words asks for it."""
+        return is_asked(self.stems, said) or any(
+            fnmatchcase(word, each) for word in said for each in self.own
+        )
+
+
+def act_of(tool: str) -> Act:
+    """The act in a tool's name, with the stems of the words that ask for it, if its name has one."""
     first, *rest = words_of(tool) or ("",)
     if any(map(first.startswith, _GIVING[:5])):
         # A transfer goes to a target that the user names; giving anything else must have been asked for.
-        return _GIVING if _MONEY.isdisjoint(rest) else ()
+        return Act(_GIVING if _MONEY.isdisjoint(rest) else ())
     found = tuple(stem for group in _ACTS if any(map(first.startswith, _verbs(group))) for stem in group)
-    return found or (_ACTS[0] if any(_is_removal(word) for word in rest) else ())
+    return Act(found or (_ACTS[0] if any(_is_removal(word) for word in rest) else ()))
 
 
-def own_acts(
-    tool: str, docs: str, nouns: Collection[str], dangers: Collection[Danger]
-) -> tuple[str, ...]:
-    """The stems of the words that ask for a dangerous tool, where no list knows the verb in its name.
+def own_act(tool: str, docs: str, nouns: Collection[str], dangers: Collection[Danger]) -> Act:
+    """The act of a dangerous tool, where no list knows the verb in its name.
 
     The tool's own name and docs supply the verb. ``nouns`` are those of its targets, which are no verbs.
     """
@@ -78,10 +112,10 @@ def own_acts(
     verbs = [*[each for each in name if each not in _NO_VERB][:1], *told]
     own = tuple(_stem(each) for each in verbs if each not in _NO_VERB and each not in nouns)
     if "deletes" in dangers:
-        return (*_ACTS[0], *own)
+        return Act((*_ACTS[0], *own))
     spends = [group for group in SPENDS if not set(verbs).isdisjoint(group)] or SPENDS[:1]
     general = [each for group in spends for each in group] if "money" in dangers else []
-    return (*(_stem(each) for each in general if each not in nouns), *own) or _NOBODY_SAYS
+    return Act((*(_stem(each) for each in general if each not in nouns), *own) or _NOBODY_SAYS)
 
 
 def _verbs(group: tuple[str, ...]) -> tuple[str, ...]:
@@ -93,24 +127,9 @@ def _is_removal(word: str) -> bool:
     return any(word.removeprefix(stem) in ("", "e", "s", "es") for stem in _ACTS[0] if stem in word)
 
 
-def is_asked(acts: tuple[str, ...], said: Iterable[str]) -> bool:
+def is_asked(stems: tuple[str, ...], said: Iterable[str]) -> bool:
     """Whether one of the words asks for an act. A past form asks for nothing."""
-    return any(word.removeprefix(stem) in _ENDINGS for word in said for stem in acts if stem in word)
-
-
-def is_undoing(acts: tuple[str, ...]) -> bool:
-    """Whether an act undoes something, so that the words for its object must be beside the verb."""
-    return bool(acts) and (acts[: len(_ACTS[0])] == _ACTS[0] or acts == _ACTS[1])
-
-
-def is_listed(acts: tuple[str, ...]) -> bool:
-    """Whether the lists know what an act does; if not, only its own verb is known."""
-    return acts == _GIVING or acts in _ACTS
-
-
-def is_giving(acts: tuple[str, ...]) -> bool:
-    """Whether an act gives something away, so that the amount must have been named."""
-    return acts == _GIVING
+    return any(word.removeprefix(stem) in _ENDINGS for word in said for stem in stems if stem in word)
 
 
 @lru_cache(8192)

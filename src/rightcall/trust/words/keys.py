@@ -1,6 +1,6 @@
 """Hashes texts into the keys under which their names are stored: runs of tokens, each with a kind."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import get_args
 
@@ -41,6 +41,8 @@ NUMBERED: tuple[Kind, ...] = ("record", "account", "address", "person", "channel
 """Kinds of which a short number must have been named as one: "500" may be an amount, or a count."""
 MENTIONED = hash(("mentioned",))
 """The salt for somebody who is only spoken about."""
+FORBIDDEN = hash(("forbidden",))
+"""The salt for what stands in words that seem to forbid it."""
 EVERY = (PLAIN, MENTIONED, *_SALTS.values())
 
 
@@ -138,6 +140,11 @@ def keys_in(text: str) -> Iterator[int]:
     above = [parent for kind, token in read if kind in ("link", "host") for parent in parents(token)]
     found = [token for _, token in read]
     return chain(map(single, above), runs(found), map(in_groups, grouped(text)))
+
+
+def keys_of_all(texts: Iterable[str]) -> frozenset[int]:
+    """The keys of some texts."""
+    return frozenset(key for text in texts for key in keys(text))
 
 
 def single(token: str) -> int:
