@@ -74,10 +74,34 @@ def test_what_outsiders_had_a_hand_in_is_not(source):
     assert deep_taint(call.args[0]) | call.branch
 
 
-def test_a_container_made_outside_a_tainted_branch_cannot_be_changed_inside_it():
-    for change in ("d['k'].append(1)", "d['k'] = [1]", "xs.append(1)", "f()", "d.update({'j': []})"):
+ACCUMULATED = [
+    "for r in look():\n    if r.body == {!r}:\n        xs.append(r.id)\nsay(xs)",
+    "for r in look():\n    if r.body != {!r}:\n        continue\n    xs.append(r.id)\nsay(len(xs))",
+    "for t in look()[0].body.split({!r}):\n    d['k'] = 1\nsay(d)",
+    "for r in look():\n    if r.body == {!r}:\n        d['k'] += 1\nsay(d['k'])",
+    "def f():\n    if look()[0].body == {!r}:\n        return 0\n    xs.append(1)\nf()\nsay(xs)",
+    "alias = xs\nif look()[0].body == {!r}:\n    xs.append(1)\nsay(len(alias))",
+    "if look()[0].body == {!r}:\n    pass\nelse:\n    d.update({{'j': 2}})\nsay(len(d))",
+]
+
+
+@pytest.mark.parametrize("source", ACCUMULATED)
+@pytest.mark.parametrize("word", ["b", "another word"])
+def test_what_a_tainted_branch_could_add_to_a_list_is_tainted_taken_or_not(source, word):
+    call = last_say(f"xs = []\nd = {{'k': 0}}\n{source.format(word)}")
+    assert deep_taint(call.args[0])
+    assert not call.branch
+
+
+def test_a_list_that_no_tainted_branch_could_change_stays_clean():
+    call = last_say("xs = []\nys = []\nif look()[0].body == 'b':\n    xs.append(1)\nsay(len(ys))")
+    assert not deep_taint(call.args[0])
+
+
+def test_a_container_made_outside_a_tainted_branch_is_changed_inside_it_only_by_its_name():
+    for change in ("d['k'].append(1)", "f()", "g(xs)", "e = xs\n    e.append(1)"):
         source = (
-            "d = {'k': []}\nxs = []\ndef f():\n    xs.append(1)\n"
+            "d = {'k': []}\nxs = []\ndef f():\n    xs.append(1)\ndef g(ys):\n    ys.append(1)\n"
             f"if look()[0].body == 'b':\n    {change}\nsay(len(d['k']))"
         )
         problem, _ = evaluated(source, WORLD)

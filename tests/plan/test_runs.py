@@ -353,7 +353,7 @@ def newest() -> Mail:
 
 
 AMISS = [
-    ("send(to=newest().sendr, body='x')", "NewestResult has no field sendr"),
+    ("send(to=newest().sendr, body='x')", "Mail has no field sendr"),
     ("pay(to='GB11', amount='12')", "to be float"),
     (
         "class Bill:\n    total: int\nnote(str(extract(inbox()[0].body, Bill).totl))",

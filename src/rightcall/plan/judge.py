@@ -151,6 +151,8 @@ def _decisive(call: NextCall, facts: Settled, spelt: Mapping[str, Evidence]) -> 
         if not (is_target or name in facts.bounded or name in facts.widens):
             continue
         for place, leaf in leaves_of(value, (name,)):
+            if leaf.data == "" and not leaf.sources and not leaf.chosen:
+                continue  # What must not be blank is below.
             if leaf.taint or isinstance(leaf.data, str | int | float | date | time):
                 seen = _seen(json_path(list(place)), leaf, spelt)
                 yield _Decisive(leaf, seen, is_target and isinstance(leaf.data, str))

@@ -297,9 +297,9 @@ def field_of(value: Value, name: str) -> Value:
     data = value.data
     if isinstance(data, Table) and data.is_record:
         found = data.entries.get(name)
-        if found is None:
+        if found is None and name not in data.optional:
             raise Fails("AttributeError", f"there is no field {name}")
-        return found[1].chosen_by(membership(value))
+        return (Value(None) if found is None else found[1]).chosen_by(membership(value))
     if name in _DATE_FIELDS.get(type(data), ()):
         return made_of(getattr(data, name), value)
     if isinstance(data, Table):

@@ -37,8 +37,8 @@ float, bool, date, datetime, Literal[…], list[…], or a class with fields tha
 Prefer numbers, choices, dates and bools to text.
 - Write names, addresses and amounts that the user gave as the user gave them. Take all others from \
 fields that a system keeps (a sender, an id, a contact), not out of free text, wherever that is possible.
-- Where a condition or a loop hangs on free text, do not change lists or dicts that were made before \
-it: build new ones with comprehensions.
+- Where a condition or a loop hangs on what others wrote, change a list or dict that was made before it \
+only by its own name (found.append(x), not found["a"].append(x)), or build a new one.
 - If the task cannot be planned without reading something first, answer with look_first("why") alone.
 
 ```python

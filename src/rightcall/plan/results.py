@@ -91,6 +91,7 @@ def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value
         chosen=NOTHING.union(*(deep_taint(each) for each in choosing)),
         made_of=NOTHING.union(*map(deep_sources, arguments.values())) if facts.derived else NOTHING,
         is_found=any(kind_at((field,), facts) != "system" for field in facts.finds_by),
+        optional_at=lambda place: _optional(place, of),
     )
     return of_json(data, labels)
 
@@ -103,6 +104,31 @@ def kind_at(place: Place, facts: Settled) -> SourceKind:
         return "free"
     path = ".".join(step for step in place if isinstance(step, str))
     return "given" if path and facts.is_identity(path) else "system"
+
+
+def _optional(place: Place, of: Known) -> frozenset[str]:
+    """The fields that a record at a place of the result may lack, as its type says."""
+    found = _options(of.schema, of.root)
+    for step in place:
+        key = "items" if isinstance(step, int) else "additionalProperties"
+        below = [(each.get("properties") or {}).get(step, each.get(key)) for each in found]
+        found = [option for each in below for option in _options(each, of.root)]
+    return frozenset(
+        name
+        for each in found
+        for name in each.get("properties") or ()
+        if name not in (each.get("required") or ())
+    )
+
+
+def _options(schema: Any, root: Mapping[str, Any], depth: int = 0) -> list[Mapping[str, Any]]:
+    """A schema, or the schemas that it stands for."""
+    if not isinstance(schema, Mapping) or depth > 20:  # noqa: PLR2004 - a schema may go on for ever
+        return []
+    if isinstance(ref := schema.get("$ref"), str):
+        return _options(_referred(ref, root), root, depth + 1)
+    listed = [each for key in ("anyOf", "oneOf", "allOf") for each in schema.get(key) or ()]
+    return [schema, *(option for each in listed for option in _options(each, root, depth + 1))]
 
 
 def _dated(data: Any, schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:

@@ -1,6 +1,7 @@
 """A plan and the results so far into its next call, or its answer. Pure: a rerun does the same.
 
-A branch that untrusted text decided taints everything that either side of it could have assigned; a
+A branch that untrusted text decided taints everything that either side of it could have assigned or
+changed; a
 ``return``, ``break`` or ``continue`` in it taints everything that comes after, taken or not.
 """
 
@@ -13,7 +14,7 @@ from rightcall.plan.evaluate import Evaluator
 from rightcall.plan.operations import Fails, binary, item_of, iterated, truth
 from rightcall.plan.parse import PlanProblem
 from rightcall.plan.scope import Extract, Failure, Frame, Outside, ToolCall, Wants
-from rightcall.plan.syntax import assigned, leaves_loop, names_in, returns
+from rightcall.plan.syntax import assigned, changed, leaves_loop, names_in, returns
 from rightcall.plan.value import Label, Value, outside
 
 
@@ -71,6 +72,10 @@ class _Interpreter(Evaluator):
         self.frame = Frame(assigned(tree.body))
         self._last = Value(None)
         """The value of the last statement, if that is an expression."""
+        self._in_loop: frozenset[str] = frozenset()
+        """What the innermost loop could change: a turn that ends early decides what the rest does."""
+        self._in_function = changed(tree.body)
+        """The same for the function, and for an early return."""
 
     def run(self) -> Value:
         """The plan's answer, else its return value, else the value of its last line."""
@@ -86,7 +91,12 @@ class _Interpreter(Evaluator):
         """The value that a function's body returns."""
         if isinstance(body, ast.expr):
             return self.look(body)
-        signal = self._block(body)
+        before = self._in_loop, self._in_function
+        self._in_loop, self._in_function = frozenset(), changed(body)
+        try:
+            signal = self._block(body)
+        finally:
+            self._in_loop, self._in_function = before
         value = signal.value if isinstance(signal, _Left) else Value(None)
         return value.chosen_by(self.branch)
 
@@ -146,12 +156,14 @@ class _Interpreter(Evaluator):
         body, label = (node.body if test.data else node.orelse), test.taint
         if not label:
             return self._block(body)
-        outer = self.branch
+        outer, both = self.branch, [*node.body, *node.orelse]
+        self.expose(changed(both), label)
+        self.expose(self._in_loop if leaves_loop(both) else (), label)
+        self.expose(self._in_function if returns(both) else (), label)
         with self.under(label):
             signal = self._block(body)
             # Also what decided, inside it, whether the rest of it runs.
             decided = self.branch - outer
-        both = [*node.body, *node.orelse]
         self._taint(assigned(both), label)
         if returns(both):
             self.frame.stopped |= label
@@ -161,7 +173,9 @@ class _Interpreter(Evaluator):
 
     def _for(self, node: ast.For) -> _Signal:
         items, label = iterated(self.look(node.iter))
-        branch, region = self.branch, self.region
+        branch, region, around = self.branch, self.region, self._in_loop
+        self._in_loop = changed(node.body)
+        self.expose(self._in_function if returns(node.body) else self._in_loop, label)
         self.enter(label)
         for item in items:
             self.bind(node.target, item)
@@ -171,7 +185,7 @@ class _Interpreter(Evaluator):
             if isinstance(signal, ast.Break):
                 break
         decided = label | outside(self.branch - branch)
-        self.branch, self.region = branch, region
+        self.branch, self.region, self._in_loop = branch, region, around
         if decided and returns(node.body):
             # An iteration that ended early may have skipped a return that comes after it.
             self.frame.stopped |= decided

@@ -1,12 +1,12 @@
 """The state of a plan while it runs: its names, and the tainted branch that it is in.
 
-Everything in a branch that untrusted text decided is chosen by that text. Containers that were made
-outside of such a branch cannot be changed inside it: nobody could tell afterwards what the branch that
-was not taken would have left in them.
+Everything in a branch that untrusted text decided is chosen by that text. A container that was made
+outside of such a branch can be changed inside it only if it was labelled before, whether the branch is
+taken or not: nobody could tell afterwards what the branch that was not taken would have left in it.
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -168,20 +168,43 @@ class Scope:
         else:
             raise Fails("TypeError", "only dicts and lists have items that can be set")
 
+    def expose(self, names: Iterable[str], label: Label) -> None:
+        """Label what these names hold: a branch that the label decides could change it.
+
+        This happens on the way into the branch, taken or not, so that the label tells nothing of which.
+        """
+        for name in names:
+            try:
+                held = self.frame.find(name)
+            except Fails:
+                continue
+            if held is not None and isinstance(held.data, Items | Table) and self._may_change(held):
+                held.data.label |= label
+
+    def _may_change(self, container: Value) -> bool:
+        """Whether a change here is covered by the container's label, or made where it was made.
+
+        A container that was itself chosen by untrusted text which did not decide the branch is another
+        one in another run.
+        """
+        data = container.data
+        is_made_here = data.region == self.region or (data.region >= 0 and self.branch <= data.label)
+        is_result = isinstance(data, Table) and data.is_record
+        return is_made_here and not is_result and container.taint <= self.branch
+
     def check_change(self, container: Value) -> None:
         """Refuse to change a container that the branch not taken would have left unchanged.
 
-        In a tainted branch only containers made in it may be changed, and nowhere one that was itself
-        chosen by untrusted text that did not decide the branch. Results of tools can never be changed.
+        Results of tools can never be changed.
         """
         data = container.data
         if not isinstance(data, Items | Table):
             return
         if data.region < 0 or (isinstance(data, Table) and data.is_record):
             raise Fails("TypeError", "what a tool returned cannot be changed; make a new list or dict")
-        if data.region != self.region or not container.taint <= self.branch:
+        if not self._may_change(container):
             raise Fails(
                 "TaintError",
-                "what was made outside of a branch or loop that hangs on outsiders' words cannot be "
-                "changed inside it; build a new one with a comprehension",
+                "what was made outside of a branch or loop that hangs on outsiders' words can be "
+                "changed inside it only by its own name; build a new one with a comprehension",
             )

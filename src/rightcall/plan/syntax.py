@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator, Sequence
 
 _LOOPS = (ast.Break, ast.Continue)
+CHANGING = frozenset({"append", "extend", "insert", "remove", "pop", "add", "update"})
+"""The methods that change a list, a set or a dict."""
 
 
 def names_in(target: ast.expr) -> frozenset[str]:
@@ -38,6 +40,22 @@ def assigned(body: Sequence[ast.stmt]) -> frozenset[str]:
             case ast.AugAssign(target=target) | ast.For(target=target):
                 found |= names_in(target)
             case ast.FunctionDef(name=name):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def changed(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """The names whose lists, sets and dicts some statements could change in place."""
+    found: set[str] = set()
+    for each in statements(body):
+        match each:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method))):
+                found |= {name} if method in CHANGING else set()
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
+                found.add(name)
+            case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name))):
                 found.add(name)
             case _:
                 pass

@@ -92,7 +92,7 @@ class Items:
 class Table:
     """A dict, or a record: the result of a tool or the reader, which a plan cannot change."""
 
-    __slots__ = ("entries", "is_record", "label", "region")
+    __slots__ = ("entries", "is_record", "label", "optional", "region")
 
     def __init__(
         self,
@@ -100,8 +100,11 @@ class Table:
         label: Label = NOTHING,
         *,
         is_record: bool = False,
+        optional: frozenset[str] = frozenset(),
         region: int = 0,
     ) -> None:
+        self.optional = optional
+        """The fields that a record of its type may lack: these are None then."""
         self.entries = entries
         """The labelled keys and values, by the plain key."""
         self.label = label
@@ -226,6 +229,8 @@ class Labelling(Struct, frozen=True, kw_only=True, eq=False):
     """Whether untrusted text decided what was found."""
     made_of: Label = NOTHING
     """The sources of the arguments, if the result says no more than they do."""
+    optional_at: Callable[[Place], frozenset[str]] = lambda _: frozenset()
+    """The fields that the record at a place may lack, by its type."""
 
     def at(self, place: Place) -> Label:
         """The label of the value at a place."""
@@ -256,7 +261,9 @@ def of_json(data: JsonValue, label: Labelling, place: Place = ()) -> Value:
             # A key can be untrusted text as much as its value.
             named = Value(key, sources, chosen | label.within(place))
             entries[key] = (named, of_json(item, label, (*place, key)))
-        return Value(Table(entries, label.within(place), is_record=True, region=-1), chosen=chosen)
+        optional = label.optional_at(place)
+        made = Table(entries, label.within(place), is_record=True, optional=optional, region=-1)
+        return Value(made, chosen=chosen)
     return Value(data, sources, chosen)
 
 

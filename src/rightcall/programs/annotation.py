@@ -13,6 +13,8 @@ _PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool
 _DATES = {"date": "date", "date-time": "datetime"}
 _LITERALS = (str, bool, int, type(None))
 _TAKEN = frozenset({"Any", "Literal", "NotRequired", "TypedDict", *dir(builtins)})
+_LONGEST_TOLD = 200
+"""Characters of what is said of a class or a field, at most."""
 _DEEPEST = 20
 """Levels of a schema that are annotated; below, anything is allowed: a schema may be recursive."""
 
@@ -65,6 +67,10 @@ class Annotations:
             return f"dict[str, {self.of(values, f'{name}Value', root, depth + 1)}]"
         if (known := self._known.get(id(schema))) is not None:
             return known
+        title = schema.get("title")
+        if self.is_plan and isinstance(title, str) and is_name(title):
+            # The name of the type, which other tools may return as well.
+            name = title
         own = next(each for each in _numbered(name) if each not in self.classes and each not in _TAKEN)
         self._known[id(schema)] = own
         self.classes[own] = ""
@@ -75,19 +81,38 @@ class Annotations:
             lines[key] = hint if key in required else f"NotRequired[{hint}]"
         # Inserted again at the end, so that the classes that it names are declared before it.
         del self.classes[own]
-        self.classes[own] = (_fields if self.is_plan else _typed_dict)(own, lines)
+        body = _fields(lines, schema) if self.is_plan else _typed_dict(own, lines)
+        if self.is_plan:
+            # Each tool that returns a type has a schema of its own for it.
+            alike = (each for each in _numbered(name) if each == own or body == self._body(each))
+            self._known[id(schema)] = own = next(alike)
+            body = f"class {own}:\n{body}"
+        self.classes[own] = body
         return own
 
+    def _body(self, name: str) -> str:
+        return self.classes.get(name, "").removeprefix(f"class {name}:\n")
 
-def _fields(name: str, members: Mapping[str, str]) -> str:
-    lines = [
-        f"    {key}: {hint.removeprefix('NotRequired[').removesuffix(']')} | None\n"
-        if hint.startswith("NotRequired[")
-        else f"    {key}: {hint}\n"
-        for key, hint in members.items()
-        if is_name(key)
-    ]
-    return f"class {name}:\n{''.join(lines) or '    pass'}"
+
+def _fields(members: Mapping[str, str], schema: Mapping[str, Any]) -> str:
+    """The body of a class with fields, with what its author says of it and of them."""
+    told = _told(schema)
+    lines = [f"    # {told}\n"] if told else []
+    for key, hint in members.items():
+        if not is_name(key):
+            continue
+        inner = hint.removeprefix("NotRequired[")
+        kind = hint if inner == hint else f"{inner.removesuffix(']')} | None"
+        said = _told(schema["properties"][key])
+        lines.append(f"    {key}: {kind}  # {said}\n" if said else f"    {key}: {kind}\n")
+    return "".join(lines) if len(lines) > bool(told) else "    pass"
+
+
+def _told(schema: object) -> str:
+    """A schema's description in one line; empty without one."""
+    said = schema.get("description") if isinstance(schema, Mapping) else None
+    line = " ".join(said.split()) if isinstance(said, str) else ""
+    return line if len(line) <= _LONGEST_TOLD else f"{line[: _LONGEST_TOLD - 1]}…"
 
 
 def _typed_dict(name: str, members: Mapping[str, str]) -> str:
