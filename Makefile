@@ -237,9 +237,10 @@ bench-agentdojo: ## attack an agent whose model is fully hijacked, on AgentDojo'
 # The folder tau_bench of a copy of its repository: make bench-tau TAU=../tau-bench/tau_bench
 TAU ?= ../tau-bench/tau_bench
 
-bench-tau: $(READY) ## the same on tau-bench's shop and airline, with attacks of our own (TAU: its folder)
+bench-tau: $(READY) ## the same on tau-bench's shop and airline, with attacks of our own: by rules, and by plans (TAU: its folder)
 	@$(BIN)/python bench/tau/fresh.py
 	@$(BIN)/python bench/tau/fresh2.py
+	@$(BIN)/python bench/tau/shop_plans.py $(TAU)
 	@$(BIN)/python bench/tau/tau.py $(TAU)
 
 bench-transports: ## measure the HTTP libraries that were considered

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
+from returns import RETURNS
 from shop_facts import Declared
 
 import rightcall as rc
@@ -87,6 +88,11 @@ class Shop:
             for table in _TABLES[self.domain]
         }
 
+    @functools.cached_property
+    def terms(self) -> str:
+        """The policy that tau-bench gives its agents."""
+        return (self._home / "wiki.md").read_text(encoding="utf-8")
+
     def data_for(self, task: Task) -> Data:
         """The data as they are before the task: the user's own are copies, the rest nobody changes."""
         data = {table: dict(rows) for table, rows in self._whole.items()}
@@ -120,6 +126,8 @@ class Shop:
             # A value can be told apart field by field; a text that holds one cannot.
             return json.loads(said) if said[:1] in ("{", "[") else said
 
+        if name in RETURNS[self.domain]:
+            handler.__annotations__["return"] = RETURNS[self.domain][name]
         return rc.Tool(
             name=name,
             description=told["description"],

@@ -108,6 +108,7 @@ _AIRLINE: dict[str, Declared] = {
         **_TRAVELLERS,
         dangers=("money",),
         widens=_DEARER,
+        asked_by=("fly",),
     ),
     "cancel_reservation": _writes(
         "reservation_id", **_TRAVELLERS, dangers=("deletes",), allowed_when=_CANCELLED

@@ -140,7 +140,7 @@ def main() -> int:
     parser.add_argument("--lines", action="store_true", help="also every question and every success")
     parser.add_argument("--strict", action="store_true", help="a change is as final as a deletion")
     parser.add_argument("domain", nargs="*", default=list(AIMS), help="only these domains")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if not (options.folder / "envs").is_dir():
         print(f"skipped: {options.folder} is not the package tau_bench (there is no envs in it)")
         return 0
