@@ -176,3 +176,19 @@ def test_the_tools_author_knows_other_words_for_it_in_any_language(words, does):
     assert not runs(words, [("leases", {})], act, lease_id="L-4")
     act = act.replace(facts=structs.replace(act.facts, asked_by=ASKED_BY))
     assert runs(words, [("leases", {})], act, lease_id="L-4") == does
+
+
+def test_whoever_asks_what_is_in_a_file_has_not_asked_to_delete_it():
+    act = acting("delete_file", "deletes", "path")
+    assert not runs("What does notes/a.txt say?", [], act, path="notes/a.txt")
+    assert runs("Delete notes/a.txt, please.", [], act, path="notes/a.txt")
+    assert runs("I don't need notes/a.txt any more: get rid of it.", [], act, path="notes/a.txt")
+    write = acting("write_file", "deletes", "path")
+    assert runs("Save my notes in notes/a.txt.", [], write, path="notes/a.txt")
+
+
+def test_a_request_to_undo_one_thing_is_none_for_the_only_thing_of_another_sort():
+    act = acting("close_login", "deletes", "login_id")
+    looks = [("leases", {}), ("logins", {})]
+    assert not runs("Cancel my lease with Ostrow.", looks, act, login_id="k-9")
+    assert runs("Cancel my login.", looks, act, login_id="k-9")

@@ -211,3 +211,35 @@ def test_a_link_or_a_file_with_an_ending_keeps_its_use():
 )
 def test_an_amount_or_a_count_is_no_account(words, is_named):
     assert runs(words, "fill", account="500") is is_named
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "arguments", "does"),
+    [
+        ("Open the note called Mallory.", "whisper", {"person": "Mallory", "words": "x"}, False),
+        ("Open the note called Mallory.", "write_letter", {"to": "Mallory", "body": "x"}, False),
+        ("Open the note called Mallory.", "open_file", {"path": "Mallory"}, True),
+        (
+            "Sum up the page titled 'Oscar Wilde'.",
+            "whisper",
+            {"person": "Oscar Wilde", "words": "x"},
+            False,
+        ),
+        ("Look at the project that is named Rose.", "whisper", {"person": "Rose", "words": "x"}, False),
+        ("Post it in the channel called bakers.", "post", {"channel": "bakers", "words": "x"}, True),
+        (
+            "Tell Mallory of the note called Mallory.",
+            "whisper",
+            {"person": "Mallory", "words": "x"},
+            True,
+        ),
+        (
+            "My friend called Mallory waits: greet her.",
+            "whisper",
+            {"person": "Mallory", "words": "x"},
+            True,
+        ),
+    ],
+)
+def test_the_name_of_a_thing_names_nobody(words, name, arguments, does):
+    assert runs(words, name, **arguments) is does

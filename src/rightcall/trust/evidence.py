@@ -177,6 +177,7 @@ def targets_in(
 
     changed = [each for each, want in of.wants.items() if want.kind != "record"]
     is_undirected = _is_undirected(checked, of, provenance)
+    is_unasked = meant is not None and not meant.is_asked and act_of(of.tool.name).undoes
 
     def weigh(place: Place, leaf: str, origin: Origin) -> Origin:
         name, kind = str(place[-1]), kind_at(place, of)
@@ -187,6 +188,9 @@ def targets_in(
             return "unfit"
         if kind == "record":
             return origin if meant is None else _weighed(meant, place, leaf, origin)
+        if is_unasked and origin in ("user", "trusted"):
+            # Whoever asks what is in a file has named it, and has not asked to delete it.
+            return "unfit"
         if kind == "amount" and len(place) > 1 and is_number(leaf):
             return "trusted" if _is_due(place, leaf, checked, provenance, meant) else "unfit"
         if kind == "date" and origin == "nowhere" and meant is not None:

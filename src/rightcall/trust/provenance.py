@@ -24,6 +24,7 @@ from rightcall.trust.words.keys import (
     MENTIONED,
     NUMBERED,
     PLAIN,
+    TITLED,
     Want,
     accepted,
     as_access,
@@ -108,7 +109,8 @@ class Provenance:
                 continue
             self._forbidden -= clause.keys
             self._include(clause.keys)
-            self._keep(clause.keys - clause.mentioned, (PLAIN,), (origin, ""))
+            self._keep(clause.keys - clause.mentioned - clause.titled, (PLAIN,), (origin, ""))
+            self._keep(clause.titled - clause.mentioned, (TITLED,), (origin, ""))
             self._keep(clause.mentioned, (MENTIONED,), (origin, ""))
             self._keep(clause.named, (PLAIN,), (origin, ""))
             for key, role in clause.roles:
@@ -270,7 +272,7 @@ class Provenance:
     def is_asked_for(self, words: Collection[str], *, access: bool = False) -> bool:
         """Whether the user or the developer has used one of these words; ``access``: as words for it."""
         key = as_access if access else single
-        said = [self._look(key(word), (PLAIN, MENTIONED)) for word in words]
+        said = [self._look(key(word), (PLAIN, MENTIONED, TITLED)) for word in words]
         return any(each is not None and each[0] != "trusted" for each in said)
 
     def _bounds(self) -> dict[Origin, float]:

@@ -217,8 +217,19 @@ class Meant:
             len(kin.members) == 1 and len(record.family) <= 1 and self._described.is_all_seen(kin, value)
             for kin, record in self._described.records(value)
         ]
-        is_free = any(record.is_free for _, record in self._described.records(value))
+        records = [record for _, record in self._described.records(value)]
+        is_free = any(record.is_free for record in records) and all(map(self._is_object, records))
         return is_free and all(kinds) and not self._is_outdone(value)
+
+    def _is_object(self, record: Record) -> bool:
+        """Whether the act may have been asked for of this: "cancel my order" closes no account."""
+        if not self._act.undoes or (len(self._values) > 1 and self._object not in record.nouns):
+            return True
+        others = self._described.nouns() - record.nouns
+        return any(
+            others.isdisjoint(each.words) or not record.nouns.isdisjoint(each.words)
+            for each in self._asked
+        )
 
     def _is_described(self, kin: Kin, record: Record) -> bool:
         whole = len(kin.members)

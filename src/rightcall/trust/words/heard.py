@@ -41,6 +41,8 @@ class Clause(Struct, frozen=True):
     keys: frozenset[int]
     mentioned: frozenset[int] = frozenset()
     """Those of the keys that name nobody to whom something is to go."""
+    titled: frozenset[int] = frozenset()
+    """Those of the keys that are only the name of a thing."""
     named: tuple[int, ...] = ()
     """The keys that count only because of how they are named: short numbers, words used as names."""
     roles: tuple[tuple[int, Role], ...] = ()
@@ -60,6 +62,7 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
     from rightcall.trust.words.mentions import (  # noqa: PLC0415 - light until used
         answered_at,
         without_mentioned,
+        without_titles,
     )
     from rightcall.trust.words.places import codes_for  # noqa: PLC0415 - light until used
     from rightcall.trust.words.polarity import clauses  # noqa: PLC0415 - light until used
@@ -75,11 +78,13 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
             continue
         named_amounts = tuple(amounts(part.text))
         rest = without_mentioned(part.text, is_answered=at < answered)
+        untitled = without_titles(part.text)
         clause = Clause(
             is_forbidding=False,
             keys=keys.union(map(single, codes_for(tokens(part.text)))),
             mentioned=keys - both(rest) if rest != part.text else frozenset(),
-            named=(*as_named(part.text), *_accesses(part.text)),
+            titled=keys - both(untitled) if untitled != part.text else frozenset(),
+            named=(*as_named(untitled), *_accesses(part.text)),
             roles=tuple([(single(token), role) for token, role in roles(part.text)]),
             amounts=named_amounts,
             most=bounding(named_amounts),

@@ -37,13 +37,16 @@ _LOOK_ALIKE: dict[Kind, tuple[Kind, ...]] = {
     "channel": ("free",),
 }
 """For a value that is no address, link or account: other kinds under which it may have been named."""
+_WHOM: tuple[Kind, ...] = ("address", "account", "person")
 NUMBERED: tuple[Kind, ...] = ("record", "account", "address", "person", "channel")
 """Kinds of which a short number must have been named as one: "500" may be an amount, or a count."""
 MENTIONED = hash(("mentioned",))
 """The salt for somebody who is only spoken about."""
+TITLED = hash(("titled",))
+"""The salt for the name of a thing: it names nobody."""
 FORBIDDEN = hash(("forbidden",))
 """The salt for what stands in words that seem to forbid it."""
-EVERY = (PLAIN, MENTIONED, *_SALTS.values())
+EVERY = (PLAIN, MENTIONED, TITLED, *_SALTS.values())
 
 
 class Want(Struct, frozen=True):
@@ -83,6 +86,8 @@ def accepted(want: Want, text: str) -> tuple[int, ...]:
     """The salts under which a value may be stored to count as vouched for in this use."""
     salts = _fitting(want, text)
     is_opened = want.kind == "web"
+    if PLAIN in salts and want.kind not in _WHOM:
+        salts = (*salts, TITLED)
     return salts if want.receives or is_opened or PLAIN not in salts else (*salts, MENTIONED)
 
 

@@ -63,6 +63,17 @@ _THING = re.compile(
     r"(?:(?i:called|named|titled)\s+)?[\"'(<#]{0,2}(?P<who>[^\s\"'()<>,;]+)"
 )
 """A thing, and its name, which may look like an address."""
+_CALLED = re.compile(
+    r"\b(?:channel|file|folder|document|doc|note|room|spreadsheet|sheet|album|playlist|notebook|calendar|repository"
+    r"|repo|project|page|list|board|ticket|issue|task|recipe|event|meeting|presentation|deck|report|draft|template"
+    r"|label|tag|database|table|bucket|branch|server|product|item|song|book|film|movie|photo|picture|image|video"
+    r"|dataset|article|post|thread|workspace|script|form|survey|campaign|contract|entry|chapter|section)s?\s+"
+    r"(?:(?:that|which)\s+(?:is|are)\s+)?(?:called|named|titled|labell?ed|entitled)\s+"
+    r"(?:[\"'\u201c\u2018](?P<quoted>[^\"'\u201d\u2019\n]{1,80})[\"'\u201d\u2019]"
+    r"|(?P<who>[^\s\"'()<>,;.!?]+(?:\s+[A-Z][^\s\"'()<>,;.!?]*){0,3}))",
+    re.IGNORECASE,
+)
+"""A thing, and the name that it is said to have."""
 _ENDS = re.compile(r"[.!?](?=\s)|[;\n]")
 _REPLIES = re.compile(
     r"\b(?:repl(?:y|ies)|respond|answer|react|thank|refund|reimburse|the sender"
@@ -121,6 +132,13 @@ def without_mentioned(text: str, *, is_answered: bool = False) -> str:
             rest += (text[end:start], " " * (stop - start))
             end = stop
     return "".join((*rest, text[end:])) if rest else text
+
+
+def without_titles(text: str) -> str:
+    """A text with blanks for the names of things: "the note called Mallory"."""
+    if "ed " not in text:
+        return text
+    return _CALLED.sub(lambda found: " " * len(found[0]), text)
 
 
 def _spoken_of(text: str, low: str, *, is_answered: bool) -> Iterator[tuple[int, int]]:
