@@ -275,6 +275,8 @@ async def main() -> None:
     scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
     default = authorize if scenario.startswith("auth/") else list_only
     await SCENARIOS.get(scenario, default)(sys.argv[1])
+    # For run.py: the suite does not say which clients ended with an error.
+    print("ended well")
 
 
 if __name__ == "__main__":

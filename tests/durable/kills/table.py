@@ -122,6 +122,8 @@ async def at_places(address: str, workers: Workers, places: tuple[str, ...], pre
             (workers.folder / "kill").write_text(place)
             async with keeping(workers):
                 await seen_to_its_end(app, run, count, workers)
+                # Whoever goes on with a run may have ended it before the other is gone.
+                await workers.buried()
             if (workers.folder / "kill").exists():
                 raise SystemExit(f"nobody came to {place!r}")
             count.failovers.append(_failover(workers, run))

@@ -70,6 +70,13 @@ class Workers:
             assert not dead, f"{dead}: {self._log(dead[0])}"
             await asyncio.sleep(0.02)
 
+    async def buried(self) -> None:
+        """Wait until all that were to die are dead, which takes a busy machine a moment."""
+        died = {act.worker for act in self.acts() if act.what == "killed"} & self.pids.keys()
+        dying = [Path(f"/proc/{self.pids[name]}") for name in died]
+        while any(process.exists() for process in dying):
+            await asyncio.sleep(0.02)
+
     def _lives(self, name: str) -> bool:
         return Path(f"/proc/{self.pids[name]}").exists()
 

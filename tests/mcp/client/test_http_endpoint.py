@@ -117,6 +117,41 @@ async def opened(**options):
         await site.close()
 
 
+async def test_a_result_without_a_type_is_complete():
+    site = Site()
+    results = {
+        "server/discover": {
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}},
+        },
+        "tools/list": {
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "tools": [{"name": "act", "inputSchema": SCHEMA}],
+        },
+        "tools/call": {"content": [{"type": "text", "text": "done"}]},
+    }
+    asked = []
+
+    async def respond(method, headers, body, writer) -> None:
+        request = json.loads(body)
+        asked.append(request["method"])
+        await site.reply(writer, request, results[request["method"]])
+
+    site.respond = respond
+    listening = await asyncio.start_server(site.serve, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    try:
+        async with connect(f"http://127.0.0.1:{port}/mcp", name="site") as server:
+            assert await server.call("act") == "done"
+    finally:
+        listening.close()
+        await site.close()
+    assert asked == ["server/discover", "tools/list", "tools/call"]
+
+
 @pytest.mark.parametrize(
     ("status", "words"),
     [

@@ -157,7 +157,7 @@ async def _http_streams(
 
 
 class FilteredStream(MessageStream):
-    """A stream of messages in which lists of tools contain only usable entries."""
+    """A stream of messages in which lists of tools contain only usable entries, and results a type."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception]) -> None:
         self._stream = stream
@@ -179,6 +179,9 @@ class FilteredStream(MessageStream):
 def _filtered(item: SessionMessage | Exception) -> SessionMessage | Exception:
     if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
         result = item.message.result
+        # The protocol reads a result without a type as complete. The SDK refuses it where a server
+        # speaks 2026-07-28, and with it the answer of a call that has done its work.
+        result.setdefault("resultType", "complete")
         # Of all results only a list of tools has this member.
         if isinstance(result.get("tools"), list):
             filter_tools(result)
