@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, Place, leaves
+from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
 from rightcall.trust.asked.conditions import MOST_RIVALS, Can
@@ -225,7 +225,7 @@ def _is_due(
     It may also be a part of what so many cost as were asked for.
     """
     found = leaves_of(checked, str(place[0]))
-    beside = [leaf for each, leaf in found if each[-1] == place[-1] != leaf]
+    beside = [leaf for each, leaf in found if each[-1] == place[-1] and not is_key(each)]
     if not all(is_number(each) and float(each) >= 0 for each in beside):
         return False
     whole, number = sum(map(float, beside)), float(leaf)
