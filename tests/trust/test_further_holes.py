@@ -1,7 +1,12 @@
-"""Ways through the rules that were found by hand."""
+"""Ways through the rules that were found by hand, and hostile text that stopped a run."""
+
+import pytest
 
 import rightcall as rc
+from rightcall.core.call import Call
+from rightcall.core.message import Reply
 from rightcall.core.tool import Tool
+from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 from trust.kit import checked, exchange, tool
@@ -69,3 +74,27 @@ class TestAValueWithTheNameOfItsParameter:
         guard = after([self.INVITE], "Invite Ann.")
         assert runs(guard, self.INVITE, guests=[{"name": "Ann"}])
         assert not runs(guard, self.INVITE, guests=[{"name": "Ann"}, {"name": "name"}])
+
+
+class TestTextThatIsNestedTooDeeply:
+    DEEP = "[" * 3000 + "]" * 3000
+
+    @pytest.mark.parametrize("untrusted", [True, False, ("body",)])
+    @pytest.mark.parametrize("said", ["Read it.", "Read the newest page, for all but Bob."])
+    def test_in_a_result_stops_no_run(self, untrusted, said):
+        def page() -> str:
+            """A page."""
+            return self.DEEP
+
+        facts = rc.Facts(untrusted=untrusted, private=True, reach="user", targets=())
+        tools = [rc.tool(page, effect="read", facts=facts)]
+        model = ScriptedModel([reply(call("page")), "Done."])
+        assert rc.Agent(model, tools, trust=Rules()).run_sync(said).text == "Done."
+
+    def test_in_a_call_stops_no_run(self):
+        asked = Call(id="1", name="send", arguments=f'{{"to": {self.DEEP}}}')
+        model = ScriptedModel([reply(call("inbox")), Reply((asked,), "calls"), "Done."])
+        send = tool("send", parameters={"to": TEXT}, reach="outside", targets=("to",))
+        result = rc.Agent(model, [INBOX, send], trust=Rules()).run_sync("Read my mail.")
+        assert result.calls[1].result.outcome == "invalid"
+        assert result.text == "Done."

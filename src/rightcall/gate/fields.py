@@ -86,7 +86,7 @@ def _structured(part: Part) -> JsonValue:
         return None
     try:
         found: JsonValue = msgspec.json.decode(part.text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict | list) else None
 

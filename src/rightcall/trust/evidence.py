@@ -262,7 +262,7 @@ def asks_by_record(call: Call | None, of: Known) -> bool:
     """Whether a call looks something up by identifier alone, so that it filters no list."""
     try:
         arguments = msgspec.json.decode(call.as_json or "{}") if call is not None else {}
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
     kinds = {of.facts.kinds.get(name, of.facts.guessed.get(name)) for name in arguments}
     return kinds == {"record"}

@@ -400,5 +400,5 @@ def _decoded(call: Call | None) -> JsonValue:
     """The arguments of a call; empty if they are not valid JSON: such a call does not run."""
     try:
         return msgspec.json.decode(call.as_json or "{}") if call is not None else {}
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {}

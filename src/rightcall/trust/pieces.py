@@ -82,7 +82,7 @@ def opened(text: str) -> str:
     """The content of an envelope; the text itself if it is none."""
     try:
         content = msgspec.json.decode(text)["content"]
-    except (msgspec.DecodeError, TypeError, KeyError):
+    except (msgspec.DecodeError, RecursionError, TypeError, KeyError):
         return text
     return content if isinstance(content, str) else text
 
