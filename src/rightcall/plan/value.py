@@ -226,11 +226,19 @@ class Labelling(Struct, frozen=True, kw_only=True, eq=False):
     """Whether untrusted text decided what was found."""
     made_of: Label = NOTHING
     """The sources of the arguments, if the result says no more than they do."""
+    fields: frozenset[str] | None = None
+    """The keys that are names of fields. Any other is data that somebody may have written. None: all."""
 
     def at(self, place: Place) -> Label:
         """The label of the value at a place."""
         own = Source(self.kind_at(place), self.tool, self.call, _path(place))
         return frozenset([own]) | self.made_of
+
+    def of_key(self, key: str, place: Place) -> Label:
+        """The label of a key of the object at a place."""
+        if self.fields is None or key in self.fields:
+            return self.at(place)
+        return frozenset([Source("free", self.tool, self.call, _path(place))]) | self.made_of
 
     def within(self, place: Place) -> Label:
         """The untrusted sources that decided what is in the container at a place."""
@@ -254,7 +262,7 @@ def of_json(data: JsonValue, label: Labelling, place: Place = ()) -> Value:
         entries: dict[Any, tuple[Value, Value]] = {}
         for key, item in data.items():
             # A key can be untrusted text as much as its value.
-            named = Value(key, sources, chosen | label.within(place))
+            named = Value(key, label.of_key(key, place), chosen | label.within(place))
             entries[key] = (named, of_json(item, label, (*place, key)))
         return Value(Table(entries, label.within(place), is_record=True, region=-1), chosen=chosen)
     return Value(data, sources, chosen)
