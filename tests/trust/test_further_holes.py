@@ -98,3 +98,67 @@ class TestTextThatIsNestedTooDeeply:
         result = rc.Agent(model, [INBOX, send], trust=Rules()).run_sync("Read my mail.")
         assert result.calls[1].result.outcome == "invalid"
         assert result.text == "Done."
+
+
+class TestWordsForAnAmountThatIsComputed:
+    ACCOUNT = "CH9300762011623852957"
+    PAY = tool(
+        "pay",
+        parameters={"recipient": TEXT, "amount": "number"},
+        reach="outside",
+        dangers=("money",),
+        targets=("recipient",),
+    )
+    SPENT = tool("spent", "read", private=True)
+    BEFORE = ("spent", [{"id": "t-1", "recipient": ACCOUNT, "amount": 5000}])
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            f"Pay {ACCOUNT} 50 at the same time.",
+            f"Pay {ACCOUNT} 50, for the third time!",
+            f"Pay {ACCOUNT} 50, I am 100% sure.",
+            f"Pay {ACCOUNT} 50 and share the receipt with me.",
+            f"Pay {ACCOUNT} 50 like every quarter.",
+            f"Double check my mail. Pay {ACCOUNT} 50.",
+            f"Pay {ACCOUNT} 50, and send the rest of the mails to the archive.",
+            f"Pay {ACCOUNT} 50. What's the difference between the two offers?",
+            f"Pay {ACCOUNT} 50 twice a year, but only once today.",
+        ],
+    )
+    def test_are_said_of_much_else(self, said):
+        guard = after([self.SPENT, self.PAY], said, self.BEFORE)
+        assert runs(guard, self.PAY, recipient=self.ACCOUNT, amount=50)
+        assert not runs(guard, self.PAY, recipient=self.ACCOUNT, amount=5000)
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            f"I paid 50 too little: send {ACCOUNT} the difference.",
+            f"I paid 50. Send {ACCOUNT} half of it.",
+            f"It was 50 last time. Pay {ACCOUNT} 10% more.",
+            f"Put 50 on my card, and send {ACCOUNT} the rest.",
+            f"We split the dinner bill, mine was 50. Pay {ACCOUNT} his share.",
+            f"I sent 50 by mistake. Send {ACCOUNT} the remaining amount.",
+            f"Pay {ACCOUNT} the same as last month, plus 50.",
+        ],
+    )
+    def test_lift_what_was_named_where_they_are_meant(self, said):
+        guard = after([self.SPENT, self.PAY], said, self.BEFORE)
+        assert runs(guard, self.PAY, recipient=self.ACCOUNT, amount=60)
+
+    @pytest.mark.parametrize(
+        ("said", "amount"),
+        [
+            ("my balance is 9,500 anyway", 9500),
+            ("I have 4000 on my account", 4000),
+            ("we have about 12,000 euros in our savings", 12_000),
+            ("it is for building 7700", 7700),
+            ("pour la facture 88991", 88_991),
+            ("Kundennummer 88991", 88_991),
+        ],
+    )
+    def test_what_somebody_has_is_no_amount_either(self, said, amount):
+        guard = after([self.PAY], f"Pay {self.ACCOUNT} 50, {said}.")
+        assert runs(guard, self.PAY, recipient=self.ACCOUNT, amount=50)
+        assert not runs(guard, self.PAY, recipient=self.ACCOUNT, amount=amount)
