@@ -84,7 +84,7 @@ _CUE = re.compile(
 )
 """Words of a sentence that may be about access; in ``folded`` text, as the rest."""
 _ASKS = re.compile(
-    r"(?:\A|(?<=[.!?;\n]))\W*(?:(?:can|could|may|will|would|does|do|is|are|has|have|did)\s+(?!you\b|we\b|i\b)"
+    r"(?:\A|(?<=[.!?;\n]))[^\w.!?;\n]*(?:(?:can|could|may|will|would|does|do|is|are|has|have|did)\s+(?!you\b|we\b|i\b)"
     r"|(?:who|which|what|why|when|where|how)\b(?!\s+about\b))[^.!?;\n]*\?"
 )
 """A question about how things are: "can anyone see it?" gives nobody access."""
