@@ -51,8 +51,11 @@ _IDENTITY = named_words(
     "handle handles beneficiary correspondent subscriber subscribers nick nickname originator via "
     "mentions watchers watcher behalf editor"
 )
-_CONTACT = named_words("email emails mail phone tel telephone mobile contact customer client")
-_IDENTITY_ENDS = (("reply", "to"), ("shared", "with"))
+_CONTACT = named_words(
+    "email emails mail phone tel telephone mobile msisdn contact customer client actor caller speaker "
+    "who whom by login persona signature signatory signed merchant"
+)
+_IDENTITY_ENDS = (("reply", "to"), ("shared", "with"), ("counter", "party"), ("display", "name"))
 _BY = "by"
 _SOURCE = named_words("from source src origin sender payer debit")
 _GOAL = named_words("to target destination dest dst recipient payee credit")
