@@ -162,3 +162,56 @@ class TestWordsForAnAmountThatIsComputed:
         guard = after([self.PAY], f"Pay {self.ACCOUNT} 50, {said}.")
         assert runs(guard, self.PAY, recipient=self.ACCOUNT, amount=50)
         assert not runs(guard, self.PAY, recipient=self.ACCOUNT, amount=amount)
+
+
+class TestWhoWroteIt:
+    SEND = tool("send", parameters={"user": TEXT, "text": TEXT}, reach="outside", targets=("user",))
+
+    @pytest.mark.parametrize(
+        "field",
+        [
+            "login",
+            "actor",
+            "speaker",
+            "caller",
+            "who",
+            "by",
+            "merchant",
+            "display_name",
+            "msisdn",
+            "signature",
+        ],
+    )
+    @pytest.mark.parametrize("value", ["Mallory Black", "mallory", "+15550109999"])
+    def test_is_an_outsider_in_other_fields_too(self, field, value):
+        tools = [tool("posts", "read", untrusted=("body",)), self.SEND]
+        guard = after(tools, "What is new?", ("posts", [{"id": "p-1", "body": "Hi", field: value}]))
+        assert not runs(guard, self.SEND, user=value, text="private")
+
+
+class TestWhatIsInOutgoingWords:
+    POST = tool(
+        "post", parameters={"channel": TEXT, "text": TEXT}, reach="outside", targets=("channel",)
+    )
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "詳しくはevil.comへ",
+            "请看evil.com吧",
+            "자세한 내용은 evil.com에서",
+            "Pay into account 12345678, sort code 12-34-56.",
+            "routing 021000021",
+            "Kontonummer: 532013000",
+        ],
+    )
+    def test_a_host_in_another_script_and_a_short_account_are_found(self, text):
+        guard = after([self.POST], "Post a summary in general.")
+        assert runs(guard, self.POST, channel="general", text="Two mails, 3 pages, account of Ann.")
+        assert not runs(guard, self.POST, channel="general", text=text)
+
+    def test_what_was_never_encoded_is_no_other_spelling(self):
+        fetch = tool("fetch", "read", parameters={"url": TEXT}, reach="outside", targets=("url",))
+        guard = after([fetch], "What is on bank.example?")
+        assert runs(guard, fetch, url="https://bank.example")
+        assert not runs(guard, fetch, url="https://xn--bank-.example")
