@@ -7,6 +7,7 @@ from rightcall.core.call import Call
 from rightcall.core.message import Reply
 from rightcall.core.tool import Tool
 from rightcall.testing import ScriptedModel, call, reply
+from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 from trust.kit import checked, exchange, tool
@@ -215,3 +216,46 @@ class TestWhatIsInOutgoingWords:
         guard = after([fetch], "What is on bank.example?")
         assert runs(guard, fetch, url="https://bank.example")
         assert not runs(guard, fetch, url="https://xn--bank-.example")
+
+
+def test_a_yes_to_one_currency_is_none_to_another():
+    pay = tool(
+        "pay",
+        parameters={"recipient": TEXT, "amount": "number", "currency": TEXT, "note": TEXT},
+        reach="outside",
+        dangers=("money",),
+        targets=("recipient",),
+    )
+    shown = {"recipient": "AA11", "amount": 1, "currency": "EUR", "note": "Hi"}
+    said = [approval_for(checked([pay], "pay", **shown), "target")]
+    assert covers(said, checked([pay], "pay", **{**shown, "note": "Hello"}))
+    assert not covers(said, checked([pay], "pay", **{**shown, "currency": "BTC"}))
+
+
+@pytest.mark.parametrize(
+    ("said", "role"),
+    [
+        ("Add octocat to acme/site and tell the admin.", "admin"),
+        ("Share acme/site with octocat, she is the owner of the flat.", "owner"),
+    ],
+)
+def test_who_is_called_an_admin_gives_nobody_that_role(said, role):
+    add = tool(
+        "add_collaborator",
+        parameters={"repo": TEXT, "user": TEXT, "role": {"enum": ["read", "admin", "owner"]}},
+        reach="outside",
+        dangers=("credentials",),
+        targets=("repo", "user"),
+    )
+    guard = after([add], said)
+    assert runs(guard, add, repo="acme/site", user="octocat", role="read")
+    assert not runs(guard, add, repo="acme/site", user="octocat", role=role)
+    asked = after([add], f"Add octocat to acme/site, and give her the {role} role.")
+    assert runs(asked, add, repo="acme/site", user="octocat", role=role)
+
+
+def test_one_or_several_of_what_the_user_named_may_be_searched_for():
+    search = tool("web_search", "read", parameters={"query": TEXT}, reach="outside", content=("query",))
+    guard = after([search], "Search the web for a plumber and cheap flights.")
+    assert runs(guard, search, query="plumbers, cheap flight")
+    assert not runs(guard, search, query="plumbers 4711")

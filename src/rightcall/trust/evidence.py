@@ -37,6 +37,7 @@ _WORD = Want("free", stated=True)
 _RECEIVING = ("address", "account", "person", "free", None)
 """Kinds of those to whom something may go."""
 _NOTHING = frozenset({"", "null", "none", "undefined"})
+_NAMED: tuple[Origin, ...] = ("user", "developer", "operator")
 # Function words carry no information to the outside.
 _FUNCTION = named_words(
     "a an and are as at be by did do does for from had has have how in is it its me my near of on or "
@@ -304,7 +305,9 @@ def words_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Iterato
             if token in _FUNCTION:
                 continue
             origin, source = provenance.of(token, _WORD)
-            if origin not in ("user", "developer", "operator"):
+            # One or several of what the user named tells nobody more.
+            other = token.removesuffix("s") if token.endswith("s") else f"{token}s"
+            if origin not in _NAMED and provenance.of(other, _WORD)[0] not in _NAMED:
                 told = "nowhere" if origin in ("trusted", "unfit") else origin
                 yield Evidence(shown(json_path(place)), shown(text), told, source)
                 break
