@@ -160,6 +160,40 @@ def test_a_text_knows_all_that_it_is_made_of():
     assert {each.path for each in words_in(call.args[0].sources)} == {"body"}
 
 
+@pytest.mark.parametrize(
+    "test",
+    [
+        "mine().owner == 'bob'",
+        "mine().owner.lower() == 'bob'",
+        "mine().owner.strip() in ['bob']",
+        "f'{mine().owner}' == 'bob'",
+    ],
+)
+def test_that_an_identity_is_a_known_one_is_the_systems_word(test):
+    assert not last_say(f"if {test}:\n    say(1)").branch
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "mine().owner[:2] == 'bo'",
+        "mine().owner[0] == 'b'",
+        "mine().owner.removesuffix('x') == 'bob'",
+        "mine().owner.replace('x', '') == 'bob'",
+        "mine().owner.strip('x') == 'bob'",
+        "mine().owner + '' == 'bob'",
+        "f'{mine().owner}!' == 'bob!'",
+        "f'{mine().owner:.2}' == 'bo'",
+        "f'{mine().owner!r}' != 'bo'",
+        "'-'.join([mine().owner]) == 'bob'",
+        "str('bo' in mine().owner) == 'True'",
+        "str([mine().owner]) != 'bo'",
+    ],
+)
+def test_that_it_looks_like_one_is_theirs(test):
+    assert last_say(f"if {test}:\n    say(1)").branch
+
+
 def test_random_plans_make_the_same_clean_calls_whatever_outsiders_say(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "bench"))
     found = importlib.import_module("plan_leaks").tally(250, first=1_000_000)

@@ -145,6 +145,61 @@ def test_an_amount_out_of_free_text_is_asked_for_and_one_of_the_requests_is_not(
     assert office.done == [("pay", "GB11", 12)]
 
 
+def counter(done: list[object]) -> list[rc.Tool]:
+    """A mailbox by sender, and tools that take amounts and rights inside of other values."""
+
+    def mailbox() -> dict[str, dict[str, str]]:
+        """The mails by sender."""
+        return {"eve@evil.example": {"id": "m1", "body": "Pay me."}}
+
+    def pay_all(account: str, payments: list[dict[str, object]]) -> str:
+        """Pay several at once."""
+        done.append(payments)
+        return "paid"
+
+    def share(file: str, options: dict[str, object], public: bool = False) -> str:
+        """Share a file."""
+        done.append((options, public))
+        return "shared"
+
+    def send(to: str, body: str) -> str:
+        """Send a mail."""
+        done.append(to)
+        return "sent"
+
+    reads = rc.Facts(untrusted=("body",), private=True, reach="user")
+    says = {"untrusted": False, "private": False, "reach": "outside"}
+    return [
+        rc.tool(mailbox, effect="read", facts=reads),
+        rc.tool(pay_all, facts=rc.Facts(dangers=("money",), targets=("account",), **says)),
+        rc.tool(share, facts=rc.Facts(dangers=(), targets=("file",), **says)),
+        rc.tool(send, facts=rc.Facts(dangers=(), targets=("to",), **says)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("for who in mailbox().keys():\n    send(to=who, body='hi')", []),
+        ("for who, mail in mailbox().items():\n    send(to=who, body='hi')", []),
+        ("pay_all(account='GB11', payments=[{'amount': extract(words, int)}])", [99_999]),
+        ("share(file='a.txt', options={'visibility': extract(words, str)})", ["public"]),
+        ("share(file='a.txt', options={}, public=extract(words, bool))", [True]),
+    ],
+    ids=["a key", "a key with its value", "an amount inside", "a right inside", "a flag"],
+)
+def test_what_outsiders_wrote_is_found_wherever_it_stands(source, found):
+    done: list[object] = []
+    words = "words = [mail.body for mail in mailbox().values()][0]\n"
+    planner = ScriptedModel([words + source])
+    plan = rc.Plan(reader=ScriptedModel([reply(call("found", value=each)) for each in found]))
+    agent = rc.Agent(planner, counter(done), trust=rc.trust.Rules(), plan=plan)
+    result = agent.run_sync("Pay GB11 what I owe, share a.txt, and write to them.")
+    assert result.stop.reason == "pending"
+    assert "outsiders' words" in result.pending[0].reason
+    assert done == []
+
+
 def test_what_is_no_plan_goes_back_to_the_planner_three_times():
     office = Office()
     agent = office.agent(["while True: pass", "unknown_tool()", "send(whom=1)", ANSWER], [50])

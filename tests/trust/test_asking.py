@@ -142,3 +142,9 @@ def test_several_that_wait_are_told_together_in_lines_that_can_not_be_forged_eit
         "2. pay",
     ]
     assert calm.split("\n")[-1] == '  | to: "AA11"'
+
+
+def test_a_line_of_letters_that_some_terminals_show_twice_as_wide_is_folded_for_them():
+    proposal = Proposal(call_id="1", name="send", arguments={"to": "\u00b1" * 200})
+    for line in question_lines(proposal, 40):
+        assert sum(2 if letter == "\u00b1" else 1 for letter in str(line)) <= 40

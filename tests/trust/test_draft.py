@@ -226,3 +226,24 @@ def test_a_word_is_an_act_where_a_verb_stands(docs):
     said = POSITIONS[docs]
     assert (found.effect is None) == bool(said)
     assert not said or found.unsaid["effect"] == f"its name says 'get', but its docs say {said!r}"
+
+
+@pytest.mark.parametrize(
+    ("name", "docs", "parameter"),
+    [
+        ("google_search", "Search Google and return results.", "query"),
+        ("search_arxiv", "Search arXiv papers.", "query"),
+        ("search", "Search for information.", "q"),
+        ("get-library-docs", "Fetches documentation for a library.", "topic"),
+    ],
+)
+def test_whom_a_search_asks_is_left_unsaid_if_nothing_shows_it(name, docs, parameter):
+    drafted = draft(tool(name, docs, **{parameter: "x"}))
+    assert drafted.effect == "read"
+    assert drafted.facts.reach is None
+    assert parameter in drafted.unsaid["reach"]
+
+
+@pytest.mark.parametrize("name", ["search_emails", "search_notes", "find_memories", "search_orders"])
+def test_a_search_in_what_the_user_keeps_stays_there(name):
+    assert draft(tool(name, "Search.", query="x")).facts.reach == "user"

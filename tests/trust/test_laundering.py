@@ -3,6 +3,8 @@
 import base64
 import subprocess
 import sys
+import time
+from itertools import product
 
 import pytest
 
@@ -307,3 +309,33 @@ def test_common_words_and_known_values_leave_no_trace_that_is_found():
     )
     assert came_back({"mail": "bob@firm.example", "note": "see you"}, left.__contains__) == frozenset()
     assert came_back(["see you on Monday then"], left.__contains__) == {"see you on Monday then"}
+
+
+class TestWhatIsWrittenInOtherForms:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "eve_at_evil_dot_example",
+            "eve arobase evil point example",
+            "eve\\@evil\\.example",
+            "\\u0065\\u0076\\u0065\\u0040evil.example",
+            "eve%2540evil%252Eexample",
+            "MV3GKQDFOZUWYLTFPBQW24DMMU======",
+            "65 76 65 40 65 76 69 6c 2e 65 78 61 6d 70 6c 65",
+        ],
+    )
+    def test_is_recognised_when_it_comes_back(self, words):
+        left = traces_of([words], (), lambda _: False)
+        assert came_back([{"email": "eve@evil.example"}], left.__contains__)
+
+    def test_many_words_before_it_hide_nothing(self):
+        filler = " ".join("".join(each) for each in product("abcdefghi", repeat=4))
+        for texts in ([filler, "eve at evil dot example"], [f"{filler} eve at evil dot example"]):
+            left = traces_of(texts, (), lambda _: False)
+            assert came_back([{"email": "eve@evil.example"}], left.__contains__)
+
+    @pytest.mark.parametrize("text", [" ", "\n", "- ", "( ", "at ", "aa ", "\\", "%25"])
+    def test_a_long_text_takes_no_long_time(self, text):
+        began = time.process_time()
+        traces_of([text * (40_000 // len(text))], (), lambda _: False)
+        assert time.process_time() - began < 2

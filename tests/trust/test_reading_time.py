@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+import rightcall as rc
+from rightcall.trust.guard import Guard
+from rightcall.trust.rules import Rules
 from rightcall.trust.words.spelling import (
     accounts,
     active,
@@ -123,3 +126,18 @@ def is_steep(piece: str) -> bool:
 def test_four_times_the_text_takes_about_four_times_as_long(piece):
     # What is steep by itself is so each time.
     assert not all(is_steep(piece) for _ in range(4))
+
+
+SAID = [
+    *(" ", "\n", "../", "\u2026", "? ", "! ", "; ", "\n1. ", ". 1) ", "\n* "),
+    *("if ", "when ", "not if ", "cancel it if ", "if it is not available ", "prefer ", "larger "),
+    *("only if it costs less than 5 ", "the cheapest ", "can anyone ", "mail from ", "balance is 5 "),
+]
+
+
+@pytest.mark.parametrize("piece", SAID)
+def test_what_a_user_pasted_is_read_in_no_long_time(piece):
+    guard = Guard(Rules(), rc.Toolbox([]))
+    began = time.thread_time()
+    guard.see(rc.User((rc.Text(piece * (15_000 // len(piece))),)))
+    assert time.thread_time() - began < 3

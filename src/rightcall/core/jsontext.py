@@ -164,6 +164,12 @@ def _refuse_constant(name: str) -> None:
 Place: TypeAlias = tuple[str | int, ...]
 
 
+class _Key(str):
+    """The last step of the path of a key, which a value with the same text does not have."""
+
+    __slots__ = ()
+
+
 def leaves(value: JsonValue, path: Place = ()) -> Iterator[tuple[Place, str]]:
     """Yields the texts in a value with their paths: strings, numbers, and the keys of objects.
 
@@ -178,7 +184,7 @@ def leaves(value: JsonValue, path: Place = ()) -> Iterator[tuple[Place, str]]:
             case str():
                 yield place, item
             case dict():
-                yield from (((*place, key), key) for key in item)
+                yield from (((*place, _Key(key)), key) for key in item)
                 todo.extend(((*place, key), each) for key, each in reversed(item.items()))
             case list() | tuple():
                 todo.extend(((*place, at), each) for at, each in reversed(list(enumerate(item))))
@@ -186,10 +192,15 @@ def leaves(value: JsonValue, path: Place = ()) -> Iterator[tuple[Place, str]]:
                 yield place, dump(item)
 
 
-def field_at(place: Place, text: str) -> str:
+def is_key(place: Place) -> bool:
+    """Whether the text of ``leaves`` with this path is a key. A value may have the text of its key."""
+    return bool(place) and isinstance(place[-1], _Key)
+
+
+def field_at(place: Place) -> str:
     """Returns the path of the field that a text of ``leaves`` is in; for a key, that of its object."""
     steps = [step for step in place if isinstance(step, str)]
-    return ".".join(steps[:-1] if steps and place[-1] == text else steps)
+    return ".".join(steps[:-1] if is_key(place) else steps)
 
 
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")

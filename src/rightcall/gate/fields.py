@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.core.facts import Facts
-from rightcall.core.jsontext import JsonValue, Place, field_at, leaves
+from rightcall.core.jsontext import JsonValue, Place, field_at, is_key, leaves
 from rightcall.core.parts import Part, Text
 
 Fields: TypeAlias = bool | tuple[str, ...]
@@ -51,17 +51,17 @@ def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
         if found is None:
             return NOBODYS
         for place, text in leaves(found):
-            if _is_in(place, text, facts.names):
+            if _is_in(place, facts.names):
                 is_clean = False
-                names[text, field_at(place, text)] = None
-            elif not _steps(place) or _is_in(place, text, facts.untrusted or False):
+                names[text, field_at(place)] = None
+            elif not _steps(place) or _is_in(place, facts.untrusted or False):
                 # Text outside any field cannot be attributed to anyone.
                 is_clean = False
-            elif place[-1] == text:
+            elif is_key(place):
                 # A key is no evidence, and one that is no plain field name may be untrusted text.
                 is_clean = is_clean and _FIELD.fullmatch(text) is not None
             else:
-                own[text, field_at(place, text)] = None
+                own[text, field_at(place)] = None
     if is_clean:
         return Told(is_clean=True)
     short = [each for each in names if len(each[0]) <= _LONGEST_NAME]
@@ -86,12 +86,12 @@ def _structured(part: Part) -> JsonValue:
         return None
     try:
         found: JsonValue = msgspec.json.decode(part.text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict | list) else None
 
 
-def _is_in(place: Place, text: str, fields: Fields) -> bool:
+def _is_in(place: Place, fields: Fields) -> bool:
     """Whether a text is in one of the fields, or below one. A field's own name is the system's."""
     if isinstance(fields, bool):
         return fields
@@ -99,7 +99,7 @@ def _is_in(place: Place, text: str, fields: Fields) -> bool:
     ends = [
         end for end in range(1, len(names) + 1) if any(_ends_in(names[:end], each) for each in fields)
     ]
-    return bool(ends) and not (place[-1] == text and ends == [len(names)])
+    return bool(ends) and not (is_key(place) and ends == [len(names)])
 
 
 def is_field(place: Place, fields: Fields) -> bool:

@@ -25,7 +25,7 @@ from rightcall.plan.parse import DATES, DEEPEST
 from rightcall.plan.scope import Extract, Frame, Function, Outside, Scope, ToolCall
 from rightcall.plan.syntax import assigned, names_in
 from rightcall.plan.types import wanted
-from rightcall.plan.value import NOTHING, Items, Label, Table, Value, plain, size
+from rightcall.plan.value import NOTHING, Items, Label, Table, Value, in_part, plain, size
 
 MOST_NODES = 200_000
 MOST_WORK = 20_000_000
@@ -152,7 +152,8 @@ class Evaluator(Scope):
         ]
         sources = NOTHING.union(*(part.sources for part in parts))
         chosen = NOTHING.union(*(part.chosen for part in parts))
-        return bounded(Value("".join([part.data for part in parts]), sources, chosen))
+        made = bounded(Value("".join([part.data for part in parts]), sources, chosen))
+        return made if len(parts) == 1 else in_part(made)
 
     def _formatted(self, node: ast.FormattedValue) -> Value:
         value = self.look(node.value)
@@ -160,7 +161,7 @@ class Evaluator(Scope):
             words = as_text(value)
             if node.conversion != ord("r"):
                 return words
-            return Value(repr(words.data), words.sources, words.chosen)
+            return in_part(Value(repr(words.data), words.sources, words.chosen))
         spec = node.format_spec
         assert isinstance(spec, ast.JoinedStr)
         if not all(isinstance(each, ast.Constant) for each in spec.values):
@@ -171,7 +172,7 @@ class Evaluator(Scope):
             raise Fails("ValueError", "it would be too wide")
         text = quiet(lambda: format(plain(value), form), "this format")
         words = as_text(value)
-        return Value(text, words.sources, words.chosen)
+        return in_part(Value(text, words.sources, words.chosen))
 
     def function(self, node: ast.Lambda) -> Value:
         """A lambda."""

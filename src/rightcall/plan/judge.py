@@ -13,10 +13,11 @@ from msgspec.structs import replace
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Ask, Deny, Evidence, Grant
 from rightcall.core.facts import Level
-from rightcall.core.jsontext import dump
+from rightcall.core.jsontext import Place, dump
 from rightcall.core.message import Message, Reply
 from rightcall.core.ports import Tools
 from rightcall.core.problem import json_path
+from rightcall.core.tool import Tool
 from rightcall.plan.results import Known
 from rightcall.plan.story import Attempt, NextCall, next_of, said_as, story_of
 from rightcall.plan.value import Label, Value, as_json, leaves_of, outside, words_in
@@ -26,6 +27,7 @@ from rightcall.trust.finding import Finding, by_policy
 from rightcall.trust.guard import Guard
 from rightcall.trust.pieces import Piece
 from rightcall.trust.rules import Rules
+from rightcall.trust.words.kinds import gives_access, is_widening_flag
 
 _NAMED = ("user", "developer", "operator")
 _LONGEST = 120
@@ -148,11 +150,12 @@ def _decisive(call: NextCall, facts: Settled, spelt: Mapping[str, Evidence]) -> 
     known = call.tool.tool.parameters.get("properties")
     for name, value in call.values.items():
         is_target = name in facts.targets or not (isinstance(known, Mapping) and name in known)
-        if not (is_target or name in facts.bounded or name in facts.widens):
-            continue
+        is_whole = is_target or name in {*facts.bounded, *facts.widens, *facts.flags}
         for place, leaf in leaves_of(value, (name,)):
             if leaf.data == "" and not leaf.sources and not leaf.chosen:
                 continue  # What must not be blank is below.
+            if not is_whole and not _is_bounded(place, call.tool.tool, facts):
+                continue
             if leaf.taint or isinstance(leaf.data, str | int | float | date | time):
                 seen = _seen(json_path(list(place)), leaf, spelt)
                 yield _Decisive(leaf, seen, is_target and isinstance(leaf.data, str))
@@ -160,6 +163,14 @@ def _decisive(call: NextCall, facts: Settled, spelt: Mapping[str, Evidence]) -> 
         if not each.value and not each.is_vouched:
             # Targets of destructive calls, and required ones, must not be blank.
             yield _Decisive(Value(""), replace(each, source="the plan"), is_target=True)
+
+
+def _is_bounded(place: Place, tool: Tool, facts: Settled) -> bool:
+    """Whether an amount is at this place, or what gives others more access: also inside of a value."""
+    last = next(step for step in reversed(place) if isinstance(step, str))
+    if facts.acts and tool.facts.widens is None and (is_widening_flag(last) or gives_access(last)):
+        return True
+    return facts.is_amount(place)
 
 
 def _seen(path: str, value: Value, spelt: Mapping[str, Evidence]) -> Evidence:

@@ -19,7 +19,17 @@ from rightcall.plan.operations import (
     unique,
     word,
 )
-from rightcall.plan.value import Items, Table, Value, deep_taint, made_of, membership, outside, plain
+from rightcall.plan.value import (
+    Items,
+    Table,
+    Value,
+    deep_taint,
+    in_part,
+    made_of,
+    membership,
+    outside,
+    plain,
+)
 
 _TEXT = frozenset(
     {"capitalize", "casefold", "count", "endswith", "find", "index", "isalnum", "isalpha", "isdigit"}
@@ -27,6 +37,8 @@ _TEXT = frozenset(
     | {"strip", "title", "upper", "zfill"}
 )
 _TEXT_PARTS = frozenset({"split", "rsplit", "splitlines", "partition", "rpartition"})
+_SPELLING = frozenset({"capitalize", "casefold", "lower", "lstrip", "rstrip", "strip", "title", "upper"})
+"""Methods that leave a text what it is, without arguments."""
 _DATE = frozenset({"isoformat", "strftime", "weekday", "isoweekday", "date", "time", "total_seconds"})
 _WIDEST = 1000
 
@@ -38,7 +50,7 @@ def _text_method(value: Value, name: str, call: Calling) -> Value:
         if not all(isinstance(item.data, str) for item in items):
             raise Fails("TypeError", "join takes texts")
         text = value.data.join([item.data for item in items])
-        return bounded(made_of(text, value, *items).chosen_by(label))
+        return bounded(in_part(made_of(text, value, *items)).chosen_by(label))
     args = call.only(name, 0, 3, "maxsplit")
     if name == "zfill" and not (args and type(args[0].data) is int and args[0].data < _WIDEST):
         raise Fails("ValueError", "zfill takes a small number")
@@ -52,7 +64,7 @@ def _text_method(value: Value, name: str, call: Calling) -> Value:
     data = quiet(lambda: getattr(value.data, name)(*plain_args, **given_named), *map(word, parts))
     whole = made_of(data, *parts)
     if name not in _TEXT_PARTS:
-        return bounded(whole)
+        return bounded(whole if name in _SPELLING and not args else in_part(whole))
     if len(data) > MOST_ITEMS:
         raise Fails("LimitError", f"a list has more than {MOST_ITEMS:,} items")
     items = [Value(each, whole.sources, whole.chosen) for each in data]

@@ -21,6 +21,7 @@ from rightcall.plan.value import (
     deep_chosen,
     deep_sources,
     deep_taint,
+    in_part,
     inside,
     made_of,
     membership,
@@ -102,7 +103,7 @@ def binary(kind: type[ast.operator], left: Value, right: Value, region: int) -> 
             raise Fails("TypeError", "% does not format; write an f-string")
         if kind in _BINARY:
             data = quiet(lambda: _BINARY[kind](a, b), word(left), word(right))
-            return bounded(made_of(data, left, right))
+            return bounded(in_part(made_of(data, left, right)))
     raise Fails("TypeError", f"not possible for {word(left)} and {word(right)}")
 
 
@@ -258,7 +259,7 @@ def item_of(value: Value, at: Value) -> Value:
         raise Fails("TypeError", "a set has no items in order")
     try:
         if isinstance(data, str):
-            return made_of(data[at.data], value, at)
+            return in_part(made_of(data[at.data], value, at))
         item: Value = data.items[at.data]
         return item.chosen_by(label)
     except IndexError:
@@ -277,7 +278,7 @@ def sliced(value: Value, bounds: list[Value | None], region: int) -> Value:
         raise Fails("ValueError", "a slice cannot go by steps of 0")
     part = slice(*cut)
     if isinstance(data, str):
-        return Value(data[part], value.sources, value.chosen | label)
+        return in_part(Value(data[part], value.sources, value.chosen | label))
     if isinstance(data, Items) and data.form != "set":
         made = Items(data.items[part], membership(value) | label, form=data.form, region=region)
         return Value(made, chosen=value.chosen | label)
@@ -315,5 +316,6 @@ def as_text(value: Value) -> Value:
         raise Fails("TypeError", "a function has no text")
     text = data if isinstance(data, str) else str(plain(value))
     if isinstance(data, Items | Table):
-        return bounded(Value(text, deep_sources(value), deep_chosen(value)))
-    return bounded(Value(text, value.sources, value.chosen))
+        return bounded(in_part(Value(text, deep_sources(value), deep_chosen(value))))
+    words = Value(text, value.sources, value.chosen)
+    return bounded(words if isinstance(data, str) else in_part(words))

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightcall.core.jsontext import Place
+from rightcall.core.jsontext import Place, nodes
 from rightcall.core.parts import Result
 from rightcall.core.tool import Tool
 from rightcall.declare.returns import WRAPPER, returns_of
@@ -48,6 +48,8 @@ class Known(Struct, frozen=True, eq=False):
     """The schema of its result, if it is known."""
     root: Mapping[str, Any]
     """The schema in which references are resolved."""
+    fields: frozenset[str] | None = None
+    """The names of fields in its results; None if nothing in these is untrusted, or everything is."""
 
 
 def known(tool: Tool, function: Function, rules: Rules | None = None) -> Known:
@@ -56,10 +58,23 @@ def known(tool: Tool, function: Function, rules: Rules | None = None) -> Known:
     is_directory = any(fnmatchcase(tool.name, each) for each in directories)
     facts, returns = known_facts(tool, is_directory=is_directory).facts, returns_of(tool)
     if returns is None:
-        return Known(tool, function, facts, None, {})
+        return Known(tool, function, facts, None, {}, _fields(facts, {}))
     whole: Mapping[str, Any] = returns.schema
     schema = whole["properties"][WRAPPER] if returns.wrapped else whole
-    return Known(tool, function, facts, schema, whole)
+    return Known(tool, function, facts, schema, whole, _fields(facts, whole))
+
+
+def _fields(facts: Settled, schema: Mapping[str, Any]) -> frozenset[str] | None:
+    """The names of fields that the schema of the results declares, or that the facts speak of.
+
+    Where outsiders fill in some of the fields, another key may be what they wrote: a mailbox by sender.
+    """
+    if isinstance(facts.untrusted, bool):
+        return None
+    declared = (node.get("properties") for node in nodes(schema))
+    found = {name for each in declared if isinstance(each, Mapping) for name in each}
+    told = (*facts.untrusted, *(facts.identity or ()), *facts.kinds)
+    return frozenset(found | {step for name in told for step in name.split(".")})
 
 
 def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value]) -> Value:
@@ -92,6 +107,7 @@ def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value
         made_of=NOTHING.union(*map(deep_sources, arguments.values())) if facts.derived else NOTHING,
         is_found=any(kind_at((field,), facts) != "system" for field in facts.finds_by),
         optional_at=lambda place: _optional(place, of),
+        fields=of.fields,
     )
     return of_json(data, labels)
 

@@ -167,6 +167,16 @@ def made_of(data: Any, *parts: Value) -> Value:
     return Value(data, sources, chosen)
 
 
+def in_part(value: Value) -> Value:
+    """A text that is not the whole of what it was made from, so that what it equals tells less.
+
+    That an identity begins like a known one does not show that it is that one.
+    """
+    if not isinstance(value.data, str):
+        return value
+    return value.chosen_by(frozenset([each for each in value.sources if each.kind == "given"]))
+
+
 def plain(value: Value) -> Any:
     """The value without its labels, as plain Python data."""
     data = value.data
@@ -231,11 +241,19 @@ class Labelling(Struct, frozen=True, kw_only=True, eq=False):
     """The sources of the arguments, if the result says no more than they do."""
     optional_at: Callable[[Place], frozenset[str]] = lambda _: frozenset()
     """The fields that the record at a place may lack, by its type."""
+    fields: frozenset[str] | None = None
+    """The keys that are names of fields. Any other is data that somebody may have written. None: all."""
 
     def at(self, place: Place) -> Label:
         """The label of the value at a place."""
         own = Source(self.kind_at(place), self.tool, self.call, _path(place))
         return frozenset([own]) | self.made_of
+
+    def of_key(self, key: str, place: Place) -> Label:
+        """The label of a key of the object at a place."""
+        if self.fields is None or key in self.fields:
+            return self.at(place)
+        return frozenset([Source("free", self.tool, self.call, _path(place))]) | self.made_of
 
     def within(self, place: Place) -> Label:
         """The untrusted sources that decided what is in the container at a place."""
@@ -259,7 +277,7 @@ def of_json(data: JsonValue, label: Labelling, place: Place = ()) -> Value:
         entries: dict[Any, tuple[Value, Value]] = {}
         for key, item in data.items():
             # A key can be untrusted text as much as its value.
-            named = Value(key, sources, chosen | label.within(place))
+            named = Value(key, label.of_key(key, place), chosen | label.within(place))
             entries[key] = (named, of_json(item, label, (*place, key)))
         optional = label.optional_at(place)
         made = Table(entries, label.within(place), is_record=True, optional=optional, region=-1)

@@ -53,6 +53,7 @@ def _is_within(approval: Approval, checked: CheckedCall) -> bool:
 def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
     """The targets, access choices and flags in a call, and its content's links and accounts."""
     from rightcall.trust.facts import settled  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.kinds import is_unit  # noqa: PLC0415
     from rightcall.trust.words.spelling import accounts, active  # noqa: PLC0415
 
     facts, named = settled(checked.tool), dict[str, tuple[str, ...]]()
@@ -62,9 +63,9 @@ def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
             named[name] = ("true" if value else "false",)
             continue
         texts = tuple(text for _, text in leaves(value))
-        if name in facts.content and name not in facts.widens:
+        if name in facts.content and name not in facts.widens and not is_unit(name):
             texts = tuple(each for text in texts for each in (*active(text), *accounts(text)))
-        elif facts.is_harmless(name):
+        elif facts.is_harmless(name) and not is_unit(name):
             continue
         if texts:
             named[name] = texts

@@ -181,4 +181,5 @@ def _width(character: str) -> int:
     """The columns that a character takes in a terminal."""
     if unicodedata.combining(character):
         return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+    # An ambiguous one takes two columns in some terminals; a line that is folded early does no harm.
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F", "A") else 1

@@ -172,6 +172,14 @@ def _draft_read(tool: Tool, words: tuple[str, ...], kinds: Mapping[str, Kind], s
         saying.say(f"it speaks of {said[0]!r}", reach="outside")
         saying.leave("targets", "whoever is asked outside learns of what is asked")
         return
+    asked = [name for name in _properties(tool.parameters) if _last(name) in verbs.ASKED_OF]
+    told = {word.removesuffix("s") for word in (*words, *words_of(tool.description))}
+    if asked and verbs.OWN.isdisjoint(told):
+        saying.leave(
+            "reach", f"it takes {asked[0]!r}, and nothing shows that it searches the user's own"
+        )
+        saying.leave("targets", "whoever is asked outside learns of what is asked")
+        return
     saying.say("it only looks, and nothing that it takes says where outside", reach="user")
     saying.say("it only looks", targets=())
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, Place, leaves
+from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
 from rightcall.trust.asked.conditions import MOST_RIVALS, Can
@@ -37,6 +37,7 @@ _WORD = Want("free", stated=True)
 _RECEIVING = ("address", "account", "person", "free", None)
 """Kinds of those to whom something may go."""
 _NOTHING = frozenset({"", "null", "none", "undefined"})
+_NAMED: tuple[Origin, ...] = ("user", "developer", "operator")
 # Function words carry no information to the outside.
 _FUNCTION = named_words(
     "a an and are as at be by did do does for from had has have how in is it its me my near of on or "
@@ -233,7 +234,7 @@ def _is_due(
     It may also be a part of what so many cost as were asked for.
     """
     found = leaves_of(checked, str(place[0]))
-    beside = [leaf for each, leaf in found if each[-1] == place[-1] != leaf]
+    beside = [leaf for each, leaf in found if each[-1] == place[-1] and not is_key(each)]
     if not all(is_number(each) and float(each) >= 0 for each in beside):
         return False
     whole, number = sum(map(float, beside)), float(leaf)
@@ -270,7 +271,7 @@ def asks_by_record(call: Call | None, of: Known) -> bool:
     """Whether a call looks something up by identifier alone, so that it filters no list."""
     try:
         arguments = msgspec.json.decode(call.as_json or "{}") if call is not None else {}
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
     kinds = {of.facts.kinds.get(name, of.facts.guessed.get(name)) for name in arguments}
     return kinds == {"record"}
@@ -312,7 +313,9 @@ def words_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Iterato
             if token in _FUNCTION:
                 continue
             origin, source = provenance.of(token, _WORD)
-            if origin not in ("user", "developer", "operator"):
+            # One or several of what the user named tells nobody more.
+            other = token.removesuffix("s") if token.endswith("s") else f"{token}s"
+            if origin not in _NAMED and provenance.of(other, _WORD)[0] not in _NAMED:
                 told = "nowhere" if origin in ("trusted", "unfit") else origin
                 yield Evidence(shown(json_path(place)), shown(text), told, source)
                 break

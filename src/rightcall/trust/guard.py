@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow, Ask, Deny, Evidence, Grant
-from rightcall.core.jsontext import JsonValue, leaves
+from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.options import checked
 from rightcall.core.parts import Result
@@ -207,7 +207,7 @@ class Guard:
 
     def _is_free(self, result: Result) -> bool:
         """Whether a tainted run's model had no choice in what a result is about: the user named it."""
-        given = [leaf for place, leaf in leaves(self._arguments(result)) if place != (leaf,)]
+        given = [leaf for place, leaf in leaves(self._arguments(result)) if not _is_name(place)]
         return all(
             not leaf.strip()
             or self.provenance.of(leaf)[0] in ("user", "developer", "operator")
@@ -246,7 +246,7 @@ class Guard:
 
     def _unvouched(self, arguments: JsonValue, of: Known) -> tuple[list[str], list[str]]:
         """The values in a call that nobody has vouched for, and those of them that are targets."""
-        given = [(place, leaf) for place, leaf in leaves(arguments) if place != (leaf,)]
+        given = [each for each in leaves(arguments) if not _is_name(each[0])]
         found = [each for each in given if not self._is_vouched(each[1])]
         named = [leaf for place, leaf in found if place and place[0] in of.facts.targets]
         return [leaf for _, leaf in found], named
@@ -402,9 +402,14 @@ def _bounded(evidence: Iterator[Evidence]) -> tuple[Evidence, ...]:
     return found if more is None else (*found, Evidence(more.path, "and more", "nowhere"))
 
 
+def _is_name(place: Place) -> bool:
+    """Whether the text at a place in the arguments is a parameter's name."""
+    return len(place) == 1 and is_key(place)
+
+
 def _decoded(call: Call | None) -> JsonValue:
-    """The arguments of a call; empty if they are not valid JSON."""
+    """The arguments of a call; empty if they are not valid JSON: such a call does not run."""
     try:
         return msgspec.json.decode(call.as_json or "{}") if call is not None else {}
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {}

@@ -82,7 +82,7 @@ def opened(text: str) -> str:
     """The content of an envelope; the text itself if it is none."""
     try:
         content = msgspec.json.decode(text)["content"]
-    except (msgspec.DecodeError, TypeError, KeyError):
+    except (msgspec.DecodeError, RecursionError, TypeError, KeyError):
         return text
     return content if isinstance(content, str) else text
 
@@ -91,9 +91,7 @@ def _texts(text: str) -> Iterator[tuple[str, str]]:
     """The texts in a result's text, with their fields. The text may be JSON, or a cut-off part of it."""
     if text[:1] in ("{", "[", '"'):
         try:
-            yield from (
-                (field_at(place, leaf), leaf) for place, leaf in leaves(msgspec.json.decode(text))
-            )
+            yield from ((field_at(place), leaf) for place, leaf in leaves(msgspec.json.decode(text)))
         except (msgspec.DecodeError, RecursionError):
             yield "", text.translate(_ESCAPES)
     else:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, Place, leaves
+from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
 from rightcall.core.problem import json_path
 from rightcall.trust.excluded import excluded_in
 from rightcall.trust.pieces import Piece
@@ -224,7 +224,7 @@ class Provenance:
         ``weigh`` adjusts the origin of a leaf for the use it has here.
         """
         for place, leaf in leaves(value, (name,)):
-            if place[-1] == leaf and leaf in names:
+            if is_key(place) and leaf in names:
                 continue
             origin, source = _LISTED if leaf in listed and leaf.strip() else self.of(leaf, want)
             if weigh is not None:

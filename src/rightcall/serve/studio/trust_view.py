@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Evidence
 from rightcall.core.entry import RunStarted
-from rightcall.core.jsontext import leaves
+from rightcall.core.jsontext import is_key, leaves
 from rightcall.core.message import Reply, Results, User
 from rightcall.core.ports import Tools
 from rightcall.core.problem import json_path
@@ -137,7 +137,7 @@ class _Walk:
     def _seen(self, checked: CheckedCall) -> Iterator[Evidence]:
         """Where every value in the arguments was seen, without the names of members."""
         for place, leaf in leaves(checked.arguments):
-            if place[-1:] != (leaf,):
+            if not is_key(place):
                 origin, source = self.guard.provenance.of(leaf)
                 yield Evidence(json_path(list(place)), leaf, origin, source)
 

@@ -77,6 +77,8 @@ _DEGREES = (
 )
 _STEMS = tuple(each for stems, _, _ in _FIELDS for each in stems.split("|"))
 """Every comparison contains one of the degrees, or one of the stems and ``er``."""
+_LONGEST = 1000
+"""Limit of a sentence that is looked at, in characters: nobody compares in a longer one."""
 _SLIGHTLY = re.compile(r"\b(?:slightly|a (?:bit|little)|one (?:size|step))\s*\Z", re.IGNORECASE)
 _ASKED_ABOUT = re.compile(r"\b(?:what|which|how)\b[^,;:]*\Z", re.IGNORECASE)
 """A question before a comparison: it wants to know, and singles out nothing."""
@@ -179,6 +181,8 @@ def wishes_in(sentence: str, forbidden: Sequence[str], earlier: str = "") -> Wis
 
     ``earlier`` is the sentence before.
     """
+    if len(sentence) > _LONGEST:
+        return None
     wanted = sentence
     for each in forbidden:
         wanted = wanted.replace(each, " " * len(each))

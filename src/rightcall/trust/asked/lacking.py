@@ -15,6 +15,8 @@ from rightcall.trust.words.acts import stem_of_done
 from rightcall.trust.words.hinted import Hinted
 from rightcall.trust.words.spelling import folded
 
+_LONGEST = 1000
+"""Limit of a sentence that is looked at, in characters: the patterns take time in the cube of it."""
 _PART = r"[^,;.]*"
 _NOT = r"(?:\b(?:is|are)\s+|['\u2019]s\s+)?(?:\b(?:not|no longer)\s+|n['\u2019]t\s+|\b[iu][mn])"
 _OVER = r"(?:more than|over|above)\s*\$?\s?(?P<most>\d[\d,]*(?:\.\d+)?)"
@@ -86,7 +88,7 @@ def condition_in(sentence: str, earlier: str = "") -> Condition | None:
 
     ``earlier`` is the sentence before, which "if not" refers to.
     """
-    if not any(word in folded(sentence) for word in _STARTS):
+    if len(sentence) > _LONGEST or not any(word in folded(sentence) for word in _STARTS):
         return None
     if (otherwise := _OTHERWISE.match(sentence)) is not None:
         if (under := _UNDER.search(earlier)) is not None:

@@ -70,7 +70,7 @@ def singled_out(result: Result, facts: Settled, ranks: frozenset[Rank]) -> Itera
     """The identifiers of the records that alone have a rank in their list, each with the rank."""
     try:
         value = msgspec.json.decode(opened(result.text))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return
     for records in _lists(value):
         for rank, alike in ((rank, alike) for rank in ranks for alike in _alike(records)):

@@ -17,6 +17,7 @@ _IDENTIFIER = re.compile(
     r"(?:#|\b(?:no\.?|nr\.?|number|id|invoice|ticket|case|customer|ref(?:erence)?|account|card|contract|mail|email|file"
     r"|room|flat|apartment|apt|suite|gate|seat|page|isbn|phone|tel|(?:zip|post)(?:\s?code)?(?:\s+is)?|code|flight"
     r"|booking|reservation|pin|iban|order(?=\s+(?:#|no\b|nr\b|number|\d{4}))"
+    r"|building|train|facture|factura|fattura|factuur|rechnung|(?:kunden|rechnungs|auftrags|vertrags|bestell)(?:nummer|nr)"
     r"|end(?:s|ing)(?:\s+(?:in|with|on))?|last\s+(?:four|4)(?:\s+digits)?(?:\s+(?:of|are|is))?)\b)"
     r"[\s:#.]*+\d[\d-]*+(?![\d.,]*\d)|(?<![\w.,])\d{4}(?=\s+(?:(?:credit|debit)\s+)?(?:card|account|visa|mastercard|amex)\b)"
 )
@@ -40,6 +41,12 @@ _HOUSE = re.compile(
     r"|\b[^\W\d_]{3,}(?:stra(?:\u00df|ss)e|str\.?|weg|gasse|platz|allee)\s+\d{1,4}[a-z]?\b"
 )
 """The number of a house in a street."""
+_HELD = re.compile(
+    r"\b(?:balance\s+(?:is|was|stands\s+at)|(?:have|has|had|got)(?=\s+(?:about\s+|around\s+|only\s+|over\s+)?\S?\d[\d.,k]*"
+    r"(?:\s+[a-z]+)?\s+(?:left\s+)?(?:on|in)\s+(?:my|our|the|his|her|their)\b))"
+    r"\s+(?:about\s+|around\s+|only\s+|over\s+)?\S?\d[\d.,k]*+"
+)
+"""How much somebody has: it is not to be paid because of that."""
 _LIVES = re.compile(
     r"\b(?:liv(?:e|es|ing)|moved?|moving|address|resid\w+|based|located|home|postcode|zip)\b[^.;!?]{0,120}?"
     r"(?<![\w.,$\u20ac\u00a3])(?P<code>\d{4,5})(?=\s+(?!dollars?|euros?|francs?|pounds?|usd|eur|gbp|chf)[^\W\d_]|\s*[,.]|\s*\Z)"
@@ -85,10 +92,42 @@ _SPACED = re.compile(
     r"|(?<=[\u20ac$\u00a3])\s?\d{1,3}(?: \d{3})+"
 )
 """An amount with spaces between its thousands; without a currency it may be a telephone's number."""
-_COMPUTED = re.compile(
-    r"%|\b(?:percent|prozent|difference|rest|remain\w*|same|double|twice|triple|half|third|quarter|share|split|additional"
-    r"|as much|what i owe|outstanding)\b"
+_SUM = (
+    r"(?:amounts?|sums?|money|bills?|balance|costs?|debts?|rent|price|fees?|totals?|payments?|invoices?|refunds?|deposit"
+    r"|expenses?|funds|credit|checks?|charges?|value|loan|salary)"
 )
+_END = r"\s*(?:[.,;:!?)]|\Z)"
+_WHOSE = r"(?:the|my|our|his|her|their)"
+_PERCENT = r"(?:%|percent\b|prozent\b)"
+_OF_IT = (
+    r"of|more|less|off|extra|tip|discount|increase|raise|higher|lower|on|from|back|von|mehr|weniger|interest|tax|vat"
+    r"|commission|refund"
+)
+_COMPUTED = re.compile(
+    "|".join(
+        (
+            # "10% of it", "raise it by 5 percent", and not "I am 100% sure".
+            rf"\d\s?{_PERCENT}\s+(?:{_OF_IT}|{_SUM})\b",
+            rf"\b(?:by|add|plus|another|additional|extra|minus|um)\s+(?:an?\s+)?[\d.,]+\s?{_PERCENT}",
+            r"(?<!\ba )(?<!no )(?<!any )(?<!what's the )(?<!what is the )(?<!whats the )\bdifference\b",
+            rf"\bthe rest\b(?={_END}|\s+(?:to|on|onto|with|from|by|via|using|goes|should|can)\b)",
+            rf"\bthe rest\s+of\s+(?:it|that|what|{_WHOSE}\s+(?:[a-z]+\s+)?{_SUM})\b",
+            rf"\bremain(?:ing|der)\b(?={_END}|\s+(?:to|on|onto|with)\b|\s+(?:[a-z]+\s+)?(?:{_SUM}\b|\S?\d))",
+            # "The same as last month", and not "at the same time".
+            rf"\bthe same\b(?={_END}|\s+(?:as|again|for|to|from|figure|{_SUM})\b)",
+            r"\b(?:double|twice|triple)\s+(?:the|that|this|it|as|what|my|his|her|their|of|\S?\d)",
+            r"(?<!first )(?<!second )(?<!last )\b(?:half|thirds?|quarters?)\s+(?:of|the|what|it|my)\b",
+            r"\b(?:my|his|her|their|our|your|equal|each|the)\s+shares?\b(?!\s+(?:link|button|price|option))",
+            rf"\bsplit\s+(?:it|that|this|{_WHOSE}\s+(?:[a-z]+\s+)?{_SUM}\b|evenly|equally|between|among|\S?\d)",
+            rf"\badditional\s+(?:[a-z]+\s+)?(?:{_SUM}\b|\S?\d)",
+            rf"\boutstanding\b(?={_END}|\s+(?:[a-z]+\s+)?{_SUM}\b)",
+            r"\bas much\b",
+            r"\bwhat(?:ever)?\s+(?:i|we|he|she|they)\s+owes?\b",
+        )
+    )
+)
+"""Words for an amount that follows from others; in ``folded`` text. The same words are said of much else
+("double check", "the rest of the day"), and an amount that was named is the limit then."""
 _ONES = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
     *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
@@ -124,7 +163,7 @@ def amounts(text: str) -> Iterator[float]:
     if _DIGIT.search(text) is None:
         return
     text = _SPACED.sub(lambda found: found[0].replace(" ", ""), _MARKED.sub("", text))
-    for other in (_DATE, _IDENTIFIER, _HOUSE, _LIVES, _MODEL, _COUNTED, _DIALLED):
+    for other in (_DATE, _IDENTIFIER, _HELD, _HOUSE, _LIVES, _MODEL, _COUNTED, _DIALLED):
         text = other.sub(" ", text)
     for found in _AMOUNT.finditer(text):
         whole, comma, scale = found["whole"], found["comma"], found["scale"]

@@ -51,12 +51,16 @@ _IDENTITY = named_words(
     "handle handles beneficiary correspondent subscriber subscribers nick nickname originator via "
     "mentions watchers watcher behalf editor"
 )
-_CONTACT = named_words("email emails mail phone tel telephone mobile contact customer client")
-_IDENTITY_ENDS = (("reply", "to"), ("shared", "with"))
+_CONTACT = named_words(
+    "email emails mail phone tel telephone mobile msisdn contact customer client actor caller speaker "
+    "who whom by login persona signature signatory signed merchant"
+)
+_IDENTITY_ENDS = (("reply", "to"), ("shared", "with"), ("counter", "party"), ("display", "name"))
 _BY = "by"
 _SOURCE = named_words("from source src origin sender payer debit")
 _GOAL = named_words("to target destination dest dst recipient payee credit")
 _ACCESS = named_words("visibility access permission permissions role roles sharing privacy")
+_UNITS = named_words("currency unit units asset coin token denomination")
 _SAME = (
     named_words("public publicly publish everyone everybody anyone anybody world internet"),
     named_words("write writer edit editor editing rw readwrite"),
@@ -163,6 +167,11 @@ def is_access(word: str) -> bool:
 def is_widening_flag(name: str) -> bool:
     """Whether a flag of this name, when it is set, gives others more access."""
     return not _FLAGS.isdisjoint(words_of(name))
+
+
+def is_unit(name: str) -> bool:
+    """Whether a parameter of this name says what an amount is counted in."""
+    return not _UNITS.isdisjoint(words_of(name)[-1:])
 
 
 def is_widening(choice: str) -> bool:

@@ -95,7 +95,7 @@ _CUE = re.compile(
 )
 """Words of a sentence that may be about access; in ``folded`` text, as the rest."""
 _ASKS = re.compile(
-    r"(?:\A|(?<=[.!?;\n]))\W*(?:(?:can|could|may|will|would|does|do|is|are|has|have|did)\s+(?!you\b|we\b|i\b)"
+    r"(?:\A|(?<=[.!?;\n]))[^\w.!?;\n]*(?:(?:can|could|may|will|would|does|do|is|are|has|have|did)\s+(?!you\b|we\b|i\b)"
     r"|(?:who|which|what|why|when|where|how)\b(?!\s+about\b))[^.!?;\n]*\?"
 )
 """A question about how things are: "can anyone see it?" gives nobody access."""
@@ -103,7 +103,8 @@ _NO_ACCESS = re.compile(
     r"\bpublic\s+(?:relations|transport\w*|transit|holidays?|schools?|librar\w+|sector|health|parks?|servants?|offices?"
     r"|opinion|affairs|figures?|speaking|places?|roads?|toilets?|pools?|records?)\b"
     r"|\b(?:write|edit)\s+(?:to|an?|the|him|her|them|me|us|it|down|about|back|my|our|this|that|for|up)\b"
-    r"|\b(?:with|to|from|by|of|for)\s+(?:the|our|my|his|her|their|its)\s+(?:owner|admin\w*|editor|writer|maintainer)s?\b"
+    r"|\b(?:with|to|from|by|of|for|is|are|was|'s|tell|ask|inform|call|mail|message|contact|thank|remind)"
+    r"\s+(?:the|our|my|his|her|their|its)\s+(?:owner|admin\w*|editor|writer|maintainer)s?\b"
 )
 """What contains a word for access and is about something else."""
 _WORD = re.compile(r"[^\W_]+")

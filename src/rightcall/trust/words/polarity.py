@@ -16,7 +16,8 @@ from rightcall.trust.words.verbs import ACTS, READS
 
 _SHORT = 1000
 """Limit of a text whose clauses are cached, in characters."""
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*[;\n]+\s*")
+# Begins where the spaces begin: from each space of many, the search would go to the last of them.
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<!\s)\s*[;\n]+\s*")
 _CONDITION = re.compile(r"\b(?:if|when|whenever|in case|unless|until|whether)\b[^,]*\Z", re.IGNORECASE)
 _BREAK = re.compile(
     r"(?:[,:(\u2013\u2014-]|\b(?:but|and|or))\s*(?:(?:please\s+)?do\s+)?\Z", re.IGNORECASE

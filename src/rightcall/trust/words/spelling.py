@@ -50,6 +50,12 @@ _GROUPED = re.compile(
 _HAS_DIGIT = re.compile(r"\d")
 _GAPS = re.compile(r"[\s()./_+-]+")
 _SHORTEST_ACCOUNT = 12
+_CALLED_ACCOUNT = re.compile(
+    r"\b(?:accounts?|acct|a/c|sort code|routing|bsb|konto(?:nummer|nr)?|compte|cuenta|conto|rekening)\b"
+    r"[\s:#.,]{0,4}(?:(?:no|nr|number|is|to|n\u00b0)\b[\s:#.]{0,4}){0,2}(\d(?:[ -]?\d){5,16})(?![\d-])",
+    re.IGNORECASE,
+)
+"""A shorter number, with what it is the number of before it."""
 _WALLET = re.compile(
     r"(?<!\w)(?:(?i:bc1[a-z0-9]{25,87}|0x[0-9a-f]{40})"
     r"|(?=\w*[A-Z])(?=\w*[a-z])[13][1-9A-HJ-NP-Za-km-z]{25,34})(?!\w)"
@@ -75,6 +81,7 @@ _ENDING = re.compile(rf"[a-z][a-z0-9]+|\d+|xn--.*|{_OTHER_ENDINGS}")
 _NEXT_SENTENCE = re.compile(r"[^/?#@:]*\.(?!Com\b|Net\b|Org\b|Io\b|Co\b|Chat\b)[A-Z][a-z]+")
 # Browsers treat both slashes alike, and ignore tabs and line breaks between them.
 _SLASHES = re.compile(r"/[\t\r\n]*[/\\]|\\[\t\r\n]*/")
+_SYLLABLES = re.compile(rf"[{_SYLLABLE}]+")
 _LEFT_OUT = "[link left out]"
 _TAG = re.compile(r"<[^<>]*>")
 # Invisible characters that browsers ignore, although Unicode does not class them as format (Cf).
@@ -254,9 +261,11 @@ def _named(authority: str) -> str:
 
 def _decoded(label: re.Match[str]) -> str:
     try:
-        return label[1].encode().decode("punycode")
+        read = label[1].encode().decode("punycode")
     except UnicodeError:
         return label[0]
+    # ``xn--abc-`` is no other spelling of ``abc``: letters of ASCII are never encoded.
+    return label[0] if read.isascii() else read
 
 
 def _without_punctuation(address: str) -> str:
@@ -298,9 +307,11 @@ def grouped(text: str) -> Iterator[str]:
 
 def accounts(text: str) -> Iterator[str]:
     """Numbers in a text that could be paid into: accounts and cards, as they are written."""
-    for found in _GROUPED.finditer(plain(text)):
+    told = plain(text)
+    for found in _GROUPED.finditer(told):
         if found[0][:2].isalpha() or len(_GAPS.sub("", found[0])) >= _SHORTEST_ACCOUNT:
             yield found[0]
+    yield from (found[1] for found in _CALLED_ACCOUNT.finditer(told))
     yield from (found[0] for found in _WALLET.finditer(text))
 
 
@@ -336,6 +347,9 @@ def _read(text: str) -> Iterator[str]:
     text = _SLASHES.sub("//", plain(text))
     yield text
     forms = {_TAG.sub("", text)} if "<" in text else set[str]()
+    if not text.isascii() and "." in text:
+        # Where no spaces are written between words, a host ends where the script changes.
+        forms.add(_SYLLABLES.sub(" ", text))
     for mark, opened in (("&", html.unescape), ("%", unquote), ("\\", _unescaped)):
         if mark in text:
             forms |= {_SLASHES.sub("//", plain(opened(each))) for each in (text, *forms)}

@@ -137,6 +137,20 @@ PAGING = named_words(
 LOOKED_FOR = named_words("query q search pattern filter filters term terms keyword keywords attachments")
 """Last words of parameters that are searched for, whatever their docs mention."""
 
+ASKED_OF = LOOKED_FOR.difference({"filter", "filters", "pattern", "attachments"}) | named_words(
+    "queries topic topics question questions prompt"
+)
+"""Last words of parameters for what somebody is asked in words of one's own."""
+
+OWN = named_words(
+    "mail email inbox mailbox message thread note file folder directory drive document calendar event "
+    "appointment contact channel chat conversation ticket order customer account transaction user "
+    "member people employee record database table memory memorie node entity entitie graph knowledge "
+    "task todo reminder project workspace commit log my your our own local internal personal saved "
+    "reservation booking product invoice lead deal crm"
+)
+"""Words for what a user or their house keeps: to search in it tells nobody outside."""
+
 SAVES_IN_DOCS = re.compile(r"\bsav(?:e|ed|ing)\b|\bwritten to\b|\bwrite to\b", re.IGNORECASE)
 """In the docs of a parameter: it says where something is stored."""
 DELETES_IN_DOCS = re.compile(
