@@ -21,12 +21,12 @@ from rightcall.core.tool import Tool
 from rightcall.plan.results import Known
 from rightcall.plan.story import Attempt, NextCall, next_of, said_as, story_of
 from rightcall.plan.value import Label, Value, as_json, leaves_of, outside, words_in
-from rightcall.trust.evidence import targets_in
 from rightcall.trust.facts import Settled
 from rightcall.trust.finding import Finding, by_policy
 from rightcall.trust.guard import Guard
 from rightcall.trust.pieces import Piece
 from rightcall.trust.rules import Rules
+from rightcall.trust.targets import targets_in
 from rightcall.trust.words.kinds import gives_access, is_widening_flag
 
 _NAMED = ("user", "developer", "operator")

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue, Place
+from rightcall.trust.words.keys import looks_like
 
 SourceKind: TypeAlias = Literal["system", "given", "free", "read"]
 """The kind of a source. ``system``: the system's own value. ``given``: a name or an identity that an
@@ -250,10 +251,19 @@ class Labelling(Struct, frozen=True, kw_only=True, eq=False):
         return frozenset([own]) | self.made_of
 
     def of_key(self, key: str, place: Place) -> Label:
-        """The label of a key of the object at a place."""
+        """The label of a key of the object at a place.
+
+        Inside a field that nobody calls untrusted, keys are identifiers, unless one is an address.
+        """
         if self.fields is None or key in self.fields:
             return self.at(place)
-        return frozenset([Source("free", self.tool, self.call, _path(place))]) | self.made_of
+        is_inside = next(
+            (step in self.fields for step in reversed(place) if isinstance(step, str)), False
+        )
+        if is_inside and looks_like(key) is None:
+            return self.at(place)
+        kind: SourceKind = "given" if is_inside else "free"
+        return frozenset([Source(kind, self.tool, self.call, _path(place))]) | self.made_of
 
     def within(self, place: Place) -> Label:
         """The untrusted sources that decided what is in the container at a place."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
+from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
 from rightcall.trust.asked.conditions import MOST_RIVALS, Can
@@ -19,10 +19,9 @@ from rightcall.trust.asked.limits import cost_of
 from rightcall.trust.asked.meant import Meant
 from rightcall.trust.asked.records import Record
 from rightcall.trust.asked.terms import Change, is_allowed
-from rightcall.trust.facts import STRICT, Settled, offered, settled
+from rightcall.trust.facts import Settled, settled
 from rightcall.trust.provenance import Provenance, shown
 from rightcall.trust.words.acts import UNDOING, Act, act_of, own_act, sort_of
-from rightcall.trust.words.counts import is_number
 from rightcall.trust.words.describing import nouns_of
 from rightcall.trust.words.keys import Want
 from rightcall.trust.words.kinds import (
@@ -160,111 +159,6 @@ def _refused_instead(checked: CheckedCall, facts: Settled, described: Described)
             if other != value and not keeps_terms(checked, facts, described, **{name: other}):
                 found[other] = value
     return found
-
-
-def targets_in(
-    checked: CheckedCall,
-    of: Known,
-    provenance: Provenance,
-    meant: Meant | None = None,
-    described: Described | None = None,
-) -> Iterator[Evidence]:
-    """Every target in the arguments, as evidence. A blank target is vouched for by nobody.
-
-    A blank optional target is skipped, unless the tool has a strict danger: what is destroyed must be
-    named in full.
-    """
-    facts, arguments = of.facts, checked.arguments
-
-    changed = [each for each, want in of.wants.items() if want.kind != "record"]
-    is_undirected = _is_undirected(checked, of, provenance)
-    is_unasked = meant is not None and not meant.is_asked and act_of(of.tool.name).undoes
-
-    def weigh(place: Place, leaf: str, origin: Origin) -> Origin:
-        name, kind = str(place[-1]), kind_at(place, of)
-        is_ranked = described is not None and described.is_ranked(leaf)
-        if origin == "user" and not is_ranked and not provenance.is_meant(leaf):
-            return "unfit"
-        if is_undirected and of.wants.get(str(place[0]), Want()).role is not None:
-            return "unfit"
-        if kind == "record":
-            return origin if meant is None else _weighed(meant, place, leaf, origin)
-        if is_unasked and origin in ("user", "trusted"):
-            # Whoever asks what is in a file has named it, and has not asked to delete it.
-            return "unfit"
-        if kind == "amount" and len(place) > 1 and is_number(leaf):
-            return "trusted" if _is_due(place, leaf, checked, provenance, meant) else "unfit"
-        if kind == "date" and origin == "nowhere" and meant is not None:
-            return "user" if meant.is_asked and meant.is_shifted(name, leaf) else origin
-        is_one = described is not None and origin == "trusted" and changed == [name]
-        others = described.values_of(name) if is_one and described is not None else ()
-        if leaf in others and act_of(of.tool.name):
-            # What one record has, where the user named what another has: they did not leave it open.
-            named = (provenance.of(each)[0] == "user" for each in others if each != leaf)
-            return "listed" if any(named) else origin
-        return origin
-
-    for name in (*facts.targets, *(name for name in arguments if name not in of.names)):
-        value, want = arguments.get(name), of.wants.get(name, Want())
-        if not is_blank(value):
-            # Values listed in a third party's schema were not written by this application's developer.
-            listed = frozenset() if of.tool.origin else offered(of.tool.parameters, name)
-            yield from provenance.trace(value, name, want, of.names, listed, weigh)
-        elif not STRICT.isdisjoint(facts.dangers) or (
-            name in of.required and not _is_rest(name, checked, of)
-        ):
-            yield Evidence(shown(json_path([name])), "", "nowhere")
-
-
-def _is_undirected(checked: CheckedCall, of: Known, provenance: Provenance) -> bool:
-    """Whether the user named both where something comes from and where it goes, not which is which."""
-    values = [
-        leaf for name, want in of.wants.items() if want.role for _, leaf in leaves_of(checked, name)
-    ]
-    said = [provenance.of(leaf)[0] for leaf in values]
-    is_theirs = bool(said) and all(origin in ("user", "developer") for origin in said)
-    return is_theirs and len(set(values)) > 1 and not any(map(provenance.has_role, values))
-
-
-def _is_due(
-    place: Place, leaf: str, checked: CheckedCall, provenance: Provenance, meant: Meant | None
-) -> bool:
-    """Whether an amount inside a target is no more than was asked for, with all that are beside it.
-
-    It may also be a part of what so many cost as were asked for.
-    """
-    found = leaves_of(checked, str(place[0]))
-    beside = [leaf for each, leaf in found if each[-1] == place[-1] and not is_key(each)]
-    if not all(is_number(each) and float(each) >= 0 for each in beside):
-        return False
-    whole, number = sum(map(float, beside)), float(leaf)
-    counts = meant.numbers(checked.arguments) if meant is not None else ()
-    if any(provenance.is_amount(whole / each) for each in counts if each):
-        return True
-    is_within = provenance.is_within(number) and not provenance.is_capped(number)
-    return is_within and provenance.is_within_all(whole)
-
-
-def _weighed(meant: Meant, place: Place, value: str, origin: Origin) -> Origin:
-    """The origin of an identifier, for the act that the call is."""
-    if origin not in ("user", "trusted"):
-        return origin
-    if not meant.is_asked:
-        return "unfit"
-    if not meant.is_changed(str(place[0]), value):
-        return "listed" if origin == "trusted" else "unfit"
-    if origin == "user":
-        return "unfit" if meant.is_for_another(value) else origin
-    return "user" if meant.is_meant(value) else "listed"
-
-
-def _is_rest(name: str, checked: CheckedCall, of: Known) -> bool:
-    """Whether a blank target is one of several numbered ones, and another is filled in: ``street2``."""
-    stem = name.rstrip("0123456789")
-    others = [each for each in of.facts.targets if each != name and each.startswith(stem)]
-    return stem != name and any(
-        each[len(stem) :].isdigit() and not is_blank(checked.arguments.get(each)) for each in others
-    )
 
 
 def asks_by_record(call: Call | None, of: Known) -> bool:

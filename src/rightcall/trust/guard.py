@@ -32,7 +32,6 @@ from rightcall.trust.evidence import (
     keeps_terms,
     known,
     meant_in,
-    targets_in,
     words_in,
 )
 from rightcall.trust.facts import STRICT, WORST, Settled
@@ -41,6 +40,7 @@ from rightcall.trust.paid import Paid
 from rightcall.trust.pieces import Label, Piece, pieces_of
 from rightcall.trust.provenance import Provenance
 from rightcall.trust.rules import Case, Rules
+from rightcall.trust.targets import targets_in
 from rightcall.trust.words.spelling import without_links
 from rightcall.trust.written import EARLIER, NO_ECHO, Echo, Written, echo_of, relabelled
 

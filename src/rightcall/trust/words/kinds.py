@@ -27,6 +27,7 @@ _KINDS: Mapping[Kind, str] = {
     "free": "name title label subject",
 }
 _BY_WORD: dict[str, Kind] = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+_CURRENCIES = named_words("eur usd gbp chf jpy euro euros dollar dollars pounds cents money")
 _BY_FORMAT: Mapping[str, Kind] = {
     "email": "address",
     "idn-email": "address",
@@ -92,6 +93,9 @@ def kind_of_name(name: str) -> Kind | None:
     if not words:
         return None
     last, first = _BY_WORD.get(words[-1]), _BY_WORD.get(words[0])
+    if words[0] == "total" and words[-1] not in _CURRENCIES:
+        # How many there are of something in all: ``total_bags``.
+        first = None
     # ``channel_name`` names a channel, and ``owner_account`` an account.
     return first if last in (None, "free") and first is not None and len(words) > 1 else last
 
