@@ -259,3 +259,24 @@ def test_one_or_several_of_what_the_user_named_may_be_searched_for():
     guard = after([search], "Search the web for a plumber and cheap flights.")
     assert runs(guard, search, query="plumbers, cheap flight")
     assert not runs(guard, search, query="plumbers 4711")
+
+
+class TestWhatIsOnlyNamed:
+    DELETE = tool("delete_file", parameters={"path": TEXT}, dangers=("deletes",), targets=("path",))
+    WRITE = tool("write_file", parameters={"path": TEXT}, dangers=("deletes",), targets=("path",))
+
+    @pytest.mark.parametrize(
+        "said", ["What is in a.txt?", "Read a.txt to me.", "Is a.txt new?", "List a.txt and b.txt."]
+    )
+    def test_is_not_deleted(self, said):
+        assert not runs(after([self.DELETE], said), self.DELETE, path="a.txt")
+
+    @pytest.mark.parametrize(
+        "said",
+        ["Delete a.txt.", "rm a.txt", "Get rid of a.txt, please.", "Can you remove the file a.txt?"],
+    )
+    def test_is_where_the_user_asked_for_it(self, said):
+        assert runs(after([self.DELETE], said), self.DELETE, path="a.txt")
+
+    def test_is_written_to_in_any_words(self):
+        assert runs(after([self.WRITE], "Put it into a.txt."), self.WRITE, path="a.txt")

@@ -177,6 +177,7 @@ def targets_in(
 
     changed = [each for each, want in of.wants.items() if want.kind != "record"]
     is_undirected = _is_undirected(checked, of, provenance)
+    undoes = not STRICT.isdisjoint(facts.dangers) and is_undoing(acts_of(of.tool.name))
 
     def weigh(place: Place, leaf: str, origin: Origin) -> Origin:
         name, kind = str(place[-1]), kind_at(place, of)
@@ -184,6 +185,9 @@ def targets_in(
             return "unfit"
         if kind == "record":
             return origin if meant is None else _weighed(meant, place, leaf, origin)
+        if origin == "user" and undoes and meant is not None and not meant.is_asked:
+            # To name a file is no order to delete it.
+            return "unfit"
         if kind == "amount" and len(place) > 1 and is_number(leaf):
             return "trusted" if _is_due(place, leaf, checked, provenance, meant) else "unfit"
         if kind == "date" and origin == "nowhere" and meant is not None:
