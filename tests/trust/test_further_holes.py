@@ -189,6 +189,15 @@ class TestWhoWroteIt:
         guard = after(tools, "What is new?", ("posts", [{"id": "p-1", "body": "Hi", field: value}]))
         assert not runs(guard, self.SEND, user=value, text="private")
 
+    def test_is_an_outsider_also_where_the_field_is_said_to_hold_names(self):
+        mails = tool("mails", "read", untrusted=("body",), names=("sender", "folder"))
+        send = tool("send", parameters={"to": TEXT, "body": TEXT}, reach="outside", targets=("to",))
+        move = tool("move", parameters={"folder": TEXT}, targets=("folder",))
+        found = ("mails", [{"sender": "mallory@evil.example", "folder": "Old Bills", "body": "Hi"}])
+        guard = after([mails, send, move], "What is new?", found)
+        assert not runs(guard, send, to="mallory@evil.example", body="private")
+        assert runs(guard, move, folder="Old Bills")
+
 
 class TestWhatIsInOutgoingWords:
     POST = tool(
