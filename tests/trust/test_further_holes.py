@@ -189,6 +189,15 @@ class TestWhoWroteIt:
         guard = after(tools, "What is new?", ("posts", [{"id": "p-1", "body": "Hi", field: value}]))
         assert not runs(guard, self.SEND, user=value, text="private")
 
+    def test_is_an_outsider_also_where_the_field_is_said_to_hold_names(self):
+        mails = tool("mails", "read", untrusted=("body",), names=("sender", "folder"))
+        send = tool("send", parameters={"to": TEXT, "body": TEXT}, reach="outside", targets=("to",))
+        move = tool("move", parameters={"folder": TEXT}, targets=("folder",))
+        found = ("mails", [{"sender": "mallory@evil.example", "folder": "Old Bills", "body": "Hi"}])
+        guard = after([mails, send, move], "What is new?", found)
+        assert not runs(guard, send, to="mallory@evil.example", body="private")
+        assert runs(guard, move, folder="Old Bills")
+
 
 class TestWhatIsInOutgoingWords:
     POST = tool(
@@ -259,3 +268,24 @@ def test_one_or_several_of_what_the_user_named_may_be_searched_for():
     guard = after([search], "Search the web for a plumber and cheap flights.")
     assert runs(guard, search, query="plumbers, cheap flight")
     assert not runs(guard, search, query="plumbers 4711")
+
+
+class TestWhatIsOnlyNamed:
+    DELETE = tool("delete_file", parameters={"path": TEXT}, dangers=("deletes",), targets=("path",))
+    WRITE = tool("write_file", parameters={"path": TEXT}, dangers=("deletes",), targets=("path",))
+
+    @pytest.mark.parametrize(
+        "said", ["What is in a.txt?", "Read a.txt to me.", "Is a.txt new?", "List a.txt and b.txt."]
+    )
+    def test_is_not_deleted(self, said):
+        assert not runs(after([self.DELETE], said), self.DELETE, path="a.txt")
+
+    @pytest.mark.parametrize(
+        "said",
+        ["Delete a.txt.", "rm a.txt", "Get rid of a.txt, please.", "Can you remove the file a.txt?"],
+    )
+    def test_is_where_the_user_asked_for_it(self, said):
+        assert runs(after([self.DELETE], said), self.DELETE, path="a.txt")
+
+    def test_is_written_to_in_any_words(self):
+        assert runs(after([self.WRITE], "Put it into a.txt."), self.WRITE, path="a.txt")

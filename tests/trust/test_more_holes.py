@@ -44,6 +44,11 @@ class TestWhatWasForbiddenInOtherWords:
             f"Filter out {ANN}.",
             f"Hold back from {ANN}.",
             f"Write to no-one at {ANN}.",
+            f"Send bob@home.example the list. {ANN} doesn't get it.",
+            f"Reply to everybody w/o {ANN}.",
+            f"Skicka till bob@home.example men inte till {ANN}",
+            f"bob@home.example, \u043d\u043e \u043d\u0435 {ANN}",
+            f"No escribas a Bob, y tampoco a {ANN}.",
         ],
     )
     def test_nobody_has_vouched_for(self, prompt):
@@ -62,6 +67,14 @@ class TestWhatWasForbiddenInOtherWords:
             f"Tell nobody but {ANN}.",
             f"Mail {ANN} no later than Friday.",
             f"Schreibe an {ANN}, dass ich nicht komme.",
+            f"Mail {ANN} and definitely not bob@home.example.",
+            f"Mail {ANN}: I will not attend.",
+            f"Schick es blo\u00df nicht bob@home.example, sondern {ANN}.",
+            f"Envoie-le \u00e0 {ANN} et surtout pas \u00e0 bob@home.example.",
+            f"Envia para {ANN}, mas n\u00e3o para bob@home.example.",
+            f"Manda a {ANN} ma non a bob@home.example.",
+            f"Stuur het naar {ANN} maar niet naar bob@home.example.",
+            f"Scrivi a {ANN} che non vengo.",
         ],
     )
     def test_but_what_is_only_told_is_not_forbidden(self, prompt):
@@ -130,6 +143,7 @@ class TestNumbersThatAreNoAmounts:
             ("Pay AA11 50, my zip code is 94110.", 94110),
             ("Pay AA11 50 for 300 sheets.", 300),
             ("Pay AA11 50 since I have 9000 left.", 9000),
+            ("Pay AA11 50 not 60.", 60),
             ("Pay AA11 50 for ISBN 9783161484100.", 9783161484100),
         ],
     )
@@ -147,6 +161,7 @@ class TestNumbersThatAreNoAmounts:
             ("Pay the invoice 4711 (50€) to AA11.", 50),
             ("The invoice is 50. Pay it to AA11 in 3 days.", 50),
             ("Pay an invoice of 2000 to AA11.", 2000),
+            ("Pay AA11 50 not 60.", 50),
         ],
     )
     def test_amounts_in_usual_spellings_are(self, prompt, amount):

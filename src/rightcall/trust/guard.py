@@ -37,7 +37,7 @@ from rightcall.trust.evidence import (
 from rightcall.trust.facts import STRICT, WORST, Settled
 from rightcall.trust.finding import Finding, by_policy, secret_in, strictness, told
 from rightcall.trust.paid import Paid
-from rightcall.trust.pieces import Label, Piece, pieces_of
+from rightcall.trust.pieces import Label, Piece, pieces_of, says_who
 from rightcall.trust.provenance import Provenance
 from rightcall.trust.rules import Case, Rules
 from rightcall.trust.targets import targets_in
@@ -194,7 +194,7 @@ class Guard:
             yield piece
         fields = result.fields[len(result.vouched) :]
         for name, field in zip_longest(result.names if facts.names else (), fields, fillvalue=""):
-            if name not in back:
+            if name not in back and not says_who(name, field, facts):
                 kind = facts.kind_in(field) or ("free" if field else None)
                 self.provenance.name(name, result.name, kind, echo.keys)
 

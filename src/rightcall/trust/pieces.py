@@ -12,6 +12,7 @@ from rightcall.core.jsontext import field_at, leaves
 from rightcall.core.parts import Result
 from rightcall.trust.facts import WHOM, Settled
 from rightcall.trust.words.keys import looks_like
+from rightcall.trust.words.kinds import is_identity
 from rightcall.trust.words.spelling import plain
 
 Writer: TypeAlias = Literal["user", "developer", "runtime", "model", "tool", "outsider"]
@@ -76,6 +77,15 @@ def _says_whom(piece: Piece, facts: Settled) -> bool:
     """Whether a value beside an outsider's text has the form of an address or an account."""
     is_open = facts.is_mixed and facts.identity is None and facts.kind_in(piece.field) in (None, "free")
     return is_open and looks_like(plain(piece.text)) in WHOM
+
+
+def says_who(name: str, field: str, facts: Settled) -> bool:
+    """Whether a name that outsiders chose is their own address or account, by its field and its form.
+
+    That a system knows a file of that name vouches for it. That somebody wrote does not vouch for them.
+    """
+    is_theirs = facts.identity is None and any(map(is_identity, field.split(".")))
+    return is_theirs and looks_like(plain(name)) in WHOM
 
 
 def opened(text: str) -> str:

@@ -69,7 +69,7 @@ _EXCEPT = _any(
     *("with the exception of", "short of", "not counting", "besides(?!,)", r"bar(?=\s+\S*@)"),
     rf"(?:all|each|(?:any|every)(?:one|body|thing)?),?\s+{_NO_VERB}{{0,4}}?(?:save|bar)(?:\s+for)?",
     *("(?:any|every)(?:one|body|thing) but", "all but"),
-    words="excluding without neither nor barring minus außer ausser ohne weder anstatt sauf hormis "
+    words="excluding without w/o neither nor barring minus außer ausser ohne weder anstatt sauf hormis "
     "excepté sans excepto salvo tranne eccetto behalve zonder exceto",
 )
 _ALL_BUT = rf"(?:all|each|any|every|(?:any|every)(?:one|body)|whole|entire|rest)\s+{_NO_VERB}{{1,4}}?but"
@@ -126,10 +126,12 @@ _FORBIDDING = _any(
     *("no[- ]one", r"no longer(?! (?:than|needed|required|necessary|available|valid)\b)", "non(?!-)"),
     *(r"(?:do|wo|ca|must|should)n['\u2019]?t", r"(?:is|are)n['\u2019]?t (?:to|allowed|supposed|meant)"),
     *("nothing (?:goes|to|for|may|must|should|reaches)", "(?:hear|know|get|learn|receive)s? nothing"),
+    r"does(?:n['\u2019]?t| not) (?:get|receive)\s+(?:it|them|this|that|these|anything|an?|the|my|our)",
     *("no (?:word|business)", "(?:under|on|by|in) no", r"no (?:l[eoa]s?|env\w+|escrib\w+|mandes?)"),
     r"no (?:\w+ )?(?:e-?mails?|mails?|messages?|invitations?|payments?|money|transfers?|cop(?:y|ies)"
     r"|contact)",
-    words="never not cannot nobody refrain nicht niemals nie keine?[mnrs]? auslassen weglassen "
+    words="tampoco inte aldrig ikke \u043d\u0435 \u043d\u0438\u043a\u043e\u0433\u0434\u0430 "
+    "never not cannot nobody refrain nicht niemals nie keine?[mnrs]? auslassen weglassen "
     "ausschließen überspringen raushalten pas jamais aucune? nunca jamás ningun[oa]? ningún niente "
     "nessuno não niet nooit geen weglaten overslaan",
 )

@@ -20,8 +20,13 @@ _SHORT = 1000
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<!\s)\s*[;\n]+\s*")
 _CONDITION = re.compile(r"\b(?:if|when|whenever|in case|unless|until|whether)\b[^,]*\Z", re.IGNORECASE)
 _BREAK = re.compile(
-    r"(?:[,:(\u2013\u2014-]|\b(?:but|and|or))\s*(?:(?:please\s+)?do\s+)?\Z", re.IGNORECASE
+    r"(?:[,:(\u2013\u2014-]|\b(?:but|and|or|aber|und|mais|et|pero|mas|ma|maar|en|ale|men))\s*"
+    r"(?:(?:definitely|certainly|absolutely|really|surtout|lieber|bitte|please)\s+)?(?:do\s+)?\Z",
+    re.IGNORECASE,
 )
+_CORRECTED = re.compile(r"\d[\d.,]*\s*not\s+\S?\d", re.IGNORECASE)
+"""A number, and the one that it is not."""
+_LONGEST_NUMBER = 20
 _ORDERS = (ACTS | READS) | named_words(
     "tell inform remind let ask contact copy cc bcc mail e-mail text phone ring answer respond thank "
     "give take use go do "
@@ -36,7 +41,7 @@ _ORDER = (
 _LONGEST_ORDER = 200
 """Characters that tell whether an order begins at a place, at most."""
 _NEW_ORDER = re.compile(
-    r"(?i:,\s*(?:but|just|only|instead|then)\b|\bbut (?:do|please|only|rather)\b"
+    r"(?i:,\s*(?:but|just|only|instead|then|sondern|sino|seulement)\b|\bbut (?:do|please|only|rather)\b"
     r"|\b(?:because|since) (?:i|you|we) also\b|,\s*(?:and|but)\s+(?=\w[^,;.]*\binstead\b)"
     r"|\b(?:any|no)\s?(?:one|body)(?: else)?,? (?:but|except(?: for)?|other than|apart from)\b"
     r"|(?<!one )(?<!body )(?<!thing )(?<!all )\bbut\b(?!\s+for\b)|,\s*(?:so\s+)?please\b)"
@@ -60,7 +65,7 @@ _CONDITION_OF_ACT = re.compile(
 _TELLING = re.compile(
     r"(?:^|\b(?:please|and|then|to|you|bitte|und)\s+|,\s*)(?:tell|inform|notify|remind|ask|write|reply"
     r"|answer|let|say"
-    r"|(?:e-?mail|message)(?!\s+to\b)|schreibe?|sage?|antworte|écris|dis)\s",
+    r"|(?:e-?mail|mail|message)(?!\s+to\b)|schreibe?|sage?|antworte|écris|dis|scrivi|digli|dille|schrijf|zeg|diga)\s",
     re.IGNORECASE,
 )
 _STATEMENT = re.compile(
@@ -69,7 +74,7 @@ _STATEMENT = re.compile(
 )
 """Words in brackets, in ``folded`` text, that do not begin by referring to what stands before them."""
 _CLAUSE = re.compile(
-    r"\s(?:that|why|because|since|as|so|i|we|he|she|it|they|dass|daß|weil|que)\s", re.IGNORECASE
+    r"\s(?:that|why|because|since|as|so|i|we|he|she|it|they|dass|daß|weil|que|che|dat)\s", re.IGNORECASE
 )
 _TO_DO = re.compile(r"\s+to\s", re.IGNORECASE)
 
@@ -169,6 +174,11 @@ def _wanted_before(sentence: str, found: Negation) -> int:
     before = sentence[: found.start]
     if not sentence[found.end :].strip(" .!?)"):
         return 0
+    corrected = _CORRECTED.search(
+        sentence, max(found.start - _LONGEST_NUMBER, 0), found.end + _LONGEST_NUMBER
+    )
+    if corrected is not None and corrected.start() < found.start < corrected.end():
+        return len(before)
     if not before.strip() or _BREAK.search(before):
         return len(before)
     if (telling := _TELLING.search(before)) is None:

@@ -26,6 +26,7 @@ WRITES = named_words(
 REMOVES = (
     *("cancel", "delete", "remove", "erase", "discard", "drop", "clear", "terminate", "unsubscribe"),
     *("rid", "wipe", "purge", "destroy", "trash", "shred", "expunge", "unlink", "nuke", "scrap"),
+    *("rm", "kill"),
 )
 """Verbs that mean the same of anything: whoever asks for one of them has asked for the others."""
 
