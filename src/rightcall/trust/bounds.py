@@ -10,16 +10,21 @@ from rightcall.core.jsontext import JsonValue, Place
 from rightcall.core.problem import json_path
 from rightcall.trust.asked.meant import Meant
 from rightcall.trust.evidence import Known, leaves_of
+from rightcall.trust.facts import default_of
 from rightcall.trust.provenance import Provenance, shown
 from rightcall.trust.words.counts import is_number
 from rightcall.trust.words.keys import Want
 from rightcall.trust.words.kinds import (
     gives_access,
+    is_multiplier,
+    is_repetition,
+    is_unit,
     is_widening,
     is_widening_flag,
     same_access,
     ways_to_say,
 )
+from rightcall.trust.words.units import ways_to_say_how_often
 
 _AMOUNT = Want("amount", stated=True)
 
@@ -39,7 +44,7 @@ def bounds_in(
         is_count = of.facts.kinds.get(name, of.facts.guessed.get(name)) != "amount"
         for place, text in leaves_of(checked, name):
             if meant is not None and is_count and is_number(text):
-                is_asked = meant.is_counted(name, float(text))
+                is_asked = meant.is_counted(name, float(text)) or _is_usual(name, text, of)
                 path = shown(json_path(list(place)))
                 yield Evidence(path, shown(text), "user" if is_asked else "unfit")
             else:
@@ -49,6 +54,31 @@ def bounds_in(
         if is_nested and name not in of.facts.bounded and name not in of.facts.targets:
             yield from _amounts_inside(checked, name, of, provenance, meant, paid)
     yield from _choices_in(checked, of, provenance, meant)
+    if "money" in of.facts.dangers and of.facts.acts:
+        yield from _units_in(checked, of, provenance, meant)
+
+
+def _is_usual(name: str, text: str, of: Known) -> bool:
+    """Whether a number of times is what everybody has who says nothing: once, or the default."""
+    return is_multiplier(name) and (float(text) <= 1 or text in default_of(of.tool.parameters, name))
+
+
+def _units_in(
+    checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None
+) -> Iterator[Evidence]:
+    """What amounts are counted in, and how often they are paid: as was said, as it is now, as usual."""
+    for name, value in checked.arguments.items():
+        if not isinstance(value, str) or not value.strip() or name in of.facts.targets:
+            continue
+        if is_unit(name):
+            is_asked = provenance.is_counted_in(value)
+        elif is_repetition(name) and (words := ways_to_say_how_often(value)):
+            is_asked = provenance.is_asked_for(words)
+        else:
+            continue
+        is_now = meant is not None and meant.is_the_only(name, value)
+        is_asked = is_asked or is_now or value in default_of(of.tool.parameters, name)
+        yield Evidence(shown(json_path([name])), shown(value), "user" if is_asked else "nowhere")
 
 
 def _amounts_inside(

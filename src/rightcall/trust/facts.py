@@ -13,6 +13,7 @@ from rightcall.trust.words.kinds import (
     gives_access,
     is_contact,
     is_identity,
+    is_multiplier,
     is_source,
     is_widening,
     is_wider,
@@ -242,10 +243,11 @@ def _risky(parameters: JsonObject) -> Iterator[str]:
 
 
 def _amounts(tool: Tool) -> Iterator[str]:
-    """The parameters that hold an amount, for a tool with an effect."""
+    """The parameters that hold an amount, or how often it is paid, for a tool with an effect."""
     if tool.effect in ("idempotent", "write"):
         for name, schema in _properties(tool.parameters).items():
-            if tool.facts.kinds.get(name, kind_of(name, schema)) == "amount":
+            kind = tool.facts.kinds.get(name, kind_of(name, schema))
+            if kind == "amount" or (kind is None and is_multiplier(name)):
                 yield name
 
 
@@ -270,13 +272,14 @@ def _widening(tool: Tool, *, is_dangerous: bool) -> dict[str, frozenset[str]]:
         if choices := offered(tool.parameters, name) | frozenset(_inner(tool.parameters, name)):
             wide[name] = frozenset(filter(is_widening, choices))
             if is_dangerous:
-                wide[name] |= frozenset(filter(is_wider, choices - _default(tool.parameters, name)))
+                wide[name] |= frozenset(filter(is_wider, choices - default_of(tool.parameters, name)))
         if not wide.get(name) and not choices and gives_access(name):
             wide[name] = frozenset()
     return {name: choices for name, choices in wide.items() if choices or gives_access(name)}
 
 
-def _default(parameters: JsonObject, name: str) -> frozenset[str]:
+def default_of(parameters: JsonObject, name: str) -> frozenset[str]:
+    """The text that a parameter has if nobody fills it in; empty if it has none."""
     schema = _properties(parameters).get(name)
     given = schema.get("default") if isinstance(schema, Mapping) else None
     return frozenset({given}) if isinstance(given, str) else frozenset()

@@ -28,6 +28,7 @@ from rightcall.trust.words.keys import (
     Want,
     accepted,
     as_access,
+    as_currency,
     as_name,
     in_groups,
     keys_of_all,
@@ -274,6 +275,11 @@ class Provenance:
         key = as_access if access else single
         said = [self._look(key(word), (PLAIN, MENTIONED, TITLED)) for word in words]
         return any(each is not None and each[0] != "trusted" for each in said)
+
+    def is_counted_in(self, unit: str) -> bool:
+        """Whether the user or the developer spoke of a currency, or of another unit by its own name."""
+        said = self._look(as_currency(unit.lower()), (PLAIN,))
+        return said is not None or self.is_asked_for({unit.lower()})
 
     def _bounds(self) -> dict[Origin, float]:
         if self._above is None:

@@ -130,6 +130,10 @@ class Meant:
             *self._described.wanted({self._object, *(noun for each in names for noun in nouns_of(each))})
         }
 
+    def is_the_only(self, name: str, text: str) -> bool:
+        """Whether all records that were read have this value in the field of this name."""
+        return self._described.values_of(name) == {text}
+
     def says_now(self, name: str, text: str) -> bool:
         """Whether a meant record already has this value, and no other, in the field of this name."""
         return any(anchor.held.get(name) == {text} for anchor in self._anchors)

@@ -11,10 +11,11 @@ from typing import TypeVar
 from msgspec import Struct
 
 from rightcall.trust.words.amounts import amounts, bounding, is_computed
-from rightcall.trust.words.keys import as_access, as_name, keys_in, reference, single
+from rightcall.trust.words.keys import as_access, as_currency, as_name, keys_in, reference, single
 from rightcall.trust.words.kinds import is_access
 from rightcall.trust.words.said import Role, names, people_in, references, roles
 from rightcall.trust.words.spelling import apart, plain, tokens, unmarked, unnumbered
+from rightcall.trust.words.units import currencies_in
 
 _MOST = 2048
 """Texts in the cache of this process, at most: some ten kilobytes each."""
@@ -84,7 +85,11 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
             keys=keys.union(map(single, codes_for(tokens(part.text)))),
             mentioned=keys - both(rest) if rest != part.text else frozenset(),
             titled=keys - both(untitled) if untitled != part.text else frozenset(),
-            named=(*as_named(untitled), *_accesses(part.text)),
+            named=(
+                *as_named(untitled),
+                *_accesses(part.text),
+                *map(as_currency, currencies_in(part.text)),
+            ),
             roles=tuple([(single(token), role) for token, role in roles(part.text)]),
             amounts=named_amounts,
             most=bounding(named_amounts),

@@ -120,6 +120,11 @@ def as_name(word: str) -> int:
     return hash(("name", word))
 
 
+def as_currency(code: str) -> int:
+    """The key of a currency."""
+    return hash(("currency", code))
+
+
 def as_access(word: str) -> int:
     """The key of a word that may say who gets access."""
     return hash(("access", word))

@@ -61,6 +61,8 @@ _BY = "by"
 _SOURCE = named_words("from source src origin sender payer debit")
 _GOAL = named_words("to target destination dest dst recipient payee credit")
 _ACCESS = named_words("visibility access permission permissions role roles sharing privacy")
+_MULTIPLIERS = named_words("times repeats repetitions installments instalments occurrences copies")
+_REPETITIONS = named_words("recurring recurrence frequency interval cadence repeat")
 _UNITS = named_words("currency unit units asset coin token denomination")
 _SAME = (
     named_words("public publicly publish everyone everybody anyone anybody world internet"),
@@ -171,6 +173,16 @@ def is_access(word: str) -> bool:
 def is_widening_flag(name: str) -> bool:
     """Whether a flag of this name, when it is set, gives others more access."""
     return not _FLAGS.isdisjoint(words_of(name))
+
+
+def is_multiplier(name: str) -> bool:
+    """Whether a parameter of this name says how often an amount is paid, as a number."""
+    return not _MULTIPLIERS.isdisjoint(words_of(name)[-1:])
+
+
+def is_repetition(name: str) -> bool:
+    """Whether a parameter of this name says how often something is repeated, in words."""
+    return not _REPETITIONS.isdisjoint(words_of(name)[-1:])
 
 
 def is_unit(name: str) -> bool:
