@@ -1,4 +1,4 @@
-"""What an amount is counted in, and how often it is paid, is as the user said, as it is now, or as usual."""
+"""What an amount is counted in, and how often it is paid: as was said, as it is now, or as usual."""
 
 import pytest
 

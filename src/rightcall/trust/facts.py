@@ -279,10 +279,10 @@ def _widening(tool: Tool, *, is_dangerous: bool) -> dict[str, frozenset[str]]:
 
 
 def default_of(parameters: JsonObject, name: str) -> frozenset[str]:
-    """The text that a parameter has if nobody fills it in; empty if it has none."""
+    """What a parameter is if nobody fills it in, as a text; empty if nothing says so."""
     schema = _properties(parameters).get(name)
     given = schema.get("default") if isinstance(schema, Mapping) else None
-    return frozenset({given}) if isinstance(given, str) else frozenset()
+    return frozenset(text for _, text in leaves(given)) if given is not None else frozenset()
 
 
 def _inner(parameters: JsonObject, name: str) -> Iterator[str]:

@@ -20,13 +20,8 @@ _CURRENCIES: tuple[tuple[str, str], ...] = (
     ("eth", "eth ether ethereum"),
 )
 """Codes, and what people say for them."""
-_BY_WORD: dict[str, frozenset[str]] = {
-    word: frozenset(
-        code for codes, said in _CURRENCIES if word in said.split() for code in codes.split()
-    )
-    for _, said in _CURRENCIES
-    for word in said.split()
-}
+_SAID = [(code, word) for codes, said in _CURRENCIES for code in codes.split() for word in said.split()]
+_BY_WORD = {word: frozenset(code for code, other in _SAID if other == word) for _, word in _SAID}
 _WORD = re.compile(r"[^\W\d_]+|[$\u20ac\u00a3\u00a5\u20b9\u20a9\u20bf]")
 _OFTEN: dict[str, frozenset[str]] = {
     "daily": named_words("daily day days"),
