@@ -132,8 +132,8 @@ class Provenance:
 
     def is_meant(self, text: str) -> bool:
         """Whether a value that the user named is one that the request is to act on."""
-        is_stated = self._is_stated(tokens(text))
-        return is_stated is None or is_stated
+        is_any = self._stated is None and self._above is None
+        return is_any or self._is_stated(tokens(text)) is not False
 
     def _is_stated(self, found: list[str]) -> bool | None:
         """Whether somebody stated that the request is to act on it; None if nobody stated anything."""

@@ -92,6 +92,7 @@ class Act(Struct, frozen=True):
         )
 
 
+@lru_cache(4096)
 def act_of(tool: str) -> Act:
     """The act in a tool's name, with the stems of the words that ask for it, if its name has one."""
     first, *rest = words_of(tool) or ("",)

@@ -308,6 +308,8 @@ def grouped(text: str) -> Iterator[str]:
 def accounts(text: str) -> Iterator[str]:
     """Numbers in a text that could be paid into: accounts and cards, as they are written."""
     told = plain(text)
+    if _HAS_DIGIT.search(told) is None:
+        return
     for found in _GROUPED.finditer(told):
         if found[0][:2].isalpha() or len(_GAPS.sub("", found[0])) >= _SHORTEST_ACCOUNT:
             yield found[0]
