@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -36,6 +36,8 @@ from rightcall.testing import ScriptedModel
 CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
 REVISION = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "2026-07-28")
 CALLBACK = AnyUrl("http://localhost:3000/callback")
+PATIENCE = 120.0
+"""Seconds to connect in: many clients are started at once, on a machine that may have other work."""
 STUBS = {
     "string": "x",
     "integer": 0,
@@ -58,7 +60,14 @@ async def confirm(_: Proposal) -> FinalDecision:
 def server_at(url: str, **options: Any) -> Server:
     """A server, spoken to in the revision that the suite runs at."""
     old = REVISION < "2026-07-28"
-    return connect(url, name="suite", protocol="legacy" if old else "auto", suspicious="keep", **options)
+    return connect(
+        url,
+        name="suite",
+        protocol="legacy" if old else "auto",
+        suspicious="keep",
+        connect_timeout=PATIENCE,
+        **options,
+    )
 
 
 async def list_only(url: str) -> None:
@@ -248,7 +257,8 @@ async def by_enterprise(url: str) -> None:
 async def call_first(url: str, auth: httpx2.Auth) -> None:
     old = REVISION < "2026-07-28"
     target = Http(url=url, auth=auth)
-    async with connect(target, name="suite", protocol="legacy" if old else "auto") as server:
+    protocol: Literal["legacy", "auto"] = "legacy" if old else "auto"
+    async with connect(target, name="suite", protocol=protocol, connect_timeout=PATIENCE) as server:
         for name in server.names()[:1]:
             await try_call(server, name, {})
 

@@ -9,21 +9,26 @@ import fcntl
 import os
 import sys
 import time
-from itertools import cycle
+from contextlib import suppress
 from pathlib import Path
 
 
 def main(folder: str, program: list[str]) -> None:
     """Run the program when a place in this folder is free."""
     places = [os.open(path, os.O_RDWR) for path in sorted(Path(folder).iterdir())]
-    for place in cycle(places):
-        try:
+    while (place := free(places)) is None:
+        time.sleep(0.2)
+    os.set_inheritable(place, True)  # noqa: FBT003 - that is how it is called
+    os.execv(program[0], program)
+
+
+def free(places: list[int]) -> int | None:
+    """A place that nobody has, taken."""
+    for place in places:
+        with suppress(BlockingIOError):
             fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.05)
-            continue
-        os.set_inheritable(place, True)  # noqa: FBT003 - that is how it is called
-        os.execv(program[0], program)
+            return place
+    return None
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ NODE = "22.23.3"
 REVISIONS = ("2025-11-25", "2026-07-28")
 _RESULT = re.compile(r"(?:server-)?(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z$")
 _ADDRESS = re.compile(r"serving at (\S+)")
-_PATIENCE = 900
+_PATIENCE = 1800
+_AT_ONCE = 4 * (os.cpu_count() or 1)
+"""Clients: enough to get a share of a busy machine, and few enough for each to be in time."""
 _ENDED = "client-ended-well"
 """A check of ours beside the suite's own, which do not ask what became of the client."""
 
@@ -117,12 +119,13 @@ def subject(role: str) -> Iterator[list[str]]:
     """What is tested: a server that runs meanwhile, or the command that runs a client."""
     if role == "client":
         with tempfile.TemporaryDirectory() as places:
-            for number in range((os.cpu_count() or 1) + 1):
+            for number in range(_AT_ONCE):
                 (Path(places) / str(number)).touch()
             program = f"{sys.executable} {HERE / 'client.py'}"
-            # The time includes what a client waits for its turn.
+            # It includes what a client waits for its turn.
+            milliseconds = str(_PATIENCE // 2 * 1000)
             waiting = f"{sys.executable} -IS {HERE / 'in_turn.py'} {places} {program}"
-            yield ["--command", waiting, "--timeout", str(_PATIENCE * 1000)]
+            yield ["--command", waiting, "--timeout", milliseconds]
         return
     command = [sys.executable, str(HERE / "server.py"), "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
