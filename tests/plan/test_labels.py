@@ -1,14 +1,21 @@
 """Labels follow values, choices and branches; what a generator of plans found stays found."""
 
+import ast
 import importlib
 from pathlib import Path
 
 import pytest
 
+import rightcall as rc
 from plan.kit import evaluated
+from rightcall.core.jsontext import dump
+from rightcall.core.parts import Result, Text
+from rightcall.plan.operations import compare
 from rightcall.plan.parse import PlanProblem
+from rightcall.plan.planner import known_tools, stubs_for
+from rightcall.plan.results import value_of
 from rightcall.plan.scope import ToolCall
-from rightcall.plan.value import deep_taint, words_in
+from rightcall.plan.value import Value, deep_taint, outside, words_in
 
 WORLD = {
     "look": [{"id": 1, "body": "b", "tags": ["x"]}, {"id": 2, "body": "c", "tags": []}],
@@ -121,6 +128,19 @@ def test_a_callback_that_outsiders_call_so_often_changes_nothing_outside(call):
 def test_a_callback_over_the_systems_own_list_may_change_what_it_likes():
     call = last_say("hits = []\nsorted(look(), key=lambda r: hits.append(1) or r.id)\nsay(len(hits))")
     assert not deep_taint(call.args[0])
+
+
+def test_that_a_name_is_the_one_that_was_asked_for_is_its_givers_word():
+    names = rc.Facts(untrusted=(), names=("title",), private=True, reach="user")
+    tool = rc.tool(lambda: [{"id": "f1", "title": "report"}], name="files", effect="read", facts=names)
+    of = known_tools([tool], stubs_for([tool]))["files"]
+    content = (Text(dump([{"id": "f1", "title": "report", "owner": "ann"}])),)
+    result = Result(call_id="1", name="files", outcome="returned", content=content)
+    found = value_of(of, result, 1, {})
+    (record,) = found.data.items
+    title, owner = (record.data.entries[each][1] for each in ("title", "owner"))
+    assert outside(compare(ast.Eq, title, Value("report")).taint)
+    assert not outside(compare(ast.Eq, owner, Value("ann")).taint)
 
 
 def test_a_function_has_no_text():

@@ -26,7 +26,6 @@ from rightcall.plan.value import (
     made_of,
     membership,
     plain,
-    words_in,
 )
 
 MOST_ITEMS = 10_000
@@ -219,10 +218,12 @@ def _known(left: Value, right: Value) -> tuple[Value, Value]:
     """Two values that are compared as wholes, the one with a known identity relabelled.
 
     An outsider can choose their own identity, but cannot have somebody else's. So if an identity equals
-    a value that no outsider influenced, that is the system's statement, not theirs.
+    a value that no outsider influenced, that is the system's statement, not theirs. A name is nobody's
+    own: anybody may call a file ``report.pdf``.
     """
     for one, other in ((left, right), (right, left)):
-        is_whole = isinstance(other.data, str) and not other.chosen and not words_in(other.sources)
+        is_given = all(each.kind in ("system", "given") for each in other.sources)
+        is_whole = isinstance(other.data, str) and not other.chosen and is_given
         if is_whole and not deep_taint(one):
             own = frozenset([replace(each, kind="system") for each in other.sources])
             known = Value(other.data, own)

@@ -115,7 +115,7 @@ def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value
 def kind_at(place: Place, facts: Settled) -> SourceKind:
     """The kind of source of a place in a result."""
     if is_field(place, facts.names):
-        return "given"
+        return "name"
     if facts.untrusted is True or is_field(place, facts.untrusted):
         return "free"
     path = ".".join(step for step in place if isinstance(step, str))

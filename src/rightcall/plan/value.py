@@ -13,12 +13,12 @@ from msgspec import Struct
 from rightcall.core.jsontext import JsonValue, Place
 from rightcall.trust.words.keys import looks_like
 
-SourceKind: TypeAlias = Literal["system", "given", "free", "read"]
-"""The kind of a source. ``system``: the system's own value. ``given``: a name or an identity that an
-outsider chose and that the system keeps apart from their other text. ``free``: text that outsiders could
-have written. ``read``: extracted from such text."""
+SourceKind: TypeAlias = Literal["system", "given", "name", "free", "read"]
+"""The kind of a source. ``system``: the system's own value. ``given``: an identity, which an outsider
+has and nobody else can have. ``name``: a name that an outsider chose for something. ``free``: text that
+outsiders could have written. ``read``: extracted from such text."""
 
-_OUTSIDE = frozenset({"given", "free", "read"})
+_OUTSIDE = frozenset({"given", "name", "free", "read"})
 _WORDS = frozenset({"free", "read"})
 
 
