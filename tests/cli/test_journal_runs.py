@@ -370,3 +370,19 @@ def test_a_programs_run_is_not_gone_on_with_by_some_other_model(home):
     assert ran.code == 2
     assert "its record does not say how to connect its model" in ran.err
     assert "-m NAME" in ran.err
+
+
+def test_in_a_narrow_terminal_every_line_of_a_call_that_is_watched_has_its_mark(home, monkeypatch):
+    @rc.tool(approval=True)
+    def send_mail(to: str) -> str:
+        """Send an e-mail."""
+        return ""
+
+    model = ScriptedModel([reply(call("send_mail", to="bob " * 40))])
+    with journal_at("runs.jsonl") as journal:
+        asyncio.run(rc.Agent(model, [send_mail], journal=journal).run("Mail Bob.", run="mail-1"))
+    monkeypatch.setenv("COLUMNS", "40")
+    _, _, told = run(home, "watch", "runs.jsonl", "mail-1").err.partition("wants to run")
+    shown = [line for line in told.splitlines() if "bob bob" in line]
+    assert len(shown) > 4
+    assert all(line.startswith("  | ") and len(line) <= 40 for line in shown)

@@ -83,6 +83,15 @@ def test_what_is_not_in_the_language_is_refused_with_its_line_and_a_remedy(sourc
     assert remedy in problem.reason
 
 
+BIG = """
+x, many = 'aaaaaaaaaa', []
+for i in range(16):
+    x = x + x
+many = [x]
+for i in range(13):
+    many = many + many
+"""
+"""A text, and a list of it, that together would fill any memory."""
 BREAKS = [
     ("return [1][3]", "IndexError"),
     ("return {}['k']", "KeyError"),
@@ -98,12 +107,32 @@ BREAKS = [
     ("x = 'a' * 1", "TypeError"),
     ("def f(x):\n    return f(x)\nreturn f(1)", "LimitError"),
     ("x = 'aaaaaaaaaa'\nfor i in range(30):\n    x = x + x\n", "LimitError"),
+    (f"{BIG}return x.replace('', x)", "LimitError"),
+    (f"{BIG}return x.replace('a', x, 100000)", "LimitError"),
+    (f"{BIG}return x.join(many)", "LimitError"),
+    (f"{BIG}return ''.join(many)", "LimitError"),
+    (f"{BIG}return str(many)", "LimitError"),
+    (f"{BIG}return f'{{many}}'", "LimitError"),
     ("for i in range(5000):\n    for j in range(5000):\n        i + j", "LimitError"),
     ("return extract('x', open)", "TypeError"),
     ("return look()[0].body.nothing", "AttributeError"),
     ("x = look()\nx.append(1)", "TypeError"),
     ("return f'{1:>99999}'", "ValueError"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("source", "result"),
+    [
+        ("return 'a-b-c'.replace('-', '--', 1)", "a--b-c"),
+        ("return 'a-b-c'.replace('-', '--')", "a--b--c"),
+        ("return 'ab'.replace('', '.')", ".a.b."),
+        ("return ', '.join([])", ""),
+        ("return ', '.join(['a', 'b'])", "a, b"),
+    ],
+)
+def test_what_fits_is_made(source, result):
+    assert evaluated(source)[0].data == result
 
 
 @pytest.mark.parametrize(("source", "kind"), BREAKS)

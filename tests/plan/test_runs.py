@@ -236,6 +236,54 @@ def test_a_plan_that_failed_is_repaired_once_without_a_word_of_outsiders_and_not
     assert office.done == [("send", "ann@corp.example", "x"), ("note", "x")]
 
 
+async def yes(_):
+    return rc.Allow()
+
+
+@pytest.mark.parametrize("body", ["[redacted]", "Dear [redacted], lunch?", "token=[redacted]"])
+def test_what_stands_for_a_secret_in_an_outsiders_words_makes_no_call_of_another(body):
+    office = Office([{**MAILS[0], "body": body}])
+    first = "mail = inbox()[0]\nsend(to=mail.sender, body=mail.body)\nmail.nothing"
+    second = "mail = inbox()[0]\nsend(to=mail.sender, body='See you')\nanswer('repaired')"
+    result = office.agent([first, second], approve=yes).run_sync(REQUEST)
+    assert result.text == "repaired"
+    assert office.done == [
+        ("send", "ann@corp.example", body),
+        ("send", "ann@corp.example", "See you"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [("send(to=mail.sender, body={})", "ReplayError"), ("find({})", "repaired")],
+    ids=["deed", "read"],
+)
+def test_where_redaction_may_have_put_it_a_deed_stops_and_a_read_is_done_again(call, text):
+    office = Office([{**MAILS[0], "body": "token=[redacted]"}])
+    first = f"mail = inbox()[0]\n{call.format('mail.body')}\nmail.nothing"
+    second = f"mail = inbox()[0]\n{call.format(repr('token=abcdef123456'))}\nanswer('repaired')"
+    result = office.agent([first, second], approve=yes).run_sync(REQUEST)
+    assert text in result.text
+    assert len(office.done) == (text == "ReplayError")
+
+
+async def test_a_recovered_plan_knows_its_own_call_whose_secret_was_left_out(tmp_path):
+    office = Office([{**MAILS[0], "body": "abcdef123456"}])
+    source = "mail = inbox()[0]\nsend(to=mail.sender, body='tok' + 'en=' + mail.body)\nanswer('done')"
+    with rc.record.JsonLinesJournal(tmp_path / "one.jsonl") as journal:
+        await office.agent([source], journal=journal, approve=yes).run(REQUEST, run="one")
+        entries = list(journal.entries("one"))
+    assert len(office.done) == 1
+    assert "token=[redacted]" in str(entries)
+    at = next(n for n, each in enumerate(entries) if "'sent'" in str(each) or '"sent"' in str(each))
+    later = rc.record.MemoryJournal()
+    for entry in entries[: at + 1]:
+        later.append("one", entry)
+    again = Office(office.mails)
+    result = await again.agent([source], journal=later, approve=yes).recover("one")
+    assert (result.text, again.done) == ("done", [])
+
+
 def test_a_second_failure_ends_the_run():
     result = Office().agent(["inbox()[9]", "inbox()[8]"]).run_sync(REQUEST)
     assert result.stop.reason == "error"

@@ -141,3 +141,54 @@ def test_what_a_user_pasted_is_read_in_no_long_time(piece):
     began = time.thread_time()
     guard.see(rc.User((rc.Text(piece * (15_000 // len(piece))),)))
     assert time.thread_time() - began < 3
+
+
+@pytest.mark.parametrize("character", ["\ufdfa", "\ufdfb", "\u3316", "\u337f"])
+def test_what_grows_when_it_is_normalised_is_limited(character):
+    many = 100_000
+    assert len(plain(character * many)) < 2.5 * many
+    guard = Guard(Rules(), rc.Toolbox([]))
+    began = time.thread_time()
+    guard.see(rc.User((rc.Text(character * 30_000),)))
+    assert time.thread_time() - began < 5
+
+
+class TestWhatIsNotNormalised:
+    """After very many such characters, an address with one is still an address, and no other one."""
+
+    FLOOD = "\u3316 " * 3000
+    ADDRESSES = ("\u3316.example", "evil\ufdf2.example/a", "evil.\u3316/a")
+
+    @pytest.mark.parametrize("address", ADDRESSES)
+    def test_it_is_found(self, address):
+        assert len([*active(self.FLOOD + address)]) == 1
+
+    def test_a_host_still_ends_where_the_script_changes(self):
+        assert "evil.example" in [*active(f"{self.FLOOD}evil.example\u3316")]
+
+    def test_who_is_written_to_is_found_with_their_host(self):
+        found = [*active(f"{self.FLOOD}\u3316@evil.example")]
+        assert "evil.example" in found
+        assert len(found) == 2
+
+    @pytest.mark.parametrize("address", ADDRESSES)
+    def test_it_vouches_for_no_other(self, address):
+        flooded = {*active(self.FLOOD + address)}
+        others = [
+            address,
+            plain(address),
+            address.replace("\u3316", "\u3317"),
+            "evil.example",
+            "example",
+        ]
+        for other in others:
+            assert flooded.isdisjoint([*active(other)])
+        swapped = address.replace("\u3316", "\u3315").replace("\ufdf2", "\ufdf4")
+        assert flooded.isdisjoint([*active(self.FLOOD + swapped)])
+
+    def test_reading_it_twice_changes_nothing(self):
+        once = plain(self.FLOOD + "".join(self.ADDRESSES))
+        assert plain(once) == once
+
+    def test_as_many_as_anybody_writes_are_normalised(self):
+        assert plain("\u3316" * 1000) == "\u30ad\u30ed\u30e1\u30fc\u30c8\u30eb" * 1000

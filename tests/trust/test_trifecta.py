@@ -102,6 +102,30 @@ def test_missing_facts_are_named_and_taken_for_the_worst():
     )
 
 
+@pytest.mark.parametrize(
+    ("facts", "rules", "what"),
+    [
+        ({"identity": ()}, Rules(), "identity=() in the facts of inbox"),
+        ({"directory": True}, Rules(), "directory=True in the facts of inbox"),
+        ({}, Rules(directories=("in*",)), "inbox in the rules' directories"),
+    ],
+)
+def test_who_vouches_for_senders_opens_the_way_to_them_and_is_told_what_to_leave_out(facts, rules, what):
+    inbox = tool("inbox", "read", **{**CALM, "untrusted": ("body",)}, **facts)
+    (path,) = audit([inbox, KNOWS, MAIL], rules).open
+    assert path.change == f"Leave out {what}: it vouches for whoever wrote there, outsiders too."
+    # Who is in a directory without a word of outsiders was entered by nobody else.
+    contacts = tool("inbox", "read", **CALM, **facts)
+    assert not audit([READS, contacts, KNOWS, MAIL], rules).open
+
+
+def test_what_to_leave_out_is_told_only_where_that_helps():
+    inbox = tool("inbox", "read", **{**CALM, "untrusted": ("body",)}, identity=())
+    rules = Rules(vouched=("*@evil.invalid",))
+    (path,) = audit([inbox, KNOWS, MAIL], rules).open
+    assert path.change.startswith("Say in its facts")
+
+
 def test_an_agent_is_audited_with_its_own_rules():
     office = Office()
     agent = rc.Agent(ScriptedModel([]), office.tools, trust=Rules())

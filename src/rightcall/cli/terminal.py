@@ -114,7 +114,7 @@ class _Person:
 
     def show(self, proposals: Sequence[Proposal]) -> None:
         """Have all calls shown together before the first question."""
-        self._told = f"{summary(proposals, _columns())}\n"
+        self._told = f"{summary(proposals, columns())}\n"
 
     async def __call__(self, proposal: Proposal) -> FinalDecision:
         """Only a clear yes approves; any other text refuses, and is given to the model as the reason."""
@@ -124,7 +124,7 @@ class _Person:
             await asyncio.sleep(_CATCH_UP)
             self._view.hush()
             told, self._told = self._told, ""
-            asked = question(proposal, _columns())
+            asked = question(proposal, columns())
             people.write(f"{told}{asked}\n{_HOW_FAR}\nRun it? [y/N/why not] ")
             people.flush()
             answer = printable((await _line()).strip())
@@ -133,7 +133,8 @@ class _Person:
         return Deny() if answer.lower() in _NO else Deny(answer)
 
 
-def _columns() -> int:
+def columns() -> int:
+    """The width of the terminal: beyond it, the rest of a line would have no mark."""
     return get_terminal_size().columns
 
 

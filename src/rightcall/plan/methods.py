@@ -13,6 +13,7 @@ from rightcall.plan.operations import (
     MOST_ITEMS,
     Fails,
     bounded,
+    fitting,
     iterated,
     key_of,
     quiet,
@@ -49,7 +50,9 @@ def _text_method(value: Value, name: str, call: Calling) -> Value:
         items, label = iterated(given)
         if not all(isinstance(item.data, str) for item in items):
             raise Fails("TypeError", "join takes texts")
-        text = value.data.join([item.data for item in items])
+        texts = [item.data for item in items]
+        fitting(sum(map(len, texts)) + len(value.data) * max(len(texts) - 1, 0))
+        text = value.data.join(texts)
         return bounded(in_part(made_of(text, value, *items)).chosen_by(label))
     args = call.only(name, 0, 3, "maxsplit")
     if name == "zfill" and not (args and type(args[0].data) is int and args[0].data < _WIDEST):
@@ -61,6 +64,8 @@ def _text_method(value: Value, name: str, call: Calling) -> Value:
     given_named = {key: each.data for key, each in call.named.items()}
     plain_args = [each.data for each in args]
     parts = [value, *args, *call.named.values()]
+    if name == "replace":
+        _check_replaced(value.data, *plain_args)
     data = quiet(lambda: getattr(value.data, name)(*plain_args, **given_named), *map(word, parts))
     whole = made_of(data, *parts)
     if name not in _TEXT_PARTS:
@@ -69,6 +74,19 @@ def _text_method(value: Value, name: str, call: Calling) -> Value:
         raise Fails("LimitError", f"a list has more than {MOST_ITEMS:,} items")
     items = [Value(each, whole.sources, whole.chosen) for each in data]
     return Value(Items(items, outside(whole.sources) | whole.chosen, region=call.region))
+
+
+def _check_replaced(text: str, *args: Any) -> None:
+    """Raises Fails if ``text.replace(*args)`` is too long for a plan, before it is built."""
+    match args:
+        case (str(old), str(new), *most) if len(new) > len(old):
+            # What is no number is for ``replace`` itself to refuse.
+            limit = most[0] if most and isinstance(most[0], int) else -1
+            found = text.count(old)
+            many = found if limit < 0 else min(found, limit)
+            fitting(len(text) + many * (len(new) - len(old)))
+        case _:
+            pass
 
 
 def _list_method(value: Value, name: str, call: Calling) -> Value:

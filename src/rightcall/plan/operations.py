@@ -58,8 +58,8 @@ def word(value: Value) -> str:
 def bounded(value: Value) -> Value:
     """The value. Raises Fails if it is larger than a plan may hold."""
     data = value.data
-    if isinstance(data, str) and len(data) > LONGEST_TEXT:
-        raise Fails("LimitError", f"a text has more than {LONGEST_TEXT:,} characters")
+    if isinstance(data, str):
+        fitting(len(data))
     if isinstance(data, Items) and len(data.items) > MOST_ITEMS:
         raise Fails("LimitError", f"a list has more than {MOST_ITEMS:,} items")
     if isinstance(data, Table) and len(data.entries) > MOST_ITEMS:
@@ -67,6 +67,12 @@ def bounded(value: Value) -> Value:
     if type(data) is int and data.bit_length() > _MOST_BITS:
         raise Fails("LimitError", "a number is too large")
     return value
+
+
+def fitting(length: int) -> None:
+    """Raises Fails if a text of that length is longer than a plan may hold, also before it is built."""
+    if length > LONGEST_TEXT:
+        raise Fails("LimitError", f"a text has more than {LONGEST_TEXT:,} characters")
 
 
 def quiet(function: Callable[[], Any], *words: str) -> Any:
@@ -315,6 +321,7 @@ def as_text(value: Value) -> Value:
     if any(word(each) == "function" for each in inside(value)):
         # What Python would write of it includes the values of its defaults.
         raise Fails("TypeError", "a function has no text")
+    fitting(sum(len(each.data) for each in inside(value) if isinstance(each.data, str)))
     text = data if isinstance(data, str) else str(plain(value))
     if isinstance(data, Items | Table):
         return bounded(in_part(Value(text, deep_sources(value), deep_chosen(value))))

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from msgspec import Struct, json
+from msgspec import DecodeError, Struct, json
 
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reply, Results, User
@@ -31,10 +31,12 @@ from rightcall.plan.value import (
     deep_taint,
     of_json,
 )
+from rightcall.record.redact import redact_text
 
 MOST_READINGS = 2
 """How often the reader may give an answer that does not fit, for one text."""
 ANOTHER_WAY = "the plan was run again and took another way: its tools or their facts have changed"
+UNTOLD = "it cannot be told whether an earlier plan made this call: its record has a secret left out"
 
 Said: TypeAlias = Literal["source", "read", "misread", "call", "show", "answer", "failed", "ordinary"]
 """The kind of a reply in a planned run."""
@@ -188,17 +190,28 @@ class _Teller:
         tool = self._tools[wants.function]
         values = _by_name(wants, tool)
         arguments = _written(values)
-        for recorded in (self._earlier, self._ours):
-            at = next(
-                (n for n, (call, _) in enumerate(recorded) if _is_same(call, tool, arguments)), None
-            )
-            if at is not None:
-                _, result = recorded.pop(at)
-                return value_of(tool, result, self._count, values)
+        if (result := self._recorded(tool, arguments)) is not None:
+            return value_of(tool, result, self._count, values)
         self.next = NextCall(
             tool=tool, arguments=arguments, values=values, branch=wants.branch, line=wants.line
         )
         raise Unknown(wants)
+
+    def _recorded(self, tool: Known, arguments: str) -> Result | None:
+        """The result of the call, if it was made. Raises Fails if that cannot be told.
+
+        The same plan makes the same calls in the same order, so a call of its own may have lost a secret
+        in the record. Another plan's may have been made with another secret, or with the very text that
+        stands for one: then to skip it is wrong, and so is to do it twice. A read is done again.
+        """
+        for recorded in (self._earlier, self._ours):
+            calls = [call.arguments if call.name == tool.tool.name else None for call, _ in recorded]
+            if arguments in calls:
+                return recorded.pop(calls.index(arguments))[1]
+        if tool.facts.is_consequential and _place_of(arguments, tool, self._earlier) is not None:
+            raise Fails("ReplayError", UNTOLD, tool.tool.name)
+        at = _place_of(arguments, tool, self._ours)
+        return None if at is None else self._ours.pop(at)[1]
 
     def _reading(self, wants: Extract) -> Value:
         given = wants.text.data if isinstance(wants.text.data, str) else _written({"": wants.text})
@@ -248,6 +261,21 @@ def _written(values: Mapping[str, Value]) -> str:
         raise Fails("TypeError", "functions cannot be handed out of a plan") from None
 
 
-def _is_same(call: Call, tool: Known, arguments: str) -> bool:
-    # Text that looked like a secret was redacted in the record.
-    return call.name == tool.tool.name and (call.arguments == arguments or REDACTED in call.arguments)
+def _place_of(arguments: str, tool: Known, recorded: Sequence[tuple[Call, Result]]) -> int | None:
+    """Where a call is in the record that may have been made with these arguments, before redaction.
+
+    The text that stands for a secret counts only where redaction puts it: anybody can write it.
+    """
+    for at, (call, _) in enumerate(recorded):
+        is_redacted = call.name == tool.tool.name and REDACTED in call.arguments
+        if is_redacted and _normal(call.arguments) == _normal(redact_text(arguments)):
+            return at
+    return None
+
+
+def _normal(text: str) -> str:
+    """JSON text without the escapes that redaction may have added."""
+    try:
+        return json.encode(json.decode(text)).decode()
+    except (DecodeError, RecursionError):
+        return text

@@ -85,14 +85,16 @@ def _heard(tool: Tool, facts: Settled) -> Result:
     """A result with untrusted text in it, and with a sender's name if the tool returns senders."""
     if not facts.untrusted:
         return Result(call_id="", name=tool.name, outcome="returned", content=(Text(""),))
+    # A tool that is said to have no senders beside what outsiders wrote may have them nevertheless.
+    has_senders = facts.is_identity("sender") or facts.identity == ()
     return Result(
         call_id="",
         name=tool.name,
         outcome="returned",
         content=(Text(dump({"content": " ".join(_EVIL.values())})),),
         source=tool.name,
-        vouched=tuple(_EVIL.values()) if facts.is_identity("sender") else (),
-        fields=("sender",) * len(_EVIL) if facts.is_identity("sender") else (),
+        vouched=tuple(_EVIL.values()) if has_senders else (),
+        fields=("sender",) * len(_EVIL) if has_senders else (),
     )
 
 

@@ -6,9 +6,11 @@ three are safe. https://ai.meta.com/blog/practical-ai-agent-security/ calls it t
 
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.decision import Allow, Rewrite
 from rightcall.core.options import checked
@@ -104,7 +106,7 @@ def audit(source: Any, rules: Rules | None = None) -> Report:
         for tool, facts in known:
             if does := _does(facts, bool(private)):
                 broken = _broken_by(tool, [each for each, _ in known], rules)
-                change = "" if broken else _change(tool, facts, rules)
+                change = "" if broken else _change(tool, [each for each, _ in known], rules)
                 takes = private if facts.reach == "outside" else ()
                 paths.append(
                     Path(
@@ -181,15 +183,34 @@ def _vouching(known: Sequence[tuple[Tool, Settled]]) -> tuple[str, ...]:
     return tuple(tool.name for tool, facts in known if facts.untrusted is not True and not facts.derived)
 
 
-def _change(tool: Tool, facts: Settled, rules: Rules | None) -> str:
+def _change(tool: Tool, tools: Sequence[Tool], rules: Rules | None) -> str:
     """What would stop a path."""
     if rules is None:
         return "Give the agent rules: Agent(..., trust=rc.trust.Rules())."
     if tool.delegates and tool.name in rules.unguarded:
         return "Let it inherit the rules: leave it out of unguarded, or require approval."
-    if "targets" in facts.missing or tool.parameters.get("properties"):
+    vouching = [why for each in tools if (why := _vouches_for_senders(each, rules))]
+    if vouching and _broken_by(tool, list(map(_with_senders, tools)), replace(rules, directories=())):
+        return f"Leave out {', '.join(vouching)}: it vouches for whoever wrote there, outsiders too."
+    if "targets" in settled(tool).missing or tool.parameters.get("properties"):
         return "Say in its facts which parameters are targets, give a grant, or require approval."
     return "Give a grant, or require approval."
+
+
+def _vouches_for_senders(tool: Tool, rules: Rules) -> str:
+    """The fact or rule by which a tool with untrusted fields vouches for who filled them in, if any."""
+    if not isinstance(settled(tool).untrusted, tuple):
+        return ""
+    if any(fnmatchcase(tool.name, each) for each in rules.directories):
+        return f"{tool.name} in the rules' directories"
+    if tool.facts.directory:
+        return f"directory=True in the facts of {tool.name}"
+    return f"identity=() in the facts of {tool.name}" if tool.facts.identity == () else ""
+
+
+def _with_senders(tool: Tool) -> Tool:
+    """The tool, with nothing said of who its senders are."""
+    return tool.replace(facts=replace(tool.facts, directory=False, identity=None))
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -10,6 +10,7 @@ from rightcall.cli.commands import runs
 from rightcall.cli.recorded import chosen_run, journal_and_run, opened_journal
 from rightcall.cli.session import view_for
 from rightcall.cli.summary import PATIENCE, Progress, View
+from rightcall.cli.terminal import columns
 from rightcall.core.entry import (
     CallFinished,
     Entry,
@@ -111,7 +112,7 @@ class _Watching:
         result = await replay(self._journal, self._run)
         self._view.hush()
         for proposal in result.pending:
-            self._say(question(proposal))
+            self._say(question(proposal, columns()))
         resume, show = f"rightcall journal resume {self._file} {self._run}", f"--journal {self._file}"
         self._say(f"It waits for a person: {resume}, or rightcall studio {show} --write")
         return NO_ANSWER
