@@ -132,6 +132,15 @@ SAID = [
     *(" ", "\n", "../", "\u2026", "? ", "! ", "; ", "\n1. ", ". 1) ", "\n* "),
     *("if ", "when ", "not if ", "cancel it if ", "if it is not available ", "prefer ", "larger "),
     *("only if it costs less than 5 ", "the cheapest ", "can anyone ", "mail from ", "balance is 5 "),
+    *(
+        "did Ann ",
+        "\nhas ",
+        "search for my ",
+        "Ann is not a ",
+        "Ann isn't ",
+        "old e-mail ",
+        "mail von der ",
+    ),
 ]
 
 
@@ -140,4 +149,11 @@ def test_what_a_user_pasted_is_read_in_no_long_time(piece):
     guard = Guard(Rules(), rc.Toolbox([]))
     began = time.thread_time()
     guard.see(rc.User((rc.Text(piece * (15_000 // len(piece))),)))
+    assert time.thread_time() - began < 3
+
+
+def test_a_long_word_is_no_address_from_each_of_its_letters():
+    guard = Guard(Rules(), rc.Toolbox([]))
+    began = time.thread_time()
+    guard.see(rc.User((rc.Text(f"{'a' * 30_000} wrote, did it scam any?"),)))
     assert time.thread_time() - began < 3
