@@ -81,3 +81,17 @@ def test_who_is_asked_about_or_warned_of_gets_nothing(words):
 )
 def test_whom_a_question_goes_on_with_gets_it(words):
     assert writes(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "amount", "does"),
+    [
+        (f"Pay 45 to {IBAN}. Our kitchen has cost 9000 so far.", 9000, False),
+        (f"Pay 45 to {IBAN}. The oven is a Miele 7200.", 7200, False),
+        (f"Pay {IBAN}. It's 45.", 45, True),
+        (f"Pay 45 to {IBAN}. And another 60 on top.", 60, True),
+        (f"It comes to 45 with the tip. Please pay {IBAN}.", 45, True),
+    ],
+)
+def test_an_amount_is_one_that_is_to_be_paid(words, amount, does):
+    assert runs(words, "pay", iban=IBAN, amount=amount) is does
