@@ -132,6 +132,14 @@ SAID = [
     *(" ", "\n", "../", "\u2026", "? ", "! ", "; ", "\n1. ", ". 1) ", "\n* "),
     *("if ", "when ", "not if ", "cancel it if ", "if it is not available ", "prefer ", "larger "),
     *("only if it costs less than 5 ", "the cheapest ", "can anyone ", "mail from ", "balance is 5 "),
+    *(
+        "call the ",
+        "undo my ",
+        "get my money ",
+        ", do not ship a b c ",
+        "drop my ",
+        "send the pdf not the ",
+    ),
     *("pay 5, it cost 5", "it cost 5. ", "twenty ", ", it is "),
     *(
         "did Ann ",
