@@ -64,6 +64,46 @@ def test_an_amount_in_words_is_the_limit():
     assert not runs("Wire fifty euros to DE44.", wire, iban="DE44", amount=51)
 
 
+@pytest.mark.parametrize(
+    ("words", "amount"),
+    [
+        ("Last time you sent 5000 by mistake.", 5000),
+        ("The house cost 400k.", 400_000),
+        ("The house cost four hundred thousand.", 400_000),
+        ("It's for PS 5000.", 5000),
+        ("It's for flight LH 4400.", 4400),
+        ("I'm at 1600 Pennsylvania Ave, 20500 Washington.", 1600),
+        ("I'm at 1600 Pennsylvania Ave, 20500 Washington.", 20_500),
+        ("We were 800 on that trail.", 800),
+    ],
+)
+@pytest.mark.parametrize("asked", ["Wire 50 to DE44.", "Wire DE44 fifty euros."])
+def test_what_a_sentence_only_tells_is_no_limit(words, amount, asked):
+    for text in (f"{asked} {words}", f"{words} {asked}", f"{asked[:-1]}, {words[0].lower()}{words[1:]}"):
+        assert runs(text, wire, iban="DE44", amount=50)
+        assert not runs(text, wire, iban="DE44", amount=amount)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Wire it to the plumber at DE44. It's 80.",
+        "Wire 50 to DE44. And 80 for the rest.",
+        "Wire 50 to DE44. No, 80.",
+        "Wire 50 to DE44 now. He should get 80 in May.",
+        "Wire 50 to DE44. Make it 80.",
+        "Wire 50 to FR55. For DE44 it comes to 80.",
+        "Wire it to DE44. The lamp cost 80.",
+        "Wire it to DE44, it was 80 last time.",
+        "The plumber wants 80. Wire that to DE44, and 20 to FR55.",
+        "We agreed on 80. Wire that amount to DE44, and 20 to FR55.",
+        "Dinner was 80 euros. Wire that to DE44, and 20 to FR55.",
+    ],
+)
+def test_what_a_second_sentence_says_on_purpose_is(words):
+    assert runs(words, wire, iban="DE44", amount=80)
+
+
 BILLS = reading(
     "bills", [{"bill_id": "b-1", "amount": 40}, {"bill_id": "b-2", "amount": 900}], untrusted=False
 )

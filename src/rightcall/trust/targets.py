@@ -128,6 +128,8 @@ class _Weighing:
 
 def _weighed(meant: Meant, place: Place, value: str, origin: Origin) -> Origin:
     """The origin of an identifier, for the act that the call is."""
+    if origin == "unfit" and meant.is_released(value):
+        origin = "user"
     if origin not in ("user", "trusted"):
         return origin
     if not meant.is_asked:

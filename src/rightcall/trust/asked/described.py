@@ -66,6 +66,8 @@ class Described:
         self._sentences: list[frozenset[str]] = []
         self._excepted: set[str] = set()
         """The words for what the user or the developer does not want."""
+        self._released: frozenset[str] = frozenset()
+        """The words for what they do not want as it is, but that they want something done to."""
         self._exceptions: list[frozenset[str]] = []
         """The words for each thing that was left out of all."""
         self._requests: list[Request] = []
@@ -105,6 +107,7 @@ class Described:
         self._sure |= found.sure
         self._sentences += found.sentences
         self._excepted |= found.excepted
+        self._released = (self._released - found.excepted) | found.released
         self._exceptions += found.exceptions
         self._requests += found.requests
         self._beside.clear()
@@ -281,6 +284,11 @@ class Described:
     def excepted(self) -> set[str]:
         """The words for what the user or the developer does not want."""
         return self._excepted if self._above is None else self._excepted | self._above.excepted()
+
+    def is_released(self, value: str) -> bool:
+        """Whether an identifier was forbidden only together with a request to undo it."""
+        is_own = stem(value.lower()) in self._released
+        return is_own or (self._above is not None and self._above.is_released(value))
 
     def known(self, words: set[str]) -> set[str]:
         """Those of some words that are in one of the records."""

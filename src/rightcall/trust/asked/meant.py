@@ -111,6 +111,10 @@ class Meant:
             return False
         return all(is_within(each, new, old) for each in self._limits)
 
+    def is_released(self, value: str) -> bool:
+        """Whether an identifier was only forbidden for another act: "do not ship W1, cancel it"."""
+        return self._described.is_released(value)
+
     def is_for_another(self, value: str) -> bool:
         """Whether an identifier was written out, but only in a request for something else."""
         named = self._described.is_named

@@ -21,6 +21,7 @@ from rightcall.trust.words.counts import Measure, counts_in, measures_in
 from rightcall.trust.words.describing import NUMBERS, joined, stem, terms_of
 from rightcall.trust.words.excepting import excepted_last, exceptions_in
 from rightcall.trust.words.heard import kept
+from rightcall.trust.words.rewording import released_in, reworded
 from rightcall.trust.words.said import IDLE, named_words
 from rightcall.trust.words.shifts import shifts_in
 from rightcall.trust.words.spelling import folded
@@ -203,6 +204,8 @@ class Heard(Struct, frozen=True):
     """What is to be paid with, sentence by sentence."""
     limits: tuple[Limit, ...]
     """What a change may cost."""
+    released: frozenset[str]
+    """The words for what is not wanted as it is, but that something is to be done to."""
 
 
 @kept
@@ -214,7 +217,7 @@ def heard(text: str) -> Heard:
     wishes, said, certainly = list[Wishes](), list[frozenset[str]](), list[str]()
     before = frozenset[str]()
     topic, compared_before, last, earlier = frozenset[str](), None, "", ""
-    texts = sentences(_ASIDE_AFTER.sub(" ", excepted_last(text)))
+    texts = sentences(_ASIDE_AFTER.sub(" ", excepted_last(reworded(text))))
     for sentence in texts:
         parts = list(clauses(sentence))
         own = [part.text for part in parts if not part.forbidden]
@@ -253,6 +256,7 @@ def heard(text: str) -> Heard:
         frozenset(each for part in wanted for each in shifts_in(part)),
         tuple(filter(None, (paying_in(each, before, certain) for before, each in pairs))),
         tuple(filter(None, (limit_in(each, before) for before, each in pairs))),
+        released_in(text) - _words(excepted),
     )
 
 

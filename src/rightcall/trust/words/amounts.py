@@ -15,8 +15,8 @@ _YEARS = range(1900, 2101)
 _FEWEST_OF_ACCOUNT = 10_000_000
 _IDENTIFIER = re.compile(
     r"(?:#|\b(?:no\.?|nr\.?|number|id|invoice|ticket|case|customer|ref(?:erence)?|account|card|contract|mail|email|file"
-    r"|room|flat|apartment|apt|suite|gate|seat|page|isbn|phone|tel|(?:zip|post)(?:\s?code)?(?:\s+is)?|code|flight"
-    r"|booking|reservation|pin|iban|order(?=\s+(?:#|no\b|nr\b|number|\d{4}))"
+    r"|room|flat|apartment|apt|suite|gate|seat|page|isbn|phone|tel|(?:zip|post)(?:\s?code)?(?:\s+is)?|code"
+    r"|flight(?:\s+[a-z]{2}(?=\s+\d))?|booking|reservation|pin|iban|order(?=\s+(?:#|no\b|nr\b|number|\d{4}))"
     r"|building|train|facture|factura|fattura|factuur|rechnung|(?:kunden|rechnungs|auftrags|vertrags|bestell)(?:nummer|nr)"
     r"|end(?:s|ing)(?:\s+(?:in|with|on))?|last\s+(?:four|4)(?:\s+digits)?(?:\s+(?:of|are|is))?)\b)"
     r"[\s:#.]*+\d[\d-]*+(?![\d.,]*\d)|(?<![\w.,])\d{4}(?=\s+(?:(?:credit|debit)\s+)?(?:card|account|visa|mastercard|amex)\b)"
@@ -63,7 +63,7 @@ _BRAND = re.compile(
 )
 """The same, before its brand: "my 2014 Volvo"."""
 _DIALLED = re.compile(r"(?<![\w.,])\+?\(?\d++\)?(?:[ -]\d++){1,15}(?!\w)")
-_CURRENCY = (
+CURRENCY = (
     r"(?:\u20ac|\$|\u00a3|(?:eur|usd|gbp|chf|cad|aud|sek|nok|dkk|pln|kr)\b|(?:euro|dollar|pound|franc|buck|quid|crown|rupee"
     r"|peso|yen)s?\b|swiss francs)"
 )
@@ -71,7 +71,7 @@ _AMOUNT = re.compile(
     r"(?P<before>[\u20ac$\u00a3]\s?)?(?<![\w.,:/])(?<![a-z]-)"
     r"(?P<whole>\d++(?:[.,]\d{3}(?!\d))*+(?:\.\d+)?+)(?:,(?P<comma>\d{1,2})(?!\d))?(?![:/]\d|(?:st|nd|rd|th)\b)"
     r"(?:\s?(?P<scale>k|thousand|tsd|grand|mio|million|millionen|m|bn|billion|mrd|milliarden?)\b)?"
-    rf"(?:\s?(?:(?P<after>{_CURRENCY})|(?P<cents>cents?|ct|pence)\b))?"
+    rf"(?:\s?(?:(?P<after>{CURRENCY})|(?P<cents>cents?|ct|pence)\b))?"
 )
 _SCALES = {
     "k": 1e3,
@@ -88,7 +88,7 @@ _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+")
 _MARKED = re.compile(r"(?<=\d)['\u2019](?=\d{3}(?!\d))|\b(?:eur|usd|gbp|chf)(?=\d)")
 """What may be left out of an amount: ``1'000``, ``EUR20``."""
 _SPACED = re.compile(
-    rf"(?<![\w.,+(-])(?<!\d )\d{{1,3}}(?: \d{{3}})+(?=,\d\d(?!\d)|\s?{_CURRENCY})"
+    rf"(?<![\w.,+(-])(?<!\d )\d{{1,3}}(?: \d{{3}})+(?=,\d\d(?!\d)|\s?{CURRENCY})"
     r"|(?<=[\u20ac$\u00a3])\s?\d{1,3}(?: \d{3})+"
 )
 """An amount with spaces between its thousands; without a currency it may be a telephone's number."""
@@ -148,7 +148,7 @@ _SPELT = re.compile(
 )
 _LEAST = 10
 """A smaller number in words is an amount only with its currency: "two" is said of anything."""
-_MONEY_AFTER = re.compile(rf"(?:\s+of)?\s?(?:{_CURRENCY}|cents?\b|pence\b)")
+_MONEY_AFTER = re.compile(rf"(?:\s+of)?\s?(?:{CURRENCY}|cents?\b|pence\b)")
 
 
 def is_computed(text: str) -> bool:

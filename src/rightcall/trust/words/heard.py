@@ -67,17 +67,19 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
     )
     from rightcall.trust.words.places import codes_for  # noqa: PLC0415 - light until used
     from rightcall.trust.words.polarity import clauses  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.statements import without_statements  # noqa: PLC0415 - light until used
 
     found = []
     parts = clauses(excepted_last(unnumbered(unmarked(plain(text)))))
     said = [-1 if each.forbidden else answered_at(each.text) for each in parts[1:]]
     answered = max((at for at, where in enumerate(said, 1) if where >= 0), default=0)
+    paid = without_statements(["" if each.forbidden else each.text for each in parts])
     for at, part in enumerate(parts):
         keys = frozenset(both(part.text))
         if part.forbidden:
             found.append(Clause(is_forbidding=True, keys=keys, people=people_in(part.text)))
             continue
-        named_amounts = tuple(amounts(part.text))
+        named_amounts = tuple(amounts(paid[at]))
         rest = without_mentioned(part.text, is_answered=at < answered)
         untitled = without_titles(part.text)
         clause = Clause(

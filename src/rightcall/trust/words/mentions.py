@@ -12,51 +12,15 @@ from rightcall.trust.words.keys import looks_like
 from rightcall.trust.words.kinds import words_of
 from rightcall.trust.words.said import named_words
 from rightcall.trust.words.spelling import folded
+from rightcall.trust.words.spoken import FILL, SPOKEN_OF, WHO
 
 _AGAINST = named_words(
     "block report mute ban unfollow unfriend blacklist blocklist unsubscribe flag filter remove delete "
     "kick uninvite disinvite suspend evict deny reject expel revoke archive"
 )
 """Verbs for what is done against somebody."""
-_ADDRESS = r"\w[\w.+%-]*@[\w-]+(?:\.[\w-]+)*"
-_ACCOUNT = r"[A-Za-z]{2}\d{2}(?:[ -]?(?=[A-Za-z]*\d)[A-Za-z0-9]{1,4}){0,9}(?!\w)"
-_TELEPHONE = r"\+\d[\d ()-]{5,20}\d"
-_NAME = r"[A-Z][a-z]+(?: [A-Z][a-z]+)?(?![\w@]|['\u2019.-]\w)"
-_WHO = rf"[\"'(<]{{0,2}}(?P<who>{_ADDRESS}|{_ACCOUNT}|{_TELEPHONE}|{_NAME})"
-_FILL = r"(?:(?!(?i:to|for|with|and|or|into|at|on|in|about|but|then|that)\b)[A-Za-z-]+\s+){0,4}?"
-_LETTER = (
-    r"(?:e-?mails?|mails?|messages?|letters?|notes?|texts?|calls?|sms|newsletters?|spam|posts?|comments?"
-    r"|voicemails?|dms?|files?|documents?|attachments?|links?|invitations?|something|hear|heard|hearing)"
-)
-_TOLD = (
-    r"(?i:keeps?|wrote|written|writes|sent|sends|e-?mailed|texted|messaged|contacted|pester\w*"
-    r"|bother\w*|spam\w*|claim\w*|says|said|told|forwarded)\b"
-)
-_MONEY = r"(?:money|cash|funds|transfer\w*|move|pay\w*|\d)"
-_DEBIT = r"(?<!my )(?<!the )(?<!our )(?:debit\w*|charge)"
-_SPOKEN_OF = tuple(
-    (re.compile(pattern), hints)
-    for pattern, hints in (
-        # "A mail from Ann", "the file that was shared by Ann".
-        (
-            rf"\b(?i:{_LETTER})\b[^.;!?\n]{{0,40}}?\b(?i:from|by)\s+{_FILL}{_WHO}",
-            ("from", "by"),
-        ),
-        (rf"\b(?i:sent|written|shared|signed|posted|forwarded)\s+(?i:by)\s+{_FILL}{_WHO}", ("by",)),
-        # "Ann keeps writing to me".
-        (
-            rf"{_WHO}[\"')>]{{0,2}}\s+(?i:(?:just|has|had|also|already|always|recently|once)\s+)?{_TOLD}",
-            ("keep", "wr", "sen", "ed", "pester", "bother", "spam", "claim", "sa", "told"),
-        ),
-        # "Debit AA11", "move it from AA11".
-        (
-            rf"\b(?i:{_DEBIT}|{_MONEY}\b[^.;!?\n]{{0,40}}?\bfrom)\s+{_FILL}(?P<who>{_ACCOUNT})",
-            ("from", "debit", "charge"),
-        ),
-    )
-)
 _BLOCKED = re.compile(
-    rf"(?i:\b(?:{'|'.join(sorted(_AGAINST))})(?:p?ing|n?ed)?)\s+{_FILL}{_WHO}",
+    rf"(?i:\b(?:{'|'.join(sorted(_AGAINST))})(?:p?ing|n?ed)?)\s+{FILL}{WHO}",
 )
 _THING = re.compile(
     r"\b(?i:channel|file|folder|document|doc|note|room|spreadsheet|album|playlist|notebook|calendar|repository)\s+"
@@ -77,13 +41,19 @@ _CALLED = re.compile(
 _ENDS = re.compile(r"[.!?](?=\s)|[;\n]")
 _REPLIES = re.compile(
     r"\b(?:repl(?:y|ies)|respond|answer|react|thank|refund|reimburse|the sender"
+    r"|remind(?:er)?(?!\s+(?:me|us)\b)|nudge|follow[- ]up"
+    r"|(?:be)?antwort\w*|ihm|ihnen|(?:schreib|sag|schick|send|gib|teil)\w*\s+ihr"
     r"|(?:write|send|pay|get|give|call)\b[^.;!?]{0,40}\bback"
     r"|(?:do|follow|carry out|act on|handle|take care of|deal with)\s+(?:what|as|the|this|that|it))\b"
 )
 """What somebody who wrote may get an answer by, or may have done for them."""
+_WHETHER_REPLIED = re.compile(
+    r"\bdid(?:n['\u2019]t)?\s+\S+\s+(?:\S+\s+)?(?:ever\s+|already\s+)?(?:reply|respond|answer|react|thank)\b"
+)
+"""A question whether somebody else has answered; in ``folded`` text. It asks for no answer."""
 _THEM = re.compile(
     r"\b(?!(?:about|from|of|against|by|than|like)\b)(?P<verb>\w+)\s+(?:(?:to|for|with)\s+)?"
-    r"(?:him\b|them\b(?!\s+(?:to|with|for|from|in|on|into|all)\b)|her\b(?=\s*(?:[.,;!?)]|$)|\s+(?:that|an?|the|my|our"
+    r"(?:him\b|them\b(?!\s+(?:to|with|for|from|in|on|into|all|up|out|down|together)\b)|her\b(?=\s*(?:[.,;!?)]|$)|\s+(?:that|an?|the|my|our"
     r"|about|if|whether|to|back|why|when|what|how|and|for|on|in|at|this|these|those|some|it|\d))"
     r"|they\s+(?:should|must|can|may|need|get))"
 )
@@ -151,7 +121,7 @@ def _spoken_of(text: str, low: str, *, is_answered: bool) -> Iterator[tuple[int,
         return
     found = [
         each.span("who")
-        for pattern, hints in _SPOKEN_OF
+        for pattern, hints in SPOKEN_OF
         if any(hint in low for hint in hints)
         for each in pattern.finditer(text)
     ]
@@ -167,6 +137,8 @@ def _spoken_of(text: str, low: str, *, is_answered: bool) -> Iterator[tuple[int,
 def answered_at(text: str) -> int:
     """Where a text last lets something go to somebody who was spoken of before; -1 if nowhere."""
     low = folded(text)
+    if "did" in low:
+        low = _WHETHER_REPLIED.sub(lambda each: " " * len(each[0]), low)
     found = [each.start() for each in _REPLIES.finditer(low)]
     found += [each.start() for each in _THEM.finditer(low) if each["verb"] not in _AGAINST]
     return max(found, default=-1)

@@ -46,8 +46,14 @@ _LEAVING = _any(
     "spar(?:e|ing) uninvit(?:e|ing) disinvit(?:e|ing) shun(?:ning)? refus(?:e|ing) forbid(?:ding)? "
     "prohibit beware",
 )
+_NO_ORDER = (
+    r"(?!\s+(?:(?:my|our|the|this|that)\s+)?(?:\w+\s+)?(?:order|booking|reservation|subscription)s?\b"
+    r"(?!\s+(?:confirm|number|detail)|[^.;,]{0,40}\b(?:from|out of|off)\b))"
+)
+"""After "drop": nothing that is cancelled by that, and left out of nothing."""
 _DROPPING = _any(
-    r"drop(?:ping)?\b(?!\s+(?:by|in|into|off|over|everything)\b)(?!\s+\S+(?:\s+\S+)?\s+an?\b)",
+    r"drop(?:ping)?\b(?!\s+(?:by|in|into|off|over|everything)\b)(?!\s+\S+(?:\s+\S+)?\s+an?\b)"
+    rf"{_NO_ORDER}",
     rf"(?<!not )(?<!{_N_T} )(?<!never )(?<!you )(?<!\bi )(?<!to )forget\b(?:\s+about\b)?"
     r"(?!\s+(?:it|that|this|to)\b)",
 )
@@ -136,7 +142,7 @@ _FORBIDDING = _any(
     "nessuno não niet nooit geen weglaten overslaan",
 )
 _WAYS: tuple[tuple[Reach | None, str], ...] = (
-    (None, rf"{_NOT}\s+(?:you\s+)?(?:{_LEAVING}|{_KEEPING_OUT}|drop)"),
+    (None, rf"{_NOT}\s+(?:you\s+)?(?:{_LEAVING}|{_KEEPING_OUT}|drop{_NO_ORDER})"),
     ("sentence", _HARDLY),
     ("clause", _WISHING),
     ("rest", f"(?:{_AGAINST}|{_EXCEPT})"),

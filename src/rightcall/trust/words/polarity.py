@@ -65,9 +65,19 @@ _CONDITION_OF_ACT = re.compile(
 _TELLING = re.compile(
     r"(?:^|\b(?:please|and|then|to|you|bitte|und)\s+|,\s*)(?:tell|inform|notify|remind|ask|write|reply"
     r"|answer|let|say"
-    r"|(?:e-?mail|mail|message)(?!\s+to\b)|schreibe?|sage?|antworte|écris|dis|scrivi|digli|dille|schrijf|zeg|diga)\s",
+    r"|(?:e-?mail|mail|message)(?!\s+to\b)|schreibe?|sage?|antworte|écris|dis|scrivi|digli|dille|schrijf|zeg|diga)\s"
+    r"|\b(?:kannst|k\u00f6nntest|w\u00fcrdest|magst)\s+du\s[^;!?,]{0,80}?\s(?:sagen|mitteilen|schreiben|ausrichten|antworten)\b",
     re.IGNORECASE,
 )
+_THING = (
+    r"(?:the|my|our|an?|this|that|his|her|their)(?:\s+(?!(?:to|for|with|and|or|not)\b)[\w.'-]+){1,4}?"
+)
+_NOT_THIS = re.compile(
+    rf"\b(?:send|forward|e-?mail|mail|share|post|upload|attach)\s+(?:only\s+|just\s+)?{_THING},?\s+(?:(?:and|but)\s+)?"
+    rf"(?P<no>not)\s+{_THING}(?=,?\s+(?:to|for|with)\s)",
+    re.IGNORECASE,
+)
+"""What is to be sent and what is not, before whom it goes to: "send the pdf and not the docx to Ann"."""
 _STATEMENT = re.compile(
     r"\(\s*(?!(?:it|this|that|these|those|which|who|he|she|they|him|her|them|but|except|and|or not)\b)"
     r"[^\W\d_]+\b[^()]*\)"
@@ -153,6 +163,8 @@ def _span(sentence: str, found: Negation) -> tuple[int, int, int]:
         case "before":
             clause = _CLAUSE_STARTS.match(sentence, 0, found.start)
             return (clause.end() if clause else 0), found.end, found.end
+        case "sentence" if end := _not_this(sentence, found):
+            return found.start, end, end
         case "sentence":
             start, ends = _wanted_before(sentence, found), [_NEW_ORDER]
         case "clause" if " you " in found.text:
@@ -167,6 +179,15 @@ def _span(sentence: str, found: Negation) -> tuple[int, int, int]:
         if after := each.search(sentence, found.start if is_nobody else found.end, most):
             first = min(first, after.span())
     return start, *first
+
+
+def _not_this(sentence: str, found: Negation) -> int:
+    """Where a thing ends that is not to be sent while another is; 0 if nothing like that is negated."""
+    if found.text != "not":
+        return 0
+    first = max(found.start - _LONGEST_ORDER, 0)
+    other = _NOT_THIS.search(sentence, first, found.end + _LONGEST_ORDER)
+    return other.end() if other is not None and other.start("no") == found.start else 0
 
 
 def _wanted_before(sentence: str, found: Negation) -> int:
