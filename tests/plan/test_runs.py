@@ -200,6 +200,28 @@ def test_what_outsiders_wrote_is_found_wherever_it_stands(source, found):
     assert done == []
 
 
+def test_a_key_in_a_field_for_identities_is_an_identity():
+    sent: list[str] = []
+
+    def file() -> dict[str, object]:
+        """The file, and whom it is shared with."""
+        return {"id": "f1", "content": "…", "shared_with": {"ann@corp.example": "r"}}
+
+    def send(to: str, body: str) -> str:
+        """Send a mail."""
+        sent.append(to)
+        return "sent"
+
+    reads = rc.Facts(untrusted=("content",), private=True, reach="user")
+    says = rc.Facts(untrusted=False, private=False, reach="outside", dangers=(), targets=("to",))
+    tools = [rc.tool(file, effect="read", facts=reads), rc.tool(send, facts=says)]
+    planner = ScriptedModel(["for who in file().shared_with:\n    send(to=who, body='Hi')"])
+    plan = rc.Plan(reader=ScriptedModel([]))
+    result = rc.Agent(planner, tools, trust=rc.trust.Rules(), plan=plan).run_sync("Greet them.")
+    assert result.stop.reason == "end"
+    assert sent == ["ann@corp.example"]
+
+
 def test_what_is_no_plan_goes_back_to_the_planner_three_times():
     office = Office()
     agent = office.agent(["while True: pass", "unknown_tool()", "send(whom=1)", ANSWER], [50])

@@ -253,13 +253,13 @@ class Labelling(Struct, frozen=True, kw_only=True, eq=False):
     def of_key(self, key: str, place: Place) -> Label:
         """The label of a key of the object at a place.
 
-        Inside a field that nobody calls untrusted, keys are identifiers, unless one is an address.
+        In a field for identities it is one of these. Inside a field that nobody calls untrusted, keys
+        are identifiers, unless one is an address.
         """
-        if self.fields is None or key in self.fields:
+        if self.fields is None or key in self.fields or self.kind_at(place) != "system":
             return self.at(place)
-        is_inside = next(
-            (step in self.fields for step in reversed(place) if isinstance(step, str)), False
-        )
+        around = [step for step in place if isinstance(step, str)]
+        is_inside = bool(around) and around[-1] in self.fields
         if is_inside and looks_like(key) is None:
             return self.at(place)
         kind: SourceKind = "given" if is_inside else "free"
