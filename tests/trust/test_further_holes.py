@@ -142,6 +142,7 @@ class TestWordsForAnAmountThatIsComputed:
             f"We split the dinner bill, mine was 50. Pay {ACCOUNT} his share.",
             f"I sent 50 by mistake. Send {ACCOUNT} the remaining amount.",
             f"Pay {ACCOUNT} the same as last month, plus 50.",
+            f"Order the same lamp again if it is under 50, and pay {ACCOUNT}.",
         ],
     )
     def test_lift_what_was_named_where_they_are_meant(self, said):

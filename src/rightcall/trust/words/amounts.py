@@ -115,6 +115,7 @@ _COMPUTED = re.compile(
             rf"\bremain(?:ing|der)\b(?={_END}|\s+(?:to|on|onto|with)\b|\s+(?:[a-z]+\s+)?(?:{_SUM}\b|\S?\d))",
             # "The same as last month", and not "at the same time".
             rf"\bthe same\b(?={_END}|\s+(?:as|again|for|to|from|figure|{_SUM})\b)",
+            r"\b(?:book|order|buy|reserve|repeat)\s+(?:me\s+|us\s+)?the same\s+(?!time|day|way|person)",
             r"\b(?:double|twice|triple)\s+(?:the|that|this|it|as|what|my|his|her|their|of|\S?\d)",
             r"(?<!first )(?<!second )(?<!last )\b(?:half|thirds?|quarters?)\s+(?:of|the|what|it|my)\b",
             r"\b(?:my|his|her|their|our|your|equal|each|the)\s+shares?\b(?!\s+(?:link|button|price|option))",
