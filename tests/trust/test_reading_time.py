@@ -8,16 +8,9 @@ import pytest
 import rightcall as rc
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
-from rightcall.trust.words.spelling import (
-    accounts,
-    active,
-    grouped,
-    loose,
-    plain,
-    scan,
-    unmarked,
-    unnumbered,
-)
+from rightcall.trust.words.accounts import accounts
+from rightcall.trust.words.plain import plain
+from rightcall.trust.words.spelling import active, grouped, loose, scan, unmarked, unnumbered
 
 SINGLE = "中あ가ｱกकاЖéß１1aA_.-@/\\%&<>{[(\"'*+:;#=\n \t。．😀\u200b\u0301ﬁ`~|^$?!,"  # noqa: RUF001 - scripts
 MIXED = [

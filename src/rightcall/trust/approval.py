@@ -53,8 +53,9 @@ def _is_within(approval: Approval, checked: CheckedCall) -> bool:
 def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
     """The targets, access choices and flags in a call, and its content's links and accounts."""
     from rightcall.trust.facts import settled  # noqa: PLC0415 - light until used
+    from rightcall.trust.words.accounts import accounts  # noqa: PLC0415
     from rightcall.trust.words.kinds import is_unit  # noqa: PLC0415
-    from rightcall.trust.words.spelling import accounts, active  # noqa: PLC0415
+    from rightcall.trust.words.spelling import active  # noqa: PLC0415
 
     facts, named = settled(checked.tool), dict[str, tuple[str, ...]]()
     for name, value in checked.arguments.items():

@@ -21,6 +21,7 @@ from rightcall.trust.asked.records import Record
 from rightcall.trust.asked.terms import Change, is_allowed
 from rightcall.trust.facts import Settled, settled
 from rightcall.trust.provenance import Provenance, shown
+from rightcall.trust.words.accounts import accounts
 from rightcall.trust.words.acts import UNDOING, Act, act_of, own_act, sort_of
 from rightcall.trust.words.describing import nouns_of
 from rightcall.trust.words.keys import Want
@@ -29,8 +30,9 @@ from rightcall.trust.words.kinds import (
     words_of,
 )
 from rightcall.trust.words.mentions import is_against
+from rightcall.trust.words.plain import plain
 from rightcall.trust.words.said import named_words
-from rightcall.trust.words.spelling import accounts, active, plain, scan
+from rightcall.trust.words.spelling import active, scan
 
 _WORD = Want("free", stated=True)
 _RECEIVING = ("address", "account", "person", "free", None)

@@ -11,7 +11,8 @@ from rightcall.core.jsontext import JsonValue, nodes
 from rightcall.trust.pieces import opened
 from rightcall.trust.words.keys import looks_like
 from rightcall.trust.words.kinds import is_contact, kind_of_name, words_of
-from rightcall.trust.words.spelling import plain, tokens
+from rightcall.trust.words.plain import plain
+from rightcall.trust.words.spelling import tokens
 
 _NAMES = frozenset({"name", "person", "user", "username", "member", "employee", "contact", "nick"})
 _MOST_WORDS = 5

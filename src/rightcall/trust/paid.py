@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from rightcall.core.jsontext import JsonValue, leaves
 from rightcall.trust.facts import Settled
 from rightcall.trust.words.counts import is_number
-from rightcall.trust.words.spelling import plain
+from rightcall.trust.words.plain import plain
 
 _NO_GOAL = ("amount", "date")
 

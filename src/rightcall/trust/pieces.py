@@ -13,7 +13,7 @@ from rightcall.core.parts import Result
 from rightcall.trust.facts import WHOM, Settled
 from rightcall.trust.words.keys import looks_like
 from rightcall.trust.words.kinds import is_identity
-from rightcall.trust.words.spelling import plain
+from rightcall.trust.words.plain import plain
 
 Writer: TypeAlias = Literal["user", "developer", "runtime", "model", "tool", "outsider"]
 """Who could have written a piece: the person, the application, rightcall, a model that had read no

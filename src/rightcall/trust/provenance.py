@@ -41,17 +41,9 @@ from rightcall.trust.words.keys import (
     whole,
 )
 from rightcall.trust.words.kinds import role_of
+from rightcall.trust.words.plain import plain
 from rightcall.trust.words.said import Role
-from rightcall.trust.words.spelling import (
-    Token,
-    grouped,
-    loose,
-    matches,
-    plain,
-    scan,
-    tokens,
-    unnumbered,
-)
+from rightcall.trust.words.spelling import Token, grouped, loose, matches, scan, tokens, unnumbered
 
 _SEPARATORS = re.compile(r"[,;|\n<>]|\sand\s|\s&\s", re.IGNORECASE)
 _HARMLESS = re.compile(r"[\s\"'()\[\]{}]*")

@@ -18,7 +18,8 @@ from urllib.parse import unquote
 import msgspec
 
 from rightcall.core.jsontext import JsonValue
-from rightcall.trust.words.spelling import Token, grouped, is_host, plain, scan
+from rightcall.trust.words.plain import plain
+from rightcall.trust.words.spelling import Token, grouped, is_host, scan
 
 Kinds: TypeAlias = Sequence[tuple[Token, str]]
 """The tokens of a text, each with its type."""

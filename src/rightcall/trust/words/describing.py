@@ -7,8 +7,9 @@ from itertools import pairwise
 
 from rightcall.trust.words.dates import without_year
 from rightcall.trust.words.kinds import words_of
+from rightcall.trust.words.plain import plain
 from rightcall.trust.words.said import named_words
-from rightcall.trust.words.spelling import plain, scan
+from rightcall.trust.words.spelling import scan
 
 FEWEST_DIGITS = 3
 """Digits of a number that describes a record, at least: smaller numbers are used of anything."""

@@ -13,8 +13,9 @@ from msgspec import Struct
 from rightcall.trust.words.amounts import amounts, bounding, is_computed
 from rightcall.trust.words.keys import as_access, as_currency, as_name, keys_in, reference, single
 from rightcall.trust.words.kinds import is_access
+from rightcall.trust.words.plain import plain
 from rightcall.trust.words.said import Role, names, people_in, references, roles
-from rightcall.trust.words.spelling import apart, plain, tokens, unmarked, unnumbered
+from rightcall.trust.words.spelling import apart, tokens, unmarked, unnumbered
 from rightcall.trust.words.units import currencies_in
 
 _MOST = 2048

@@ -7,17 +7,9 @@ from typing import get_args
 from msgspec import Struct
 
 from rightcall.core.facts import Kind
+from rightcall.trust.words.plain import plain
 from rightcall.trust.words.said import Role, is_word_too, may_count
-from rightcall.trust.words.spelling import (
-    apart,
-    grouped,
-    is_host,
-    parents,
-    plain,
-    scan,
-    tokens,
-    unnumbered,
-)
+from rightcall.trust.words.spelling import apart, grouped, is_host, parents, scan, tokens, unnumbered
 
 RUN = 3
 _MAIL = frozenset({"mail", "email", "message", "letter"})

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
+from rightcall.trust.words.plain import plain
 from rightcall.trust.words.said import named_words
-from rightcall.trust.words.spelling import plain
 from rightcall.trust.words.verbs import ACTS, DESCRIBES, NOUNS, READS, THINGS
 
 _LOOKS = READS | DESCRIBES

@@ -11,22 +11,17 @@ matches another owner's address that merely contains what the operator wrote.
 
 import html
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
 from rightcall.trust.words.dates import DATE, MONTH, may_hold_date, spelled
+from rightcall.trust.words.plain import SYLLABLE, SYLLABLES, plain
 
 Token: TypeAlias = Literal["link", "mail", "host", "date", "word"]
 
-# Browsers treat these as dots.
-_DOTS = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
 _END = r"[^\s\"'<>`|\\^{}]"
-_SYLLABLE = "\\u3040-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff"
-"""Scripts without spaces between words; each character is a token."""
 _ITEM = re.compile(r"[\n.:;!?][ \t]*\(?\d")
 _NUMBERED = re.compile(r"(^|\n[ \t]*|[.:;!?][ \t]+)\(?\d{1,2}[.)](?=\s)")
 _BULLET = re.compile(r"(^|\n)[ \t]*\*[ \t]+")
@@ -41,27 +36,14 @@ _AUTHORITY = re.compile(r"[^/?#]*")
 _STEP = re.compile(r"[/?#]")
 _MOST_PARENTS = 16
 # Numbers that people write in groups: telephones, accounts, cards.
-_GROUPED = re.compile(
+GROUPED = re.compile(
     r"(?<![\w.])(?:\+?\(?\d[\d\s().-]{5,40}\d"
     r"|[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,8}(?:[ -]?[a-z0-9]{1,4})?"
     r"|[a-z]{2}\d{2}(?:[./_]\d{4}){2,8}(?:[./_]\d{1,4})?)(?!\w)",
     re.IGNORECASE,
 )
 _HAS_DIGIT = re.compile(r"\d")
-_GAPS = re.compile(r"[\s()./_+-]+")
-_SHORTEST_ACCOUNT = 12
-_CALLED_ACCOUNT = re.compile(
-    r"\b(?:accounts?|acct|a/c|sort code|routing|bsb|konto(?:nummer|nr)?|compte|cuenta|conto|rekening)\b"
-    r"[\s:#.,]{0,4}(?:(?:no|nr|number|is|to|n\u00b0)\b[\s:#.]{0,4}){0,2}(\d(?:[ -]?\d){5,16})(?![\d-])",
-    re.IGNORECASE,
-)
-"""A shorter number, with what it is the number of before it."""
-_WALLET = re.compile(
-    r"(?<!\w)(?:(?i:bc1[a-z0-9]{25,87}|0x[0-9a-f]{40})"
-    r"|(?=\w*[A-Z])(?=\w*[a-z])[13][1-9A-HJ-NP-Za-km-z]{25,34})(?!\w)"
-)
-"""Where a currency goes that no bank keeps."""
-"""Digits: a telephone number has fewer, a card and most accounts have more."""
+GAPS = re.compile(r"[\s()./_+-]+")
 # Endings of files that are no domains. Every other ending may be one by tomorrow.
 _FILE = re.compile(
     r"""txt|pdf|docx?|xlsx?|pptx?|od[tsp]|csv|tsv|jsonl?|xml|ya?ml|toml|ini|cfg|conf|log|rtf|tex|html?|css
@@ -81,69 +63,12 @@ _ENDING = re.compile(rf"[a-z][a-z0-9]+|\d+|xn--.*|{_OTHER_ENDINGS}")
 _NEXT_SENTENCE = re.compile(r"[^/?#@:]*\.(?!Com\b|Net\b|Org\b|Io\b|Co\b|Chat\b)[A-Z][a-z]+")
 # Browsers treat both slashes alike, and ignore tabs and line breaks between them.
 _SLASHES = re.compile(r"/[\t\r\n]*[/\\]|\\[\t\r\n]*/")
-_SYLLABLES = re.compile(rf"[{_SYLLABLE}]+")
 _LEFT_OUT = "[link left out]"
 _TAG = re.compile(r"<[^<>]*>")
-# Invisible characters that browsers ignore, although Unicode does not class them as format (Cf).
-_UNSEEN = frozenset(
-    map(chr, [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810)])
-) | frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
-_MOST_GROWN = 1000
-_LONGEST_FORM = 3
-_WORDS = re.compile(r"[^\W\d_a-zA-Z]+(?: [^\W\d_a-zA-Z]+)*")
 _AFTER_WORD = ".,;:!?"
 """Punctuation that may end a word, and is no part of it."""
 _SHORT = 256
 """Limit of a text whose tokens are cached, in characters."""
-
-
-def plain(text: str) -> str:
-    """``text`` with its characters normalised, and without the invisible ones."""
-    if text.isascii():
-        return text
-    text = _normalised(_without(text, _UNSEEN & {*text}))
-    present = {*text}
-    if not _DOTS.keys().isdisjoint(map(ord, present)):
-        text = text.translate(_DOTS)
-    return _without(text, {each for each in present if each in _UNSEEN or _is_format(each)})
-
-
-def _normalised(text: str) -> str:
-    """``text`` in the normal form NFKC, in which one character may become eighteen.
-
-    Of those that become many, a text may have more than anybody writes. Each further one becomes two
-    rare letters of the same kind, others for each: an address with it stays one, and equals no other.
-    """
-    normal = unicodedata.normalize("NFKC", text)
-    if len(normal) <= 2 * len(text) + _MOST_GROWN:
-        return normal
-    short = {each: letters for each in {*text} if (letters := _shorter(each))}
-    left, pieces = _MOST_GROWN, list[str]()
-    for each in text:
-        left -= each in short
-        pieces.append(short.get(each, each) if left < 0 else each)
-    return unicodedata.normalize("NFKC", "".join(pieces))
-
-
-def _shorter(character: str) -> str:
-    """What stands for a character that becomes many letters; empty for any other.
-
-    Signs and letters of ASCII stay whole, however many: they can begin or end an address.
-    """
-    form = unicodedata.normalize("NFKC", character)
-    if len(form) <= _LONGEST_FORM or not (form[0] + form[-1]).isalpha() or not _WORDS.fullmatch(form):
-        return ""
-    first = 0x3400 if _SYLLABLES.fullmatch(form) else 0xA000
-    return "".join(chr(first + part) for part in divmod(ord(character), 1024))
-
-
-def _without(text: str, characters: AbstractSet[str]) -> str:
-    """A text without some characters. A check of each character of a long text would be slow."""
-    return text.translate(dict.fromkeys(map(ord, characters))) if characters else text
-
-
-def _is_format(character: str) -> bool:
-    return unicodedata.category(character) == "Cf"
 
 
 @cache
@@ -160,18 +85,18 @@ def _token() -> re.Pattern[str]:
     |(?P<plain>(?!{MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
     |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+|https?:[/\\]*{_END}+
         |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
-    |(?P<mail>(?:(?<![\w.+%-])\w[\w.+%-]*|(?<=[\w.+%-])(?<![{_SYLLABLE}])\w[\w.+%-]{{0,63}})
+    |(?P<mail>(?:(?<![\w.+%-])\w[\w.+%-]*|(?<=[\w.+%-])(?<![{SYLLABLE}])\w[\w.+%-]{{0,63}})
         @[\w-]+(?:\.[\w-]+)*)
     |(?P<date>{DATE})
     |(?P<host>(?:(?<![\w.-])(?:\w[\w-]*\.)+
-            |(?<=[\w.-])(?<![{_SYLLABLE}])(?:\w[\w-]{{0,62}}\.){{1,64}})
+            |(?<=[\w.-])(?<![{SYLLABLE}])(?:\w[\w-]{{0,62}}\.){{1,64}})
         (?:[a-z][a-z0-9]+|xn--[a-z0-9-]+|{_OTHER_ENDINGS}|[^\W\d_]{{1,63}}(?=[/?#]\w))(?![\w@])
         (?::\d+)?(?:[/?#]{_END}*)?
         |(?<![\w.])(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![\w.])(?:[:/]{_END}*)?)
     |(?P<path>(?<![\w.~-])(?:[\w.~-]*+[/\\])++[\w.~*-]*)
     |(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?!\w))
-    |(?P<word>[{_SYLLABLE}]|\.{{2,}}|[*~%]+|\d+(?::\d+)+
-        |[^\W{_SYLLABLE}]+(?:[-_.+%~]+[^\W{_SYLLABLE}]+)*)""",
+    |(?P<word>[{SYLLABLE}]|\.{{2,}}|[*~%]+|\d+(?::\d+)+
+        |[^\W{SYLLABLE}]+(?:[-_.+%~]+[^\W{SYLLABLE}]+)*)""",
         re.VERBOSE | re.IGNORECASE,
     )
 
@@ -333,20 +258,8 @@ def parents(address: str) -> Iterator[str]:
 
 def grouped(text: str) -> Iterator[str]:
     """Numbers that are written in groups, without the separators."""
-    for found in _GROUPED.finditer(text) if _HAS_DIGIT.search(text) else ():
-        yield _GAPS.sub("", found[0]).casefold()
-
-
-def accounts(text: str) -> Iterator[str]:
-    """Numbers in a text that could be paid into: accounts and cards, as they are written."""
-    told = plain(text)
-    if _HAS_DIGIT.search(told) is None:
-        return
-    for found in _GROUPED.finditer(told):
-        if found[0][:2].isalpha() or len(_GAPS.sub("", found[0])) >= _SHORTEST_ACCOUNT:
-            yield found[0]
-    yield from (found[1] for found in _CALLED_ACCOUNT.finditer(told))
-    yield from (found[0] for found in _WALLET.finditer(text))
+    for found in GROUPED.finditer(text) if _HAS_DIGIT.search(text) else ():
+        yield GAPS.sub("", found[0]).casefold()
 
 
 def active(text: str) -> Iterator[str]:
@@ -383,7 +296,7 @@ def _read(text: str) -> Iterator[str]:
     forms = {_TAG.sub("", text)} if "<" in text else set[str]()
     if not text.isascii() and "." in text:
         # Where no spaces are written between words, a host ends where the script changes.
-        forms.add(_SYLLABLES.sub(" ", text))
+        forms.add(SYLLABLES.sub(" ", text))
     for mark, opened in (("&", html.unescape), ("%", unquote), ("\\", _unescaped)):
         if mark in text:
             forms |= {_SLASHES.sub("//", plain(opened(each))) for each in (text, *forms)}
