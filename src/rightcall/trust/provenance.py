@@ -85,6 +85,8 @@ class Provenance:
         """Whether somebody wants an amount that follows from others: those they named limit nothing."""
         self._total: float = 0
         """The sum of all amounts that were named; one that is said twice counts twice."""
+        self._asked: float = 0
+        """The same of those that the user and the developer named."""
         if above is not None:
             self._excluded |= above._excluded  # noqa: SLF001
         self._planted: set[int] = set() if above is None else above._planted  # noqa: SLF001
@@ -109,6 +111,7 @@ class Provenance:
             for key, role in clause.roles:
                 self._roles.setdefault(key, set()).add(role)
             self._total += sum(clause.amounts)
+            self._asked += sum(clause.amounts)
             self._bound(origin, clause.amounts, clause.most)
             self._is_computed = self._is_computed or clause.is_computed
         self._forbidden |= forbidden
@@ -258,9 +261,16 @@ class Provenance:
         return bool(said) and value > max(said) and not self._is_computed
 
     def is_within_all(self, value: float) -> bool:
-        """Whether a sum of amounts is no more than the sum of all that were named."""
-        above = 0 if self._above is None else self._above._total  # noqa: SLF001
-        return value <= above + self._total
+        """Whether a sum of amounts is no more than the sum of all that were named.
+
+        Where the user or the developer named some, and wants none computed, no record adds to these.
+        """
+        whole, asked = self._sums()
+        return value <= (asked if asked and not self._is_computed else whole)
+
+    def _sums(self) -> tuple[float, float]:
+        whole, asked = (0.0, 0.0) if self._above is None else self._above._sums()  # noqa: SLF001
+        return whole + self._total, asked + self._asked
 
     def is_asked_for(self, words: Collection[str], *, access: bool = False) -> bool:
         """Whether the user or the developer has used one of these words; ``access``: as words for it."""

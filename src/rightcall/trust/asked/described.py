@@ -188,7 +188,8 @@ class Described:
             # Not in place: the identifiers of one object share its words.
             before.terms = before.terms | fresh
             before.held, before.family = record.held, record.family
-            before.traits, before.fields = record.traits, record.fields
+            if record.is_own or not before.is_own:
+                before.traits, before.fields, before.is_own = record.traits, record.fields, record.is_own
         for term in fresh:
             kind.counts[term] = kind.counts.get(term, 0) + 1
 

@@ -58,6 +58,8 @@ class Record(Struct, eq=False):
     """Its own plain fields that no outsider wrote, by name."""
     is_free: bool = False
     """Whether it was in a result that no hijacked model had narrowed."""
+    is_own: bool = True
+    """Whether the object is what the identifier names, and does not merely refer to it."""
 
 
 class _Held(Struct, eq=False):
@@ -126,6 +128,9 @@ class Reading:
                 nouns = {noun for key in (name, *lists) for noun in nouns_of(key)}
                 record = Record(name, str(each), held.terms, held.values, nouns, flags)
                 record.own = said
+                # A ticket begins with its own number, and may go on with that of an order.
+                around = nouns_of(path.rpartition(".")[2]) if path else frozenset[str]()
+                record.is_own = not own or not around.isdisjoint(nouns_of(name))
                 record.traits = self._traits(value, path)
                 record.fields = self._fields(value, path)
                 record.parts = max((_values(inside) for inside in below), key=len)

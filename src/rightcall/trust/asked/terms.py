@@ -43,7 +43,7 @@ def is_allowed(terms: Terms, change: Change) -> bool:
     now = {name: _text(value) for name, value in change.arguments.items() if name in names}
     paying = {name for each in terms for name, pattern in each.items() if _is_about_cost(pattern)}
     own = names.difference(now, change.free, paying) or names
-    told = [each for each in change.records if not own.isdisjoint(each.fields)]
+    told = [each for each in change.records if each.is_own and not own.isdisjoint(each.fields)]
     return not terms or (
         bool(told) and all(any(_fits(each, of, now, change) for each in terms) for of in told)
     )
