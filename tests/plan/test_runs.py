@@ -62,7 +62,7 @@ def test_a_no_ends_the_plan_and_nothing_after_it_is_done():
     result = agent.run_sync(REQUEST)
     result = agent.resume_sync(result, {result.pending[0].call_id: False})
     assert result.stop.reason == "error"
-    assert "denied" in result.stop.detail
+    assert "send was not run; permission was denied" in result.stop.detail
     assert office.done == []
 
 

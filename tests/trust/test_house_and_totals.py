@@ -88,3 +88,11 @@ def test_a_record_that_refers_to_another_does_not_stand_for_it():
     assert runs(both, "return_order", order_id="O-5")
     turned = after("Return order O-5.", ("orders", ORDERS), ("read_ticket", TICKET))
     assert runs(turned, "return_order", order_id="O-5")
+
+
+def test_a_refusal_says_whether_the_record_was_read():
+    unread = after("Settle order O-5.", ("read_ticket", TICKET))
+    assert "has not read it" in unread.judge(checked(TOOLS, "settle_order", order_id="O-5")).reason
+    unfit = after("Settle order O-5.", ("read_ticket", TICKET), ("orders", ORDERS))
+    reason = unfit.judge(checked(TOOLS, "settle_order", order_id="O-5")).reason
+    assert reason == "what settle_order would act on is not what its author allows"

@@ -19,6 +19,7 @@ from rightcall.core.problem import Valid
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Tool
 from rightcall.declare.signature import NO_SCHEMA
+from rightcall.declare.typed_dict import readable
 
 WRAPPER = "result"
 """The field that holds a value that is not an object."""
@@ -83,7 +84,7 @@ def _returned(hint: Any) -> Returns | None:
     if hint in _PLAIN or _holds_file([hint]):
         return None
     try:
-        adapter = TypeAdapter(hint)
+        adapter = TypeAdapter(readable(hint))
         schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
     except NO_SCHEMA:
         return None

@@ -84,6 +84,9 @@ def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value
         return Value(None)
     if result.outcome != "returned":
         reason = _WHY.get(result.outcome, "the call came to nothing")
+        if result.outcome == "denied" and result.source is None:
+            # Said to whoever reads what became of the run; a plan ends there, and no planner sees it.
+            reason = result.text
         raise Fails(result.outcome, reason, name)
     try:
         data = of.function.value(result)

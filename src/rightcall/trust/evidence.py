@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, Place, leaves
+from rightcall.core.jsontext import JsonObject, JsonValue, Place, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
 from rightcall.trust.asked.conditions import MOST_RIVALS, Can
@@ -18,7 +18,7 @@ from rightcall.trust.asked.described import Described
 from rightcall.trust.asked.limits import cost_of
 from rightcall.trust.asked.meant import Meant
 from rightcall.trust.asked.records import Record
-from rightcall.trust.asked.terms import Change, is_allowed
+from rightcall.trust.asked.terms import Change, is_allowed, looked_at
 from rightcall.trust.facts import Settled, settled
 from rightcall.trust.provenance import Provenance, shown
 from rightcall.trust.words.accounts import accounts
@@ -139,12 +139,20 @@ def keeps_terms(
     checked: CheckedCall, facts: Settled, described: Described, **changed: JsonValue
 ) -> bool:
     """Whether a call keeps to what the tool's author allows, with some arguments changed."""
+    return is_allowed(facts.allowed_when, _change(checked, facts, described, changed))
+
+
+def is_looked_at(checked: CheckedCall, facts: Settled, described: Described) -> bool:
+    """Whether the run has read the record by which the tool's author allows a call."""
+    return bool(looked_at(facts.allowed_when, _change(checked, facts, described, {})))
+
+
+def _change(checked: CheckedCall, facts: Settled, described: Described, changed: JsonObject) -> Change:
     arguments = {**checked.arguments, **changed}
     named = {leaf for name in facts.targets for _, leaf in leaves(arguments.get(name))}
     records = [record for value in sorted(named) for _, record in described.records(value)]
     new = {leaf for name in arguments if "new" in words_of(name) for _, leaf in leaves(arguments[name])}
-    change = Change(records=records, arguments=arguments, cost=cost_of(records, new))
-    return is_allowed(facts.allowed_when, change)
+    return Change(records=records, arguments=arguments, cost=cost_of(records, new))
 
 
 def _refused_instead(checked: CheckedCall, facts: Settled, described: Described) -> dict[str, str]:

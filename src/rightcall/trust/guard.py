@@ -18,7 +18,15 @@ from rightcall.core.message import Reply, Transcript
 from rightcall.core.options import checked
 from rightcall.core.ports import Tools
 from rightcall.trust.bounds import bounds_in
-from rightcall.trust.evidence import Known, can_do, content_in, keeps_terms, meant_in, words_in
+from rightcall.trust.evidence import (
+    Known,
+    can_do,
+    content_in,
+    is_looked_at,
+    keeps_terms,
+    meant_in,
+    words_in,
+)
 from rightcall.trust.facts import STRICT, Settled
 from rightcall.trust.finding import Finding, by_policy, secret_in, strictness, told
 from rightcall.trust.paid import Paid
@@ -100,7 +108,12 @@ class Guard(Seen):
             why = "what looks like a key or a password would go outside"
             return replace(self._refused(why, (leak,)), each_time=True)
         if facts.allowed_when and not keeps_terms(case.checked, facts, self._described):
-            why = f"what {name} would act on is not what its author allows, or nobody has looked at it"
+            is_read = is_looked_at(case.checked, facts, self._described)
+            why = (
+                f"what {name} would act on is not what its author allows"
+                if is_read
+                else f"{name} needs a look at what it would act on: the run has not read it"
+            )
             # The user may want it; the house does not do it, and the user cannot allow it.
             return Finding(decision=Deny(why, GO_ON), reason=why, evidence=case.targets, each_time=True)
         is_granted = grant is None or any(fnmatchcase(name, each) for each in grant.tools)

@@ -39,14 +39,25 @@ class Change(Struct, frozen=True, kw_only=True):
 
 def is_allowed(terms: Terms, change: Change) -> bool:
     """Whether every record to which the terms apply keeps to one of them, as the call would leave it."""
-    names = {name for each in terms for name in each}
-    now = {name: _text(value) for name, value in change.arguments.items() if name in names}
-    paying = {name for each in terms for name, pattern in each.items() if _is_about_cost(pattern)}
-    own = names.difference(now, change.free, paying) or names
-    told = [each for each in change.records if each.is_own and not own.isdisjoint(each.fields)]
+    now = _changed(terms, change)
+    told = looked_at(terms, change)
     return not terms or (
         bool(told) and all(any(_fits(each, of, now, change) for each in terms) for of in told)
     )
+
+
+def looked_at(terms: Terms, change: Change) -> list[Record]:
+    """The records to which the terms apply, as far as the run has read them."""
+    names = {name for each in terms for name in each}
+    paying = {name for each in terms for name, pattern in each.items() if _is_about_cost(pattern)}
+    own = names.difference(_changed(terms, change), change.free, paying) or names
+    return [each for each in change.records if each.is_own and not own.isdisjoint(each.fields)]
+
+
+def _changed(terms: Terms, change: Change) -> dict[str, str]:
+    """The fields in the terms that the call would change, with what it would make of them."""
+    names = {name for each in terms for name in each}
+    return {name: _text(value) for name, value in change.arguments.items() if name in names}
 
 
 def _fits(wanted: Mapping[str, str], record: Record, now: Mapping[str, str], change: Change) -> bool:
