@@ -1,8 +1,7 @@
 """A plan and the results so far into its next call, or its answer. Pure: a rerun does the same.
 
 A branch that untrusted text decided taints everything that either side of it could have assigned or
-changed; a
-``return``, ``break`` or ``continue`` in it taints everything that comes after, taken or not.
+changed; a ``return``, ``break`` or ``continue`` in it taints everything that comes after, taken or not.
 """
 
 import ast
