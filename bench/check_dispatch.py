@@ -58,7 +58,7 @@ TEXT = (
 )
 EXPECTED = "LHR-CDG: 2 seats in business"
 TOOLS = rc.Toolbox(find_flights, find_flights_blocking)
-EXECUTOR = rc.Executor()
+EXECUTOR = rc.gate.Executor()
 FLOOR: TypeAdapter[Any] = TypeAdapter(find_flights)  # type: ignore[arg-type]
 FLOOR_BLOCKING: TypeAdapter[Any] = TypeAdapter(find_flights_blocking)  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import rightcall as rc
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Named, Request
 
 TOOLS = int(sys.argv[1]) if len(sys.argv) > 1 else 300
@@ -78,7 +78,7 @@ async def fits(model: Any, made: rc.Tool, *, strict: bool) -> tuple[bool, bool]:
     """Whether the one reply to one question calls, and whether the gate lets that through."""
     wanted = ", ".join(made.parameters["properties"])  # type: ignore[arg-type]
     request = Request(
-        messages=(said(f"Please {made.name.replace('_', ' the ')} for me: {wanted}."),),
+        messages=(user_text(f"Please {made.name.replace('_', ' the ')} for me: {wanted}."),),
         specs=(made.spec,),
         choice=Named(made.name),
         max_tokens=700 if strict else 160,
@@ -89,7 +89,7 @@ async def fits(model: Any, made: rc.Tool, *, strict: bool) -> tuple[bool, bool]:
         if isinstance(event, rc.events.ReplyEnd):
             calls = event.reply.calls
     box = rc.Toolbox(made)
-    passed = [isinstance(rc.check(call, box), rc.CheckedCall) for call in calls]
+    passed = [isinstance(rc.check(call, box), rc.gate.CheckedCall) for call in calls]
     return bool(calls), bool(calls) and all(passed)
 
 

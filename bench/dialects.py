@@ -17,10 +17,9 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Message, Reply, Results, said
-from rightcall.core.parts import Result, Text, Usage
+from rightcall.core.message import Message, Reply, Results, user_text
+from rightcall.core.parts import Call, Result, Text, Usage
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 from rightcall.wire.dialects import load
@@ -65,18 +64,18 @@ def replied() -> Reply:
 
 def write_replies(folder: Path) -> None:
     """Each dialect's reply, as a stream and whole."""
-    from rightcall.core.events import unfolded  # noqa: PLC0415 - an earlier version need not have these
-    from rightcall.core.served import Answer, Asked  # noqa: PLC0415
+    from rightcall.core.events import reply_events  # noqa: PLC0415 - an earlier version need not have these
+    from rightcall.core.request import ClientRequest, ReplyHeader  # noqa: PLC0415
     from rightcall.wire.dialects import load_server  # noqa: PLC0415
 
-    asked = Asked(request=Request(messages=(said("Hi"),)), model="m", stream=True)
-    answer = Answer(id="abc123", model="m", created=5)
+    asked = ClientRequest(request=Request(messages=(user_text("Hi"),)), model="m", stream=True)
+    answer = ReplyHeader(id="abc123", model="m", created=5)
     for name in MODELS:
         server = load_server(name)
         writer = server.writer(asked, answer)
-        pieces = [writer.start(), *[writer.write(event) for event in unfolded(replied(), 5)]]
+        pieces = [writer.start(), *[writer.write(event) for event in reply_events(replied(), 5)]]
         (folder / f"{name}.stream").write_bytes(b"".join(pieces))
-        (folder / f"{name}.whole").write_bytes(server.whole(replied(), asked, answer))
+        (folder / f"{name}.whole").write_bytes(server.encode_reply(replied(), asked, answer))
 
 
 def conversation() -> tuple[Message, ...]:
@@ -87,12 +86,12 @@ def conversation() -> tuple[Message, ...]:
         seen = (Text('{"high": 21, "low": 9, "sky": "clear"}'),)
         result = Result(call_id=call.id, name=call.name, outcome="returned", content=seen)
         messages += [
-            said("What is the weather in Rome?"),
+            user_text("What is the weather in Rome?"),
             Reply((call,), "calls"),
             Results((result,)),
             Reply((Text("It is clear, with up to 21 degrees."),)),
         ]
-    return (*messages, said("And tomorrow?"))
+    return (*messages, user_text("And tomorrow?"))
 
 
 def decoded(name: str, pieces: list[bytes]) -> None:

@@ -22,7 +22,7 @@ from embedded import interval
 from public_tools import BFCL, as_schema, rows
 
 import rightcall as rc
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 
@@ -49,7 +49,7 @@ def tools_of(row: Mapping[str, Any]) -> dict[str, Spec]:
 
 async def calls_for(model: Any, row: Mapping[str, Any], specs: Sequence[Spec]) -> tuple[rc.Call, ...]:
     question = row["question"][0][-1]["content"]
-    async for event in model.stream(Request(messages=(said(question),), specs=tuple(specs))):
+    async for event in model.stream(Request(messages=(user_text(question),), specs=tuple(specs))):
         if isinstance(event, rc.events.ReplyEnd):
             return event.reply.calls
     raise AssertionError("a reply has an end")

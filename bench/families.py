@@ -9,14 +9,13 @@ import platform
 import statistics
 import time
 
-from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
+from rightcall.core.parts import Call
 from rightcall.core.tool import Spec
 from rightcall.local.families.call_text import write
 from rightcall.local.families.family import Family
-from rightcall.local.families.known import FAMILIES
-from rightcall.local.families.opening import answering
-from rightcall.local.families.reader import Reader
+from rightcall.local.families.family_list import FAMILIES
+from rightcall.local.families.reader import Reader, answering
 
 ROUNDS = 3
 PIECE = 4

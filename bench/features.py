@@ -1,7 +1,8 @@
 """What rightcall's own features cost: histories, journals, trust, many tools, MCP, calls started early.
 
 Each part is a module beside this one, whose ``figures()`` measures it once, in a process of its own and
-seconds; rounds alternate. ``peers/table.py`` shows what is saved here. Part of ``make bench``.
+seconds; rounds alternate. ``peers/table.py`` shows what is saved here. Part of
+``make bench WHAT=peers``.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 Answers come from memory, so that this is all that is done with a history: mended, labelled, written to
 the journal, encoded. *First* is a history that the agent has not seen; *next* goes on with the result of
-that run, as a server does at every turn of a conversation. ``make bench`` measures it.
+that run, as a server does at every turn of a conversation. ``make bench WHAT=peers`` measures it.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from one_turn import Canned, get_weather
 from shown import show
 
 import rightcall as rc
-from rightcall.core.message import Message, Reply, said
+from rightcall.core.message import Message, Reply, user_text
 from rightcall.core.parts import Text
 
 LENGTHS = (1000, 4000)
@@ -27,7 +27,9 @@ WORDS = "The northern branch was late again, and somebody must look into {} and 
 def history(messages: int, way: str) -> list[Message]:
     """A conversation of some 200 characters a message, of whose words this process has read none."""
     words = [WORDS.format(f"{way}-{messages}-{n}", n) * 2 for n in range(messages)]
-    return [said(each) if n % 2 == 0 else Reply((Text(each),), "end") for n, each in enumerate(words)]
+    return [
+        user_text(each) if n % 2 == 0 else Reply((Text(each),), "end") for n, each in enumerate(words)
+    ]
 
 
 async def taken(agent: rc.Agent, earlier: Sequence[Message]) -> tuple[float, Sequence[Message]]:

@@ -26,7 +26,7 @@ async def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
-async def runs(journal: rc.Journal | None) -> float:
+async def runs(journal: rc.record.Journal | None) -> float:
     """Milliseconds of the processor for one run."""
     script = [turn for _ in range(RUNS) for turn in (reply(call("pay", amount=3)), "Done.")]
     agent = rc.Agent(ScriptedModel(script), [pay], journal=journal)
@@ -42,7 +42,7 @@ async def every(folder: str, rounds: int) -> dict[str, list[float]]:
         rc.record.JsonLinesJournal(Path(folder, "runs.jsonl")) as lines,
         rc.record.SqliteJournal(Path(folder, "runs.db")) as database,
     ):
-        kinds: dict[str, rc.Journal | None] = {
+        kinds: dict[str, rc.record.Journal | None] = {
             "none": None,
             "memory": rc.record.MemoryJournal(),
             "JSON lines": lines,

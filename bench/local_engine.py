@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from rightcall.core.events import ReplyEnd, TextDelta
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.parts import Usage
 from rightcall.core.request import Request
 from rightcall.local.engine import Finish, Grammar, Sampling
@@ -199,7 +199,7 @@ def from_model(
     model: LocalModel, text: str, extra: JsonObject, tokens: int
 ) -> Callable[..., Awaitable[object]]:
     options: JsonObject = {"temperature": 0, "extra": extra}
-    request = Request(messages=(said(text),), max_tokens=tokens, options=options)
+    request = Request(messages=(user_text(text),), max_tokens=tokens, options=options)
 
     async def stream(take: Callable[[str], None]) -> None:
         async for event in model.stream(request):
@@ -234,7 +234,7 @@ async def beside_raw() -> None:
     server = await asyncio.to_thread(raw_server)
     question = "List what you know of the sea. " + "The sea is wide and deep and cold. " * 20
     template = ChatTemplate.from_card(await engine.ready())
-    prompt = render_prompt(Request(messages=(said(question),)), template).text
+    prompt = render_prompt(Request(messages=(user_text(question),)), template).text
     for name, cached, tokens, rounds in (
         ("a prompt that is read anew", False, TOKENS, ROUNDS),
         ("a prompt in the cache", True, TOKENS, ROUNDS),

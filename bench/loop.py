@@ -14,7 +14,7 @@ import tracemalloc
 from collections.abc import Awaitable, Callable
 
 import rightcall as rc
-from rightcall.core.events import CallEnd, unfolded
+from rightcall.core.events import CallEnd, reply_events
 from rightcall.core.request import Request
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, Turn, call, reply
@@ -48,7 +48,7 @@ async def one_run(replies: list[rc.Reply], *, journal: bool = False) -> None:
 
 async def floor(replies: list[rc.Reply]) -> None:
     for each in replies:
-        for event in unfolded(each, None):
+        for event in reply_events(each, None):
             if isinstance(event, CallEnd):
                 await look(event.call.arguments)
 
@@ -126,7 +126,7 @@ async def speculation() -> None:
         return n
 
     asked = reply(*[call("slow", n=n) for n in range(4)], "and some more words" * 100)
-    events = len(list(unfolded(asked, 20)))
+    events = len(list(reply_events(asked, 20)))
     walls = {}
     for speculate in (True, False):
         model = ScriptedModel([Turn(reply=asked, pause=0.5 / events), ANSWER], fragment=20)

@@ -1,6 +1,6 @@
 """What a run costs with 10 and with 500 tools, and what a wrong name among them is answered with.
 
-Answers come from memory. Each run has one tool turn, streamed. ``make bench`` measures it.
+Answers come from memory. Each run has one tool turn, streamed. ``make bench WHAT=peers`` measures it.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from one_turn import Canned, get_weather
 from shown import show
 
 import rightcall as rc
-from rightcall.core.call import Call
+from rightcall.core.parts import Call
 from rightcall.gate.check import check
 
 COUNTS = (1, 10, 500)

@@ -168,7 +168,7 @@ def main() -> None:
     if not given.data or len(list(folder.glob("*.json"))) < SAMPLE * len(SEEDS):
         print(
             "skipped: MaskBench's schemas are not here. Give the folder maskbench/data of "
-            "github.com/guidance-ai/jsonschemabench: make bench-grammar DATA=folder"
+            "github.com/guidance-ai/jsonschemabench: make bench WHAT=grammar ARGS=folder"
         )
         return
     names = [given.only] if given.only else list(JUDGES)

@@ -26,8 +26,7 @@ from script import ANSWER
 from standing import Standing
 
 import rightcall as rc
-from rightcall.core.around import End, Lasting, ModelExchange, ToolCall
-from rightcall.core.ports import AroundObserver, Watch
+from rightcall.core.ports import AroundObserver, End, Lasting, ModelExchange, ToolCall, Watch
 
 WAYS = (
     "off",

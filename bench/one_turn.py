@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Literal
 
 import rightcall as rc
-from rightcall.core.transport import Incoming, Timeouts
+from rightcall.core.transport import StreamedResponse, Timeouts
 
 sys.path.insert(0, f"{sys.path[0]}/peers")
 from script import ANSWER, SCRIPTS, chat_frames
@@ -34,15 +34,15 @@ class Canned:
     @asynccontextmanager
     async def post(
         self, url: str, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> AsyncIterator[Incoming]:
+    ) -> AsyncIterator[StreamedResponse]:
         reply = REPLIES[self.first + body.count(b'"tool_call_id"')]
-        yield Incoming(200, {"content-type": "text/event-stream"}, _once(reply))
+        yield StreamedResponse(200, {"content-type": "text/event-stream"}, _once(reply))
 
     @asynccontextmanager
     async def get(
         self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AsyncIterator[Incoming]:
-        yield Incoming(404, {}, _once(b""))
+    ) -> AsyncIterator[StreamedResponse]:
+        yield StreamedResponse(404, {}, _once(b""))
 
     async def close(self) -> None:
         """There is nothing to let go of."""

@@ -13,7 +13,7 @@ from typing import Any
 from constrained import VERBS, WORDS
 
 import rightcall as rc
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 
 QUESTIONS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
@@ -42,7 +42,7 @@ def tools(size: int) -> list[rc.Tool]:
 
 async def reply(model: Any, specs: list[rc.Tool], asked: str, *, strict: bool) -> rc.Reply:
     request = Request(
-        messages=(said(asked),),
+        messages=(user_text(asked),),
         specs=tuple(each.spec for each in specs),
         choice="required",
         max_tokens=48,

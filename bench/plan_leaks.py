@@ -19,12 +19,11 @@ from plan_writer import WORDS, Writer
 
 from rightcall.core.jsontext import Place
 from rightcall.plan.parse import parse
-from rightcall.plan.run import Answered, step
-from rightcall.plan.scope import Extract, Wants
+from rightcall.plan.run import Extract, PlanAnswer, Wants, step
 from rightcall.plan.value import (
+    LabelledValue,
     Labelling,
     SourceKind,
-    Value,
     as_json,
     deep_taint,
     of_json,
@@ -59,7 +58,7 @@ def run(tree: ast.Module, world: World) -> Ran:
     unworded: list[str] = []
     calls = 0
 
-    def outside(wants: Wants) -> Value:
+    def outside(wants: Wants) -> LabelledValue:
         nonlocal calls
         calls += 1
         if isinstance(wants, Extract):
@@ -86,7 +85,7 @@ def run(tree: ast.Module, world: World) -> Ran:
         )
         return of_json(_returned(wants.function, given, world), labels)
 
-    ended = isinstance(step(tree, TOOLS, outside), Answered)
+    ended = isinstance(step(tree, TOOLS, outside), PlanAnswer)
     return Ran(clean, unworded, calls, ended)
 
 

@@ -16,10 +16,9 @@ from msgspec import Struct
 from pydantic import BaseModel
 
 import rightcall as rc
-from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reply, Results, User
-from rightcall.core.parts import Text
+from rightcall.core.parts import Call, Text
 from rightcall.core.request import Request
 from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
 from rightcall.testing import ScriptedModel, call, reply
@@ -221,7 +220,7 @@ async def jobs() -> None:
         first, _ = await run(engine, job, one_by_one, TOOLS)
         second, _ = await run(engine, job, at_once, TOOLS)
         third, result = await run(
-            engine, job, [[call("run_program", program=job.program)]], [rc.code(TOOLS)]
+            engine, job, [[call("run_program", program=job.program)]], [rc.programs.code(TOOLS)]
         )
         truth = job.truth()
         assert result.calls[0].result.text == (truth if isinstance(truth, str) else dump(truth))
@@ -244,10 +243,10 @@ def _cpu() -> float:
     return sum(each.ru_utime + each.ru_stime for each in both)
 
 
-async def _spent(program: str, journal: rc.Journal | None = None) -> float:
+async def _spent(program: str, journal: rc.record.Journal | None = None) -> float:
     """Seconds of CPU of a run with one program, Monty's process included."""
     model = ScriptedModel([reply(call("run_program", program=program)), "Done."])
-    box = rc.code([nothing], calls=CALLS)
+    box = rc.programs.code([nothing], calls=CALLS)
     agent = rc.Agent(model, box, budget=rc.Budget(calls=None), journal=journal)
     start = _cpu()
     result = await agent.run("Go.")

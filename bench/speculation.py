@@ -2,7 +2,7 @@
 
 The vendor is a server on loopback in this process, which mostly waits. It sends the calls at once, in
 pieces, and text for the rest of the second; what each dialect looks like is left to the gateway's own
-writers. Wall time. ``make bench`` measures it.
+writers. Wall time. ``make bench WHAT=peers`` measures it.
 """
 
 import asyncio
@@ -12,11 +12,10 @@ from aiohttp import web
 from shown import show
 
 import rightcall as rc
-from rightcall.core.events import unfolded
-from rightcall.core.message import Reply, said
+from rightcall.core.events import reply_events
+from rightcall.core.message import Reply, user_text
 from rightcall.core.parts import Text, Usage
-from rightcall.core.request import Request
-from rightcall.core.served import Answer, Asked
+from rightcall.core.request import ClientRequest, ReplyHeader, Request
 from rightcall.testing import call
 from rightcall.wire.dialects import load_server
 
@@ -35,9 +34,9 @@ TEXT = "and so on, for as long as the second lasts, word by word. "
 
 
 def pieces(dialect: str, reply: Reply) -> list[bytes]:
-    asked = Asked(request=Request(messages=(said("Go."),)), model="m", stream=True)
-    writer = load_server(dialect).writer(asked, Answer(id="abc123", model="m", created=5))
-    return [writer.start(), *[writer.write(event) for event in unfolded(reply, 4)]]
+    asked = ClientRequest(request=Request(messages=(user_text("Go."),)), model="m", stream=True)
+    writer = load_server(dialect).writer(asked, ReplyHeader(id="abc123", model="m", created=5))
+    return [writer.start(), *[writer.write(event) for event in reply_events(reply, 4)]]
 
 
 class Vendor:

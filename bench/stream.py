@@ -21,7 +21,7 @@ import openai
 
 import rightcall as rc
 from rightcall.core.events import CallEnd, ReplyEnd
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 
@@ -135,7 +135,7 @@ SIZE = DELTAS * len(PIECE) + len('{"text": ""}')
 async def with_rightcall(name: str, url: str) -> int:
     model = rc.connect(name, base_url=url, api_key=KEY)
     size = 0
-    async for each in model.stream(Request(messages=(said("Write."),), specs=(SPEC,))):
+    async for each in model.stream(Request(messages=(user_text("Write."),), specs=(SPEC,))):
         if isinstance(each, CallEnd):
             size = len(each.call.arguments)
         elif isinstance(each, ReplyEnd):

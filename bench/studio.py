@@ -20,7 +20,6 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import Call
 from rightcall.core.entry import (
     CallChecked,
     CallFinished,
@@ -32,13 +31,12 @@ from rightcall.core.entry import (
     RunPaused,
     RunStarted,
 )
-from rightcall.core.message import Reply, said
-from rightcall.core.parts import Result, Text, Usage
+from rightcall.core.message import Reply, user_text
+from rightcall.core.parts import Call, Result, Text, Usage
 from rightcall.core.tool import Spec
 from rightcall.record.sqlite import SqliteJournal
 from rightcall.serve.studio.index import Index
-from rightcall.serve.studio.rows import facets
-from rightcall.serve.studio.search import Wanted, find
+from rightcall.serve.studio.search import RunFilter, facets, find
 from rightcall.serve.studio.sources import source_of
 from rightcall.serve.studio.tool_stats import all_tools
 
@@ -53,7 +51,7 @@ def entries_of(number: int, chance: random.Random) -> Iterator[Entry]:
     """One run as an agent would record it: two calls on average, an ending of some kind."""
     words = " ".join(chance.choices(WORDS, k=12))
     yield RunStarted(
-        messages=(said(f"Please see to {words}, case {number}."),),
+        messages=(user_text(f"Please see to {words}, case {number}."),),
         budget=Budget(),
         specs=SPECS,
         agent=chance.choice(("shop", "desk", "")),
@@ -154,19 +152,19 @@ def main() -> None:
     timed("opened again and brought up to date", lambda: asyncio.run(index_all(path, Index(at))), 2)
     index = Index(at)
     for name, wanted in {
-        "first page": Wanted(),
-        "a page far down": Wanted(before=options.runs // 10),
-        "of a model": Wanted(models=("local",)),
-        "of a tool": Wanted(tools=("book_flight",)),
-        "of a tool that is not there": Wanted(tools=("nothing",)),
-        "failed calls": Wanted(outcomes=("failed",)),
-        "dearer than 2 cents": Wanted(min_cost=0.02),
-        "search, a word of three runs in four": Wanted(q="invoice"),
-        "search, two words": Wanted(q="refund flight"),
-        "search, a prefix": Wanted(q="acco"),
-        "search, one run": Wanted(q="case 4711"),
-        "search, nothing": Wanted(q="zebra"),
-        "search of a model's": Wanted(q="hotel", models=("local",)),
+        "first page": RunFilter(),
+        "a page far down": RunFilter(before=options.runs // 10),
+        "of a model": RunFilter(models=("local",)),
+        "of a tool": RunFilter(tools=("book_flight",)),
+        "of a tool that is not there": RunFilter(tools=("nothing",)),
+        "failed calls": RunFilter(outcomes=("failed",)),
+        "dearer than 2 cents": RunFilter(min_cost=0.02),
+        "search, a word of three runs in four": RunFilter(q="invoice"),
+        "search, two words": RunFilter(q="refund flight"),
+        "search, a prefix": RunFilter(q="acco"),
+        "search, one run": RunFilter(q="case 4711"),
+        "search, nothing": RunFilter(q="zebra"),
+        "search of a model's": RunFilter(q="hotel", models=("local",)),
     }.items():
         timed(name, lambda wanted=wanted: find(index, wanted, frozenset()))  # type: ignore[misc]
     timed("what can be filtered by", lambda: facets(index, frozenset()))

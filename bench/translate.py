@@ -7,19 +7,17 @@ reply ten times as long must take ten times as long, so both are timed. Run it b
 
 import time
 
-from rightcall.core.call import Call
-from rightcall.core.events import unfolded
-from rightcall.core.message import Reply, said
-from rightcall.core.parts import Text, Usage
-from rightcall.core.request import Request
-from rightcall.core.served import Answer, Asked
+from rightcall.core.events import reply_events
+from rightcall.core.message import Reply, user_text
+from rightcall.core.parts import Call, Text, Usage
+from rightcall.core.request import ClientRequest, ReplyHeader, Request
 from rightcall.wire.dialects import SERVED, load, load_server
 
 SHORT, LONG = 2_000, 20_000
 ROUNDS = 3
 PIECE = "word "
-ASKED = Asked(request=Request(messages=(said("Hi"),)), model="m", stream=True)
-ANSWER = Answer(id="abc123", model="m", created=5)
+ASKED = ClientRequest(request=Request(messages=(user_text("Hi"),)), model="m", stream=True)
+ANSWER = ReplyHeader(id="abc123", model="m", created=5)
 USAGE = Usage(input_tokens=9, output_tokens=4)
 
 
@@ -29,7 +27,7 @@ def pieces(vendor: str, deltas: int, *, calls: bool) -> list[bytes]:
     call = Call(id="c", name="write", arguments='{"t": "' + text[9:] + '"}')
     said_by_it = Reply((call,), "calls", usage=USAGE) if calls else Reply((Text(text),), usage=USAGE)
     writer = load_server(vendor).writer(ASKED, ANSWER)
-    return [writer.write(event) for event in unfolded(said_by_it, len(PIECE))]
+    return [writer.write(event) for event in reply_events(said_by_it, len(PIECE))]
 
 
 def seconds(vendor: str, client: str, stream: list[bytes]) -> float:

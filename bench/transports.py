@@ -3,7 +3,7 @@
 Two streamed requests of 200 small chunks over a connection that is kept, plain and under TLS, on
 asyncio's own event loop and on uvloop; and 1,000 streams at once, with the memory of each. Every
 library has a process of its own, all over loopback; raw sockets are the floor. Run by
-``make bench-transports`` in an environment of its own.
+``make bench WHAT=transports`` in an environment of its own.
 """
 
 import argparse

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import rightcall as rc
-from rightcall.core.call import Call, CheckedCall
 from rightcall.core.jsontext import dump
-from rightcall.core.message import Reply, Results, said
+from rightcall.core.message import Reply, Results, user_text
 from rightcall.core.outcome import Returned
+from rightcall.core.parts import Call
+from rightcall.core.tool import CheckedCall
 from rightcall.gate.check import check
 from rightcall.gate.render import render
 from rightcall.testing import ScriptedModel, call, reply
@@ -60,7 +61,7 @@ def judged(name: str, **arguments: object) -> CheckedCall:
 
 def guard_after(results: int) -> Guard:
     guard = Guard(Rules(), TOOLS)
-    guard.see(said("Answer person3@firm.example, and tell ann@home.example."))
+    guard.see(user_text("Answer person3@firm.example, and tell ann@home.example."))
     for page in range(results):
         for message in exchange(page):
             guard.see(message)

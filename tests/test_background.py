@@ -13,13 +13,13 @@ from contextlib import suppress
 
 import pytest
 
-from rightcall.background import Background
+from rightcall.background import BackgroundLoop
 from rightcall.errors import UsageError
 
 
 @pytest.fixture
 def background():
-    made = Background("test")
+    made = BackgroundLoop("test")
     yield made
     made.stop()
 
@@ -59,7 +59,7 @@ def test_a_thread_of_what_it_runs_can_wait_for_it(background):
 
 
 def test_one_can_wait_for_another(background):
-    other = Background("other")
+    other = BackgroundLoop("other")
 
     async def nested():
         return other.run(here())
@@ -334,8 +334,8 @@ def test_a_forked_child_has_a_loop_of_its_own_and_leaves_the_parents_alone(backg
 
 def script(body: str) -> tuple[int, str, str]:
     code = (
-        "import asyncio, os, sys, threading, time\nfrom rightcall.background import Background\n"
-        f"background = Background('test')\n{body}"
+        "import asyncio, os, sys, threading, time\nfrom rightcall.background import BackgroundLoop\n"
+        f"background = BackgroundLoop('test')\n{body}"
     )
     options = ["-X", "dev", "-W", "always::ResourceWarning"]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""LangChain and LangGraph, the real ones, which ``make test-langchain`` has; elsewhere skipped."""
+"""LangChain and LangGraph, the real ones, which ``make test WHAT=langchain`` has; elsewhere skipped."""
 
 import base64
 from typing import Annotated, Any
@@ -7,10 +7,11 @@ import pytest
 
 import rightcall as rc
 from rightcall.errors import UsageError
+from rightcall.langchain import from_langchain, langgraph_node, to_langchain
 from rightcall.testing import ScriptedModel, call, reply
 
-pytest.importorskip("langchain_core", reason="LangChain is not installed: make test-langchain")
-pytest.importorskip("langgraph", reason="LangGraph is not installed: make test-langchain")
+pytest.importorskip("langchain_core", reason="LangChain is not installed: make test WHAT=langchain")
+pytest.importorskip("langgraph", reason="LangGraph is not installed: make test WHAT=langchain")
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import (
@@ -40,7 +41,7 @@ def called(name: str, arguments: str = "{}") -> list[rc.Call]:
 
 
 async def test_a_tool_of_langchains_is_one_of_ours():
-    ours = rc.from_langchain(add, effect="pure")
+    ours = from_langchain(add, effect="pure")
     assert (ours.name, ours.description, ours.effect) == ("add", "Add two numbers.", "pure")
     assert ours.parameters["required"] == ["a"]
     good, bad = await rc.run_calls([*called("add", '{"a": 1}'), *called("add", '{"a": "one"}')], ours)
@@ -61,7 +62,7 @@ async def test_an_async_tool_and_what_langchain_injects():
         """Note it."""
         return f"{user} {call_id}: {text}"
 
-    ours = rc.from_langchain(note)
+    ours = from_langchain(note)
     assert set(ours.parameters["properties"]) == {"text"}
     (done,) = await rc.run_calls(called("note", '{"text": "x"}'), ours)
     assert done.result.text == "ann c1: x"
@@ -73,7 +74,7 @@ async def test_a_tool_exception_is_a_failure_in_its_words(handled):
         raise ToolException("no such account")
 
     theirs = StructuredTool.from_function(find, description="Find.", handle_tool_error=handled)
-    (done,) = await rc.run_calls(called("find"), rc.from_langchain(theirs))
+    (done,) = await rc.run_calls(called("find"), from_langchain(theirs))
     assert (done.result.outcome, done.result.text) == ("failed", "no such account")
 
 
@@ -89,11 +90,11 @@ async def test_pictures_come_and_go():
             {"type": "image", "base64": data, "mime_type": "image/png"},
         ]
 
-    ours = rc.from_langchain(see)
+    ours = from_langchain(see)
     (done,) = await rc.run_calls(called("see"), ours)
     picture = rc.Media(PNG, "image/png")
     assert done.result.content == (rc.Text("Here"), picture, picture)
-    message = await rc.to_langchain(ours).ainvoke(
+    message = await to_langchain(ours).ainvoke(
         {"type": "tool_call", "id": "x", "name": "see", "args": {}}
     )
     assert message.content[1] == {
@@ -118,7 +119,7 @@ def tool_call(**arguments: Any) -> dict[str, Any]:
 
 
 async def test_a_tool_of_ours_is_one_of_langchains():
-    theirs = rc.to_langchain(weather)
+    theirs = to_langchain(weather)
     assert (theirs.name, theirs.description) == ("weather", "The weather in a city.")
     assert theirs.tool_call_schema["properties"]["city"]["description"] == "Which."
     assert theirs.invoke({"city": "Bern"}) == "Bern: sunny for 1"
@@ -126,7 +127,7 @@ async def test_a_tool_of_ours_is_one_of_langchains():
 
 
 async def test_every_call_of_it_passes_the_gate():
-    theirs = rc.to_langchain(weather)
+    theirs = to_langchain(weather)
     for arguments, words in (
         ({"city": 1}, "its arguments do not fit"),
         ({"town": "Bern"}, "its arguments do not fit"),
@@ -136,19 +137,19 @@ async def test_every_call_of_it_passes_the_gate():
         assert (message.status, words in message.content) == ("error", True)
         assert theirs.invoke(tool_call(**arguments)).status == "error"
     guarded = weather.replace(approval=True)
-    assert "nobody to ask" in (await rc.to_langchain(guarded).ainvoke(tool_call(city="Bern"))).content
+    assert "nobody to ask" in (await to_langchain(guarded).ainvoke(tool_call(city="Bern"))).content
 
     async def approve(_: rc.Proposal) -> bool:
         return True
 
-    message = await rc.to_langchain(guarded, approve=approve).ainvoke(tool_call(city="Bern"))
+    message = await to_langchain(guarded, approve=approve).ainvoke(tool_call(city="Bern"))
     assert message.content == "Bern: sunny for 1"
 
 
 def test_the_prebuilt_tool_node_runs_our_tools():
     asked = AIMessage("", tool_calls=[{"id": "1", "name": "weather", "args": {"city": "Bern"}}])
     graph = StateGraph(MessagesState)
-    graph.add_node("tools", ToolNode([rc.to_langchain(weather)]))
+    graph.add_node("tools", ToolNode([to_langchain(weather)]))
     graph.add_edge(START, "tools")
     graph.add_edge("tools", END)
     last = graph.compile().invoke({"messages": [asked]})["messages"][-1]
@@ -182,7 +183,7 @@ HISTORY = [
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_an_agent_is_a_node_of_a_graph(is_async):
     model = ScriptedModel([reply(call("weather", city="Bern")), "Sunny."])
-    graph = graph_of(rc.langgraph_node(rc.Agent(model, [weather])))
+    graph = graph_of(langgraph_node(rc.Agent(model, [weather])))
     given = {"messages": HISTORY}
     state = await graph.ainvoke(given) if is_async else graph.invoke(given)
     asked, answered, said = state["messages"][len(HISTORY) :]
@@ -204,7 +205,7 @@ async def test_the_output_goes_into_the_state():
 
     model = ScriptedModel(lambda request: reply(call(request.specs[0].name, sunny=True)))
     agent = rc.Agent(model, output=Weather)
-    graph = graph_of(rc.langgraph_node(agent, output="weather"), State)
+    graph = graph_of(langgraph_node(agent, output="weather"), State)
     state = await graph.ainvoke({"messages": [HumanMessage("Weather?")]})
     assert state["weather"] == Weather(sunny=True)
 
@@ -216,13 +217,13 @@ async def test_what_a_node_cannot_do_is_said():
     with pytest.raises(
         UsageError, match="a person must approve weather; compile the graph with a check"
     ):
-        await graph_of(rc.langgraph_node(agent)).ainvoke({"messages": [HumanMessage("Hi")]})
+        await graph_of(langgraph_node(agent)).ainvoke({"messages": [HumanMessage("Hi")]})
     with pytest.raises(UsageError, match="is not the user's"):
-        await graph_of(rc.langgraph_node(agent)).ainvoke({"messages": [AIMessage("Hi")]})
+        await graph_of(langgraph_node(agent)).ainvoke({"messages": [AIMessage("Hi")]})
     with pytest.raises(UsageError, match="not FunctionTool"):
-        rc.from_langchain(weather)  # type: ignore[arg-type]
+        from_langchain(weather)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="one tool at a time, and not 2"):
-        rc.to_langchain([weather, rc.from_langchain(add)])
+        to_langchain([weather, from_langchain(add)])
 
 
 class Desk:
@@ -252,7 +253,7 @@ class Desk:
         def say(request: Any) -> Any:
             return script[sum(type(each).__name__ == "Reply" for each in request.messages)]
 
-        return rc.langgraph_node(rc.Agent(ScriptedModel(say), [note, send]))
+        return langgraph_node(rc.Agent(ScriptedModel(say), [note, send]))
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -10,6 +10,7 @@ uses none.
 import asyncio
 import gc
 import os
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -20,6 +21,8 @@ LONGEST = 0.1
 """Seconds for which a loop may stand still."""
 BUSIEST = 0.01
 """Seconds of its processor's time that the loop's own thread may take before it turns."""
+LONGEST_HELD = 0.02
+"""Seconds for which other threads may compute while the loop waits for the interpreter."""
 _BEAT = 0.004
 _TRIES = 8
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -32,9 +35,15 @@ class Watchdog:
         self.longest = 0.0
         self.busiest = 0.0
         """The most processor's time that the loop's thread took between two beats; no load adds any."""
+        self.held = 0.0
+        """The most processor's time that this process took between two beats, while the loop's thread
+        did not merely wait for a processor: one call of C, as a search in a long text, may hold the
+        interpreter all the while."""
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
+        self._own = str(threading.get_native_id())
+        self._computed = time.process_time()
         self._worked = time.thread_time()
         self._last, self._queued, self._stolen = time.monotonic(), _queued(), _stolen()
         self._timer = self._loop.call_later(_BEAT, self._beat)
@@ -49,6 +58,7 @@ class Watchdog:
         self._timer = self._loop.call_later(_BEAT, self._beat)
 
     def _look(self) -> None:
+        computed = time.process_time() - self._computed
         worked = time.thread_time() - self._worked
         self.busiest = max(self.busiest, worked)
         now, queued, stolen = time.monotonic(), _queued(), _stolen()
@@ -56,9 +66,12 @@ class Watchdog:
         # Several threads wait at the same time, so on a busy machine too much is taken off; but what the
         # loop's own thread computed was a stall in any case.
         self.longest = max(self.longest, now - self._last - waited - (stolen - self._stolen), worked)
+        own = (queued.get(self._own, 0) - self._queued.get(self._own, 0)) / 1e9
+        self.held = max(self.held, min(computed, now - self._last - own), worked)
         # To read all this gives up the interpreter many times, and is no stall of the loop's.
         self._last, self._queued, self._stolen = time.monotonic(), queued, stolen
         self._worked = time.thread_time()
+        self._computed = time.process_time()
 
 
 def _queued() -> dict[str, int]:
@@ -85,6 +98,11 @@ async def stall_of(scenario: Callable[[], Awaitable[object]], *, tries: int = _T
 async def work_of(scenario: Callable[[], Awaitable[object]], *, tries: int = _TRIES) -> float:
     """The most work that the loop's own thread did in one go, in the best of some tries."""
     return await _best_of(scenario, tries, lambda watchdog: watchdog.busiest, BUSIEST)
+
+
+async def hold_of(scenario: Callable[[], Awaitable[object]], *, tries: int = _TRIES) -> float:
+    """The longest that other threads kept the interpreter from the loop, in the best of some tries."""
+    return await _best_of(scenario, tries, lambda watchdog: watchdog.held, LONGEST_HELD)
 
 
 async def _best_of(

@@ -15,8 +15,8 @@ from standin import StandIn
 from suites import Environment, suites, tools_over
 
 import rightcall as rc
-from rightcall.core.decision import Proposal
 from rightcall.core.facts import Level
+from rightcall.core.proposal import Proposal
 from rightcall.testing import ScriptedModel
 
 ATTACKER = "mark.black-2134@gmail.com"

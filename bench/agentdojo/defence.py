@@ -7,7 +7,7 @@ from agentdojo.functions_runtime import FunctionCall
 
 import rightcall as rc
 from rightcall import trust
-from rightcall.trust.facts import settled
+from rightcall.trust.facts import resolve_facts
 
 
 def granted(tools: Sequence[rc.Tool], truth: Sequence[FunctionCall]) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def ungranted(_: Sequence[rc.Tool], __: Sequence[FunctionCall]) -> dict[str, Any
 def grant_for(tools: Sequence[rc.Tool], truth: Sequence[FunctionCall]) -> trust.Grant:
     """The consequential and private-reading tools that the user's task needs, by name."""
     needed = {call.function for call in truth}
-    facts = {tool.name: settled(tool) for tool in tools if tool.name in needed}
+    facts = {tool.name: resolve_facts(tool) for tool in tools if tool.name in needed}
     return trust.Grant(
         tools=tuple(name for name, of in facts.items() if of.is_consequential or of.reads_private)
     )

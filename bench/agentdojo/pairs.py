@@ -16,7 +16,7 @@ from standin import StandIn, When
 from suites import Environment, suites, tools_over
 
 import rightcall as rc
-from rightcall.core.decision import Proposal
+from rightcall.core.proposal import Proposal
 from rightcall.loop.result import CallRecord, RunResult
 from rightcall.testing import ScriptedModel
 

@@ -25,9 +25,9 @@ from senders import identity, send_as
 from suites import Environment, suites, tools_over
 
 import rightcall as rc
-from rightcall.core.decision import Proposal
 from rightcall.core.facts import Level
 from rightcall.core.message import Reply
+from rightcall.core.proposal import Proposal
 from rightcall.core.request import Request
 from rightcall.loop.result import RunResult
 from rightcall.testing import ScriptedModel, reply

@@ -1,7 +1,8 @@
 """The same searches by others' own ranking: fastmcp's BM25, and pydantic-ai's keywords.
 
-To be run where those are installed: ``make bench-tools-peers``. What is measured is how each treats the
-text that it is given; both expect words that a model chose, and raw questions are hard on them.
+To be run where those are installed: ``make bench WHAT=tools-peers``. What is measured is how each
+treats the text that it is given; both expect words that a model chose, and raw questions are hard
+on them.
 """
 
 import asyncio

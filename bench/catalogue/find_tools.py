@@ -20,13 +20,13 @@ from rightcall.core.problem import Valid
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 from rightcall.declare.search import ToolIndex
-from rightcall.loop.offering import Telling
-from rightcall.request.definitions import definitions
+from rightcall.loop.tool_offer import ToolDisclosure
+from rightcall.request.wire_model import definitions
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.wire import anthropic
 
 if TYPE_CHECKING:
-    from rightcall.declare.defer import Descriptions
+    from rightcall.declare.toolbox import Descriptions
 
 FOUND = (1, 5, 10)
 Search = Callable[[Sequence[str]], Sequence[str]]
@@ -65,8 +65,8 @@ def as_tools(specs: Sequence[Spec]) -> list[rc.Tool]:
 
 
 def told(specs: Sequence[Spec], **options: Any) -> tuple[Spec, ...]:
-    telling = Telling(**options)
-    return telling.offered(telling.toolbox(rc.Toolbox(as_tools(specs)))).specs
+    telling = ToolDisclosure(**options)
+    return telling.offer(telling.toolbox(rc.Toolbox(as_tools(specs)))).specs
 
 
 def tokens(counter: Counter, catalogue: Sequence[Server]) -> None:

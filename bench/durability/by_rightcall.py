@@ -49,7 +49,7 @@ async def sign(paper: str) -> str:
     return "signed"
 
 
-def script(request: rc.Request) -> rc.Reply | str:
+def script(request: rc.models.Request) -> rc.Reply | str:
     """What a scripted model says to what it has seen."""
     turn = sum(isinstance(message, rc.Reply) for message in request.messages)
     first = request.messages[0]

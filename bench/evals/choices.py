@@ -16,7 +16,7 @@ import arms
 
 import rightcall as rc
 from rightcall import evals
-from rightcall.evals.lines import comparison_lines, lines_of
+from rightcall.evals.report import comparison_lines, lines_of
 
 HERE = Path(__file__).parent
 CATALOGUE = Path("../shared/data/mcp-catalogue/tools.json")
@@ -38,7 +38,7 @@ class Bench:
         self,
         arm: str,
         size: int = len(arms.PARAMETERS),
-        catalogue: Sequence[rc.Spec] = (),
+        catalogue: Sequence[rc.tools.Spec] = (),
         *,
         required: bool = False,
     ) -> evals.Scores:

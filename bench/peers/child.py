@@ -32,7 +32,7 @@ class Child:
 
     def __init__(self, python: Path, module: str) -> None:
         if not python.exists():
-            raise Failed(f"no {python}, which make bench-setup makes")
+            raise Failed(f"no {python}, which make bench WHAT=peers-setup makes")
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             [python, f"{module}.py"],

@@ -119,8 +119,10 @@ class Row:
 
 
 ROWS = (
-    Row("turns1", "1 tool turn, streamed", "turns1", floor=2.5, frameworks=10),
+    Row("turns1", "1 tool turn, streamed", "turns1", floor=1.0, frameworks=10),
     Row("whole1", "1 tool turn, not streamed", "turns1", streamed=False, floor=2.5, frameworks=10),
+    Row("calls8", "8 calls in a turn, streamed", "calls8", floor=1.2),
+    Row("wholecalls8", "8 calls in a turn, not streamed", "calls8", streamed=False, floor=1.2),
     Row("turns10", "10 turns, streamed", "turns10", floor=2.5),
     Row("turns100", "100 turns, streamed", "turns100", rounds=3, floor=2.5),
     Row("deltas", "a reply of 50,000 argument deltas", "deltas", rounds=3, floor=2.0),

@@ -34,6 +34,7 @@ SCRIPTS = {
     "turns3": Script(turns=3),
     "turns10": Script(turns=10),
     "turns100": Script(turns=100),
+    "calls8": Script(calls=8),
     "parallel": Script(calls=8),
     "sleep": Script(),
     "deltas": Script(letters=200_000),

@@ -9,11 +9,12 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 import rightcall as rc
-from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow
 from rightcall.core.jsontext import dump
-from rightcall.core.message import Message, Reply, Results, said
+from rightcall.core.message import Message, Reply, Results, user_text
 from rightcall.core.outcome import Outcome
+from rightcall.core.parts import Call
+from rightcall.core.tool import CheckedCall
 from rightcall.gate.check import check
 from rightcall.gate.render import render
 from rightcall.trust import Guard, Rules
@@ -89,7 +90,7 @@ def _tool(
 
 
 def _messages(house: House, scene: Scene) -> Iterator[Message]:
-    yield said(f"I am {scene.customer}. {scene.words}")
+    yield user_text(f"I am {scene.customer}. {scene.words}")
     for at, (name, arguments, outcome) in enumerate((*house.reads(scene.customer), *scene.before)):
         call = Call(id=f"c{at}", name=name, arguments=dump(arguments))
         yield Reply((call,), "calls")

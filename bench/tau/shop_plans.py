@@ -22,8 +22,8 @@ from shop_facts import FACTS
 from thefts import attacks, plant
 
 import rightcall as rc
-from rightcall.core.decision import Proposal
 from rightcall.core.facts import Level
+from rightcall.core.proposal import Proposal
 from rightcall.loop.result import RunResult
 from rightcall.testing import ScriptedModel, reply
 

@@ -22,8 +22,8 @@ from shop_facts import FACTS, STRICT
 from thefts import SIGN, Attack, attacks, plant
 
 import rightcall as rc
-from rightcall.core.decision import Proposal
 from rightcall.core.message import Reply, Results
+from rightcall.core.proposal import Proposal
 from rightcall.core.request import Request
 from rightcall.testing import ScriptedModel, call, reply
 

@@ -14,9 +14,9 @@ Look an order up before you say anything about it."""
 
 
 def make_desk(
-    model: rc.Model | str | None = None,
-    journal: rc.Journal | None = None,
-    observers: Sequence["rc.Observer | rc.observe.OpenTelemetry"] = (),
+    model: rc.models.Model | str | None = None,
+    journal: rc.record.Journal | None = None,
+    observers: Sequence["rc.observe.Observer | rc.observe.OpenTelemetry"] = (),
 ) -> rc.Agent:
     return rc.Agent(
         model or os.environ.get("SUPPORT_MODEL") or offline.model,

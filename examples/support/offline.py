@@ -13,9 +13,10 @@ def find(pattern: str, text: str) -> str | None:
     return found[-1] if found else None
 
 
-def next_step(request: rc.Request) -> rc.Reply | str:
+def next_step(request: rc.models.Request) -> rc.Reply | str:
     """The next call, or an answer once there is nothing left to call."""
-    asked = [message.text for message in request.messages if isinstance(message, rc.User)]
+    # With what is attached to a message, which is not in its text.
+    asked = [str(message.content) for message in request.messages if isinstance(message, rc.User)]
     turns = [each.results for each in request.messages if not isinstance(each, rc.User | rc.Reply)]
     read = {each.name: each.text for turn in turns for each in turn}
     text = "\n".join([*asked, *read.values()])

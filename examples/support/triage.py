@@ -20,12 +20,13 @@ class Ticket(BaseModel):
 
 triage = rc.Agent[None, Ticket](
     os.environ.get("SUPPORT_MODEL") or offline.model,
-    instructions="Say what the customer wants.",
+    instructions="Sort what customers write.",
     output=Ticket,
 )
 
 if __name__ == "__main__":
     with connect() as database:
         for mail in database.execute("select * from inbox").fetchall():
-            result = triage.run_sync(mail["body"])
+            attached = rc.file(mail["body"].encode(), untrusted="a customer's mail")
+            result = triage.run_sync(["What does this customer want?", attached])
             print(mail["id"], result.output if result.stop.is_answer else result.stop)

@@ -1,62 +1,59 @@
 """The public Agent: a model, tools and instructions."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
 from msgspec.structs import replace
 
 from rightcall.background import run_sync
-from rightcall.core.attributes import other_words
 from rightcall.core.budget import Budget
 from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
-from rightcall.core.message import Author, User, said
-from rightcall.core.options import checked, fits
-from rightcall.core.ports import AsyncJournal, Journal, Steps
-from rightcall.core.request import Wanted, check_model_options
-from rightcall.core.tool import ErrorWords, Tool
+from rightcall.core.message import Author, Transcript, User, user_text
+from rightcall.core.options import check_keywords, fits, other_words
+from rightcall.core.ports import Steps
+from rightcall.core.request import RequiredOutput
+from rightcall.core.tool import Tool
 from rightcall.declare.attachment import Prompt
-from rightcall.declare.defer import Descriptions
 from rightcall.declare.function import tool
-from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
-from rightcall.declare.verdicts import Then, Thresholds
 from rightcall.errors import RightcallError, ToolFailure, UsageError
-from rightcall.gate.checked_async import checked_async
-from rightcall.gate.executor import Executor
-from rightcall.gate.gate import Decisions, decided_about, guard_above
-from rightcall.gate.slots import RUN_CONCURRENCY
-from rightcall.loop.basis import UNNAMED, Basis, Defaults, look_for_tools, user_message
-from rightcall.loop.carried import Carryover
+from rightcall.gate.concurrency import RUN_CONCURRENCY
+from rightcall.gate.executor import Executor, checked_async
+from rightcall.gate.gate import Decisions, guard_above, validate_decisions
+from rightcall.loop.agent_config import (
+    AgentConfig,
+    look_for_tools,
+    read_options,
+    unpriced_model,
+    user_message,
+)
 from rightcall.loop.events import Event, events_of
-from rightcall.loop.nested import nesting_of, rules_below
-from rightcall.loop.offering import Deferred, Telling
+from rightcall.loop.inner_runs import nesting_of, rules_below
+from rightcall.loop.observers import with_outer_observers
+from rightcall.loop.replay import check_standing, forget_decisions, resume_once
 from rightcall.loop.result import Out, RunResult, dropped_in
-from rightcall.loop.resumed import check_standing, forget, resumed_once
 from rightcall.loop.run import Run
-from rightcall.loop.setup import (
+from rightcall.loop.settings import (
     AgentOptions,
-    AgentSettings,
     Deps,
     Instructions,
     ModelSource,
-    Overrides,
     RecoverOptions,
     ResumeOptions,
     RunOptions,
     Setup,
-    prepared,
-    unpriced,
 )
-from rightcall.loop.state import started
-from rightcall.models.fallback import Opened
-from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls, traces_in
-from rightcall.wire.history import history_of
+from rightcall.loop.state import initial_state
+from rightcall.loop.window import Carryover
+from rightcall.models.fallback import OpenedModels
+from rightcall.record.steps import Holding, UnrecordedSteps, decisions_in, redacted_calls, traces_in
+from rightcall.wire.history import ChatHistory, history_of
 
 T = TypeVar("T")
 
@@ -121,63 +118,56 @@ class Agent(Generic[Deps, Out]):
         **options: Unpack[AgentOptions],
     ) -> None: ...
 
-    @checked("rc.Agent", say="rc.Agent(…, {}=…)")
-    def __init__(  # noqa: PLR0913 - an agent's options, by name
+    @check_keywords("rc.Agent", say="rc.Agent(…, {}=…)")
+    def __init__(
         self,
         model: ModelSource,
         tools: ToolSource[Deps] | None = (),
         instructions: Instructions | None = "",
         *,
-        name: str = UNNAMED,
         output: Any = None,
-        budget: Budget | None = None,
-        journal: Journal | AsyncJournal | None = None,
-        concurrency: int = RUN_CONCURRENCY,
-        retry_broken: bool | None = None,
-        errors: ErrorWords = "neutral",
-        descriptions: Descriptions = "full",
-        defer: Deferred = False,
-        footprint: Then | Thresholds = "warn",
-        **settings: Unpack[AgentSettings],
+        **options: Unpack[AgentOptions],
     ) -> None:
-        check_model_options(options := settings.get("options") or {})
-        self._opened, self.name, self.output = Opened(), name, output
-        self._executor, self._carryover = Executor(concurrency=concurrency), Carryover()
-        self.trust = trust = settings.get("trust")
-        self._basis = basis = Basis(
-            model=self._opened.model(model),
-            tools=() if tools is None else tools,
-            instructions=instructions or "",
-            options=cast("Mapping[str, Any]", options),
-            max_tokens=settings.get("max_tokens"),
-            window=settings.get("window"),
-            form=None if output is None else form_of(output),
-            rules=trust,
-            errors=errors,
-            telling=Telling(descriptions, defer),
+        self._opened = OpenedModels()
+        config = read_options(
+            self._opened.model(model), tools, instructions, output, options, self._opened.model
         )
-        self.tools = basis.toolbox()
-        self.budget, self._journal, self._retry_broken = budget or Budget(), journal, retry_broken
-        settings.update(prepared(settings, self._opened.model))
-        setup = Setup(
-            run="",
-            agent=name,
-            model=basis.model,
-            tools=self.tools,
-            steps=LiveSteps(),
-            executor=self._executor,
-            answer=None if basis.form is None else basis.form.tool,
-            **settings,  # type: ignore[arg-type]
-        )
-        self._setup, self._is_fixed = basis.applied(setup, basis.mode), basis.is_fixed
-        basis.weigh(self._setup, footprint)
+        self._config = config
+        self._executor = Executor(concurrency=options.get("concurrency", RUN_CONCURRENCY))
+        self._carryover = Carryover()
+        self._journal = options.get("journal")
+        self.output = output
+        self.trust = config.rules
+        self.tools = config.toolbox()
+        self._setup = config.compose(self._executor, config.mode)
+        """What every run starts from that overrides nothing."""
+        config.check_footprint(self._setup, options.get("footprint", "warn"))
+
+    @property
+    def name(self) -> str:
+        """What it is called in journals and traces, and as another agent's tool."""
+        return self._config.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._config = replace(self._config, name=name)
+        self._setup = replace(self._setup, agent=name)
+
+    @property
+    def budget(self) -> Budget:
+        """What each of its runs may use."""
+        return self._config.budget
+
+    @budget.setter
+    def budget(self, budget: Budget) -> None:
+        self._config = replace(self._config, budget=budget)
 
     @checked_async("agent.run", say="agent.run(…, {}=…)")
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
         """Run until an answer, a limit or a pause; ``result.stop`` says which."""
         return await self._begin(prompt, options)
 
-    @checked("agent.run_sync")
+    @check_keywords("agent.run_sync")
     def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
@@ -192,7 +182,7 @@ class Agent(Generic[Deps, Out]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    @checked("agent.stream")
+    @check_keywords("agent.stream")
     def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
         """``run`` as a stream of events; the last is RunEnd, with the result."""
         return events_of(partial(self._begin, prompt, options))
@@ -212,14 +202,14 @@ class Agent(Generic[Deps, Out]):
         """
         return await self._go_on(result, decisions, options)
 
-    @checked("agent.resume_sync")
+    @check_keywords("agent.resume_sync")
     def resume_sync(
         self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
     ) -> RunResult[Out]:
         """``resume``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.resume(result, decisions, **options))
 
-    @checked("agent.resume_stream")
+    @check_keywords("agent.resume_stream")
     def resume_stream(
         self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
     ) -> AsyncIterator[Event]:
@@ -235,22 +225,28 @@ class Agent(Generic[Deps, Out]):
     ) -> RunResult[Out]:
         if not fits(result, RunResult):
             raise UsageError(f"agent.resume takes a RunResult that waits, not a {type(result).__name__}")
-        decided, steps = decided_about(result.pending, decisions), options.get("steps")
+        decided = validate_decisions(result.pending, decisions)
+        steps = options.get("steps")
         async with Holding(self._journal, result.run, wait=options.get("wait", 0.0)) as held:
             check_standing(result, decided, decisions_in(held.entries))
-            basis, state = self._basis_with(options), result.state
-            taken = self._steps(held, steps)
-            setup = self._setup_for(result.run, taken, options.get("dependencies"), basis, state.wanted)
+            config = self._config.with_overrides(options, self._opened.model)
+            state = result.state
+            setup = self._compose(config, result.run, self._steps(held, steps), options, state.wanted)
             look_for_tools(held.entries, result.pending, setup)
             if state.system is None:
-                state = replace(state, system=await basis.system(setup, steps))
-            begins, calls, drops = result.begins, result.calls, result.dropped
+                state = replace(state, system=await config.system(setup, steps))
             run = Run(
-                setup, state, begins=begins, emit=emit, decisions=decided, earlier=calls, dropped=drops
+                setup,
+                state,
+                begins=result.begins,
+                emit=emit,
+                decisions=decided,
+                earlier=result.calls,
+                dropped=result.dropped,
             )
             is_unknown = self._journal is None and steps is None and bool(decided)
-            with resumed_once(result, decided, run) if is_unknown else nullcontext():
-                return basis.with_output(await run.go(RunResumed(decisions=decided)))
+            with resume_once(result, decided, run) if is_unknown else nullcontext():
+                return config.with_output(await run.go(RunResumed(decisions=decided)))
 
     @checked_async("agent.recover")
     async def recover(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Out]:
@@ -266,21 +262,24 @@ class Agent(Generic[Deps, Out]):
             start = next((entry for entry in held.entries if isinstance(entry, RunStarted)), None)
             if start is None:
                 raise UsageError(f"the journal holds no run {run!r}")
-            basis, shared = self._basis_with(options), options.get("dependencies")
-            setup = self._setup_for(run, held.steps(), shared, basis, start.wanted)
+            config = self._config.with_overrides(options, self._opened.model)
+            setup = self._compose(config, run, held.steps(), options, start.wanted)
             look_for_tools(held.entries, (), setup)
-            decided = {**redacted_calls(held.entries), **decisions_in(held.entries)}
-            begins, dropped = len(start.messages) - 1, dropped_in(held.entries)
-            state = replace(started(start), traces=traces_in(held.entries))
-            going = Run(setup, state, begins=begins, decisions=decided, dropped=dropped)
-            return basis.with_output(await going.go())
+            going = Run(
+                setup,
+                replace(initial_state(start), traces=traces_in(held.entries)),
+                begins=len(start.messages) - 1,
+                decisions={**redacted_calls(held.entries), **decisions_in(held.entries)},
+                dropped=dropped_in(held.entries),
+            )
+            return config.with_output(await going.go())
 
-    @checked("agent.recover_sync")
+    @check_keywords("agent.recover_sync")
     def recover_sync(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Out]:
         """``recover``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.recover(run, **options))
 
-    @checked("agent.as_tool")
+    @check_keywords("agent.as_tool")
     def as_tool(
         self,
         *,
@@ -296,8 +295,11 @@ class Agent(Generic[Deps, Out]):
 
         async def delegate(task: str, context: Context[Any]) -> Any:
             try:
-                author: Author = "agent" if self.trust or guard_above() else "user"
-                result = await self._nested(said(task, author), context, budget or self.budget)
+                if self.trust or guard_above():
+                    author: Author = "agent"
+                else:
+                    author = "user"
+                result = await self._run_nested(user_text(task, author), context, budget or self.budget)
             except RightcallError as error:
                 if error.result is not None:
                     context.spend(error.result.usage)
@@ -307,11 +309,13 @@ class Agent(Generic[Deps, Out]):
             context.spend(result.usage)
             if not result.stop.is_answer:
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
-            return result.text if self._basis.form is None else result.output
+            if self._config.form is None:
+                return result.text
+            return result.output
 
         from rightcall.trust.facts import facts_together  # noqa: PLC0415 - light until used
 
-        asks = unpriced(self._basis.model, self.tools)
+        asks = unpriced_model(self._config.model, self.tools)
         return tool(
             delegate,
             name=name or self.name,
@@ -323,56 +327,93 @@ class Agent(Generic[Deps, Out]):
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
         ).replace(delegates=True, inside=self.tools.get, unpriced=asks)
 
-    async def _nested(self, task: User, context: Context[Any], budget: Budget) -> RunResult[Out] | None:
+    async def _run_nested(
+        self, task: User, context: Context[Any], budget: Budget
+    ) -> RunResult[Out] | None:
         """Run a task that another run handed on; None if it waits for a person, or cannot continue."""
-        nesting, dependencies = nesting_of(context.key), context.dependencies
+        nesting = nesting_of(context.key)
         if nesting is None:
             return await self.run(
-                task, dependencies=dependencies, budget=budget, dry_run=context.dry_run
+                task, dependencies=context.dependencies, budget=budget, dry_run=context.dry_run
             )
+        config = self._config
+        paused = nesting.paused
         journal = self._journal if nesting.steps is None else None
         async with Holding(journal, nesting.run) as held:
-            steps, basis, paused = nesting.steps or held.steps(), self._basis, nesting.paused
+            steps = nesting.steps or held.steps()
+            options: RunOptions[Any] = {
+                "budget": budget,
+                "steps": steps,
+                "dry_run": context.dry_run,
+                "dependencies": context.dependencies,
+            }
             wanted = None if paused is None else paused.state.wanted
-            setup = self._setup_for(nesting.run, steps, dependencies, basis, wanted)
+            setup = self._compose(config, nesting.run, steps, options, wanted)
             setup = replace(setup, approve=setup.approve or nesting.approve)
-            start, begins = None, 0
+            setup = with_outer_observers(setup, nesting.setup)
+            start = None
+            begins = 0
             if paused is None:
-                said: RunOptions[Any] = {"budget": budget, "steps": steps, "dry_run": context.dry_run}
-                start = await basis.started(setup, (task,), said, self._defaults())
-                state = started(start)
+                start = await config.make_start_entry(setup, (task,), options)
+                state = initial_state(start)
             else:
                 nesting.look_for_tools(setup.tools)
                 if nesting.lost is not None:
                     return None
-                state, begins = paused.state, paused.begins
+                state = paused.state
+                begins = paused.begins
             going = Run(setup, state, begins=begins, emit=nesting.emit, decisions=nesting.decisions)
             result = await going.go(start)
         if result.stop.reason == "pending":
             nesting.waits = result
             return None
-        return basis.with_output(result)
+        return config.with_output(result)
 
     async def _begin(
         self, prompt: Prompt, options: RunOptions[Deps], emit: Emit | None = None
     ) -> RunResult[Out]:
-        given = history_of(options.get("history"))
-        history = mend(given.messages).messages if given.messages else ()
-        run = options.get("run") or urandom(16).hex()
-        forget(run)
-        message = await user_message(prompt)
-        async with Holding(self._journal, run, is_new=not options.get("run")) as held:
+        if isinstance(prompt, str):
+            message = user_text(prompt)
+        else:
+            message = await user_message(prompt)
+        messages: Transcript = (message,)
+        chat = None
+        if options.get("history") is not None:
+            chat = history_of(options["history"])
+            messages = (*mend(chat.messages).messages, message)
+        name = options.get("run")
+        if name:
+            # A run of this name starts anew, whatever was decided about an earlier one.
+            forget_decisions(name)
+        run = name or urandom(16).hex()
+        steps = options.get("steps")
+        if self._journal is None:
+            steps = UnrecordedSteps() if steps is None else steps
+            return await self._start(run, messages, chat, options, steps, emit)
+        async with Holding(self._journal, run, is_new=not name) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
-            steps, basis = self._steps(held, options.get("steps")), self._basis_with(options)
-            setup = self._setup_for(run, steps, options.get("dependencies"), basis)
-            said = (*history, message)
-            start = await basis.started(setup, said, options, self._defaults(), given)
-            going = Run(setup, started(start), begins=len(history), emit=emit, carryover=self._carryover)
-            return basis.with_output(await going.go(start))
+            steps = self._steps(held, steps)
+            return await self._start(run, messages, chat, options, steps, emit)
 
-    def _defaults(self) -> Defaults:
-        return Defaults(self.budget, self._retry_broken, self.name)
+    async def _start(
+        self,
+        run: str,
+        messages: Transcript,
+        chat: ChatHistory | None,
+        options: RunOptions[Deps],
+        steps: Steps,
+        emit: Emit | None,
+    ) -> RunResult[Out]:
+        config = self._config
+        if options:
+            config = config.with_overrides(options, self._opened.model)
+        setup = self._compose(config, run, steps, options)
+        start = await config.make_start_entry(setup, messages, options, chat)
+        going = Run(
+            setup, initial_state(start), begins=len(messages) - 1, emit=emit, carryover=self._carryover
+        )
+        return config.with_output(await going.go(start))
 
     def _steps(self, held: Holding, given: Steps | None) -> Steps:
         if given is None:
@@ -381,18 +422,29 @@ class Agent(Generic[Deps, Out]):
             raise UsageError("a run is recorded by its agent's journal or by steps=, not by both")
         return given
 
-    def _basis_with(self, said: RunOptions[Any] | Overrides) -> Basis:
-        return self._basis.with_overrides(said, self._opened.model)
-
-    def _setup_for(
-        self, run: str, steps: Steps, shared: Any, basis: Basis, wanted: Wanted | None = None
+    def _compose(
+        self,
+        config: AgentConfig,
+        run: str,
+        steps: Steps,
+        options: RunOptions[Any] | RecoverOptions[Any],
+        wanted: RequiredOutput | None = None,
     ) -> Setup:
         """Returns the setup of a run; ``wanted`` is the output that a continued run was asked for."""
-        base, own, above = self._setup, self._executor.for_run(), guard_above()
-        setup = replace(base, run=run, steps=steps, executor=own, above=above, dependencies=shared)
-        if self.trust is None and (trust := rules_below(above, self.name, run)) is not None:
-            setup, basis = replace(setup, trust=trust), replace(basis, rules=trust)
-        mode = basis.mode if wanted is None else wanted.mode
-        if basis is self._basis and self._is_fixed and mode == basis.mode:
-            return setup
-        return basis.applied(setup, mode)
+        above = guard_above()
+        if above is not None and config.rules is None:
+            rules = rules_below(above, self.name, run)
+            if rules is not None:
+                config = replace(config, rules=rules)
+        mode = config.mode if wanted is None else wanted.mode
+        base = self._setup
+        if config is not self._config or base.follow is not None or mode != config.mode:
+            base = config.compose(self._executor, mode)
+        return replace(
+            base,
+            run=run,
+            steps=steps,
+            executor=self._executor.for_run(),
+            above=above,
+            dependencies=options.get("dependencies"),
+        )

@@ -28,7 +28,7 @@ _JOIN_SECONDS = _CANCEL_SECONDS + 1.0
 """Seconds. A thread that has not ended by then is abandoned: a daemon does not delay the exit."""
 
 
-class Background:
+class BackgroundLoop:
     """An event loop in a daemon thread, started on first use."""
 
     def __init__(self, name: str) -> None:
@@ -56,7 +56,11 @@ class Background:
             with _ctrl_c_raises():
                 # Under the lock: a loop that is stopped meanwhile would never run the coroutine.
                 with self._lock:
-                    self._started().submit(coroutine, future)
+                    if self._thread is None:
+                        self._thread = _LoopThread(self._name, self._drop)
+                        self._thread.start()
+                        _running.add(self)
+                    self._thread.submit(coroutine, future)
                 return future.result()
         except BaseException:
             future.cancel()
@@ -70,13 +74,6 @@ class Background:
         _running.discard(self)
         if thread is not None:
             thread.stop()
-
-    def _started(self) -> "_LoopThread":
-        if self._thread is None:
-            self._thread = _LoopThread(self._name, self._drop)
-            self._thread.start()
-            _running.add(self)
-        return self._thread
 
     def _drop(self, thread: "_LoopThread") -> None:
         """Close a loop that has ended, and stop using it."""
@@ -159,11 +156,11 @@ class _LoopThread(threading.Thread):
             self._run_forever()
 
     def _tell_waiting(self, broken: BaseException | None) -> None:
+        words = f"{self._name_of_loop}: the event loop ended before this was done"
+        if broken is not None:
+            words += f": {broken!r}"
         for future in tuple(self._waiting):
-            error = UsageError(
-                f"{self._name_of_loop}: the event loop ended before this was done"
-                + ("" if broken is None else f": {broken!r}")
-            )
+            error = UsageError(words)
             error.__cause__ = broken
             with suppress(InvalidStateError):  # it was cancelled just now
                 future.set_exception(error)
@@ -192,7 +189,10 @@ def _ctrl_c_raises() -> Iterator[None]:
     thread blocks here, no await is reached.
     """
     handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not _is_asyncios(handler):
+    # Any other handler than asyncio's was set by the program, and stays.
+    function = handler.func if isinstance(handler, partial) else None
+    is_asyncios = isinstance(getattr(function, "__self__", None), asyncio.Runner)
+    if threading.current_thread() is not threading.main_thread() or not is_asyncios:
         yield
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -200,13 +200,6 @@ def _ctrl_c_raises() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-
-
-def _is_asyncios(handler: object) -> bool:
-    # Any other handler was set by the program, and stays.
-    return isinstance(handler, partial) and isinstance(
-        getattr(handler.func, "__self__", None), asyncio.Runner
-    )
 
 
 async def _cancel_all() -> None:
@@ -229,8 +222,8 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     return _runs.run(coroutine)
 
 
-_running: set[Background] = set()
-_runs = Background("run_sync")
+_running: set[BackgroundLoop] = set()
+_runs = BackgroundLoop("run_sync")
 
 
 @atexit.register

@@ -9,14 +9,10 @@ from contextvars import Context
 from threading import local
 
 
-class _OfThread(local):
+class _ThreadContext(local):
     def __init__(self) -> None:
         self.context = Context()
 
 
-_here = _OfThread()
-
-
-def blank_context() -> Context:
-    """Returns this thread's; for callbacks that set no variable and call nobody else's code."""
-    return _here.context
+BLANK = _ThreadContext()
+"""``BLANK.context`` is this thread's; for callbacks that set no variable and call nobody else's code."""

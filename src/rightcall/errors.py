@@ -61,33 +61,48 @@ ErrorKind: TypeAlias = Literal[
   the vendor's or ours.
 """
 
-_KINDS: Mapping[int, ErrorKind] = {
-    401: "auth",
-    402: "quota",
-    403: "auth",
-    404: "not_found",
-    405: "not_found",
-    407: "auth",
-    408: "timeout",
-    410: "not_found",
-    413: "context_overflow",
-    429: "rate_limit",
-    498: "overloaded",  # Groq's: no capacity in its flex tier
-    503: "overloaded",
-    504: "timeout",
-    529: "overloaded",
+_STATUSES: Mapping[int, tuple[ErrorKind, bool]] = {
+    401: ("auth", False),
+    402: ("quota", False),
+    403: ("auth", False),
+    404: ("not_found", False),
+    405: ("not_found", False),
+    407: ("auth", False),
+    408: ("timeout", True),
+    409: ("bad_request", True),
+    410: ("not_found", False),
+    413: ("context_overflow", False),
+    425: ("bad_request", True),
+    429: ("rate_limit", True),
+    498: ("overloaded", False),  # Groq's: no capacity in its flex tier
+    503: ("overloaded", True),
+    504: ("timeout", True),
+    529: ("overloaded", True),  # Anthropic's
 }
+"""What an HTTP status means, and whether a request that was refused with it is sent again."""
 _PLACES = range(300, 400)
 _REQUESTS = range(400, 500)
+_SERVERS_FAULT = 500
 
 
 def kind_of_status(status: int | None) -> ErrorKind:
     """Returns the kind of a refusal of which only the HTTP status is known."""
     if status is None:
         return "server"
+    if status in _STATUSES:
+        return _STATUSES[status][0]
     if status in _PLACES:
         return "not_found"
-    return _KINDS.get(status, "bad_request" if status in _REQUESTS else "server")
+    if status in _REQUESTS:
+        return "bad_request"
+    return "server"
+
+
+def is_retried(status: int) -> bool:
+    """Whether a request that was refused with this HTTP status is sent again."""
+    if status in _STATUSES:
+        return _STATUSES[status][1]
+    return status >= _SERVERS_FAULT
 
 
 class RightcallError(Exception):
@@ -117,8 +132,11 @@ class DeclarationError(RightcallError):
 
     def __init__(self, tool: str, reason: str, *, where: str | None = None, fix: str = "") -> None:
         place = f"tool {tool!r}" if where is None else f"tool {tool!r}, {where}"
+        if not tool:
+            place = f"{where}"
         super().__init__(f"{place}: {reason}" + (f" {fix}" if fix else ""))
         self.tool = tool
+        """Empty where an agent's ``output`` is at fault, and no tool."""
         self.where = where
         """The parameter, schema path, or option at fault; None when it is the whole tool."""
         self.reason = reason
@@ -282,16 +300,21 @@ class VendorError(RightcallError):
         return str(self.args[0])
 
     def __str__(self) -> str:
-        number = f"HTTP {self.status}" if self.status else ""
-        word = self.vendor_code if self.vendor_code != str(self.status) else ""
-        if word in self.message:
-            word = ""
-        head = f"{number} {word}".strip() if not self.message.startswith("HTTP ") else word
-        wait = "" if self.retry_after is None else f"retry after {self.retry_after:g} s"
-        request = f"request {self.request_id}" if self.request_id else ""
-        tail = "; ".join(filter(None, (wait, request)))
-        words = ": ".join(filter(None, (self.provider, head, self.message)))
-        return f"{words} ({tail})" if tail else words
+        message = self.message
+        head = []
+        if self.status and not message.startswith("HTTP "):
+            head.append(f"HTTP {self.status}")
+        if self.vendor_code != str(self.status) and self.vendor_code not in message:
+            head.append(self.vendor_code)
+        tail = []
+        if self.retry_after is not None:
+            tail.append(f"retry after {self.retry_after:g} s")
+        if self.request_id:
+            tail.append(f"request {self.request_id}")
+        words = ": ".join(filter(None, (self.provider, " ".join(head), message)))
+        if tail:
+            return f"{words} ({'; '.join(tail)})"
+        return words
 
 
 class TransportError(RightcallError):

@@ -11,29 +11,30 @@ from msgspec import to_builtins
 
 from rightcall.agent import Agent
 from rightcall.background import run_sync
-from rightcall.core.call import Call
-from rightcall.core.decision import Proposal
-from rightcall.core.extras import require
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import dump
 from rightcall.core.message import User
-from rightcall.core.options import checked
-from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.optional_libraries import require
+from rightcall.core.options import check_keywords
+from rightcall.core.parts import Call, Media, Part, Result, Text
+from rightcall.core.proposal import Proposal
 from rightcall.core.tool import Tool
 from rightcall.declare.attachment import file
 from rightcall.declare.function import ToolOptions
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import ToolFailure, UsageError
 from rightcall.gate.executor import Executor
-from rightcall.gate.gate import Approve, Decisions, decided_about
+from rightcall.gate.gate import Approve, Decisions, validate_decisions
 from rightcall.loop.result import RunResult
-from rightcall.loop.setup import ResumeOptions, RunOptions
-from rightcall.wire.encoding import data_url
-from rightcall.wire.history import Said, from_messages, to_messages
+from rightcall.loop.settings import ResumeOptions, RunOptions
+from rightcall.wire.history import ChatHistory, from_messages, to_messages
+from rightcall.wire.payload import data_url
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
     from langchain_core.tools import BaseTool
+
+__all__ = ["from_langchain", "langgraph_node", "to_langchain"]
 
 _CHAT = "openai_chat"
 """The format in which LangChain's messages are converted."""
@@ -57,15 +58,22 @@ def from_langchain(tool: "BaseTool", /, **options: Unpack[ToolOptions]) -> Tool:
             answer = await tool.ainvoke(call)
         except ToolException as error:
             raise ToolFailure(str(error)) from error
-        return _returned(answer)
+        return _return_value(answer)
 
     schema = tool.tool_call_schema
-    parameters = schema if isinstance(schema, dict) else schema.model_json_schema()
+    if isinstance(schema, dict):
+        parameters = schema
+    else:
+        parameters = schema.model_json_schema()
     said: dict[str, Any] = {"name": tool.name, "description": tool.description, **options}
-    return Tool(parameters=_bare(parameters), handler=invoke, **said)
+    bare = dict(parameters)
+    # The tool itself has the title and the description.
+    bare.pop("title", None)
+    bare.pop("description", None)
+    return Tool(parameters=bare, handler=invoke, **said)
 
 
-@checked("rc.to_langchain")
+@check_keywords("rightcall.langchain.to_langchain")
 def to_langchain(
     tool: ToolSource, /, *, dependencies: Any = None, approve: Approve | None = None
 ) -> "BaseTool":
@@ -104,7 +112,7 @@ def to_langchain(
     return made
 
 
-@checked("rc.langgraph_node")
+@check_keywords("rightcall.langchain.langgraph_node")
 def langgraph_node(
     agent: Agent[Any],
     *,
@@ -126,7 +134,10 @@ def langgraph_node(
     from langchain_core.runnables import RunnableLambda  # noqa: PLC0415 - an extra
 
     def work(state: Any, *, may_wait: bool) -> "_Working":
-        given = state[messages] if isinstance(state, Mapping) else getattr(state, messages)
+        if isinstance(state, Mapping):
+            given = state[messages]
+        else:
+            given = getattr(state, messages)
         said = from_messages(convert_to_openai_messages(given), _CHAT)
         if not said.messages or not isinstance(last := said.messages[-1], User):
             raise UsageError(
@@ -135,13 +146,15 @@ def langgraph_node(
         result = yield from _run(agent, last, said, options, may_wait=may_wait)
         new = to_messages(result.transcript[result.begins + 1 :], _CHAT)
         made = {messages: convert_to_messages(new)}
-        return made if output is None else {**made, output: result.output}
+        if output is None:
+            return made
+        return {**made, output: result.output}
 
     async def node(state: Any, config: Any) -> dict[str, Any]:
-        return await _done(work(state, may_wait=_is_kept(config)), is_kept=_is_kept(config))
+        return await _drive(work(state, may_wait=_is_kept(config)), is_kept=_is_kept(config))
 
     def node_sync(state: Any, config: Any) -> dict[str, Any]:
-        return _done_sync(work(state, may_wait=_is_kept(config)), is_kept=_is_kept(config))
+        return _drive_sync(work(state, may_wait=_is_kept(config)), is_kept=_is_kept(config))
 
     made: Runnable[Any, dict[str, Any]] = RunnableLambda(node_sync, afunc=node, name=agent.name)
     return made
@@ -157,10 +170,13 @@ state."""
 
 
 def _run(
-    agent: Agent[Any], prompt: User, said: Said, options: RunOptions, *, may_wait: bool
+    agent: Agent[Any], prompt: User, said: ChatHistory, options: RunOptions, *, may_wait: bool
 ) -> Generator[_Work, str, RunResult[Any]]:
-    told: RunOptions = {**options, "history": Said(said.messages[:-1], said.system)}
-    again = cast("ResumeOptions[Any]", {each: options[each] for each in _AGAIN if each in options})  # type: ignore[literal-required]
+    told: RunOptions = {**options, "history": ChatHistory(said.messages[:-1], said.system)}
+    again: ResumeOptions[Any] = {}
+    for each in _AGAIN:
+        if each in options:
+            again[each] = options[each]  # type: ignore[literal-required]
 
     async def begin() -> str:
         return (await agent.run(prompt, **told)).to_json().decode()
@@ -177,7 +193,7 @@ def _run(
                 "interrupted, or give the agent approve="
             )
         result = RunResult.from_json((yield partial(go_on, result, _decisions(result.pending))))
-    return agent._basis.with_output(result)  # noqa: SLF001 - the form that it was made with
+    return agent._config.with_output(result)  # noqa: SLF001 - the form that it was made with
 
 
 _AGAIN = tuple(ResumeOptions.__annotations__)
@@ -191,30 +207,38 @@ def _decisions(pending: Sequence[Proposal]) -> Decisions:
     asked: dict[str, Any] = {"calls": [to_builtins(each) for each in pending]}
     while True:
         said = interrupt(asked)
-        decisions = {each.call_id: said for each in pending} if isinstance(said, bool) else said
+        if isinstance(said, bool):
+            decisions = {each.call_id: said for each in pending}
+        else:
+            decisions = said
         try:
-            decided_about(pending, decisions)
+            validate_decisions(pending, decisions)
         except UsageError as error:
             asked = {**asked, "problem": str(error)}
         else:
             return cast("Decisions", decisions)
 
 
-async def _done(working: _Working, *, is_kept: bool) -> dict[str, Any]:
+async def _drive(working: _Working, *, is_kept: bool) -> dict[str, Any]:
     work = next(working)
     while True:
-        given = await (_task_of(work)() if is_kept else work())
+        if is_kept:
+            given = await _task_of(work)()
+        else:
+            given = await work()
         try:
             work = working.send(given)
         except StopIteration as end:
             return cast("dict[str, Any]", end.value)
 
 
-def _done_sync(working: _Working, *, is_kept: bool) -> dict[str, Any]:
+def _drive_sync(working: _Working, *, is_kept: bool) -> dict[str, Any]:
     work = next(working)
     while True:
-        blocking = partial(_blocking, work)
-        given = _task_of(blocking)().result() if is_kept else blocking()
+        if is_kept:
+            given = _task_of(partial(_run_blocking, work))().result()
+        else:
+            given = _run_blocking(work)
         try:
             work = working.send(given)
         except StopIteration as end:
@@ -232,25 +256,30 @@ def _task_of(work: Callable[[], Any]) -> Any:
     return task(work, name="rightcall")
 
 
-def _blocking(work: _Work) -> str:
+def _run_blocking(work: _Work) -> str:
     return run_sync(work())
 
 
-def _bare(schema: dict[str, Any]) -> dict[str, Any]:
-    """Returns a schema without the title and description, which the tool has itself."""
-    return {key: value for key, value in schema.items() if key not in ("title", "description")}
-
-
-def _returned(answer: Any) -> Any:
+def _return_value(answer: Any) -> Any:
     """Converts the answer of a LangChain tool to the return value of one of ours."""
     content = getattr(answer, "content", None)
     if not isinstance(content, str | list):
         raise ToolFailure(f"It gave a {type(answer).__name__}, which is of use within LangGraph only.")
-    parts = [Text(content)] if isinstance(content, str) else [_part(block) for block in content]
+    blocks = [content] if isinstance(content, str) else content
+    texts = []
+    values: list[Any] = []
+    for block in blocks:
+        part = _part(block)
+        if isinstance(part, Text):
+            texts.append(part.text)
+            values.append(part.text)
+        else:
+            values.append(part)
     if getattr(answer, "status", "") == "error":
-        raise ToolFailure("\n".join(part.text for part in parts if isinstance(part, Text)))
-    values = [part.text if isinstance(part, Text) else part for part in parts]
-    return values[0] if len(values) == 1 else values
+        raise ToolFailure("\n".join(texts))
+    if len(values) == 1:
+        return values[0]
+    return values
 
 
 def _part(block: Any) -> Part:

@@ -11,7 +11,7 @@ import logging
 from traceback import format_exception
 
 from rightcall.core.sanitize import encodable, printable
-from rightcall.core.secret import redact_formats
+from rightcall.core.secret_formats import redact_formats
 
 
 def _clean(text: str) -> str:
@@ -20,41 +20,46 @@ def _clean(text: str) -> str:
 
 def whole(trace: str) -> str:
     """Returns text of several lines for the end of a message: arguments are reduced to one line."""
-    return f":\n{trace.rstrip()}".replace("%", "%%") if trace else ""
+    if trace:
+        return f":\n{trace.rstrip()}".replace("%", "%%")
+    return ""
 
 
-def _one_line(given: object) -> object:
+def _one_line(argument: object) -> object:
     """Returns an argument in one line, so that no vendor's or tool's text can look like another line."""
-    if not isinstance(given, str | BaseException):
-        return given
-    text = str(given)
-    return text.replace("\r", "\\r").replace("\n", "\\n") if "\n" in text or "\r" in text else given
+    if isinstance(argument, str | BaseException):
+        text = str(argument)
+        if "\n" in text or "\r" in text:
+            return text.replace("\r", "\\r").replace("\n", "\\n")
+    return argument
 
 
 def _redact(record: logging.LogRecord) -> bool:
     try:
         if isinstance(record.args, tuple):
-            record.args = tuple([_one_line(each) for each in record.args])
+            record.args = tuple(map(_one_line, record.args))
         message = record.getMessage()
     except (TypeError, ValueError):
         # The handler will report that the arguments do not match the message.
         return True
     clean = _clean(message)
     if clean != message:
-        record.msg, record.args = clean, ()
+        record.msg = clean
+        record.args = ()
     if record.exc_info and record.exc_info[1] is not None:
         trace = "".join(format_exception(record.exc_info[1])).rstrip("\n")
         clean = _clean(trace)
         if clean != trace:
             # Handlers print exc_text if it is set; with exc_info they could format the exception again.
-            record.exc_text, record.exc_info = clean, None
+            record.exc_text = clean
+            record.exc_info = None
     return True
 
 
 def _logger(name: str) -> logging.Logger:
-    found = logging.getLogger(name)
-    found.addFilter(_redact)
-    return found
+    named = logging.getLogger(name)
+    named.addFilter(_redact)
+    return named
 
 
 logger = _logger("rightcall")

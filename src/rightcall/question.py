@@ -3,14 +3,14 @@
 from typing import Unpack
 
 from rightcall.agent import Agent
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
 from rightcall.declare.attachment import Prompt
 from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import LimitReached
-from rightcall.loop.setup import ModelSource, QuestionOptions
+from rightcall.loop.settings import ModelSource, QuestionOptions
 
 
-@checked("rc.ask")
+@check_keywords("rc.ask")
 def ask(
     prompt: Prompt,
     *,

@@ -14,10 +14,10 @@ from rightcall import Agent, Budget, Context, Limits
 from rightcall.core.budget import Stop
 from rightcall.core.entry import RunEnded, RunFailed
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
-from rightcall.core.message import Reply, said
+from rightcall.core.message import Reply, user_text
 from rightcall.declare.function import tool
 from rightcall.errors import ProtocolError, TransportError, TransportTimeout, UsageError, VendorError
-from rightcall.gate import threads
+from rightcall.gate import concurrency
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
@@ -113,7 +113,7 @@ async def test_what_goes_wrong_after_the_end_of_a_reply_takes_nothing_from_it(er
 
 async def test_a_stream_that_ends_without_a_word_breaks_the_reply():
     result = await Agent(ScriptedModel([Turn(reply=reply("Hi"), breaks=Break(0))])).run("Go.")
-    assert result.transcript == (said("Go."), Reply((), "error", "no end", model="scripted"))
+    assert result.transcript == (user_text("Go."), Reply((), "error", "no end", model="scripted"))
     assert result.stop == Stop("error", detail="no end")
 
 
@@ -198,7 +198,7 @@ async def test_a_tool_that_hangs_is_ended_by_the_budget(hanging, several):
 async def _threads_end() -> None:
     """Wait for tools in threads to have noticed that nobody waits."""
     async with asyncio.timeout(5):
-        while threads.current().abandoned:
+        while concurrency.tool_threads().abandoned_count:
             await asyncio.sleep(0.002)
 
 

@@ -5,10 +5,11 @@ import asyncio
 import pytest
 
 from agent.kit import Desk, told
-from rightcall import Agent, Budget, Context, Output, Usage
+from rightcall import Agent, Budget, Context, Output
 from rightcall.core.budget import Stop
 from rightcall.declare.function import tool
 from rightcall.errors import VendorError
+from rightcall.models import Usage
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")

@@ -20,7 +20,7 @@ def unheard() -> float:
 
 
 def scripted(*, priced: bool = False) -> ScriptedModel:
-    return ScriptedModel(["Hi."] * 3, profile=rc.Profile(priced=priced))
+    return ScriptedModel(["Hi."] * 3, profile=rc.models.Profile(priced=priced))
 
 
 async def test_it_is_logged_once_and_the_run_goes_on(caplog):
@@ -68,8 +68,8 @@ async def test_nothing_is_said_of_a_model_whose_costs_are_known(caplog):
     ],
 )
 def test_whose_costs_are_known(name, priced):
-    model = rc.connect(name, api_key="k", profile=rc.Profile(context_window=8000))
-    assert model.profile == rc.Profile(context_window=8000, priced=priced)
+    model = rc.connect(name, api_key="k", profile=rc.models.Profile(context_window=8000))
+    assert model.profile == rc.models.Profile(context_window=8000, priced=priced)
 
 
 def chat(**usage: object) -> bytes:
@@ -119,10 +119,10 @@ async def test_the_costs_of_the_turns_add_up_and_end_the_run():
         """Go."""
         return "gone"
 
-    usage = rc.Usage(input_tokens=1, cost=0.4)
+    usage = rc.models.Usage(input_tokens=1, cost=0.4)
     model = ScriptedModel(
         lambda request: reply(rc.Call(id="", name="go", arguments="{}"), usage=usage),
-        profile=rc.Profile(priced=True),
+        profile=rc.models.Profile(priced=True),
     )
     result = await rc.Agent(model, [go]).run("Hi", budget=rc.Budget(cost=1.0, repeats=None))
     assert (result.stop.limit, len(result.turns)) == ("cost", 3)

@@ -60,7 +60,7 @@ async def test_nobody_is_asked_about_what_will_not_run():
         asked.append(proposal.name)
         return True
 
-    def policy(checked: rc.CheckedCall) -> rc.Ask:
+    def policy(checked: rc.gate.CheckedCall) -> rc.Ask:
         return rc.Ask(checked.tool.name)
 
     result = await agent(Desk(), approve=approve, policy=policy).run("Go.", dry_run=True)
@@ -136,5 +136,5 @@ async def test_calls_without_an_agent_are_dry_the_same_way():
     done = await rc.run_calls(calls, tools, dry_run=True)
     assert [each.outcome.kind for each in done] == ["returned", "dry_run"]
     assert desk.done == ["look"]
-    done = await rc.Executor().execute(calls[1:], rc.Toolbox(tools), dry_run=True)
+    done = await rc.gate.Executor().execute(calls[1:], rc.Toolbox(tools), dry_run=True)
     assert [each.outcome.kind for each in done] == ["dry_run"]

@@ -12,7 +12,6 @@ from agent.kit import TRUNCATED, Desk, outcomes, told
 from loop.sound import assert_sound
 from rightcall import Agent, Budget
 from rightcall.core.budget import Stop
-from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -23,9 +22,10 @@ from rightcall.core.events import (
     TextDelta,
 )
 from rightcall.core.message import Reply
+from rightcall.core.parts import Call
 from rightcall.core.request import Profile, Request
 from rightcall.errors import ProtocolError
-from rightcall.loop import draft
+from rightcall.loop import ask
 from rightcall.models.connect import connect
 
 LONG = "x" * 10_000
@@ -110,10 +110,10 @@ TOO_LONG = {
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(draft, "MAX_ARGUMENTS", 100_000)
-    monkeypatch.setattr(draft, "MAX_REPLY", 200_000)
-    monkeypatch.setattr(draft, "MAX_CALLS", 50)
-    monkeypatch.setattr(draft, "_KEPT", 1000)
+    monkeypatch.setattr(ask, "MAX_ARGUMENTS", 100_000)
+    monkeypatch.setattr(ask, "MAX_REPLY", 200_000)
+    monkeypatch.setattr(ask, "MAX_CALLS", 50)
+    monkeypatch.setattr(ask, "_KEPT", 1000)
 
 
 @pytest.mark.usefixtures("small")
@@ -172,7 +172,7 @@ def call_of(**more) -> bytes:
 
 
 async def test_endless_arguments_over_http_are_left_at_once_and_hung_up_on(monkeypatch):
-    monkeypatch.setattr(draft, "MAX_ARGUMENTS", 1_000_000)
+    monkeypatch.setattr(ask, "MAX_ARGUMENTS", 1_000_000)
     hung_up, sent = asyncio.Event(), 0
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

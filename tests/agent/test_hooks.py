@@ -7,10 +7,11 @@ import pytest
 from agent.kit import Desk, outcomes, told
 from loop.quiet import assert_nothing_is_left
 from loop.sound import assert_sound
-from rightcall import Agent, Hooks, Veto
+from rightcall import Agent, Hooks
 from rightcall.core.budget import Stop
 from rightcall.core.outcome import Returned
 from rightcall.errors import JournalError, UsageError
+from rightcall.gate import Veto
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
 

@@ -11,23 +11,27 @@ from rightcall import (
     Agent,
     Answer,
     Ask,
-    CheckedCall,
     Deny,
-    Execution,
     Facts,
     Hooks,
     Reply,
-    Request,
     Rewrite,
     RunResult,
     Text,
     User,
-    Veto,
     replay,
 )
-from rightcall.core.entry import CallDecided, CallFinished, HookAnswered, Kept, ReplyReceived
-from rightcall.core.message import said
+from rightcall.core.entry import (
+    CallDecided,
+    CallFinished,
+    HookAnswered,
+    ReplyReceived,
+    UnchangedMessages,
+)
+from rightcall.core.message import user_text
 from rightcall.errors import UsageError
+from rightcall.gate import CheckedCall, Execution, Veto
+from rightcall.models import Request
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, Turn, call, reply
@@ -50,7 +54,7 @@ async def both(journal: MemoryJournal, result: RunResult) -> None:
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_a_hook_changes_a_request_and_nothing_of_the_transcript(is_async):
     def change(request: Request):
-        short = said("[removed]")
+        short = user_text("[removed]")
         messages = (short, *request.messages[1:])
         return replace(request, messages=messages, options={"seed": 1}, system="Other.", max_tokens=9)
 
@@ -67,7 +71,7 @@ async def test_a_hook_changes_a_request_and_nothing_of_the_transcript(is_async):
     entries = [entry for entry in journal.entries("r") if isinstance(entry, HookAnswered)]
     assert [entry.key for entry in entries] == ["t1.before_model", "t2.before_model"]
     assert entries[1].request is not None
-    assert entries[1].request.messages == (said("[removed]"), Kept(1, 3))
+    assert entries[1].request.messages == (user_text("[removed]"), UnchangedMessages(1, 3))
     await both(journal, result)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from agent.kit import Desk, told
-from rightcall import Agent, Hooks, Veto
+from rightcall import Agent, Hooks
 from rightcall.core.decision import Deny
 from rightcall.core.entry import (
     CallDecided,
@@ -23,6 +23,7 @@ from rightcall.core.entry import (
 )
 from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta, TurnStart
 from rightcall.errors import TransportError, UsageError
+from rightcall.gate import Veto
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 

@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 
 import rightcall as rc
 from rightcall.core.entry import CallFinished, RunStarted, ToolsChanged
-from rightcall.declare.defer import Defer
 from rightcall.declare.manual import manual
+from rightcall.declare.toolbox import Defer
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.loop.replay import replay
 from rightcall.record.memory import MemoryJournal
@@ -142,7 +142,7 @@ async def test_the_tool_that_takes_the_answer_is_told_of_whole_from_the_first(to
         name: str = Field(description="As its people call it.")
 
     model = ScriptedModel(
-        [reply(call("final_answer", name="Roma"))], profile=rc.Profile(structured="tool")
+        [reply(call("final_answer", name="Roma"))], profile=rc.models.Profile(structured="tool")
     )
     result = await rc.Agent(model, BOX, output=City, descriptions=told).run("Go")
     assert result.output == City(name="Roma")
@@ -164,7 +164,7 @@ class Server:
 async def test_tools_that_come_later_are_found_too():
     server = Server()
 
-    def answer(request: rc.Request) -> rc.Reply | str:
+    def answer(request: rc.models.Request) -> rc.Reply | str:
         match len(model.requests):
             case 1:
                 server.version, server.tools = 2, [CLOCK, MAIL]
@@ -186,7 +186,7 @@ async def test_one_that_was_to_be_deferred_may_go_with_its_server():
     server = Server()
     server.tools = [CLOCK, MAIL]
 
-    def answer(request: rc.Request) -> rc.Reply | str:
+    def answer(request: rc.models.Request) -> rc.Reply | str:
         if len(model.requests) > 1:
             return "Done."
         server.version, server.tools = 2, [CLOCK, WEATHER]

@@ -8,11 +8,13 @@ from pydantic import BaseModel
 
 from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
-from rightcall import Agent, Budget, Named, Output
+from rightcall import Agent, Budget, Output
 from rightcall.core.budget import Stop
 from rightcall.core.jsontext import dump, parse
 from rightcall.core.request import Profile
+from rightcall.declare import output
 from rightcall.errors import DeclarationError
+from rightcall.models import Named
 from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -289,3 +291,26 @@ def test_what_is_no_schema_is_no_form():
         Agent(ScriptedModel([]), output={"type": "nonsense"})
     with pytest.raises(DeclarationError, match="reasoning"):
         Agent(ScriptedModel([]), output=Output(type={"type": "object"}, reasoning=True))
+
+
+def test_a_class_is_described_once_and_again_when_it_is_rebuilt(monkeypatch):
+    class Found(BaseModel):
+        """What was found."""
+
+        count: int
+
+    read = []
+    whole = output.describe_model
+
+    def describe_model(tool, model):
+        read.append(model)
+        return whole(tool, model)
+
+    monkeypatch.setattr(output, "describe_model", describe_model)
+    forms = [output.form_of(Found), output.form_of(Output(Found, retries=1)), output.form_of(Found)]
+    assert read == [Found]
+    assert [form.output.retries for form in forms] == [2, 1, 2]
+    Found.model_fields["count"].annotation = str
+    Found.model_rebuild(force=True)
+    assert output.form_of(Found).tool.parameters["properties"]["count"] == {"type": "string"}
+    assert output.form_of(Output(Found, reasoning=True)).wrapped

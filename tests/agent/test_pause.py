@@ -16,8 +16,8 @@ from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
 from rightcall import Agent, Allow, Answer, Ask, Deny, Rewrite
 from rightcall.core.budget import Budget, Stop
-from rightcall.core.decision import Proposal
 from rightcall.core.entry import RunEnded, RunPaused, RunResumed
+from rightcall.core.proposal import Proposal
 from rightcall.errors import AlreadyDecided, UsageError
 from rightcall.loop.result import RunResult
 from rightcall.record.memory import MemoryJournal
@@ -358,3 +358,16 @@ def test_a_run_goes_on_without_await():
     paused = agent.run_sync("Go.", run="r")
     assert agent.resume_sync(paused, {"s": True}).text == "Done."
     assert agent.recover_sync("r").text == "Done."
+
+
+async def test_a_yes_for_the_whole_run_holds_over_later_pauses_and_processes():
+    desk = Desk()
+    turns = [("send", "1"), ("wipe", "2"), ("send", "3")]
+    script = [reply(call(name, id=what, what=what)) for name, what in turns]
+    agent = paused_agent(desk, [*script, "Done."])
+    first = await agent.run("Go.")
+    second = await agent.resume(first, {"1": Allow("run")})
+    assert [proposal.name for proposal in second.pending] == ["wipe"]
+    stored = RunResult.from_json(second.to_json())
+    result = await agent.resume(stored, {"2": True})
+    assert (result.text, desk.done) == ("Done.", ["send 1", "wipe 2", "send 3"])

@@ -1,15 +1,21 @@
 """Policies, and a person who is there to be asked: what may become of a call before it runs."""
 
+import asyncio
+import functools
+import threading
+from collections.abc import Awaitable, Sequence
+
 import pytest
 
 import rightcall as rc
 from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
-from rightcall import Agent, Allow, Answer, Ask, CheckedCall, Deny, Rewrite
+from rightcall import Agent, Allow, Answer, Ask, Deny, Rewrite
 from rightcall.core.budget import Stop
-from rightcall.core.decision import Proposal
 from rightcall.core.entry import CallDecided
+from rightcall.core.proposal import Proposal
 from rightcall.errors import UsageError
+from rightcall.gate import CheckedCall
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust.rules import Rules
@@ -66,6 +72,21 @@ async def test_a_policy_decides_what_becomes_of_a_call(decision, done, line):
     desk, result, seen = await run(decision)
     assert (desk.done, told(result.transcript)[2:]) == (done, [line, "model: I see."])
     assert [(checked.tool.name, checked.arguments) for checked in seen] == [("send", {"what": "x"})]
+
+
+async def test_a_denial_may_tell_the_model_what_to_do_instead_once_for_all_calls():
+    journal = MemoryJournal()
+    _, result, _ = await run(
+        Deny("not on Sundays.", then="Ask again on Monday."),
+        calls=[SEND, call("send", id="b", what="y")],
+        journal=journal,
+    )
+    assert told(result.transcript)[2:] == [
+        *["send denied: send was not run; permission was denied: not on Sundays."] * 2,
+        "runtime: Ask again on Monday.",
+        "model: I see.",
+    ]
+    assert (await rc.replay(journal, result.run)).transcript == result.transcript
 
 
 async def test_a_rewrite_that_does_not_pass_the_gate_is_refused():
@@ -182,6 +203,24 @@ async def test_everyone_is_asked_before_anything_of_the_reply_runs():
     assert [kind for _, kind in outcomes(result)] == ["returned", "denied", "returned"]
 
 
+@pytest.mark.parametrize("many", [1, 2])
+async def test_an_approver_that_shows_is_shown_what_waits_if_that_is_more_than_one(many):
+    happened: list[str] = []
+
+    class Desktop:
+        def show(self, proposals: Sequence[Proposal]) -> None:
+            happened.append(f"shown {[each.call_id for each in proposals]}")
+
+        async def __call__(self, proposal: Proposal) -> bool:
+            happened.append(f"asked {proposal.call_id}")
+            return True
+
+    calls = [call("send", id=one, what=one) for one in "ab"[:many]]
+    await run(approval=True, approve=Desktop(), calls=calls)
+    asked = [f"asked {each.id}" for each in calls]
+    assert happened == (["shown ['a', 'b']", *asked] if many == 2 else asked)
+
+
 async def test_decisions_are_recorded_with_who_made_them():
     async def approve(_):
         return False
@@ -213,7 +252,7 @@ async def _refuses(_):
         (lambda _: False, "not of the type bool"),
         (lambda _: True, "not of the type bool"),
         (lambda _: "deny", "not of the type str"),
-        (lambda _: Deny, "not of the type Spelt"),
+        (lambda _: Deny, "not of the type NameCheckedMeta"),
     ],
     ids=["async", "no", "yes", "a word", "a class"],
 )
@@ -228,12 +267,57 @@ async def test_a_policy_whose_answer_is_no_decision_lets_nothing_run(policy, wor
     assert desk.done == []
 
 
-async def test_an_approver_that_is_not_async_is_told_so():
+@pytest.mark.parametrize("approves", [True, False])
+async def test_an_approver_that_is_not_async_may_wait_without_stalling_the_event_loop(approves):
+    desk = Desk()
+    asked = asyncio.Event()
+    answered = threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def approve(proposal: Proposal) -> bool:
+        loop.call_soon_threadsafe(asked.set)
+        return answered.wait(10) and approves
+
     agent = Agent(
-        ScriptedModel([reply(SEND)]), [Desk().tool("send", approval=True)], approve=lambda _: True
+        ScriptedModel([reply(SEND), "Done."]), [desk.tool("send", approval=True)], approve=approve
     )
-    with pytest.raises(UsageError, match="approve= takes an async function"):
-        await agent.run("Go.")
+    run = asyncio.create_task(agent.run("Go."))
+    await asyncio.wait_for(asked.wait(), 10)
+    answered.set()
+    assert [each.outcome for each in (await run).calls] == ["returned" if approves else "denied"]
+    assert len(desk.done) == approves
+
+
+@pytest.mark.parametrize("approve", [lambda: True, lambda proposal, more: True])
+def test_an_approver_that_takes_no_proposal_is_refused_before_anybody_waits(approve):
+    with pytest.raises(UsageError, match=r"approve= is called with one proposal, approve\(proposal\)"):
+        Agent(ScriptedModel(["Done."]), approve=approve)
+
+
+def test_a_journals_class_is_no_journal():
+    with pytest.raises(UsageError, match=r"journal must be .* not of the type type"):
+        Agent(ScriptedModel(["Done."]), journal=MemoryJournal)
+
+
+@pytest.mark.parametrize("calls", [SEND, [{"name": "send"}], "send"])
+async def test_calls_that_are_none_are_refused(calls):
+    with pytest.raises(UsageError, match="calls are a list"):
+        await rc.run_calls(calls, [Desk().tool("send")])
+
+
+async def test_an_approver_of_a_library_may_answer_later_or_now():
+    async def later(proposal: Proposal) -> bool:
+        return True
+
+    class Asking:
+        def __call__(self, proposal: Proposal) -> Awaitable[bool]:
+            return later(proposal)
+
+    for approve in (Asking(), functools.partial(later), lambda _: rc.Allow()):
+        desk = Desk()
+        tools = [desk.tool("send", approval=True)]
+        await Agent(ScriptedModel([reply(SEND), "Done."]), tools, approve=approve).run("Go.")
+        assert len(desk.done) == 1
 
 
 async def test_half_a_surrogate_pair_in_an_answer_costs_no_more_than_itself():

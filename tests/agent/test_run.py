@@ -4,13 +4,13 @@ import pytest
 
 from agent.kit import TRUNCATED, Desk, outcomes, told
 from loop.sound import assert_sound
-from rightcall import Agent, Budget, Media, Named, Text, User
+from rightcall import Agent, Budget, Media, Text, User
 from rightcall.core.budget import Stop
-from rightcall.core.call import Call
-from rightcall.core.message import Reply, said
-from rightcall.core.parts import Usage
+from rightcall.core.message import Reply, user_text
+from rightcall.core.parts import Call, Usage
 from rightcall.core.request import Profile
 from rightcall.loop.decide import ANNOUNCED
+from rightcall.models import Named
 from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -37,7 +37,7 @@ async def test_the_model_is_told_of_the_instructions_the_tools_and_the_options()
     agent = Agent(model, [desk.tool("find")], "Be brief.", options={"temperature": 0}, max_tokens=99)
     await agent.run("Hello")
     (request,) = model.requests
-    assert request.messages == (said("Hello"),)
+    assert request.messages == (user_text("Hello"),)
     assert (request.system, request.options, request.max_tokens) == ("Be brief.", {"temperature": 0}, 99)
     assert request.specs == (agent.tools["find"].spec,)
     assert (request.choice, request.output) == ("auto", None)
@@ -46,7 +46,7 @@ async def test_the_model_is_told_of_the_instructions_the_tools_and_the_options()
 @pytest.mark.parametrize(
     ("prompt", "message"),
     [
-        ("Hello", said("Hello")),
+        ("Hello", user_text("Hello")),
         (User((Text("Hello"),), "developer"), User((Text("Hello"),), "developer")),
         (
             ["What is it?", Media(b"png", "image/png")],
@@ -137,7 +137,7 @@ async def test_a_model_that_announces_calls_and_makes_none_is_told_and_then_give
 async def test_a_model_that_pauses_is_asked_to_go_on():
     model = ScriptedModel([reply("First", stop="pause"), "and last."])
     result = await Agent(model).run("Go.")
-    assert model.requests[1].messages == (said("Go."), result.transcript[1])
+    assert model.requests[1].messages == (user_text("Go."), result.transcript[1])
     assert (result.stop, result.text) == (Stop("end"), "and last.")
 
 
@@ -254,11 +254,11 @@ async def test_history_continues_a_conversation():
     ]
     assert [call.arguments for call in second.calls] == ['{"what":"y"}']
     assert (second.text, len(second.turns), second.begins) == ("Too.", 2, 4)
-    assert model.requests[2].messages == (*first.transcript, said("And y?"))
+    assert model.requests[2].messages == (*first.transcript, user_text("And y?"))
 
 
 async def test_a_history_that_is_not_sound_is_mended():
-    open_ended = (said("Find x."), Reply((call("find", id="", what="x"),), "calls"))
+    open_ended = (user_text("Find x."), Reply((call("find", id="", what="x"),), "calls"))
     model = ScriptedModel(["I do not know."])
     result = await Agent(model).run("Well?", history=open_ended)
     assert_sound(result.transcript)

@@ -20,7 +20,6 @@ from rightcall import (
     Rewrite,
     RunResult,
     Tool,
-    Usage,
     User,
     replay,
     run_calls,
@@ -30,9 +29,12 @@ from rightcall.core.entry import Entry, Nested, RunPaused, RunResumed
 from rightcall.core.events import CallEnd, ResultEnd, SubagentEvent, TextDelta, TurnStart
 from rightcall.core.handler import CallProgress
 from rightcall.core.message import Reply, Results
+from rightcall.core.parts import Text
 from rightcall.core.request import Request
 from rightcall.errors import AlreadyDecided, UsageError
 from rightcall.loop.result import RunEnd
+from rightcall.models import Usage
+from rightcall.programs import code
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
@@ -95,7 +97,7 @@ async def test_an_approval_inside_pauses_the_whole_run_and_the_answer_reaches_it
     assert proposal.arguments == {"what": "mail"}
     result = await boss.resume(stored(paused), {PENDING: decision})
     assert (desk.done, result.stop.reason) == (done, "end")
-    inner = helper._basis.model.requests[-1].messages[-1]
+    inner = helper._config.model.requests[-1].messages[-1]
     assert isinstance(inner, Results)
     assert inner.results[1].text == words
     assert told(result.transcript)[2:] == ["helper returned: Sent.", "model: Done."]
@@ -199,6 +201,21 @@ async def test_a_run_may_pause_again_in_the_same_turn_and_nobody_is_asked_twice(
         assert (await boss.recover("r")).transcript == result.transcript
         assert (await replay(journal, "r")).transcript == result.transcript
         assert desk.done == ["send 1"]
+
+
+async def test_each_of_several_pauses_in_a_turn_is_answered_once_without_a_journal_too():
+    desk = Desk()
+    script = (reply(call("send", id="s", what="1")), reply(call("send", id="s2", what="2")), "Both.")
+    boss = boss_of(helper_of(desk, *script).as_tool().replace(approval=True))
+    first = await boss.run("Go.")
+    second = await boss.resume(stored(first), {"h": True})
+    third = await boss.resume(stored(second), {PENDING: True})
+    for paused, given in ((first, "h"), (second, PENDING)):
+        with pytest.raises(AlreadyDecided):
+            await boss.resume(stored(paused), {given: True})
+    assert desk.done == ["send 1"]
+    await boss.resume(stored(third), {"t1.0.helper/s2": True})
+    assert desk.done == ["send 1", "send 2"]
 
 
 async def test_a_replay_of_a_run_that_waits_inside_waits_there_too_and_can_be_resumed():
@@ -441,7 +458,22 @@ async def test_hooks_and_instructions_of_an_agent_inside_are_asked_once():
     assert paused.pending[0].arguments == {"what": "mail!"}
     await boss.resume(stored(paused), {PENDING: True})
     assert (desk.done, asked) == (["find x!", "send mail!"], ["instructions", "find", "send"])
-    assert {request.system for request in helper._basis.model.requests} == {"Be kind."}
+    assert {request.system for request in helper._config.model.requests} == {"Be kind."}
+
+
+async def test_what_hooks_have_a_model_told_of_calls_inside_a_program_is_told_outside():
+    desk = Desk()
+    note = User((Text("It is late."),))
+    hooks = Hooks(after_tool=lambda done: note if done.call.name == "find" else None)
+    program = code([desk.tool("find")])
+    run_it = call(program.name, program="await find(what='x')")
+    boss = boss_of(program, calls=[run_it], hooks=hooks)
+    result = await boss.run("Go.")
+    assert told(result.transcript)[2:] == [
+        f"{program.name} returned: find x: done",
+        "developer: It is late.",
+        "model: Done.",
+    ]
 
 
 async def test_an_agent_with_an_output_gives_it_after_a_pause():
@@ -462,7 +494,7 @@ async def test_rules_of_trust_hold_inside_after_a_pause():
     assert [each.agent for each in paused.pending] == ["helper"]
     result = await boss.resume(stored(paused), {PENDING: Rewrite({"what": "bob"})})
     assert (desk.done, result.stop.reason) == (["send bob"], "end")
-    task = helper._basis.model.requests[0].messages[0]
+    task = helper._config.model.requests[0].messages[0]
     assert isinstance(task, User)
     assert task.author == "agent"
 

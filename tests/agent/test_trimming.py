@@ -7,9 +7,8 @@ from loop.sound import assert_sound
 from rightcall import Agent, Window
 from rightcall.core.budget import Stop
 from rightcall.core.entry import StepDone
-from rightcall.core.message import Reply, Results, User
+from rightcall.core.message import Reply, Results, User, estimate_tokens, spec_tokens
 from rightcall.core.request import Profile
-from rightcall.core.tokens import estimate_tokens, spec_tokens
 from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.errors import TransportError

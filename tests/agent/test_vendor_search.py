@@ -46,7 +46,7 @@ def message(text: str):
     return {"type": "message", "role": "assistant", "status": "completed", "content": [part]}
 
 
-def model_at(url: str, name: str) -> rc.Model:
+def model_at(url: str, name: str) -> rc.models.Model:
     return rc.connect(name, base_url=url, api_key="k", streaming=False)
 
 
@@ -54,8 +54,10 @@ def bodies(server) -> list[dict]:
     return [json.loads(body) for _, _, body in server.requests]
 
 
-def agent_of(model: rc.Model, **options) -> rc.Agent:
-    return rc.Agent(model, [get_forecast, send_email], defer=rc.Defer(vendor=True, limit=1), **options)
+def agent_of(model: rc.models.Model, **options) -> rc.Agent:
+    return rc.Agent(
+        model, [get_forecast, send_email], defer=rc.tools.Defer(vendor=True, limit=1), **options
+    )
 
 
 async def test_anthropic_is_given_references_and_the_definitions_it_need_not_show():
@@ -143,7 +145,7 @@ async def test_a_tool_that_goes_is_told_of_while_the_conversation_names_it():
     )
     async with serving(*replies) as server:
         model = model_at(server.url, "anthropic:claude-opus-4-8")
-        agent = rc.Agent(model, [live], defer=rc.Defer(vendor=True, limit=1))
+        agent = rc.Agent(model, [live], defer=rc.tools.Defer(vendor=True, limit=1))
         result = await agent.run("Umbrella?")
         sent = bodies(server)[1:]
     assert [call.result.outcome for call in result.calls[1:]] == ["returned", "unknown"]
@@ -152,5 +154,7 @@ async def test_a_tool_that_goes_is_told_of_while_the_conversation_names_it():
 
 
 def test_a_model_without_such_a_vendor_is_refused_before_anything_is_sent():
-    with pytest.raises(UsageError, match=r"rc\.Defer\(vendor=True\) is for models that are asked by"):
+    with pytest.raises(
+        UsageError, match=r"rc\.tools\.Defer\(vendor=True\) is for models that are asked by"
+    ):
         agent_of(ScriptedModel(["x"]))

@@ -51,7 +51,7 @@ def test_a_file_is_no_group_of_servers():
 async def test_a_result_is_no_transcript():
     agent, waiting = await paused()
     with pytest.raises(rc.errors.UsageError, match=r"as in result\.transcript, and not RunResult"):
-        rc.to_messages(waiting, "openai_chat")  # type: ignore[arg-type]
+        rc.wire.to_messages(waiting, "openai_chat")  # type: ignore[arg-type]
     with pytest.raises(rc.errors.UsageError, match=r"history=result\.transcript; an empty one is \(\)"):
         await agent.run("More.", history=waiting)  # type: ignore[arg-type]
 

@@ -1,4 +1,8 @@
-"""Files and functions stay small enough to be read at one sitting."""
+"""A function is read at one sitting, a module says what it is for, and nothing is a drawer.
+
+How long a file is, is nobody's business but its idea's. The figures of the whole tree are held by
+``bench/house.py``.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -8,8 +12,7 @@ import rightcall
 
 SOURCE = Path(rightcall.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
-MOST_LINES_IN_A_FILE = 400
-MOST_LINES_IN_A_FUNCTION = 50
+MOST_LINES_IN_A_FUNCTION = 80
 NO_HOMES = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 
 
@@ -28,11 +31,6 @@ def name_of(path: Path) -> str:
 
 
 # One test for all files names those that fail: one for each costs seconds to collect and report.
-def test_every_file_is_under_its_budget():
-    lines = {name_of(path): path.read_text().count("\n") for path in FILES}
-    assert {name: many for name, many in lines.items() if many >= MOST_LINES_IN_A_FILE} == {}
-
-
 def test_every_function_is_under_its_budget_and_every_module_says_what_it_is_for():
     too_long, unexplained = [], []
     for path in FILES:
@@ -40,7 +38,7 @@ def test_every_function_is_under_its_budget_and_every_module_says_what_it_is_for
         too_long += [
             f"{name_of(path)}: {each.name}"
             for each in functions(tree)
-            if lines_of(each) >= MOST_LINES_IN_A_FUNCTION
+            if lines_of(each) > MOST_LINES_IN_A_FUNCTION
         ]
         unexplained += [name_of(path)] * (not ast.get_docstring(tree))
     assert (too_long, unexplained) == ([], [])

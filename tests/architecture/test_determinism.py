@@ -17,7 +17,7 @@ import rightcall
 
 SOURCE = Path(rightcall.__file__).parent
 LOOP = ["loop/*.py", "gate/*.py", "trust/**/*.py", "plan/*.py", "record/steps.py"]
-LOOP += ["durable/steps.py", "durable/segment.py"]
+LOOP += ["durable/segment.py"]
 FILES = sorted({path for pattern in LOOP for path in SOURCE.glob(pattern)})
 
 CHANCE = {"random", "secrets", "uuid"}
@@ -49,13 +49,12 @@ ALLOWED = {
         "clock",
     ): "around the loop: what is left until the run's deadline ends the segment",
     ("gate/attempt.py", "clock"): IN_A_STEP,
-    ("gate/deadline.py", "clock"): IN_A_STEP,
-    ("gate/deadline.py", "unordered"): IN_A_STEP,
-    ("gate/deadline.py", "environment"): "tells a forked child from the process that called the tool",
+    ("gate/attempt.py", "unordered"): IN_A_STEP,
+    ("gate/attempt.py", "environment"): "tells a forked child from the process that called the tool",
     ("gate/executor.py", "clock"): IN_A_STEP,
     ("gate/executor.py", "unordered"): "run_calls, which is no part of a run",
-    ("gate/threads.py", "environment"): IN_A_STEP,
-    ("gate/threads.py", "unordered"): IN_A_STEP,
+    ("gate/concurrency.py", "environment"): IN_A_STEP,
+    ("gate/concurrency.py", "unordered"): IN_A_STEP,
     ("loop/ask.py", "clock"): IN_A_STEP,
     ("loop/calls.py", "clock"): "what a call that waits inside took so far: part of the state that is "
     "stored with the pause, and of no key",
@@ -64,8 +63,8 @@ ALLOWED = {
         "loop/events.py",
         "unordered",
     ): "carries live events to whoever reads a stream; the run is one task",
-    ("loop/shown.py", "clock"): FAIRNESS,
-    ("loop/time_limit.py", "clock"): IN_A_STEP,
+    ("loop/run_guard.py", "clock"): FAIRNESS,
+    ("loop/time_limits.py", "clock"): IN_A_STEP,
     ("loop/speculate.py", "clock"): "when an early call began and was dropped: only told in the record",
     (
         "loop/speculate.py",
@@ -82,7 +81,6 @@ ALLOWED = {
     ): "the name of a new ledger's file, which is looked at before a run begins",
     ("trust/asked/meant.py", "a set's order"): NO_ORDER,
     ("trust/provenance.py", "a hash"): ONE_PROCESS,
-    ("trust/provenance.py", "a set's order"): NO_ORDER,
     ("trust/asked/superlatives.py", "a set's order"): NO_ORDER,
     ("record/steps.py", "clock"): FAIRNESS + ", and how long a held run is waited for before it begins",
 }

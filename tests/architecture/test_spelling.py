@@ -83,4 +83,4 @@ async def test_what_is_written_right_is_not_told_anything() -> None:
     with pytest.raises(UsageError, match=r"rc\.trust\.Rules takes no .*did you mean 'vouched'"):
         rc.trust.Rules(vouchd=("*",))  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="Missing required argument 'name'"):
-        rc.Named()  # type: ignore[call-arg]
+        rc.models.Named()  # type: ignore[call-arg]

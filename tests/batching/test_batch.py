@@ -41,7 +41,7 @@ def told(result: Sequence) -> list[str]:
 @every_vendor
 async def test_a_batch_is_watched_and_its_results_come_in_order(name):
     async with open_for_business(VENDORS[name](looks=2)) as vendor:
-        job = rc.batch(agent_at(vendor, name), ASKED, poll=0.001)
+        job = rc.batching.batch(agent_at(vendor, name), ASKED, poll=0.001)
         seen = [progress async for progress in job]
         assert [(each.is_over, each.total) for each in seen] == [(False, 3), (False, 3), (True, 3)]
         assert (seen[-1].done, seen[-1].failed) == (2, 1)
@@ -59,7 +59,7 @@ async def test_a_batch_is_watched_and_its_results_come_in_order(name):
 async def test_a_batch_costs_half():
     async with open_for_business(OpenAI()) as vendor:
         model = rc.connect("openai:gpt-4.1", base_url=vendor.url, api_key="key")
-        result = await rc.batch(rc.Agent(model), ["one"], poll=0.001)
+        result = await rc.batching.batch(rc.Agent(model), ["one"], poll=0.001)
         # Two dollars for a million tokens in, eight for a million out.
         assert result.usage.cost == pytest.approx((10 * 2 + 5 * 8) / 1e6 / 2)
 
@@ -72,7 +72,7 @@ async def test_an_output_is_validated_and_a_bad_one_is_said_to_be(name):
 
     async with open_for_business(Clerk()) as vendor:
         agent = agent_at(vendor, name, output=Age)
-        good, bad = await rc.batch(agent, ["7", '"seven"'], poll=0.001)
+        good, bad = await rc.batching.batch(agent, ["7", '"seven"'], poll=0.001)
         assert (good.output, good.is_answer) == (Age(years=7), True)
         assert (bad.output, bad.is_answer, bad.result.stop.reason) == (None, False, "no_output")
 
@@ -92,7 +92,8 @@ async def test_what_has_no_reply_says_why_in_a_common_word(name, ends, expected)
     async with open_for_business(kind()) as vendor:
         vendor.ends = ends
         assert (
-            told(await rc.batch(agent_at(vendor, name), ["one", "two", "three"], poll=0.001)) == expected
+            told(await rc.batching.batch(agent_at(vendor, name), ["one", "two", "three"], poll=0.001))
+            == expected
         )
 
 
@@ -102,10 +103,10 @@ async def test_a_batch_is_cancelled_from_elsewhere(name, tmp_path):
     async with open_for_business(VENDORS[name](looks=10**9)) as vendor:
         agent = agent_at(vendor, name, journal=journal)
         with pytest.raises(UsageError, match="not submitted"):
-            await rc.batch(agent, ASKED, run="names").cancel()
-        async for progress in (job := rc.batch(agent, ["one", "two"], run="names", poll=0.001)):
+            await rc.batching.batch(agent, ASKED, run="names").cancel()
+        async for progress in (job := rc.batching.batch(agent, ["one", "two"], run="names", poll=0.001)):
             if not progress.is_over and not any("cancel" in each[1] for each in vendor.requests):
-                await rc.batch(agent, ["one", "two"], run="names").cancel()
+                await rc.batching.batch(agent, ["one", "two"], run="names").cancel()
         assert told(job.result)[1] == "cancelled cancelled"
 
 
@@ -115,7 +116,7 @@ import rightcall as rc
 url, path = sys.argv[1:]
 model = rc.connect("openai:gpt-5.2", base_url=url, api_key="key")
 agent = rc.Agent(model, instructions="Be brief.", journal=rc.record.JsonLinesJournal(path))
-asyncio.run(rc.batch(agent, ["one", "bad", "three"], run="names")._whole())
+asyncio.run(rc.batching.batch(agent, ["one", "bad", "three"], run="names")._whole())
 """
 
 
@@ -135,14 +136,14 @@ async def test_a_process_that_is_killed_while_it_submits_is_followed_by_one_that
         journal = rc.record.JsonLinesJournal(path)
         agent = agent_at(vendor, "openai:gpt-5.2", journal=journal)
         with pytest.raises(UsageError, match="of 3 prompts, and these are 1"):
-            await rc.batch(agent, ["one"], run="names", poll=0.001)
+            await rc.batching.batch(agent, ["one"], run="names", poll=0.001)
         with pytest.raises(UsageError, match="other prompts"):
-            await rc.batch(agent, ["one", "bad", "four"], run="names", poll=0.001)
-        first = await rc.batch(agent, ASKED, run="names", poll=0.001)
+            await rc.batching.batch(agent, ["one", "bad", "four"], run="names", poll=0.001)
+        first = await rc.batching.batch(agent, ASKED, run="names", poll=0.001)
         assert len(vendor.batches) == 1
         # What is recorded is asked of nobody again.
         count = len(vendor.requests)
-        again = await rc.batch(agent, ASKED, run="names", poll=0.001)
+        again = await rc.batching.batch(agent, ASKED, run="names", poll=0.001)
         assert len(vendor.requests) == count
         assert (
             told(again) == told(first) == ["re: one", "bad_request invalid_request_error", "re: three"]
@@ -152,7 +153,7 @@ async def test_a_process_that_is_killed_while_it_submits_is_followed_by_one_that
 async def test_a_vendor_that_keeps_no_names_is_asked_again_once_the_batch_is_over():
     async with open_for_business(Anthropic()) as vendor:
         agent = agent_at(vendor, "anthropic:m")
-        job = rc.batch(agent, ["one"], poll=0.001)
+        job = rc.batching.batch(agent, ["one"], poll=0.001)
         vendor.drop_after_create = True
         with pytest.raises(TransportError):
             await job
@@ -169,7 +170,7 @@ async def test_a_batch_can_be_named_or_submitted_anew_by_hand():
     async with open_for_business(Anthropic()) as vendor:
         agent = agent_at(vendor, "anthropic:m")
         for adopt, batches in (("msgbatch_0", 1), ("new", 3)):
-            job = rc.batch(agent, ["one"], poll=0.001, adopt=adopt)
+            job = rc.batching.batch(agent, ["one"], poll=0.001, adopt=adopt)
             vendor.drop_after_create = True
             with pytest.raises(TransportError):
                 await job
@@ -181,7 +182,7 @@ async def test_a_batch_can_be_named_or_submitted_anew_by_hand():
 async def test_many_prompts_are_several_batches(monkeypatch):
     monkeypatch.setattr(openai_format.OpenAIFormat, "most_requests", 2)
     async with open_for_business(OpenAI()) as vendor:
-        result = await rc.batch(agent_at(vendor, "openai:m"), list("abcde"), poll=0.001)
+        result = await rc.batching.batch(agent_at(vendor, "openai:m"), list("abcde"), poll=0.001)
         assert told(result) == [f"re: {each}" for each in "abcde"]
         assert len(vendor.batches) == 3
 
@@ -189,7 +190,7 @@ async def test_many_prompts_are_several_batches(monkeypatch):
 async def test_large_batches_of_gemini_go_and_come_as_files(monkeypatch):
     monkeypatch.setattr(gemini_format, "_MOST_INLINE", 10)
     async with open_for_business(Gemini()) as vendor:
-        result = await rc.batch(agent_at(vendor, "gemini:m"), ASKED, poll=0.001)
+        result = await rc.batching.batch(agent_at(vendor, "gemini:m"), ASKED, poll=0.001)
         assert [item.text for item in result] == ["re: one", "", "re: three"]
         assert "files/in" in vendor.files
 
@@ -204,7 +205,7 @@ async def test_the_key_is_not_taken_to_another_host():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(gemini_format, "_MOST_INLINE", 10)
             with pytest.raises(rc.errors.ProtocolError, match="points to another host"):
-                await rc.batch(agent_at(vendor, "gemini:m"), ASKED, poll=0.001)
+                await rc.batching.batch(agent_at(vendor, "gemini:m"), ASKED, poll=0.001)
 
 
 async def test_what_a_batch_cannot_do_is_said_before_anything_is_sent(tmp_path):
@@ -215,24 +216,24 @@ async def test_what_a_batch_cannot_do_is_said_before_anything_is_sent(tmp_path):
 
     model = rc.connect("openai:m", base_url="http://127.0.0.1:9", api_key="key")
     with pytest.raises(UsageError, match="nobody is there to run tools; 'agent' has look"):
-        rc.batch(rc.Agent(model, [look]), ["one"])
+        rc.batching.batch(rc.Agent(model, [look]), ["one"])
     with pytest.raises(UsageError, match="hooks around the model"):
-        rc.batch(rc.Agent(model, hooks=rc.Hooks(after_model=lambda reply: None)), ["one"])
+        rc.batching.batch(rc.Agent(model, hooks=rc.Hooks(after_model=lambda reply: None)), ["one"])
     with pytest.raises(UsageError, match="a batch goes to one vendor"):
-        rc.batch(rc.Agent([model, model]), ["one"])
+        rc.batching.batch(rc.Agent([model, model]), ["one"])
     with pytest.raises(UsageError, match="at least one"):
-        rc.batch(rc.Agent(model), [])
+        rc.batching.batch(rc.Agent(model), [])
     bedrock = rc.connect("bedrock:m", base_url="http://127.0.0.1:9", api_key="key")
     with pytest.raises(UsageError, match="bedrock has no batch API"):
-        rc.batch(rc.Agent(bedrock), ["one"])
+        rc.batching.batch(rc.Agent(bedrock), ["one"])
     journal = rc.record.MemoryJournal()
     agent = rc.Agent(rc.testing.ScriptedModel(["hi"]), journal=journal)
     await agent.run("hi", run="taken")
     with pytest.raises(UsageError, match="that is no batch"):
-        await rc.batch(rc.Agent(model), ["one"], run="taken", journal=journal)
+        await rc.batching.batch(rc.Agent(model), ["one"], run="taken", journal=journal)
     journal.append("odd", StepDone(key="batch.plan", value='{"mark": 1}'))
     with pytest.raises(JournalError, match=r"the step batch\.plan: not as a batch writes it"):
-        await rc.batch(rc.Agent(model), ["one"], run="odd", journal=journal)
+        await rc.batching.batch(rc.Agent(model), ["one"], run="odd", journal=journal)
 
 
 async def test_a_refused_submission_raises_and_can_be_tried_again():
@@ -246,7 +247,7 @@ async def test_a_refused_submission_raises_and_can_be_tried_again():
             return super().answer(method, target, headers, body)
 
     async with open_for_business(Busy()) as vendor:
-        job = rc.batch(agent_at(vendor, "openai:m"), ["one"], poll=0.001)
+        job = rc.batching.batch(agent_at(vendor, "openai:m"), ["one"], poll=0.001)
         with pytest.raises(VendorError, match="token limit"):
             await job
         assert told(await job) == ["re: one"]

@@ -18,7 +18,7 @@ ASKED = ["one", "bad", "three"]
 async def asked(vendor: Vendor, name: str) -> dict:
     """Submit a batch; the body that made it."""
     model = rc.connect(name, base_url=vendor.url, api_key="key")
-    await rc.batch(rc.Agent(model, max_tokens=9), ASKED, poll=0.001)
+    await rc.batching.batch(rc.Agent(model, max_tokens=9), ASKED, poll=0.001)
     posted = [(target, body) for method, target, _, body in vendor.requests if method == "POST"]
     (body,) = [body for target, body in posted if target.endswith(("/batches", ":batchGenerateContent"))]
     return json.loads(body)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
+from rightcall.core.parts import Call
 from rightcall.core.tool import Tool
 from rightcall.gate.execution import Execution
 from rightcall.gate.executor import run_calls

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.builtin.arithmetic import show
-from rightcall.builtin.calculator import evaluate
+from rightcall.builtin.calculator import evaluate, show
 
 SHOWN = {
     "a whole number": (Fraction(391), "391"),

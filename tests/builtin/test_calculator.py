@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from builtin.kit import told
 from rightcall import builtin
-from rightcall.builtin.arithmetic import FUNCTIONS, MOST_BITS, Trouble
-from rightcall.builtin.calculator import DEEPEST, LONGEST, evaluate
+from rightcall.builtin.calculator import FUNCTIONS, LONGEST, MOST_BITS, Trouble, evaluate
 from rightcall.core.tool import Facts
 
 LEAVES = st.integers(0, 10**6).map(str)
@@ -60,15 +59,14 @@ def outcome(expression: str) -> Fraction | float | str:
     try:
         return evaluate(expression)
     except Trouble as trouble:
-        return trouble.words
+        return str(trouble)
 
 
 @given(EXPRESSIONS)
 def test_whole_numbers_come_out_as_python_has_them(expression):
     expected = in_python(expression)
-    bounds = {"the result is too large to be worked out.", f"it nests more than {DEEPEST} deep."}
     found = outcome(expression)
-    if found not in bounds:
+    if not str(found).endswith("the result is too large to be worked out."):
         assert "division by zero" in str(found) if expected is None else found == expected
 
 
@@ -100,30 +98,26 @@ SAME = {
     "a sign before a power": ("-2**2", -4),
     "several signs": ("--+-3", -3),
     "signs from a keyboard for print": ("3 \u2212 2 \u00d7 4 \u00f7 2", -1),
-    "an x for times": ("17x23 x 2", 782),
-    "words for signs": ("17 times 23 plus 9 minus 3 squared divided  by 3", 397),
-    "more words for signs": ("2 multiplied by 3 cubed", 54),
-    "a word for a percentage": ("15 percent of 80", 12),
-    "signs of LaTeX": (r"2 \times 3 \cdot 4 \div 6", 4),
     "a percentage of something": ("15% of 80", 12),
     "a percentage times something": ("15% * 80", 12),
     "a percentage alone": ("15%", Fraction(3, 20)),
     "percentages together": ("5% + 3%", Fraction(2, 25)),
     "a percentage more": ("80 * (1 + 15%)", 92),
-    "a percentage as a plain number": ("200 + (10%)", Fraction(2001, 10)),
+    "a percentage more, among arguments": ("max(1 + 15%, 1 - 15%)", Fraction(23, 20)),
+    "lines from other systems": ("(1\r\n+ 2)", 3),
     "what is left over": ("10 % 3", 1),
     "what is left over, in a word": ("10 mod 3", 1),
     "what is left over of a negative": ("10 % -3", -2),
     "thousands": ("1,234,567.5 + 1", Fraction(2469137, 2)),
+    "thousands in brackets": ("2 * (1,234 + 1)", 2470),
     "commas between arguments": ("max(1,234)", 234),
-    "thousands in brackets of their own": ("max((1,234), 5)", 1234),
     "arguments without spaces": ("max(5,200,3)", 200),
     "a list": ("sum([1, 2, 3])", 6),
     "a list among others": ("sum([1, 2], 3)", 6),
-    "a factorial": ("5! / 3!", 20),
-    "squares and cubes": ("2² + 3³", 31),
-    "a root by its sign": ("√16 + √(9)", 7),
-    "an exact root": ("sqrt(0.25) + cbrt(-27) + 8**(1/3)", Fraction(-1, 2)),
+    "an exact root": ("sqrt(0.25) + 4**(1/2)", Fraction(5, 2)),
+    "a factorial": ("factorial(5) / factorial(3)", 20),
+    "ways to choose": ("comb(52, 5)", 2598960),
+    "rounding down and up": ("floor(-1.5) + ceil(1.2)", 0),
     "a large exact root": ("sqrt(10**400)", 10**200),
     "a name with its module": ("math.gcd(12, 18)", 6),
     "a name in capitals": ("SQRT(4)", 2),
@@ -133,13 +127,8 @@ SAME = {
     "an equals sign at the end": ("17 * 23 =", 391),
     "an equals sign and a question": ("17*23=?", 391),
     "a middle one": ("median(5, 1, 3, 2)", Fraction(5, 2)),
+    "the middle of three": ("median(5, 1, 3)", 3),
     "a mean": ("mean(1, 2, 4)", Fraction(7, 3)),
-    "ways to choose": ("comb(52, 5) + perm(5, 2)", 2598980),
-    "all but a few of many": ("comb(10**6, 10**6 - 1)", 10**6),
-    "rounding down and up": ("floor(-1.5) + ceil(1.2) + trunc(-1.9)", -1),
-    "functions for signs": ("pow(2, 3) + mod(7, 4)", 11),
-    "zero of a sine": ("sin(pi) + cos(pi/2)", 0.0),
-    "one exactly": ("cos(0) * exp(0)", 1),
     "whole numbers of any size": ("lcm(2**61 - 1, 2)", 2**62 - 2),
 }
 
@@ -156,22 +145,17 @@ def test_what_people_and_models_write_is_understood(expression, value):
         ("sqrt(2)", math.sqrt(2)),
         ("2 ** 0.5", math.sqrt(2)),
         ("sin(1) + cos(1)", math.sin(1) + math.cos(1)),
-        ("sin(30°)", 0.5),
         ("ln(10)", math.log(10)),
         ("ln(0.1)", -math.log(10)),
         ("log(1000, 10)", 3),
-        ("log2(2**3000)", 3000),
-        ("log10(10**3000)", 3000),
+        ("log2(2**300)", 300),
+        ("2 * π * pi / e", 2 * math.pi * math.pi / math.e),
         ("exp(-1)", 1 / math.e),
         ("exp(-40)", math.exp(-40)),
         ("atan(1e300)", math.pi / 2),
         ("sin(1e-10)", 1e-10),
         ("sin(10**22)", math.sin(1e22)),
-        ("2 * pi * tau / e", 2 * math.pi * math.tau / math.e),
-        ("atan2(1, 2)", math.atan2(1, 2)),
         ("tan(1) // 1", 1),
-        ("degrees(pi) % 7", 5),
-        ("cbrt(2)", 2 ** (1 / 3)),
         ("median(pi, 1)", (math.pi + 1) / 2),
     ],
 )
@@ -179,71 +163,72 @@ def test_what_has_no_exact_value_comes_close(expression, value):
     assert evaluate(expression) == pytest.approx(value, rel=1e-14)
 
 
-COMMAS = (
-    "a comma stands between a function's arguments, or before each three digits of a number; "
-    "decimals begin with a point."
-)
+TOO_LARGE = "the result is too large to be worked out."
 PLAIN = "Numbers in brackets are written without thousands separators."
+PERCENT = "a percentage of what? Write a * (1 + 10%) for 10% of a more, or a + 10/100."
 REFUSED = {
-    "a tower of powers": ("9**9**9", "At character 2: the result is too large to be worked out."),
-    "a power one too high": ("10**3901", "At character 3: the result is too large to be worked out."),
-    "a long way round": ("99**999*99**999", "At character 8: the result is too large to be worked out."),
-    "a large factorial": ("5000!", "At character 5: the result is too large to be worked out."),
-    "a factorial of one": ("5!!", "At character 2: !! is not understood; write (n!)! for it."),
-    "many ways to choose": (
-        "comb(10**9, 5*10**8)", "At character 1: the result is too large to be worked out."
-    ),
-    "an exponential": ("exp(1000)", "At character 1: the result is too large to be worked out."),
-    "a large number by pi": ("1e400 * pi", "At character 7: the result is too large to be worked out."),
-    "a number of many digits": ("1e99999", "At character 1: the number has more than 3,900 digits."),
-    "zero below": ("1 / (2 - 2)", "At character 3: division by zero."),
-    "zero to the minus one": (
-        "0 ** -1", "At character 3: 0 has no negative power: that would be a division by zero."
-    ),
-    "the root of a negative": ("sqrt(-4)", "At character 1: a negative number has no real square root."),
-    "a power without a real value": (
-        "(-8) ** 0.5", "At character 6: a negative number has no real power that is not whole."
-    ),
-    "outside of a sine": ("asin(2)", "At character 1: asin has no real value there."),
-    "a logarithm of nothing": ("ln(0)", "At character 1: ln takes only numbers above 0."),
+    "a tower of powers": ("9**9**9", f'In "9**9**9": {TOO_LARGE}'),
+    "a power one too high": ("1 + 10**3901", f'In "10**3901": {TOO_LARGE}'),
+    "a long way round": ("99**999*99**999", f'In "99**999*99**999": {TOO_LARGE}'),
+    "a large factorial": ("factorial(5000)", f'In "factorial(5000)": {TOO_LARGE}'),
+    "many ways to choose": ("comb(10**9, 5*10**8)", f'In "comb(10**9, 5*10**8)": {TOO_LARGE}'),
+    "an exponential": ("exp(1000)", f'In "exp(1000)": {TOO_LARGE}'),
+    "a large number by pi": ("1e400 * pi", f'In "1e400 * pi": {TOO_LARGE}'),
+    "a number of many digits": ("1e99999", 'the number "1e99999" has more than 3,900 digits.'),
+    "zero below": ("1 / (2 - 2)", 'In "1 / (2 - 2)": division by zero.'),
+    "nothing left over": ("7 % 0", 'In "7 % 0": division by zero.'),
+    "zero to the minus one": ("0 ** -1", 'In "0 ** -1": division by zero.'),
+    "the root of a negative": ("2 + sqrt(-4)", 'In "sqrt(-4)": it has no real value.'),
+    "a power without a real value": ("(-8) ** 0.5", 'In "(-8) ** 0.5": it has no real value.'),
+    "outside of a sine": ("asin(2)", 'In "asin(2)": it has no real value.'),
+    "a logarithm of nothing": ("ln(0)", 'In "ln(0)": it has no real value.'),
     "a logarithm without base": (
-        "log(100)", "At character 1: log needs its base: write ln(x), log10(x), log2(x) or log(x, base)."
+        "log(100)",
+        'In "log(100)": log needs its base: write ln(x), log10(x), log2(x) or log(x, base).',
     ),
-    "a logarithm to the base 1": (
-        "log(2, 1)", "At character 1: log takes only numbers above 0, and a base that is not 1."
-    ),
-    "half a factorial": ("2.5!", "At character 4: factorial takes whole numbers only."),
-    "a negative factorial": ("(-1)!", "At character 5: factorial takes no number below 0."),
+    "a logarithm to the base 1": ("log(2, 1)", 'In "log(2, 1)": division by zero.'),
+    "half a factorial": ("factorial(2.5)", 'In "factorial(2.5)": factorial takes whole numbers only.'),
+    "a negative factorial": ("factorial(-1)", 'In "factorial(-1)": it has no real value.'),
+    "a factorial's sign": ("5!", '"5!" is no arithmetic expression. For n! write factorial(n).'),
     "a percentage of who knows": (
         "200 + 10%",
-        "At character 5: a percentage of what? Write a * (1 + p%) for one of a itself, or a + (p%).",
+        "a percentage of what? Write a * (1 + 10%) for 10% of a more, or a + 10/100.",
     ),
-    "nothing": ("  ", "there is nothing to work out."),
-    "half a sum": ("2 +", "At character 4: a number is expected, not the end."),
-    "an open bracket": ("(2 + 3", 'At character 7: ")" is expected, not the end.'),
-    "a closed bracket": ("2)", 'At character 2: ")" is not expected; is an operator missing before it?'),
-    "two numbers": ("5 5", 'At character 3: "5" is not expected; is an operator missing before it?'),
-    "a product without sign": (
-        "2(3)", 'At character 2: "(" is not expected; is an operator missing before it?'
+    "a percentage less than who knows": (
+        "(100 + 100) - 10%",
+        "a percentage of what? Write a * (1 + 10%) for 10% of a more, or a + 10/100.",
     ),
-    "a comma for a point": ("3,5", f"At character 2: {COMMAS}"),
-    "thousands among arguments": (
-        "sum(1,234, 5,678)", f"At character 12: one number or two? {PLAIN}"
+    "nothing": ("  ", '"" is no arithmetic expression.'),
+    "half a sum": ("2 +", '"2 +" is no arithmetic expression.'),
+    "two numbers": ("5 5", '"5 5" is no arithmetic expression.'),
+    "a product without sign": ("2(3)", '"2(3)" is no arithmetic.'),
+    "a comma for a point": ("3,5", "write numbers without commas, and decimals with a point."),
+    "thousands that are none": ("1,23 + 1", "write numbers without commas, and decimals with a point."),
+    "too many arguments": ("sqrt(1,234)", f"sqrt takes 1 arguments, not 2. {PLAIN}"),
+    "thousands between arguments": (
+        "sum(1,500, 2,500)",
+        "is 1,500 one number or two? Write 1500, or a space after each comma.",
     ),
-    "too many arguments": ("sqrt(1,234)", f"At character 1: sqrt takes 1 argument, not 2. {PLAIN}"),
-    "too few arguments": ("comb(1)", f"At character 1: comb takes 2 arguments, not 1. {PLAIN}"),
-    "no arguments": ("max()", f"At character 1: max takes at least 1, not 0. {PLAIN}"),
-    "no brackets": ("sin 2", "At character 1: sin needs its arguments in brackets: sin(…)."),
-    "a name that is near": ("sqr(2)", 'At character 1: "sqr" is not known. Did you mean sqrt?'),
+    "noughts alone": ("sum(1,000,2)", "000 is no number. Write numbers without commas."),
+    "a percentage after a product by 1": ("20*1 + 10%", PERCENT),
+    "a percentage after an exponent of 1": ("2e1 + 10%", PERCENT),
+    "too few arguments": ("comb(1)", f"comb takes 2 arguments, not 1. {PLAIN}"),
+    "no arguments": ("max()", f"max takes 1 to 1,000 arguments, not 0. {PLAIN}"),
+    "a name that is near": ("sqr(2)", '"sqr" is not known. Did you mean sqrt?'),
     "a name that is not": (
-        "apples + 2", 'At character 1: "apples" is not known. Only numbers, functions, pi and e are.'
+        "apples + 2",
+        '"apples" is not known. Only numbers, functions, pi and e are.',
     ),
-    "code": ("__import__('os')", "At character 12: \"'\" is not understood."),
-    "a comparison": ("3 > 2", 'At character 3: ">" is not understood.'),
-    "an equation": ("2 + 2 = 4", "At character 7: leave out the = and what follows it."),
-    "a lost underscore": ("1_.5", "At character 1: a _ stands only between two digits of a number."),
-    "places without end": ("round(1, 99)", "At character 1: round keeps at most 30 places."),
-}  # fmt: skip
+    "a comparison": ("3 > 2", '"3 > 2" is no arithmetic.'),
+    "places without end": (
+        "round(1, 99)",
+        'In "round(1, 99)": round takes a whole number of places, 30 at most.',
+    ),
+    "half a place": (
+        "round(1, 0.5)",
+        'In "round(1, 0.5)": round takes a whole number of places, 30 at most.',
+    ),
+}
 
 
 @pytest.mark.parametrize(("expression", "words"), REFUSED.values(), ids=REFUSED)
@@ -254,40 +239,45 @@ def test_what_cannot_be_worked_out_is_said_in_words(expression, words):
 
 
 HOSTILE = {
-    "a call of Python": ("__import__('os').system('id')", '"\'" is not understood.'),
+    "a call of Python": ("__import__('os').system('id')", "is no arithmetic."),
     "a call of Python without quotes": ("__import__(os)", '"__import__" is not known.'),
-    "an attribute": ("(1).real", '"." is not understood.'),
-    "an attribute of a name": ("pi.real", '"." is not understood.'),
-    "a dunder of a number": ("1 .__class__", '"." is not understood.'),
-    "a lambda": ("lambda: 1", '":" is not understood.'),
-    "a lambda without its colon": ("lambda x", '"lambda" is not known.'),
-    "a walrus": ("(x := 5)", '":" is not understood.'),
-    "a formatted string": ("f'{1}'", '"\'" is not understood.'),
-    "a comprehension": ("[n for n in 1]", 'a number is expected, not "[".'),
-    "a condition": ("1 if 2 else 3", '"if" is not expected'),
-    "a keyword": ("None", '"None" is not known.'),
-    "another keyword": ("not 1", '"not" is not known.'),
-    "starred arguments": ("max(*[1, 2])", 'a number is expected, not "*".'),
-    "named arguments": ("round(1, places=2)", '"places" is not known.'),
-    "a call of a number": ("2(3)", '"(" is not expected'),
-    "a call of a constant": ("pi(3)", '"(" is not expected'),
-    "a subscript": ("pi[0]", '"[" is not expected'),
-    "a NUL": ("1 + \x00", '"\\u0000" is not understood.'),
-    "a comment": ("1 # 2", '"#" is not understood.'),
-    "a backslash at a line's end": ("1 + \\\n2", r'"\\" is not understood.'),
-    "a semicolon": ("1; 2", '";" is not understood.'),
-    "digits of another script": ("\u0661 + 1", "is not understood."),
-    "letters of another alphabet": ("\u0440i", "is not understood."),
+    "a module's other function": ("math.pow(2, 3)", '"pow" is not known.'),
+    "a module of a module": ("math.os.system(1)", "is no arithmetic."),
+    "another module": ("os.system(1)", "is no arithmetic."),
+    "an attribute": ("(1).real", "is no arithmetic."),
+    "an attribute of a name": ("pi.real", "is no arithmetic."),
+    "a dunder of a number": ("1 .__class__", "is no arithmetic."),
+    "a text": ("'a' * 9", "is no arithmetic."),
+    "bytes": ("b'a' * 9", "is no arithmetic."),
+    "a list": ("[1] * 9", "is no arithmetic."),
+    "a truth": ("True + 1", '"True" is no arithmetic.'),
+    "dots": ("...", "is no arithmetic."),
+    "bits": ("1 << 9", "is no arithmetic."),
+    "a matrix": ("1 @ 2", "is no arithmetic."),
+    "a lambda": ("lambda: 1", "is no arithmetic."),
+    "a walrus": ("(x := 5)", "is no arithmetic."),
+    "a formatted string": ("f'{1}'", "is no arithmetic."),
+    "a comprehension": ("[n for n in 1]", "is no arithmetic."),
+    "a condition": ("1 if 2 else 3", "is no arithmetic."),
+    "a keyword": ("None", "is no arithmetic."),
+    "another keyword": ("not 1", "is no arithmetic."),
+    "a statement": ("import os", "is no arithmetic expression."),
+    "starred arguments": ("max(*[1, 2])", "is no arithmetic."),
+    "named arguments": ("round(1, places=2)", "is no arithmetic."),
+    "a call of a constant": ("pi(3)", '"pi" is not known.'),
+    "a subscript": ("pi[0]", "is no arithmetic."),
+    "a NUL": ("1 + \x00", "is no arithmetic expression."),
+    "a comment": ("1 # 2", "# is not understood."),
+    "a backslash at a line's end": ("1 + \\\n2", "is no arithmetic expression."),
+    "a semicolon": ("1; 2", "is no arithmetic expression."),
+    "digits of another script": ("\u0661 + 1", "is no arithmetic expression."),
+    "letters of another alphabet": ("\u0440i", "is not known."),
     "a literal of many digits": ("1" * 1001, "1,000 is the most."),
-    "an exponent of many digits": (f"1e{'9' * 900}", "the number has more than 3,900 digits."),
-    "a complex number": ("1j", '"j" is not expected'),
+    "an exponent of many digits": (f"1e{'9' * 900}", "has more than 3,900 digits."),
+    "a complex number": ("1j", "is no arithmetic."),
     "text of any length": ("+" * 10**7, "1,000 is the most."),
-    "brackets of any depth": ("(" * 1000, "nests more than 50 deep."),
-    "signs and brackets in turn": ("-(" * 500, "nests more than 50 deep."),
-    "signs anew in each bracket": (("-" * 30 + "(1+") * 30, "nests more than 50 deep."),
-    "powers anew in each bracket": ("2**(" * 250, "nests more than 50 deep."),
-    "lists in lists": ("sum(" + "[" * 400, 'a number is expected, not "[".'),
-    "a word before a raised number": ("3 squared³", '"squared" is not expected'),
+    "brackets of any depth": ("(" * 1000, "is no arithmetic expression."),
+    "lists in lists": ("sum(" + "[" * 100 + "1" + "]" * 100 + ")", "is no arithmetic."),
 }
 
 
@@ -304,18 +294,17 @@ async def test_hostile_text_is_refused_in_words(expression, words):
 
 
 def test_half_a_pair_of_surrogates_is_refused_in_words():
-    assert outcome("1 + \ud800") == 'a number is expected, not "?".'
+    assert outcome("1 + \ud800") == '"1 + ?" is no arithmetic expression.'
 
 
+DEEP = "it nests too deep to be worked out."
 LONG = {
     "a sum": ("+".join(["1"] * 500), 500),
     "a sum with spaces": (" - ".join(["1"] * 250), -248),
     "products": ("*".join(["1"] * 500), 1),
     "percentages": ("+".join(["1%"] * 333), Fraction(333, 100)),
-    "raised again and again": ("1" + "²" * 999, 1),
-    "hundredths of hundredths": ("(5" + "%" * 900 + ")*0", 0),
     "arguments": ("sum(" + ",".join(["1"] * 497) + ")", 497),
-    "roots of roots": ("√(" * 48 + "1" + ")" * 48, 1),
+    "roots of roots": ("sqrt(" * 48 + "1" + ")" * 48, 1),
 }
 
 
@@ -332,14 +321,16 @@ def test_a_caller_deep_in_a_stack_is_told_so_and_not_broken():
             return "no room at all"
 
     said = {deeper(depth) for depth in range(100, 1000, 25)}
-    assert said <= {"500", "there is too little room here to work it out.", "no room at all"}
+    assert said <= {"500", DEEP, "no room at all"}
     assert "500" in said
 
 
-@pytest.mark.parametrize("opening", ["(", "-", "2**", "√(", "max("])
-def test_nesting_has_a_bottom(opening):
-    with pytest.raises(Trouble, match=f"nests more than {DEEPEST} deep"):
-        evaluate(opening * 120)
+@pytest.mark.parametrize("opening", ["(", "-", "2**", "sqrt(", "-("])
+def test_nesting_has_a_bottom_and_breaks_nothing(opening):
+    expression = opening * ((LONGEST - 1) // (len(opening) + 1)) + "1"
+    expression += ")" * expression.count("(")
+    said = str(outcome(expression))
+    assert said in {"1", "-1", DEEP} or "is no arithmetic expression" in said or "too large" in said
 
 
 def test_an_expression_has_a_length():
@@ -357,6 +348,16 @@ def test_the_most_that_is_worked_with_is_still_quick():
     assert process_time() - started < 2.0
 
 
+def test_the_longest_sums_do_not_hold_up_an_event_loop():
+    # Each part's text was found by splitting all of it, letter by letter.
+    times = []
+    for _ in range(5):
+        started = process_time()
+        evaluate("+".join(["1%"] * 333))
+        times.append(process_time() - started)
+    assert min(times) < 0.04
+
+
 @pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"log"}))
 def test_every_function_takes_its_fewest_arguments(name):
     arguments = ", ".join(["1"] * FUNCTIONS[name].fewest)
@@ -368,7 +369,7 @@ def test_every_function_takes_its_fewest_arguments(name):
     [
         ("17 * 23", ("returned", "391")),
         ("0.1 + 0.2", ("returned", "0.3")),
-        ("1 / 0", ("failed", "At character 3: division by zero.")),
+        ("1 / 0", ("failed", 'In "1 / 0": division by zero.')),
     ],
 )
 async def test_a_model_reads_the_number_or_what_is_wrong(expression, expected):

@@ -7,7 +7,7 @@ import pytest
 from agent.kit import told
 from rightcall import Agent, Answer, builtin
 from rightcall.core.budget import Stop
-from rightcall.core.decision import Proposal
+from rightcall.core.proposal import Proposal
 from rightcall.loop.result import RunResult
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 

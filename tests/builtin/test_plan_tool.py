@@ -3,7 +3,7 @@
 import pytest
 
 import rightcall as rc
-from rightcall.builtin.plan_tool import Step, plan, plan_in
+from rightcall.builtin.plan_tool import PlanStep, plan, plan_in
 from rightcall.core.jsontext import dump
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -19,7 +19,7 @@ async def keep(steps):
 
 
 async def test_a_plan_is_shown_as_it_stands():
-    assert await keep(SECOND) == rc.outcome.Returned("1. [x] Look\n2. [>] Leap far\n1 of 2 done.")
+    assert await keep(SECOND) == rc.gate.outcome.Returned("1. [x] Look\n2. [>] Leap far\n1 of 2 done.")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ async def test_a_plan_is_shown_as_it_stands():
     ],
 )
 async def test_a_plan_that_is_none_is_refused_in_words(steps, words):
-    assert await keep(steps) == rc.outcome.Failed(words)
+    assert await keep(steps) == rc.gate.outcome.Failed(words)
 
 
 @pytest.mark.parametrize("steps", [[{"text": "x"}], [{"text": "x", "status": "begun"}], ["x"], "x"])
@@ -46,7 +46,7 @@ async def test_the_last_plan_of_a_transcript_stands():
     turns = [reply(call("plan", steps=steps)) for steps in (FIRST, SECOND, bad)]
     result = await rc.Agent(ScriptedModel([*turns, "Done."]), [plan()]).run("Go.")
     assert [each.outcome for each in result.calls] == ["returned", "returned", "failed"]
-    assert plan_in(result.transcript) == (Step("Look", "done"), Step("Leap\nfar", "in_progress"))
+    assert plan_in(result.transcript) == (PlanStep("Look", "done"), PlanStep("Leap\nfar", "in_progress"))
     assert plan_in(result.transcript, name="todo") == ()
     assert plan_in(result.transcript[:1]) == ()
 

@@ -8,7 +8,7 @@ import pytest
 
 from builtin.kit import told, use
 from rightcall import builtin
-from rightcall.core.call import Call
+from rightcall.core.parts import Call
 from rightcall.core.tool import Facts
 from rightcall.errors import UsageError
 from rightcall.gate.executor import run_calls

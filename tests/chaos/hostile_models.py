@@ -20,7 +20,7 @@ from rightcall.core.parts import Usage
 from rightcall.errors import ProtocolError, TransportError, VendorError
 from rightcall.testing import call, reply
 
-Said = Callable[[rc.Request], Any]
+Said = Callable[[rc.models.Request], Any]
 MODELS: dict[str, Said] = {}
 DEEP = "[" * 5000 + "]" * 5000
 PING = call("ping", id="p")
@@ -41,13 +41,13 @@ async def _yielding(events: Iterable[object]) -> AsyncIterator[Any]:
 class HostileModel:
     """Does its worst when it is asked first, and then answers."""
 
-    profile = rc.Profile()
+    profile = rc.models.Profile()
 
     def __init__(self, name: str) -> None:
         self._said = MODELS[name]
         self.asked = 0
 
-    def stream(self, request: rc.Request) -> Any:
+    def stream(self, request: rc.models.Request) -> Any:
         """Something like a stream."""
         self.asked += 1
         return self._said(request) if self.asked == 1 else _yielding([ReplyEnd(reply("Done."))])

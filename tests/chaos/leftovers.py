@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rightcall.gate import threads
+from rightcall.gate import concurrency
 
 WAITING = ("rightcall: tool", "rightcall: closing", "asyncio_")
 """Threads that wait for the next tool or hold, and those of asyncio for the next name, are not left
@@ -53,7 +53,7 @@ def holding() -> Holding:
     others = [each for each in threading.enumerate() if not each.name.startswith(WAITING)]
     return Holding(
         descriptors=len(os.listdir("/proc/self/fd")) - 1,  # noqa: PTH208 - the listing is one of them
-        threads=len(others) + threads.current().abandoned,
+        threads=len(others) + concurrency.tool_threads().abandoned_count,
         children=len(children()),
         tasks=tasks,
     )

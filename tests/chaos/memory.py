@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import rightcall as rc
 from chaos.openai_stream import CALLS, TEXT
 from request.server import serving, streamed
-from rightcall.core.events import unfolded
+from rightcall.core.events import reply_events
 from rightcall.testing import call, reply
 
 MARKS = (1_000, 10_000, 25_000, 50_000, 100_000)
@@ -33,12 +33,12 @@ One = Callable[[int], Awaitable[None]]
 class Model:
     """Calls a tool once and then answers. It remembers nothing, as ScriptedModel does on purpose."""
 
-    profile = rc.Profile()
+    profile = rc.models.Profile()
 
-    async def stream(self, request: rc.Request) -> AsyncIterator[rc.events.ModelEvent]:
+    async def stream(self, request: rc.models.Request) -> AsyncIterator[rc.events.ModelEvent]:
         asked = any(isinstance(message, rc.Reply) for message in request.messages)
         said = reply("Done.") if asked else reply("Let me look.", call("look", place="attic"))
-        for event in unfolded(said, 8):
+        for event in reply_events(said, 8):
             yield event
 
 

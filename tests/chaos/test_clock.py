@@ -64,7 +64,7 @@ async def test_entries_stay_in_order_and_a_run_recovers(kind, jumping, tmp_path)
     assert len(jumping) > len(entries), "the clock was looked at"
 
 
-def _from_messages(request: rc.Request) -> rc.Reply | str:
+def _from_messages(request: rc.models.Request) -> rc.Reply | str:
     return SCRIPT[sum(isinstance(message, rc.Reply) for message in request.messages)]
 
 

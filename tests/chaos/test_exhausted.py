@@ -105,7 +105,7 @@ def test_a_process_that_has_used_up_its_descriptors_recovers_with_them(tmp_path)
         """Answers."""
         return "pong"
 
-    def agent(journal: rc.Journal) -> rc.Agent:
+    def agent(journal: rc.record.Journal) -> rc.Agent:
         return rc.Agent(ScriptedModel([reply(call("ping")), "Done."]), [ping], journal=journal)
 
     with rc.record.JsonLinesJournal(tmp_path / "runs.jsonl") as journal:

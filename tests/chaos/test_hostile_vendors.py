@@ -33,8 +33,8 @@ async def look(place: str) -> str:
 def small(monkeypatch):
     """What is too long at a size that loopback carries in no time."""
     monkeypatch.setattr("rightcall.request.wire_model.MAX_REPLY_BYTES", 5_000_000)
-    monkeypatch.setattr("rightcall.loop.draft.MAX_ARGUMENTS", 500_000)
-    monkeypatch.setattr("rightcall.loop.draft.MAX_REPLY", 2_000_000)
+    monkeypatch.setattr("rightcall.loop.ask.MAX_ARGUMENTS", 500_000)
+    monkeypatch.setattr("rightcall.loop.ask.MAX_REPLY", 2_000_000)
 
 
 async def assert_contained(provider: str, name: str) -> None:

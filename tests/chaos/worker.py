@@ -89,7 +89,7 @@ class Deadly:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def script(request: rc.Request) -> rc.Reply | str:
+def script(request: rc.models.Request) -> rc.Reply | str:
     """What the model says, from what it has seen: the same on every attempt."""
     turn = sum(isinstance(message, rc.Reply) for message in request.messages)
     return (

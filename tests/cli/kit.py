@@ -27,7 +27,7 @@ from rightcall.errors import VendorError
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 NEVER = 3600.0
-USAGE = rc.Usage(input_tokens=1200, output_tokens=7, cached_tokens=1000, cost=0.0123)
+USAGE = rc.models.Usage(input_tokens=1200, output_tokens=7, cached_tokens=1000, cost=0.0123)
 
 
 @rc.tool(effect="read")
@@ -110,8 +110,8 @@ def command(*arguments: str) -> list[str]:
     loaded = (
         "rightcall.transport.dial",
         "rich.console",
-        "rightcall.cli.commands.ask",
-        "rightcall.cli.commands.chat",
+        "rightcall.cli.work.ask",
+        "rightcall.cli.work.chat",
     )
     return [*warm.python(*loaded, flags=flags), "-m", "rightcall.cli.main", *arguments]
 

@@ -6,12 +6,11 @@ import pytest
 
 from cli.kit import Ran, within
 from rightcall.cli import conversations
-from rightcall.cli.conversations import Keeping, conversations_file, earlier
+from rightcall.cli.conversations import ConversationRecorder, conversations_file, earlier_conversation
 from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import Call
 from rightcall.core.entry import CallFinished, ReplyReceived, RunEnded, RunStarted
-from rightcall.core.message import Reply, Results, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.message import Reply, Results, user_text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.errors import UsageError
 from rightcall.record.sqlite import SqliteJournal
 
@@ -78,7 +77,7 @@ def test_files_are_gone_on_with(home):
     (home / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n....")
     assert ask(home, "-m", "world.py:echo", "-a", "photo.png", "first").code == 0
     assert words(ask(home, "-c", "second")) == "3: first | second"
-    assert earlier(None).messages[0].content[0].data.startswith(b"\x89PNG")
+    assert earlier_conversation(None).messages[0].content[0].data.startswith(b"\x89PNG")
 
 
 def test_a_place_that_cannot_be_written_is_no_reason_not_to_talk(home):
@@ -89,21 +88,21 @@ def test_a_place_that_cannot_be_written_is_no_reason_not_to_talk(home):
 
 
 def test_a_run_that_was_cut_off_is_gone_on_with_as_far_as_it_came(home):
-    keeping = Keeping("world.py:echo")
-    keeping("cut", RunStarted(messages=(said("Look."),), budget=Budget()))
+    keeping = ConversationRecorder("world.py:echo")
+    keeping("cut", RunStarted(messages=(user_text("Look."),), budget=Budget()))
     keeping("cut", ReplyReceived(key="t1.model", reply=Reply((LOOK,), "calls"), seconds=0.1))
     keeping("cut", CallFinished(key="t1.0.look", result=SEEN))
     keeping.close()
-    found = earlier(None)
+    found = earlier_conversation(None)
     assert (found.run, found.model) == ("cut", "world.py:echo")
-    assert found.messages == (said("Look."), Reply((LOOK,), "calls"), Results((SEEN,)))
+    assert found.messages == (user_text("Look."), Reply((LOOK,), "calls"), Results((SEEN,)))
 
 
 def test_the_oldest_are_forgotten(home, monkeypatch):
     monkeypatch.setattr(conversations, "MOST_RUNS", 8)
     for number in range(12):
-        keeping = Keeping("m")
-        keeping(f"run-{number}", RunStarted(messages=(said("x"),), budget=Budget()))
+        keeping = ConversationRecorder("m")
+        keeping(f"run-{number}", RunStarted(messages=(user_text("x"),), budget=Budget()))
         keeping(f"run-{number}", RunEnded(stop=Stop("end")))
         keeping.close()
     with SqliteJournal(conversations_file()) as journal:
@@ -116,7 +115,7 @@ def test_the_oldest_are_forgotten(home, monkeypatch):
 def test_too_many_bytes_are_forgotten_but_never_the_last_run(tmp_path):
     with SqliteJournal(tmp_path / "j.sqlite") as journal:
         for number in range(10):
-            message = said("x" * 100_000)
+            message = user_text("x" * 100_000)
             journal.append(f"run-{number}", RunStarted(messages=(message,), budget=Budget()))
         journal.trim(runs=100, size=400_000)
         assert journal.runs() == ("run-8", "run-9")
@@ -126,4 +125,4 @@ def test_too_many_bytes_are_forgotten_but_never_the_last_run(tmp_path):
 
 def test_without_any_there_is_nothing_to_go_on_with(home):
     with pytest.raises(UsageError, match="none is stored yet"):
-        earlier(None)
+        earlier_conversation(None)

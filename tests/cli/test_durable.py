@@ -1,4 +1,4 @@
-"""``rightcall worker`` and ``rightcall runs``: durable runs from a shell."""
+"""``rightcall runs worker`` and ``rightcall runs``: durable runs from a shell."""
 
 import asyncio
 import json
@@ -14,9 +14,9 @@ import pytest
 
 import rightcall as rc
 from cli.kit import command
-from rightcall.cli.durable_arguments import _STATUSES
+from rightcall.cli.commands.runs import STATUSES
 from rightcall.cli.main import main
-from rightcall.durable.standing import RunStatus
+from rightcall.durable.app import RunStatus
 
 SHOP = '''
 import rightcall as rc
@@ -191,12 +191,35 @@ def test_a_cancelled_run_is_said_to_be(shop, capsys):
     assert "text" not in json.loads(capsys.readouterr().out), "it has no answer"
 
 
+def test_parked_runs_are_tried_again(shop, capsys):
+    for name in ("order-19", "order-20"):
+        submitted(name)
+    with closing(sqlite3.connect("runs.db")) as database:
+        database.execute(
+            "update workflow_status set status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', queue_name = null,"
+            " recovery_attempts = 7, executor_id = 'w1' where workflow_uuid = 'order-19/0'"
+        )
+        database.commit()
+    assert main(["runs", "list", RUNS, "--status", "parked"]) == 0
+    assert "7 processes died while they executed 'order-19', the last" in capsys.readouterr().out
+    assert main(["runs", "retry", RUNS, "order-20", "order-19"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "rightcall: the run 'order-20' is queued, and only a parked one is retried",
+        "order-19: queued again; a worker goes on with it",
+    ]
+    assert main(["runs", "list", RUNS, "--status", "queued", "--json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main(["runs", "retry", RUNS, "order-21"]) == 1
+    assert "there is no run 'order-21'" in capsys.readouterr().err
+
+
 def test_every_status_can_be_asked_for():
-    assert get_args(RunStatus) == _STATUSES
+    assert get_args(RunStatus) == STATUSES
 
 
 SLOW = """
 import asyncio
+from pathlib import Path
 import rightcall as rc
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -204,6 +227,7 @@ from rightcall.testing import ScriptedModel, call, reply
 @rc.tool(effect="read")
 async def look() -> str:
     "Look for long."
+    Path("begun").touch()
     await asyncio.sleep(60)
 
 
@@ -215,16 +239,20 @@ app = rc.durable.App("sqlite:///runs.db", agents=[slow])
 def test_a_second_interrupt_leaves_runs_to_others_at_once(shop, tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     submitted("slow")
-    worker = subprocess.Popen(command("worker", "slow.py:app"), stderr=subprocess.PIPE)
+    # It would wait for longer than this test does.
+    words = command("worker", "slow.py:app", "--patience", "900")
+    worker = subprocess.Popen(words, stderr=subprocess.PIPE)
     try:
-        until_status("slow", "running")
+        while not (tmp_path / "begun").exists():
+            assert worker.poll() is None
+            time.sleep(0.05)
         worker.send_signal(signal.SIGINT)
         assert worker.stderr is not None
-        while b"taking no more" not in worker.stderr.readline():
-            pass
-        time.sleep(0.2)
+        for line in worker.stderr:
+            if b"taking no more" in line:
+                break
         worker.send_signal(signal.SIGINT)
-        assert worker.wait(10) == 0
+        assert worker.wait(90) == 0
     finally:
         worker.kill()
         worker.communicate()

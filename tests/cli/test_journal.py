@@ -1,8 +1,12 @@
 """Damage in journals, from the command line."""
 
+import sqlite3
+from contextlib import closing
+
 from cli.kit import run
 from rightcall.core.entry import RequestSent
 from rightcall.record.jsonl import JsonLinesJournal
+from rightcall.record.sqlite import SqliteJournal
 
 
 def damaged(home):
@@ -44,3 +48,17 @@ def test_a_file_that_is_not_there_or_not_of_lines_is_bad_usage(home):
         ran = run(home, "journal", "check", file)
         assert (ran.code, ran.out) == (2, "")
         assert words in ran.err
+
+
+def test_a_check_is_advised_only_where_there_is_one(home):
+    damaged(home)
+    with SqliteJournal(home / "runs.sqlite") as journal:
+        journal.append("a", RequestSent(key="t1.model", messages=1))
+    with closing(sqlite3.connect(home / "runs.sqlite")) as connection:
+        connection.execute("UPDATE entries SET entry = '{'")
+        connection.commit()
+    lines, table = [run(home, "journal", "show", f"runs.{end}", "a").err for end in ("jsonl", "sqlite")]
+    assert "line 1: " in lines
+    assert lines.endswith("; rightcall journal check says more\n")
+    assert "entry 1: " in table
+    assert "check" not in table

@@ -8,9 +8,9 @@ import pytest
 import rightcall as rc
 from cli.kit import Terminal
 from cli.kit import within as run
-from rightcall.cli.run_page import markdown_of, row_of
+from rightcall.cli.conversations import markdown_of, row_of
 from rightcall.core.entry import CallStarted
-from rightcall.core.message import Reply, said
+from rightcall.core.message import Reply, user_text
 from rightcall.core.parts import Text
 from rightcall.record import JsonLinesJournal, MemoryJournal, SqliteJournal
 from rightcall.testing import ScriptedModel, call, reply
@@ -252,7 +252,9 @@ def test_a_run_is_exported(home, mail):
 def test_a_fence_is_longer_than_any_in_the_text():
     row = row_of("r", (), ())
     shown = "\n".join(
-        markdown_of(row, (said("x"), Reply((rc.Call(id="1", name="t", arguments="````"), Text("y")))))
+        markdown_of(
+            row, (user_text("x"), Reply((rc.Call(id="1", name="t", arguments="````"), Text("y"))))
+        )
     )
     assert "`````json\n````\n`````" in shown
 

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -11,8 +12,8 @@ import pytest
 
 import rightcall as rc
 from rightcall import cli
-from rightcall.cli import commands
-from rightcall.cli.arguments import COMMANDS
+from rightcall.cli import work
+from rightcall.cli.commands import COMMANDS, FIRST, FORMER, GROUPS
 from rightcall.cli.main import main
 
 TOOLS = '''
@@ -66,7 +67,10 @@ same = add
 number = 5
 '''
 
-NAMES = [name for group in COMMANDS.values() for name in group]
+NAMES = list(COMMANDS)
+FIRST_NAMES = [name for commands in FIRST.values() for name in commands]
+MOST_FIRST = 10
+"""The commands that ``rightcall --help`` shows, besides the groups."""
 
 
 @pytest.fixture
@@ -220,7 +224,13 @@ def test_a_file_that_cannot_be_loaded_is_bad_usage_and_shows_where(tmp_path, con
     ("name", "words"),
     [
         ("nosuch", "{path} has no 'nosuch'"),
-        ("number", "tool 'int': int is not a function, a callable or a pydantic model."),
+        (
+            "number",
+            (
+                "tool 'int': int is not a function, a callable or a pydantic model. "
+                "Give the function itself, not what it returned: get_weather, without parentheses."
+            ),
+        ),
     ],
 )
 def test_a_name_that_is_no_tool_is_bad_usage(tools, name, words, capsys):
@@ -271,7 +281,10 @@ def test_bad_usage_of_the_command_itself_exits_with_2(arguments, capsys):
     ("arguments", "words"),
     [
         (["aks"], "no command 'aks'; did you mean 'ask'?"),
-        (["xyzzy"], f"no command 'xyzzy'; there is {', '.join(NAMES)}"),
+        (["jurnal"], "no command 'jurnal'; did you mean 'journal'?"),
+        (["footprnt"], "no command 'footprnt'; did you mean 'tools footprint'?"),
+        (["tool"], "no command 'tool'; did you mean 'tools'?"),
+        (["xyzzy"], f"no command 'xyzzy'; there is {', '.join([*FIRST_NAMES, *GROUPS])}"),
         (["--aks"], "no option '--aks' before a command"),
         ([], "which command? rightcall --help lists them"),
     ],
@@ -282,33 +295,99 @@ def test_a_mistake_in_the_command_says_what_to_do(arguments, words, capsys):
     assert capsys.readouterr().err == f"usage: rightcall COMMAND [...]\nrightcall: error: {words}\n"
 
 
-def test_help_shows_every_command_in_its_group_and_examples(capsys):
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tools", "lnt"], "no command 'tools lnt'; did you mean 'tools lint'?"),
+        (["debug", "xyzzy"], "no command 'debug xyzzy'; there is render, sse"),
+        (["runs"], "which command? rightcall runs --help lists them"),
+        (["runs", "--aks"], "no option '--aks' before a command"),
+    ],
+)
+def test_a_mistake_in_a_groups_command_says_what_to_do(arguments, words, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    begun = f"rightcall {arguments[0]}"
+    assert capsys.readouterr().err == f"usage: {begun} COMMAND [...]\n{begun}: error: {words}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ask", "--modle", "x", "hi"], "no option '--modle'; did you mean --model?"),
+        (
+            ["serve", "-m", "openai:gpt-5", "--port", "1"],
+            "no option '-m'; did you mean --model NAME=SPEC?",
+        ),
+        (["serve", "--port", "1"], "no option '--port'; did you mean --listen [HOST:]PORT?"),
+        (["tools", "lint", "--ignroe=vague"], "no option '--ignroe'; did you mean --ignore?"),
+        (["keys", "set", "-x", "openai"], "no option '-x'"),
+    ],
+)
+def test_a_misspelt_option_is_named_with_the_one_that_is_meant(arguments, words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f": error: {words}")
+
+
+def shown_commands(text: str) -> list[str]:
+    lines = text.split("options:", maxsplit=1)[0].splitlines()
+    return [line.split()[0] for line in lines if line.startswith("  ")]
+
+
+def test_help_shows_the_first_commands_by_purpose_the_groups_and_examples(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     out = capsys.readouterr().out
     assert ended.value.code == 0
-    shown = [line.split()[0] for line in out.split("options:")[0].splitlines() if line.startswith("  ")]
-    assert shown == NAMES
-    assert [group for group in COMMANDS if f"{group}:\n" not in out] == []
+    assert shown_commands(out) == [*FIRST_NAMES, *GROUPS]
+    assert len(FIRST_NAMES) <= MOST_FIRST
+    assert [title for title in FIRST if f"{title}:\n" not in out] == []
     assert "examples:\n  rightcall ask" in out
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_help_of_a_group_shows_its_commands(group, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([group, "--help"])
+    assert ended.value.code == 0
+    assert shown_commands(capsys.readouterr().out) == list(GROUPS[group].commands)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_help(name, capsys):
     with pytest.raises(SystemExit) as ended:
-        main([name, "--help"])
+        main([*name.split(), "--help"])
     out = capsys.readouterr().out
     assert ended.value.code == 0
     assert out.startswith(f"usage: rightcall {name}")
 
 
-def test_every_command_has_one_module_that_runs_it():
-    folder = Path(commands.__file__).parent
+@pytest.mark.parametrize("name", FORMER)
+def test_a_command_is_still_found_where_it_was(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: rightcall {FORMER[name]}")
+    assert FORMER[name] in COMMANDS
+
+
+def test_every_command_has_a_module_that_carries_it_out():
+    folder = Path(work.__file__).parent
     modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
-    assert modules == {name.replace("-", "_") for name in NAMES}
-    assert [
-        name for name in modules if not callable(import_module(f"{commands.__name__}.{name}").run)
-    ] == []
+    assert modules == {command.work for command in COMMANDS.values()}
+    assert [name for name in modules if not callable(import_module(f"{work.__name__}.{name}").run)] == []
+
+
+def test_a_flag_that_commands_share_is_declared_once():
+    folder = Path(cli.__file__).parent
+    declared = re.findall(
+        r'"(--max-tokens|--temperature|--seed|--mcp|--sandbox|--facts|--dry-run|--descriptions|--schema)"',
+        "".join(path.read_text() for path in (folder / "commands").glob("*.py")),
+    )
+    # A gateway takes one file of servers; everything else is in options.py.
+    assert declared == ["--mcp"]
 
 
 def test_only_extras_are_imported_inside_of_functions():
@@ -324,16 +403,14 @@ def test_only_extras_are_imported_inside_of_functions():
         "difflib",
         "readline",
         "rich.console",
-        "rightcall.builtin.files.root",
-        "rightcall.models.local_prompt",
-        "rightcall.cli.logs",
-        "rightcall.cli.richview",
-        "rightcall.cli.servers",
-        "rightcall.mcp.server.serve_options",
+        "rightcall.models.local",
+        "rightcall.cli.work",
     }
 
 
-@pytest.mark.parametrize("arguments", [[], *([name] for name in NAMES)], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [[], *([name] for name in GROUPS), *(name.split() for name in NAMES)], ids=" ".join
+)
 def test_help_loads_nothing_heavy(arguments):
     heavy = [
         "pydantic",
@@ -345,7 +422,7 @@ def test_help_loads_nothing_heavy(arguments):
         "jsonschema_rs",
         "readline",
     ]
-    if not arguments:
+    if not arguments or arguments in [[name] for name in GROUPS]:
         heavy.append("logging")
     script = (
         f"import sys\nsys.path[:] = {sys.path!r}\nfrom rightcall.cli.main import main\n"
@@ -389,3 +466,11 @@ def test_a_full_disk_is_said_in_words(tools):
     with Path("/dev/full").open("wb") as full:
         ran = subprocess.run(script, stdout=full, stderr=subprocess.PIPE, timeout=30, check=False)
     assert (ran.returncode, ran.stderr) == (1, b"rightcall: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize("flag", ["-v", "--verbose", "-vv"])
+def test_a_group_takes_flags_before_its_command(tools, flag, capsys):
+    assert main(["tools", "footprint", tools]) == 0
+    after = capsys.readouterr().out
+    assert main(["tools", flag, "footprint", tools]) == 0
+    assert capsys.readouterr().out == after

@@ -1,4 +1,4 @@
-"""``rightcall render``: the prompt that a local model would see."""
+"""``rightcall debug render``: the prompt that a local model would see."""
 
 import json
 from importlib.util import find_spec

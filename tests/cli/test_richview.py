@@ -3,7 +3,6 @@
 import io
 
 from rightcall.cli.richview import MOST_ARGUMENTS, RichView
-from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -16,7 +15,7 @@ from rightcall.core.events import (
 )
 from rightcall.core.handler import CallProgress
 from rightcall.core.message import Reply
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.parts import Call, Media, Result, Text
 
 
 class Screen(io.StringIO):

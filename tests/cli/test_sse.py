@@ -1,4 +1,4 @@
-"""``rightcall sse``: what became of each event of a recorded stream."""
+"""``rightcall debug sse``: what became of each event of a recorded stream."""
 
 import json
 from importlib import import_module
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cli.kit import run
 from rightcall.cli.main import main
-from rightcall.cli.streams import guess, reply_in, walk
+from rightcall.cli.work.sse import decode_steps, guess_dialect, reply_in
 from rightcall.core.events import ReplyEnd, TextDelta
 from rightcall.core.message import Reply
 from rightcall.errors import RightcallError
@@ -83,15 +83,15 @@ COHERE = b'event: message-start\ndata: {"id": "r", "type": "message-start"}\n\n'
     ],
 )
 def test_the_dialect_shows_in_the_first_events(data, dialect):
-    assert guess(data) == dialect
+    assert guess_dialect(data) == dialect
 
 
 def test_binary_messages_are_told_too():
-    assert reply_in(walk(BEDROCK, "bedrock")).text == "Hi"
+    assert reply_in(decode_steps(BEDROCK, "bedrock")).text == "Hi"
 
 
 def test_each_event_is_told_with_its_place_and_what_it_became():
-    steps = list(walk(CHAT, "openai_chat"))
+    steps = list(decode_steps(CHAT, "openai_chat"))
     first, second, done = steps[:3]
     assert (first.offset, second.offset) == (CHAT.index(b"data"), CHAT.index(b"id: 7"))
     assert [step.event.id for step in (first, second, done)] == [None, "7", "7"]
@@ -103,7 +103,7 @@ def test_each_event_is_told_with_its_place_and_what_it_became():
 def test_the_offsets_are_where_the_events_are_whatever_the_line_ends():
     for line_end in (b"\n", b"\r\n", b"\r"):
         data = b"event: a\ndata: 1\n\n\n:c\n\nevent: b\ndata: 2\n\ndata: 3".replace(b"\n", line_end)
-        steps = list(walk(data, None))
+        steps = list(decode_steps(data, None))
         assert [(data[step.offset :].partition(line_end)[0], step.event.data) for step in steps] == [
             (b"event: a", b"1"),
             (b"event: b", b"2"),
@@ -209,10 +209,10 @@ pieces = st.sampled_from(
 
 @given(st.lists(pieces | st.binary(max_size=8), max_size=12).map(b"".join), st.sampled_from(DIALECTS))
 def test_garbage_never_breaks_it(data, dialect):
-    steps = list(walk(data, dialect))
+    steps = list(decode_steps(data, dialect))
     assert reply_in(steps) is None or dialect is not None
     assert all(0 <= step.offset <= len(data) for step in steps)
-    guess(data)
+    guess_dialect(data)
 
 
 def whole(data: bytes, dialect: str) -> Reply | None:
@@ -230,6 +230,6 @@ def test_recorded_streams_are_recognised_and_come_to_the_same_reply_as_in_one_pi
     assert len(files) > 50
     for path in files:
         data = path.read_bytes()
-        dialect = guess(data)
+        dialect = guess_dialect(data)
         assert dialect is not None, path.name
-        assert reply_in(walk(data, dialect)) == whole(data, dialect), path.name
+        assert reply_in(decode_steps(data, dialect)) == whole(data, dialect), path.name

@@ -2,12 +2,11 @@
 
 import pytest
 
-from rightcall.cli.summary import Progress, Summary
-from rightcall.core.call import Call
+from rightcall.cli.summary import Summary, SummaryProgress
 from rightcall.core.events import CallEnd, CallStart, ReplyEnd, ResultEnd, TextDelta, TurnStart
 from rightcall.core.history import mend
-from rightcall.core.message import Reply, Results, said
-from rightcall.core.parts import Result, Text, Usage
+from rightcall.core.message import Reply, Results, user_text
+from rightcall.core.parts import Call, Result, Text, Usage
 from rightcall.errors import VendorError
 
 LOOK = Call(id="1", name="look", arguments="{}")
@@ -15,7 +14,7 @@ SEND = Call(id="2", name="send", arguments="{}")
 BOTH = Reply((Text("Let me."), LOOK, SEND), "calls", usage=Usage(input_tokens=10, output_tokens=5))
 SEEN = Result(call_id="1", name="look", outcome="returned", content=(Text("a cat"),))
 SENT = Result(call_id="2", name="send", outcome="returned", content=(Text("sent"),))
-BEFORE = (said("Hello"), Reply((Text("Hi."),)))
+BEFORE = (user_text("Hello"), Reply((Text("Hi."),)))
 
 CALLED = [
     TurnStart(1),
@@ -28,10 +27,10 @@ DONE = [*CALLED, ResultEnd(SEEN, 0.5), ResultEnd(SENT)]
 
 
 def interrupted(events: list) -> Summary:
-    progress = Progress("Look and send.", BEFORE)
+    progress = SummaryProgress("Look and send.", BEFORE)
     for event in events:
         progress.see(event)
-    return progress.interrupted(1.5)
+    return progress.summarise_interruption(1.5)
 
 
 def test_before_anything_came_there_is_only_the_question():
@@ -41,7 +40,7 @@ def test_before_anything_came_there_is_only_the_question():
         reason="interrupted",
         turns=1,
         seconds=1.5,
-        transcript=(*BEFORE, said("Look and send.")),
+        transcript=(*BEFORE, user_text("Look and send.")),
     )
     assert (summary.is_answer, summary.code) == (False, 130)
 
@@ -49,7 +48,7 @@ def test_before_anything_came_there_is_only_the_question():
 def test_words_of_a_reply_that_never_ended_are_kept_and_its_calls_are_not():
     summary = interrupted([TurnStart(1), TextDelta("Let "), TextDelta("me."), CallEnd(0, LOOK)])
     broken = Reply((Text("Let me."),), "error")
-    assert (summary.text, summary.transcript[2:]) == ("Let me.", (said("Look and send."), broken))
+    assert (summary.text, summary.transcript[2:]) == ("Let me.", (user_text("Look and send."), broken))
 
 
 @pytest.mark.parametrize(
@@ -81,9 +80,9 @@ def test_what_was_done_is_remembered_with_how_long_it_took():
 
 
 def test_an_error_without_a_result_is_an_end_all_the_same():
-    progress = Progress("Hello")
+    progress = SummaryProgress("Hello")
     progress.see(TurnStart(1))
-    summary = progress.ended(0.5, VendorError("overloaded"))
+    summary = progress.summarise(0.5, VendorError("overloaded"))
     assert (summary.reason, summary.trouble, summary.code) == ("error", "overloaded", 1)
 
 

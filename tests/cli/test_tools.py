@@ -5,8 +5,8 @@ from argparse import ArgumentParser
 
 import pytest
 
-from rightcall.cli import arguments
-from rightcall.cli.commands import tools
+from rightcall.cli.commands import GROUPS
+from rightcall.cli.work import tools
 from rightcall.errors import UsageError
 
 SHOP = '''
@@ -32,9 +32,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def run(*words):
+def run(name, *words):
     parser = ArgumentParser()
-    arguments.tools(parser)
+    GROUPS["tools"].commands[name].arguments(parser)
     return tools.run(parser.parse_args(words))
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from rightcall.cli.load import load_transcript, save_transcript
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.errors import UsageError
 
 TALK = (
@@ -34,13 +33,13 @@ def test_a_conversation_in_a_vendors_shape_is_loaded(tmp_path):
     ]
     (tmp_path / "talk.json").write_text(json.dumps(given))
     first, asked, reply, results = load_transcript(tmp_path / "talk.json")
-    assert (first, asked) == (said("Be brief.", "developer"), said("Look"))
+    assert (first, asked) == (user_text("Be brief.", "developer"), user_text("Look"))
     assert (reply.calls[0].name, results.results[0].text) == ("look", "a cat")
 
 
 def test_half_a_character_is_replaced_and_the_rest_is_kept(tmp_path):
-    save_transcript((said("half \ud83d"),), tmp_path / "talk.json")
-    assert load_transcript(tmp_path / "talk.json") == (said("half ?"),)
+    save_transcript((user_text("half \ud83d"),), tmp_path / "talk.json")
+    assert load_transcript(tmp_path / "talk.json") == (user_text("half ?"),)
 
 
 def test_a_call_without_a_result_gets_one(tmp_path):
@@ -68,6 +67,6 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
 
 
 def test_a_saved_conversation_is_json_that_others_can_read(tmp_path):
-    save_transcript((said("Hello"),), Path(tmp_path / "talk.json"))
+    save_transcript((user_text("Hello"),), Path(tmp_path / "talk.json"))
     written = json.loads((tmp_path / "talk.json").read_text())
     assert written == [{"type": "user", "content": [{"type": "text", "text": "Hello"}]}]

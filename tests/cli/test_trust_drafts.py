@@ -5,12 +5,12 @@ import json
 import shlex
 import sys
 from argparse import ArgumentParser
+from importlib import import_module
 
 import pytest
 
 import rightcall as rc
-from rightcall.cli import arguments
-from rightcall.cli.commands import audit, trust
+from rightcall.cli.commands import GROUPS
 from rightcall.cli.load import load_tools
 from rightcall.cli.options import add_run_options
 from rightcall.cli.session import Session
@@ -52,8 +52,9 @@ def folder(tmp_path, monkeypatch):
 
 def run(command, *words):
     parser = ArgumentParser()
-    getattr(arguments, command.__name__.rpartition(".")[2])(parser)
-    return command.run(parser.parse_args(words))
+    row = GROUPS["tools"].commands[command]
+    row.arguments(parser)
+    return import_module(f"rightcall.cli.work.{row.work}").run(parser.parse_args(words))
 
 
 @pytest.fixture
@@ -71,37 +72,37 @@ def journal(folder):
 
 
 def test_a_draft_is_printed_to_be_pasted(capsys):
-    assert run(trust, "suggest", "office.py") == 0
+    assert run("trust", "suggest", "office.py") == 0
     shown = capsys.readouterr().out
     assert "# targets: all but words that are passed on" in shown
     assert '@rc.tool(facts=rc.Facts(reach="outside", dangers=(), targets=("to",)))' in shown
-    assert run(trust, "suggest", "office.py", "--json") == 0
+    assert run("trust", "suggest", "office.py", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert [(each["tool"], each["effect"]) for each in found] == [
         ("read_inbox", "read"),
         ("send_mail", None),
     ]
     with pytest.raises(UsageError, match="which tools"):
-        run(trust, "suggest")
+        run("trust", "suggest")
 
 
 def test_a_draft_in_toml_is_a_file_of_facts_for_trials_and_audits(folder, journal, capsys):
-    assert run(trust, "suggest", "office.py", "--format", "toml") == 0
+    assert run("trust", "suggest", "office.py", "--format", "toml") == 0
     (folder / "facts.toml").write_text(capsys.readouterr().out)
-    assert run(trust, "try", journal, "--rules", "deny.toml", "--facts", "facts.toml") == 1
+    assert run("trust", "try", journal, "--rules", "deny.toml", "--facts", "facts.toml") == 1
     assert capsys.readouterr().out.splitlines()[-1] == "runs: 1, calls: 2 (1 allowed, 1 denied)"
-    assert run(trust, "try", journal, "--tools", "office.py", "--json", "--run", "monday") == 1
+    assert run("trust", "try", journal, "--tools", "office.py", "--json", "--run", "monday") == 1
     found = json.loads(capsys.readouterr().out)
     assert [each["now"] for each in found["calls"]] == ["allowed", "asked"]
-    assert run(audit, "office.py", "--policy", "deny.toml", "--facts", "facts.toml") == 0
+    assert run("audit", "office.py", "--policy", "deny.toml", "--facts", "facts.toml") == 0
     assert "nobody stated untrusted, private;" in capsys.readouterr().out
     with pytest.raises(UsageError, match=r"there is no file none\.jsonl"):
-        run(trust, "try", "none.jsonl")
+        run("trust", "try", "none.jsonl")
 
 
 def test_tools_of_a_manifest_get_a_file_of_facts(folder, capsys):
     (folder / "ops.json").write_text(json.dumps(MANIFEST))
-    assert run(trust, "suggest", "--manifest", "ops.json") == 0
+    assert run("trust", "suggest", "--manifest", "ops.json") == 0
     shown = capsys.readouterr().out
     assert '[tools."list_disks"]' in shown
     assert 'effect = "read"' in shown
@@ -110,23 +111,23 @@ def test_tools_of_a_manifest_get_a_file_of_facts(folder, capsys):
 async def test_a_servers_draft_goes_by_its_own_names_and_fits_it(folder, capsys):
     server = [sys.executable, "-m", "rightcall.cli.main", "serve-mcp", "office.py"]
     command = ("--mcp", shlex.join(server))
-    assert await asyncio.to_thread(run, trust, "suggest", *command) == 0
+    assert await asyncio.to_thread(run, "trust", "suggest", *command) == 0
     (folder / "facts.toml").write_text(capsys.readouterr().out)
     async with rc.mcp.connect(server, facts="facts.toml") as opened:
         found = {tool.name: (tool.effect, tool.facts.targets) for tool in opened}
         assert found == {"read_inbox": ("read", ()), "send_mail": ("write", ("to",))}
         assert not opened.notes
     rules = ("--policy", "deny.toml", "--facts", "facts.toml")
-    assert await asyncio.to_thread(run, audit, *command, *rules) == 0
+    assert await asyncio.to_thread(run, "audit", *command, *rules) == 0
     assert "send_mail could be made to send private data outside. stopped" in capsys.readouterr().out
     with pytest.raises(UsageError, match="which tools"):
-        run(audit)
+        run("audit")
 
 
 def test_the_facts_that_ship_are_listed_and_shown(capsys):
-    assert run(trust, "starters") == 0
+    assert run("trust", "starters") == 0
     assert "filesystem\n" in capsys.readouterr().out
-    assert run(trust, "starters", "fetch") == 0
+    assert run("trust", "starters", "fetch") == 0
     assert 'targets = ["url"]' in capsys.readouterr().out
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import warm
 from cli.kit import Terminal, run, within
-from rightcall.cli.keys import key_for, keys_file
+from rightcall.cli.user_config import key_for, keys_file
 from rightcall.errors import UsageError
 from rightcall.models.connect import connect
 

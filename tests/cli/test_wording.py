@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.cli.wording import one_line, write
+from rightcall.cli.formatting import one_line, write
 from rightcall.core.sanitize import printable
 
 

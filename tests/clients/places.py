@@ -27,7 +27,7 @@ def absence(kind: str, name: str) -> str | None:
     return (
         None
         if (place / ".ready").exists()
-        else f"{name} is not installed: make test-clients installs it"
+        else f"{name} is not installed: make test WHAT=clients installs it"
     )
 
 

@@ -1,4 +1,4 @@
-"""Every client as `make test-clients` drives it: one table, for all the tests."""
+"""Every client as `make test WHAT=clients` drives it: one table, for all the tests."""
 
 from clients.drive import Row
 

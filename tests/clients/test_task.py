@@ -16,7 +16,7 @@ from clients.upstream.gemini import FILLERS
 
 if "RIGHTCALL_CLIENTS" not in os.environ:
     # A thousand rows that would be skipped one by one are not collected.
-    pytest.skip("other people's clients are driven by: make test-clients", allow_module_level=True)
+    pytest.skip("other people's clients are driven by: make test WHAT=clients", allow_module_level=True)
 
 
 @pytest.mark.parametrize("way", WAYS)

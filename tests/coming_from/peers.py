@@ -20,7 +20,7 @@ PLACES = {
 def command(peer: str, name: str = "python") -> str:
     """A command of a peer's environment; they run on request: they are large, and other people's."""
     if "RIGHTCALL_COMING_FROM" not in os.environ:
-        pytest.skip("other people's libraries are run by: make test-coming-from")
+        pytest.skip("other people's libraries are run by: make test WHAT=coming-from")
     missing = absence(*PLACES[peer])
     assert missing is None, missing
     return program(*PLACES[peer], name)

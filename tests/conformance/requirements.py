@@ -149,13 +149,6 @@ REQUIREMENTS = (
         "encode.tool-error",
         "A failed result is told as an error, to its call, and the next request is legal.",
         "vendor doc",
-        (
-            Gap(
-                "openai_responses",
-                "differs",
-                "function_call_output has no mark for an error; unlike Chat, ours adds no word either",
-            ),
-        ),
     ),
     Requirement(
         "encode.returned",

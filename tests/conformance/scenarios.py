@@ -7,11 +7,9 @@ from typing import Any, Protocol, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.call import Call
-from rightcall.core.citation import Citation
 from rightcall.core.jsontext import JsonError, dump, parse
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, said
-from rightcall.core.parts import Media, Result, Text, Usage
+from rightcall.core.message import Citation, Reasoning, Reply, Results, Unknown, user_text
+from rightcall.core.parts import Call, Media, Result, Text, Usage
 from rightcall.core.ports import Dialect
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
@@ -215,7 +213,7 @@ FREE = Spec(
 )
 ANSWER = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 BASE = Request(
-    messages=(said("Hi"),),
+    messages=(user_text("Hi"),),
     system="Be brief.",
     specs=(LOOK,),
     max_tokens=100,

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from rightcall.core.call import Call
 from rightcall.core.message import Reply, Unknown
-from rightcall.core.parts import Media, Text, Usage
+from rightcall.core.parts import Call, Media, Text, Usage
 from rightcall.core.ports import Dialect
 from rightcall.wire import anthropic
 from wire.made import MADE

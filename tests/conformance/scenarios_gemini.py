@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from rightcall.core.call import Call
 from rightcall.core.message import Reply
-from rightcall.core.parts import Text, Usage
+from rightcall.core.parts import Call, Text, Usage
 from rightcall.core.ports import Dialect
 from rightcall.wire import gemini
 from wire.made import PNG, base64

@@ -3,9 +3,8 @@
 import json
 from typing import Any
 
-from rightcall.core.call import Call
 from rightcall.core.message import Reply
-from rightcall.core.parts import Text, Usage
+from rightcall.core.parts import Call, Text, Usage
 from rightcall.core.ports import Dialect
 from rightcall.wire import ollama
 

@@ -173,12 +173,6 @@ INSTEAD: dict[tuple[str, str], Any] = {
     )
     for form in ("streamed", "whole")
 }
-INSTEAD["tool-error", "outline"] = [
-    ("user", "Hi"),
-    ("call", "call_1", "look", {"q": "x"}),
-    ("result", "call_1", "no such place", False),
-    ("user", "Go on."),
-]
 
 STRICT = {
     "type": "object",
@@ -236,7 +230,7 @@ def _told(each: dict[str, Any]) -> tuple[Any, ...]:
         case "function_call":
             return ("call", each["call_id"], each["name"], json.loads(each["arguments"]))
         case "function_call_output":
-            # The API has no mark for an error, so words in front of the text would have to do.
+            # The API has no mark for an error, so words in front of the text have to do.
             is_error = each["output"].startswith("Error: ")
             return ("result", each["call_id"], each["output"].removeprefix("Error: "), is_error)
         case _:

@@ -22,7 +22,7 @@ from conformance.scenarios import (
     Wished,
     neutral,
 )
-from rightcall.core.message import Message, Reply, Results, said
+from rightcall.core.message import Message, Reply, Results, user_text
 from rightcall.core.parts import Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError, TruncatedStream, VendorError
@@ -60,7 +60,7 @@ def reply(vendor: Forms, scenario: str) -> Reply:
 
 def told_error(vendor: Forms) -> list[tuple[Any, ...]]:
     """How a request with a failed result reads."""
-    body = body_of(vendor, said("Hi"), reply(vendor, "single-call"), FAILED, said("Go on."))
+    body = body_of(vendor, user_text("Hi"), reply(vendor, "single-call"), FAILED, user_text("Go on."))
     return vendor.outline(body)
 
 
@@ -134,8 +134,8 @@ def test_what_only_the_vendor_understands_goes_back_as_it_came(
         if form == "streamed"
         else vendor.dialect.decode(whole)
     )
-    following = FOUND if decoded.calls else said("Go on.")
-    body = body_of(vendor, said("Hi"), decoded, following)
+    following = FOUND if decoded.calls else user_text("Go on.")
+    body = body_of(vendor, user_text("Hi"), decoded, following)
     assert vendor.model_turn(body) == vendor.RETURNED[scenario]
 
 
@@ -144,7 +144,7 @@ def test_what_only_the_vendor_understands_goes_back_as_it_came(
 def test_another_vendor_gets_text_calls_and_results_and_no_reasoning(source: str, target: str) -> None:
     vendor, other = VENDORS[source], VENDORS[target]
     decoded = reply(vendor, "reasoning")
-    sent = encoded(other, replace(BASE, messages=(said("Hi"), decoded, FOUND)))
+    sent = encoded(other, replace(BASE, messages=(user_text("Hi"), decoded, FOUND)))
     assert other.outline(json.loads(sent)) == TOLD_FOREIGN
     # json.loads and dumps, as the wire may escape a slash that the secret holds.
     plain = json.dumps(json.loads(sent), ensure_ascii=False).encode()
@@ -161,14 +161,14 @@ def history(vendor: Forms) -> tuple[Message, ...]:
     ]
     foreign = next(other for other in VENDORS.values() if other is not vendor)
     return (
-        said("Hi"),
+        user_text("Hi"),
         reply(vendor, "reasoning"),
         FOUND,
         reply(vendor, "parallel-calls"),
         Results(tuple(answers)),
-        said("Only y.", "runtime"),
+        user_text("Only y.", "runtime"),
         reply(vendor, "unknown"),
-        said("Go on."),
+        user_text("Go on."),
         reply(foreign, "reasoning"),
         FAILED,
     )

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rightcall.core.call import Call
 from rightcall.core.history import NO_RESULT, History, HistoryRepair, made_up_id, mend, with_ids
-from rightcall.core.message import Message, Reply, Results, Transcript, User, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.message import Message, Reply, Results, Transcript, User, user_text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.errors import UsageError
 
 
@@ -32,7 +31,7 @@ def missing(call_id: str, name: str = "look") -> Result:
     return Result(call_id=call_id, name=name, outcome="interrupted", content=(Text(NO_RESULT),))
 
 
-hello, more, done = said("hello"), said("and this"), Reply((Text("done"),))
+hello, more, done = user_text("hello"), user_text("and this"), Reply((Text("done"),))
 
 DEFECTS: dict[str, tuple[list[Message], list[Message], list[tuple[str, str]]]] = {
     "a call without a result": (
@@ -281,7 +280,7 @@ results = st.builds(
     content=st.tuples(st.builds(Text, texts)),
 )
 messages = st.one_of(
-    st.builds(said, texts, st.sampled_from(["user", "developer", "runtime"])),
+    st.builds(user_text, texts, st.sampled_from(["user", "developer", "runtime"])),
     st.lists(calls | st.builds(Text, texts), max_size=4).map(lambda parts: Reply(tuple(parts))),
     st.lists(results, max_size=4).map(lambda items: Results(tuple(items))),
 )

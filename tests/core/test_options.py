@@ -64,7 +64,7 @@ NAMES = {
     "window": (lambda: rc.Window(token=1), "rc.Window takes no", "'tokens'"),
     "fallback": (lambda: rc.fallback("openai:m", one="timeout"), "rc.fallback takes no", "'on'"),
     "facts": (lambda: rc.Facts(untrustd=True), "rc.Facts takes no", "'untrusted'"),
-    "profile": (lambda: rc.Profile(contextwindow=1), "rc.Profile", "'context_window'"),
+    "profile": (lambda: rc.models.Profile(contextwindow=1), "rc.models.Profile", "'context_window'"),
     "tool": (lambda: rc.tool(lambda: 1, effct="read"), "options: no", "'effect'"),
     "decorator": (lambda: rc.tool(effct="read")(lambda: 1), "options: no", "'effect'"),
     "raw tool": (lambda: rc.Tool("t", "", apprval=True), "tool 't'", "'approval'"),
@@ -142,10 +142,10 @@ KINDS = {
     "budget": (lambda: agent().run("x", budget=5), "a Budget or None, not 5 (as in rc.Budget("),
     "agent's budget": (lambda: agent(budget="5"), "budget must be a Budget or None, not '5'"),
     "choice": (lambda: agent().run("x", choice="requird"), "did you mean 'required'?"),
-    "tool as choice": (lambda: agent().run("x", choice="send"), "rc.Named("),
+    "tool as choice": (lambda: agent().run("x", choice="send"), "rc.models.Named("),
     "history": (
         lambda: agent().run("x", history="Hi"),
-        "history must be a Sequence or a Said",
+        "history must be a Sequence or a ChatHistory",
     ),
     "hooks": (lambda: agent(hooks=len), "hooks must be a Hooks"),
     "policy": (lambda: agent(policy="no"), "policy must be a function or None, not 'no'"),
@@ -170,10 +170,13 @@ KINDS = {
     "no limits": (lambda: rc.Tool("t", "", limits=None), "limits must be rc.Limits"),
     "by position": (lambda: rc.Output(int, "text"), "Give by name: type, mode, reasoning, retries"),
     "no description": (lambda: rc.Tool("t"), "Missing required argument 'description'"),
-    "a tool of none": (lambda: agent().run("x", choice=rc.Named("t")), "there are none at all"),
+    "a tool of none": (lambda: agent().run("x", choice=rc.models.Named("t")), "there are none at all"),
     "infinite": (lambda: rc.Budget(turns=float("inf")), "turns must be a whole number"),
     "twice": (lambda: rc.tool(send, timeout=5, limits=rc.Limits(timeout=6)), "timeout is given twice"),
-    "named": (lambda: agent(tools=[send]).run("x", choice=rc.Named("sned")), "did you mean 'send'?"),
+    "named": (
+        lambda: agent(tools=[send]).run("x", choice=rc.models.Named("sned")),
+        "did you mean 'send'?",
+    ),
 }
 
 
@@ -195,7 +198,7 @@ async def test_a_value_of_another_kind_is_refused_in_words(act, words):
         (["a"], Sequence[str], True),
         (None, int | None, True),
         (len, Callable[..., int], True),
-        (rc.record.MemoryJournal(), rc.Journal, True),
+        (rc.record.MemoryJournal(), rc.record.Journal, True),
     ],
 )
 def test_kinds_are_told_apart(value, kind, expected):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rightcall.core.pattern import pattern
+from rightcall.core.lazy import pattern
 
 
 def test_it_has_the_methods_of_a_compiled_pattern():

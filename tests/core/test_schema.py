@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from rightcall.core.problem import MAX_PROBLEMS, Problem, Valid, described, must_be
+from rightcall.core.problem import MAX_PROBLEMS, Problem, Valid, describe_value, must_be
 from rightcall.core.schema import Schema
 
 CITY = {"properties": {"city": {}, "unit": {}}, "additionalProperties": False}
@@ -311,7 +311,7 @@ def test_a_long_list_of_alternatives_is_cut():
 
 def test_sentences_for_types():
     assert must_be(["null", "object", "object"], 1) == "must be an object or null, not an integer (1)"
-    assert [described(value) for value in (None, [], {}, "", 0, [1])] == [
+    assert [describe_value(value) for value in (None, [], {}, "", 0, [1])] == [
         "null",
         "an empty array",
         "an empty object",

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rightcall import tool as declared
-from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
+from rightcall.core.parts import Call
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.schema import Schema, SchemaTooCostly
 from rightcall.core.tool import Tool

@@ -1,6 +1,7 @@
 """Event streams: the recorded format cases, whole, byte by byte and at every cut."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.core import sse
-from rightcall.core.sse import ServerEvent, SseDecoder
+from rightcall.core.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
 from rightcall.errors import ProtocolError
 
 
@@ -116,3 +117,70 @@ def test_the_eventsource_parser_cases_agree(shared_data):
             assert got == [
                 (e.get("event") or "", e["data"]) for e in case["events"] if e["type"] == "event"
             ], case["name"]
+
+
+LONG = {
+    "comments": b": ping\n" * 30_000 + b"data: x\n\n",
+    "lines of data": b"event: e\nid: 7\n" + b"data: x\n" * 30_000 + b"data\n\n",
+    "empty data": b"data:\n" * 40_000 + b"\n",
+    "names": b"event: a\n" * 20_000 + b"event: b\ndata: x\n\n",
+    "a long line among them": b"data: x\ndata: " + b"y" * 200_000 + b"\ndata: z\n\n",
+    "only comments": b": ping\n" * 30_000 + b"\n",
+    "CRLF": b"data: x\r\n" * 20_000 + b"\r\n",
+    "CR": b"data: x\r" * 20_000 + b"\r",
+    "a byte order mark": b"\xef\xbb\xbf" + b"data: x\n" * 20_000 + b"\n",
+    "no end": b"data: x\n" * 30_000,
+    "no end of the line": b"data: x\n" * 30_000 + b"data: y",
+}
+
+
+@pytest.mark.parametrize("stream", LONG.values(), ids=LONG)
+def test_the_lines_of_a_long_event_are_read_as_they_come(stream):
+    stream += b"data: after\n\n: x\n\n" * stream.endswith((b"\n\n", b"\r\n\r\n", b"\r\r"))
+    plain = stream.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    lines = plain.split(b"\n")
+    expected = []
+    data, name = [], ""
+    for line in (*lines, b""):
+        field, _, value = line.partition(b":")
+        if field == b"data":
+            data.append(value.removeprefix(b" "))
+        elif field == b"event":
+            name = value.removeprefix(b" ").decode()
+        elif not line and data:
+            expected.append((b"\n".join(data), name))
+            data, name = [], ""
+        elif not line:
+            name = ""
+    for size in (7, 1_000, 65_536, 70_001, len(stream)):
+        decoder = SseDecoder()
+        events = []
+        for at in range(0, len(stream), size):
+            events += decoder.feed(stream[at : at + size])
+        events += decoder.finish()
+        assert [(event.data, event.name) for event in events] == expected, size
+        decoder = SseDecoder()
+        payloads = []
+        for at in range(0, len(stream), size):
+            payloads += decoder.payloads(stream[at : at + size])
+        payloads += [event.data for event in decoder.finish()]
+        assert payloads == [data for data, _ in expected], size
+
+
+@pytest.mark.parametrize("line", [b": ping\n", b"data: x\n", b"data:\n", b"event: a\n"])
+def test_the_end_of_a_long_event_takes_no_longer_than_any_other_piece(line):
+    decoder = SseDecoder()
+    piece = line * (64_000 // len(line))
+    for _ in range(150):
+        decoder.feed(piece)
+    began = time.process_time()
+    decoder.feed(b"\n\n")
+    assert time.process_time() - began < 0.05
+
+
+def test_a_long_event_of_many_lines_is_refused_as_one_of_one_line_is():
+    decoder = SseDecoder()
+    piece = b"data: x\n" * 100_000
+    pieces = [piece] * (MAX_EVENT_BYTES // len(piece) + 1)
+    with pytest.raises(ProtocolError, match="longer than"):
+        list(map(decoder.feed, pieces))

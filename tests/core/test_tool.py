@@ -209,8 +209,8 @@ EXAMPLES: dict[str, tuple[Any, str, str]] = {
     "not an object": (["Rome"], "examples[0]", "an example is an object of arguments, not a string."),
     "not a list": (
         {"city": "Rome"},
-        "examples[0]",
-        "an example is an object of arguments, not a string.",
+        "examples",
+        "examples are a list of objects. Write examples=[{…}].",
     ),
 }
 
@@ -234,7 +234,7 @@ def test_the_spec_is_what_the_model_is_told():
         examples=[{"city": "Rome"}],
         approval=True,
     )
-    assert tool.spec == rc.Spec(
+    assert tool.spec == rc.tools.Spec(
         name="weather",
         description="The weather in a city.",
         parameters=CITY,

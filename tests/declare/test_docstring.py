@@ -1,7 +1,7 @@
 import pytest
 
-from rightcall.declare.docstring import Docstring
-from rightcall.declare.docstring import parse_docstring as parse
+from rightcall.declare.function import Docstring
+from rightcall.declare.function import parse_docstring as parse
 
 GOOGLE = """Get the weather.
 

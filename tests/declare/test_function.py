@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import json
+import typing
+import weakref
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,6 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import rightcall as rc
+import rightcall.declare.function
 from rightcall.core.problem import Problem, Valid
 from rightcall.declare.function import FunctionTool
 from rightcall.errors import DeclarationError
@@ -120,7 +124,7 @@ WRAPPED = {f"wrapped {name}": logged(each) for name, each in FUNCTIONS.items() i
 )
 async def test_every_kind_of_function_becomes_a_tool(name, function):
     tool = rc.tool(function)
-    assert tool.spec == rc.Spec(
+    assert tool.spec == rc.tools.Spec(
         name=name.removeprefix("wrapped "),
         description="Add two numbers.",
         parameters=schema("left", left=NUMBER, right={**NUMBER, "default": 1}),
@@ -253,7 +257,7 @@ def test_options_are_the_tools():
         limits=limits,
         facts=facts,
     )(add)
-    assert tool.spec == rc.Spec(
+    assert tool.spec == rc.tools.Spec(
         name="plus",
         description="Other words.",
         parameters=schema("left", left=NUMBER, right={**NUMBER, "default": 1}),
@@ -357,7 +361,7 @@ class Answer(BaseModel):
 
 async def test_a_model_is_a_tool_that_gives_back_the_instance():
     tool = rc.tool(Answer)
-    assert tool.spec == rc.Spec(
+    assert tool.spec == rc.tools.Spec(
         name="Answer",
         description="The answer, in full.",
         parameters={
@@ -398,3 +402,89 @@ async def test_a_dataclass_is_a_tool_that_makes_an_instance():
 
 async def test_a_lambda_with_a_name_is_a_tool():
     assert await result(rc.tool(lambda: 42, name="answer"), "{}") == 42
+
+
+def test_a_function_that_says_something_else_is_declared_anew():
+    def walk(far: int) -> str:
+        """Walk."""
+        return str(far)
+
+    def declared() -> tuple[str, Any]:
+        tool = rc.tool(walk)
+        return tool.description, tool.parameters["properties"]["far"]
+
+    assert declared() == declared() == ("Walk.", {"type": "integer"})
+    walk.__doc__ = "Go on foot."
+    walk.__defaults__ = (3,)
+    walk.__annotations__["far"] = "str"
+    assert declared() == ("Go on foot.", {"type": "string", "default": 3})
+
+
+def test_an_annotation_in_quotes_is_looked_up_each_time():
+    def walk(far: distance) -> None: ...
+
+    distance = int
+    assert rc.tool(walk).parameters["properties"]["far"]["type"] == "integer"
+    distance = str
+    assert rc.tool(walk).parameters["properties"]["far"]["type"] == "string"
+
+
+def test_a_copy_of_a_function_and_a_wrapper_of_one_are_functions_of_their_own():
+    def walk(far: int) -> str:
+        """Walk."""
+        return f"walk {far}"
+
+    @functools.wraps(walk)
+    def run(*args: Any, **kwargs: Any) -> str:
+        return walk(*args, **kwargs).replace("walk", "run")
+
+    tools = [rc.tool(walk), rc.tool(run), rc.tool(walk, name="stroll")]
+    assert [each(far=2) for each in tools] == ["walk 2", "run 2", "walk 2"]
+    assert [each.name for each in tools] == ["walk", "walk", "stroll"]
+
+
+def test_functions_of_one_code_are_read_once_where_they_say_the_same(monkeypatch):
+    read = []
+    whole = rightcall.declare.function.inspect_handler
+
+    def inspect_handler(*args):
+        read.append(args[0])
+        return whole(*args)
+
+    monkeypatch.setattr(rightcall.declare.function, "inspect_handler", inspect_handler)
+
+    def declare(user, kind=int, other=int):
+        def find(context, count, far=1):
+            """Find something."""
+            return [user, context, count]
+
+        find.__annotations__ = {"context": other, "count": kind, "far": int}
+        return rc.tool(find)
+
+    first, second = declare("ann"), declare("bob")
+    assert len(read) == 1
+    assert [first(1, 2), second(3, 4)] == [["ann", 1, 2], ["bob", 3, 4]]
+    assert declare("ann", kind=str).parameters["properties"]["count"] == {"type": "string"}
+    assert "context" not in declare("ann", other=rc.Context).parameters["properties"]
+    assert len(read) == 3
+
+
+def test_a_function_that_was_declared_can_be_forgotten():
+    def declare() -> weakref.ref[Any]:
+        def walk(far: int) -> None: ...
+
+        rc.tool(walk)
+        return weakref.ref(walk)
+
+    gc.disable()
+    try:
+        assert declare()() is None
+    finally:
+        gc.enable()
+
+
+def test_a_type_checker_prints_the_options_twice_at_most():
+    # Of a call that fits no overload it prints them all, each with whatever it takes.
+    written = [each.__annotations__.get("options") for each in typing.get_overloads(rc.tool)]
+    assert len(written) == 8
+    assert len([each for each in written if each is not None and "ToolOptions" in str(each)]) == 2

@@ -2,18 +2,19 @@
 
 import inspect
 import json
+import typing
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 import rightcall as rc
 from rightcall.core.jsontext import dump, parse
 from rightcall.core.problem import Problem, Valid
-from rightcall.declare.parameters import describe_parameters
-from rightcall.declare.plain import Plain, schema_of
+from rightcall.declare.plain import Plain, describe_parameters, schema_of, with_meanings
 from rightcall.declare.signature import describe_signature
 
 SCALARS = st.sampled_from([str, int, float, bool, type(None)])
@@ -56,7 +57,8 @@ def signatures(draw: st.DrawFn) -> dict[str, inspect.Parameter]:
 
 
 def by_pydantic(parameters: dict[str, inspect.Parameter]) -> Any:
-    return describe_signature("tool", parameters, {"city": "Where."})
+    described = describe_signature("tool", parameters)
+    return replace(described, parameters=with_meanings(described.parameters, {"city": "Where."}))
 
 
 @given(signatures())
@@ -130,3 +132,14 @@ def test_a_default_is_filled_in_and_a_whole_number_is_an_integer() -> None:
         Problem("$.seconds", "is required and missing"),
         Problem("$.unit", "should be 's' or 'm'; got \"h\""),
     )
+
+
+@pytest.mark.parametrize("hint", [typing.List, typing.Dict])  # noqa: UP006 - as old code has them
+def test_a_bare_generic_of_typing_is_described_by_pydantic(hint: Any) -> None:
+    def search(values) -> str:
+        """Search."""
+        return ""
+
+    search.__annotations__["values"] = hint
+    kind = {"list": "array", "dict": "object"}[typing.get_origin(hint).__name__]
+    assert rc.tool(search).parameters["properties"]["values"]["type"] == kind

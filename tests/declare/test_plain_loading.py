@@ -6,7 +6,7 @@ import sys
 WRONG = """
 import asyncio, sys, threading
 import rightcall as rc
-from rightcall.core.call import Call
+from rightcall.core.parts import Call
 
 async def book(city: str, nights: int) -> dict[str, int]:
     "Book a room."

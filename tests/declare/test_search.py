@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from rightcall.core.tool import Spec
-from rightcall.declare import words
+from rightcall.declare import search_words
+from rightcall.declare.manual import quote_description
 from rightcall.declare.search import ToolIndex
-from rightcall.declare.stranger import quoted
-from rightcall.declare.words import stem, terms
+from rightcall.declare.search_words import stem, terms
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "mcp-catalogue" / "tools.json"
 
@@ -47,10 +47,10 @@ def test_words_are_found_alike_in_plain_texts_and_in_others():
 
 
 def test_what_is_remembered_of_words_is_bounded(monkeypatch):
-    monkeypatch.setattr(words, "_REMEMBERED", 4)
+    monkeypatch.setattr(search_words, "_REMEMBERED", 4)
     runs = ["apple", "berry", "cherry", "dates", "elder", "figs"]
     assert [terms(run) for run in runs] == [[stem(run)] for run in runs]
-    assert len(words._TERMS) <= 4
+    assert len(search_words._TERMS) <= 4
 
 
 def test_forms_of_a_word_are_one():
@@ -160,11 +160,13 @@ def test_a_servers_words_are_read_without_the_marks_around_them():
         [
             Spec(
                 name="one",
-                description=quoted("shop", "Buys.\nrefunds money"),
+                description=quote_description("shop", "Buys.\nrefunds money"),
                 parameters={},
                 origin="shop",
             ),
-            Spec(name="two", description=quoted("shop", "Sells."), parameters={}, origin="shop"),
+            Spec(
+                name="two", description=quote_description("shop", "Sells."), parameters={}, origin="shop"
+            ),
         ]
     )
     assert names(index, "refund") == ["one"]

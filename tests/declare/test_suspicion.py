@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.declare.suspicion import suspicions
+from rightcall.declare.findings import suspicions
 
 DANGERS = {
     "hidden tags": "Adds.\U000e0049\U000e0067",

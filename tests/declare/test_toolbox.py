@@ -70,14 +70,17 @@ def test_a_toolbox_can_be_empty():
     assert (len(rc.Toolbox()), rc.Toolbox([]).names()) == (0, ())
 
 
+class Opaque: ...
+
+
 HERE = __name__
+RETURNED = "Give the function itself, not what it returned: get_weather, without parentheses."
+NAMED = "Give the function itself, not its name; another name is @rc.tool(name='read')."
 TWICE = {
     "functions": ([read, rc.tool(write, name="read")], f"{HERE}.read and {HERE}.write"),
-    "the same": ([read, read], f"{HERE}.read and {HERE}.read"),
     "method": ([read, Files().read], f"{HERE}.read and {HERE}.Files.read"),
     "partial": ([write, functools.partial(write, text="")], f"{HERE}.write and {HERE}.write"),
     "no handler": ([rc.Tool("read", ""), read], f"one without a handler and {HERE}.read"),
-    "toolboxes": ([rc.Toolbox(read), [rc.Toolbox(read)]], f"{HERE}.read and {HERE}.read"),
 }
 
 
@@ -86,6 +89,15 @@ def test_a_name_that_is_there_twice_is_refused_and_both_are_named(sources, both)
     words = f"two tools have this name: {both}. Rename one, or prefix a toolbox."
     name = "write" if "write and" in both else "read"
     assert refused(lambda: rc.Toolbox(*sources)) == (name, "name", words)
+
+
+@pytest.mark.parametrize("sources", [[read, read], [rc.Toolbox(read), [rc.Toolbox(read)]]])
+def test_a_tool_that_is_given_twice_is_refused(sources):
+    assert refused(lambda: rc.Toolbox(*sources)) == (
+        "read",
+        "name",
+        f"{HERE}.read is given twice. Leave one out.",
+    )
 
 
 @pytest.mark.parametrize("method", [Files.remove, Files.read], ids=["declared", "plain"])
@@ -98,12 +110,21 @@ def test_a_method_without_its_instance_is_refused(method):
 
 
 @pytest.mark.parametrize(
-    ("source", "kind"),
-    [(5, "int"), (None, "NoneType"), ("read", "str"), (["read"], "str")],
+    ("source", "kind", "fix"),
+    [
+        (5, "int", RETURNED),
+        (None, "NoneType", RETURNED),
+        ("read", "str", NAMED),
+        (["read"], "str", NAMED),
+        (functools, "module", "Give its functions."),
+        (object.__new__(Opaque), "Opaque", "Give its methods, as instance.method, or define __call__."),
+    ],
 )
-def test_what_is_no_tool_is_refused(source, kind):
-    words = f"{kind} is not a function, a callable or a pydantic model."
-    assert refused(lambda: rc.Toolbox(source)) == (kind, None, words)
+def test_what_is_no_tool_is_refused(source, kind, fix):
+    words = f"{kind} is not a function, a callable or a pydantic model. {fix}"
+    # A name in place of a function is called by what was written.
+    name = "read" if kind == "str" else kind
+    assert refused(lambda: rc.Toolbox(source)) == (name, None, words)
 
 
 def test_toolboxes_add_up():
@@ -216,3 +237,25 @@ def test_no_operation_changes_the_toolbox_it_starts_from():
         ("write", False),
         ("send", False),
     ]
+
+
+def test_a_tool_without_a_description_is_warned_about_once(caplog):
+    def track_parcel(number: int) -> str:
+        return ""
+
+    def track_letter(number: int) -> str:
+        """Tell where a letter is."""
+        return ""
+
+    class TrackCrate(BaseModel):
+        number: int
+
+    nameless = rc.Tool("track_box", "")
+    native = rc.Tool("track_van", "", native={"anthropic": {"type": "track_van_20260101"}})
+    sources = [track_parcel, track_letter, nameless, native, rc.tool(TrackCrate)]
+    for _ in range(2):
+        rc.Toolbox(sources).filter(["track_parcel"])
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [words.split("'")[1] for words in warned] == ["track_parcel", "track_box", "TrackCrate"]
+    assert warned[0].endswith("write a docstring, or pass description=")
+    assert "test_toolbox.test_a_tool_without" in warned[0]

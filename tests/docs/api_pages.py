@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import rightcall as rc
 from docs.declared import first_paragraph, plain, words_below
 from docs.marked import DOCS, table
 from rightcall import errors
@@ -26,8 +25,9 @@ LEVELS = ("stable", "provisional")
 
 def module_named(path: str) -> ModuleType:
     """A public module; some are known by another name than the one they are imported from."""
-    name = path.removeprefix("rightcall.")
-    found = getattr(rc, name) if name in rc.__all__ else import_module(path)
+    home, _, name = path.rpartition(".")
+    shown = getattr(import_module(home), "__all__", ()) if home else ()
+    found = getattr(import_module(home), name) if name in shown else import_module(path)
     assert isinstance(found, ModuleType)
     return found
 

@@ -5,8 +5,8 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 
 from docs.marked import table
-from rightcall.cli.arguments import COMMANDS
-from rightcall.cli.logs import add_verbose
+from rightcall.cli.commands import COMMANDS, FIRST, GROUPS
+from rightcall.cli.options import add_verbose
 
 HEAD = ("argument", "default", "what it does")
 EVERYWHERE = ("-h", "-v")
@@ -15,19 +15,24 @@ EVERYWHERE = ("-h", "-v")
 def commands() -> str:
     """All commands, by what they are for."""
     parts = []
-    for group, found in COMMANDS.items():
+    for title, found in FIRST.items():
         rows = [(f"[`{name}`](#rightcall-{name})", command.line) for name, command in found.items()]
-        parts.append(f"{group.capitalize()}:\n\n" + table(("command", "what it does"), rows))
+        parts.append(f"{title.capitalize()}:\n\n" + table(("command", "what it does"), rows))
+    for group, (line, found) in GROUPS.items():
+        rows = [
+            (f"[`{group} {name}`](#rightcall-{group}-{name})", command.line)
+            for name, command in found.items()
+        ]
+        parts.append(f"`rightcall {group}`: {line}.\n\n" + table(("command", "what it does"), rows))
     return "\n".join(parts)
 
 
 def options() -> str:
     """A part for each command, with a table of what it takes."""
-    named = {name: command for group in COMMANDS.values() for name, command in group.items()}
     parts = []
-    for name, command in named.items():
+    for name, command in COMMANDS.items():
         parser = ArgumentParser(prog=f"rightcall {name}", add_help=False)
-        command.add_arguments(parser)
+        command.arguments(parser)
         parts += [f"## rightcall {name}", _sentence(command.line)]
         for told, rows in tables_of(parser):
             parts += [told, *([table(HEAD, rows).rstrip()] if rows else [])]

@@ -24,11 +24,13 @@ NO_VARIABLES = {"MSG_CMSG_CLOEXEC"}
 
 ABOUT_EXTRAS = {
     "all": "everything but the extras that say they are not part of it",
+    "aws": "AWS profiles, roles and sign-ins, for Bedrock ([Bedrock](../models.md#amazon-bedrock))",
+    "azure": "Microsoft Entra's tokens, for Azure ([Azure](../models.md#azure-openai))",
     "cli": "colours and progress in the terminal",
     "code": "programs that call your tools, in place of round trips ([programs](../code.md))",
     "computer": "a browser for the model to use ([vendors' tools](../vendor-tools.md))",
     "durable": "runs that outlive processes, kept in SQLite or Postgres ([durable runs](../durable.md))",
-    "google": "service accounts on Vertex AI ([Vertex AI](../models.md#vertex-ai))",
+    "google": "Google Cloud's credentials, for Vertex AI ([Vertex AI](../models.md#vertex-ai))",
     "langchain": "LangChain's tools, and agents as nodes of LangGraph ([formats](../shapes.md))",
     "local": "models that run here, the embedded one included ([local models](../local.md))",
     "mcp": "MCP servers and clients ([MCP](../mcp.md))",

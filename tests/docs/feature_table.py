@@ -11,9 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from docs.marked import DOCS
-from rightcall.core.media_type import MediaKind
-from rightcall.core.message import Reply, User, said
-from rightcall.core.parts import Media, Text
+from rightcall.core.message import Reply, User, user_text
+from rightcall.core.parts import Media, MediaKind, Text
 from rightcall.core.ports import Dialect
 from rightcall.core.request import ANY_OBJECT, Named, Request
 from rightcall.core.tool import Spec
@@ -37,7 +36,7 @@ LOOK = Spec(
     },
 )
 ANSWER = {**LOOK.parameters, "title": "answer"}
-BASE = Request(messages=(said("Hi"),), system="Be brief.", options={"cache": False})
+BASE = Request(messages=(user_text("Hi"),), system="Be brief.", options={"cache": False})
 WITH_TOOL = replace(BASE, specs=(LOOK,))
 MODELS = {"gemini": "gemini-3-pro"}
 """Names that tell a dialect what a model knows; of the others any will do."""

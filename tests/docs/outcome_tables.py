@@ -14,8 +14,8 @@ from rightcall.core.outcome import Outcome
 
 def stops() -> str:
     """Every reason for which a run ends."""
-    said = meanings(rc.Stop.__doc__ or "")
-    answers = {word for word in get_args(StopWord) if rc.Stop(word).is_answer}
+    said = meanings(rc.record.Stop.__doc__ or "")
+    answers = {word for word in get_args(StopWord) if rc.record.Stop(word).is_answer}
     rows = [
         (f"`{word}`", "yes" if word in answers else "no", said[word])
         for word in sorted(get_args(StopWord), key=list(said).index)
@@ -31,7 +31,7 @@ def limits() -> str:
 def outcomes() -> str:
     """Every outcome of a call."""
     rows = [
-        (f"`{each.kind}`", f"`rc.outcome.{each.__name__}`", _names(each), first_paragraph(each))
+        (f"`{each.kind}`", f"`rc.gate.outcome.{each.__name__}`", _names(each), first_paragraph(each))
         for each in get_args(Outcome)
     ]
     return table(("kind", "class", "fields", "what happened"), rows)

@@ -23,7 +23,7 @@ PICTURE = ROOT / "docs" / "images" / "run.svg"
 COMMANDS = (
     """rightcall ask -T shop.py "What was ordered in order 4711?" """.strip(),
     """rightcall ask -T shop.py "Refund 40 euros for order 4711." """.strip(),
-    """rightcall call shop.py refund '{"order": "4711", "amount": 40}'""",
+    """rightcall tools call shop.py refund '{"order": "4711", "amount": 40}'""",
 )
 QUESTION, ANSWER = "[y/N/why not] ", "y"
 COLUMNS = 84

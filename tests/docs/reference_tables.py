@@ -6,6 +6,7 @@ from docs import (
     command_tables,
     environment_tables,
     feature_table,
+    house_table,
     outcome_tables,
     settings_tables,
     untranslated_table,
@@ -39,6 +40,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "reference/command-line.md": command_tables.TABLES,
     "reference/environment.md": environment_tables.TABLES,
     "reference/stability.md": {"stability": stability},
+    "design.md": {"size": house_table.house},
     "models.md": {"features": feature_table.table},
     "gateway.md": {"untranslated": untranslated_table.table},
 }

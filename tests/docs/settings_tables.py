@@ -8,13 +8,12 @@ import rightcall as rc
 from docs.declared import MISSING, Field, code, fields, plain
 from docs.marked import table
 from rightcall.core.limits import Limits
-from rightcall.core.tool import Options
-from rightcall.declare.docstring import parse_docstring
-from rightcall.declare.function import ToolOptions
-from rightcall.loop.setup import (
+from rightcall.core.tool import ToolSettings
+from rightcall.declare.function import ToolOptions, parse_docstring
+from rightcall.gate.concurrency import RUN_CONCURRENCY
+from rightcall.loop.agent_config import AgentConfig
+from rightcall.loop.settings import (
     AgentOptions,
-    AgentSettings,
-    Overrides,
     QuestionOptions,
     RecoverOptions,
     ResumeOptions,
@@ -27,18 +26,30 @@ HEAD = ("name", "type", "default", "what it is")
 
 def agent_settings() -> str:
     """Every parameter of rc.Agent."""
-    declared = {**fields(AgentSettings), **fields(AgentOptions)}
+    declared = fields(AgentOptions)
     first = parse_docstring(rc.Agent.__doc__).parameters
-    unset = fields(Setup)
+    unset = {**fields(Setup), **fields(AgentConfig)}
     rows = []
     for name, parameter in inspect.signature(rc.Agent).parameters.items():
         field = declared.get(name) or Field(name, SOURCES[name], MISSING, first[name])
-        is_unset = repr(parameter.default) == "..."
-        default = unset[name].default if is_unset else parameter.default
+        default = parameter.default
+        if name in DEFAULTS:
+            default = DEFAULTS[name]
+        elif repr(default) == "...":
+            default = unset[name].default
         rows.append(_row(field._replace(default=default)))
     return table(HEAD, rows)
 
 
+DEFAULTS = {
+    "budget": None,
+    "concurrency": RUN_CONCURRENCY,
+    "defer": False,
+    "descriptions": "full",
+    "footprint": "warn",
+    "journal": None,
+}
+"""The defaults of what an agent takes by keyword and holds in another form."""
 SOURCES = {
     "model": "Model | str | list of those",
     "tools": "tools, functions, toolboxes, MCP servers",
@@ -51,7 +62,7 @@ SOURCES = {
 def run_options() -> str:
     """Every option of a run, and which of the three ways to run takes it."""
     run = {**fields(QuestionOptions), **fields(RunOptions)}
-    recover = {**fields(Overrides), **fields(RecoverOptions)}
+    recover = fields(RecoverOptions)
     resume = {**recover, **fields(ResumeOptions)}
     rows = []
     for name, field in {**resume, **run}.items():
@@ -63,7 +74,7 @@ def run_options() -> str:
 
 def tool_options() -> str:
     """Every option of @rc.tool that is no limit."""
-    declared = {**fields(rc.Tool), **fields(Options)}
+    declared = {**fields(rc.Tool), **fields(ToolSettings)}
     rows = [
         _row(declared[name]._replace(kind=field.kind)) for name, field in fields(ToolOptions).items()
     ]
@@ -81,7 +92,9 @@ def _row(field: Field) -> tuple[str, ...]:
 
 def model_options() -> str:
     """Every option of a model. None has a default here: what is not given is not sent."""
-    rows = [(f"`{f.name}`", f"`{f.kind}`", plain(f.words)) for f in fields(rc.ModelOptions).values()]
+    rows = [
+        (f"`{f.name}`", f"`{f.kind}`", plain(f.words)) for f in fields(rc.models.ModelOptions).values()
+    ]
     return table(("name", "type", "what it is"), rows)
 
 
@@ -93,9 +106,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "tool options": tool_options,
     "limits": partial(struct, Limits),
     "facts": partial(struct, rc.Facts),
-    "defer": partial(struct, rc.Defer),
+    "defer": partial(struct, rc.tools.Defer),
     "window": partial(struct, rc.Window),
     "retry": partial(struct, rc.Retry),
     "timeouts": partial(struct, rc.Timeouts),
-    "profile": partial(struct, rc.Profile),
+    "profile": partial(struct, rc.models.Profile),
 }

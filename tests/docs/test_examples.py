@@ -100,3 +100,27 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(page, tmp_path, monke
 
 def test_the_pages_have_examples():
     assert sum(len(blocks_of(page)) for page in PAGES) > 15
+
+
+ASKING = {"run", "run_sync", "stream", "ask"}
+OWN_RECORDS = {"which-kind.md": ["find_order(17)"]}
+"""What pages put into a prompt as text: the application's own, and nothing that strangers wrote."""
+ANY_BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+"""Also those with a title, which are run elsewhere."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_strangers_wrote_is_attached_and_not_pasted_into_a_prompt(page):
+    pasted = []
+    for code in ANY_BLOCK.findall(page.read_text()):
+        for call in ast.walk(ast.parse(code)):
+            name = getattr(getattr(call, "func", None), "attr", "")
+            if isinstance(call, ast.Call) and name in ASKING and call.args:
+                for each in ast.walk(call.args[0]):
+                    if isinstance(each, ast.FormattedValue):
+                        pasted.append(ast.unparse(each.value))
+                    is_field = isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Constant)
+                    if is_field and isinstance(each.slice.value, str):
+                        # Of a record, such as a mail's body.
+                        pasted.append(ast.unparse(each))
+    assert pasted == OWN_RECORDS.get(page.name, [])

@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from rightcall.core.media_type import MediaKind
+from rightcall.core.parts import MediaKind
 from rightcall.wire.dialects import DIALECTS
 from rightcall.wire.media import BYTES, MediaTable, Takes
 from rightcall.wire.openai_chat.hosts import COMPATIBLE, DEEPSEEK, OPENAI

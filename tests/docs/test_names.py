@@ -58,7 +58,7 @@ def test_a_page_names_only_what_is_there(page):
 def test_the_check_finds_what_is_missing():
     text = (
         "`rc.tool`, `rc.RunResult.from_json`, rc.Toolbx, rc.mcp.conect, rc.loop, x-rc.nil, "
-        "`rightcall.core.call.Call`, rightcall.core.cal\n"
+        "`rightcall.core.parts.Call`, rightcall.core.cal\n"
         "from rightcall.errors import UsageError as U, Nil\n"
     )
     assert list(missing(text)) == [

@@ -3,7 +3,7 @@
 from docs.marked import written
 from docs.untranslated_table import PAGE, table
 from rightcall.wire.dialects import SERVED
-from rightcall.wire.untranslated import UNPLACED, UNREAD, UNTOLD
+from rightcall.wire.translation_losses import UNPLACED_PARTS, UNREAD_MEMBERS, UNSUPPORTED_SETTINGS
 
 
 def test_the_page_has_the_table_that_the_code_makes():
@@ -11,5 +11,5 @@ def test_the_page_has_the_table_that_the_code_makes():
 
 
 def test_every_dialect_that_is_served_has_its_rows():
-    assert {*UNREAD} == {*UNPLACED} == {*SERVED}
-    assert {*SERVED} <= {*UNTOLD}
+    assert {*UNREAD_MEMBERS} == {*UNPLACED_PARTS} == {*SERVED}
+    assert {*SERVED} <= {*UNSUPPORTED_SETTINGS}

@@ -1,7 +1,7 @@
 """The table of what is lost between dialects, made from the code."""
 
 from docs.marked import DOCS
-from rightcall.wire.untranslated import rows
+from rightcall.wire.translation_losses import rows
 
 PAGE = DOCS / "gateway.md"
 

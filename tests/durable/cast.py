@@ -166,9 +166,18 @@ def always_die() -> str:
     return ""
 
 
+@rc.tool(effect="read")
+def die_unless_mended() -> str:
+    """Die, until somebody has mended this."""
+    log("die_unless_mended")
+    if "mended" not in logged():
+        _die()
+    return "alive"
+
+
 TOOLS: list[Any] = [
     add, look, put, pay, refund, wait, rest, tick, pay_and_die, look_and_die, put_and_die, pay_or_ask,
-    fetch, always_die,
+    fetch, always_die, die_unless_mended,
 ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from durable import cast, servers
 _numbers = count(1)
 _TESTS = Path(__file__).resolve().parents[1]
 WITH_SERVERS = os.environ.get("RIGHTCALL_DURABLE") == "1"
-NO_SERVERS = "needs a server of its own, and some time: make test-durable"
+NO_SERVERS = "needs a server of its own, and some time: make test WHAT=durable"
 long = pytest.mark.skipif(not WITH_SERVERS, reason=NO_SERVERS)
 """Of tests that are run with the servers only: they take long, or start several processes."""
 

@@ -176,7 +176,7 @@ class Restate(Server):
 
     def __init__(self) -> None:
         if not RESTATE.exists():
-            raise Absent("needs restate-server: make test-durable installs it into .node")
+            raise Absent("needs restate-server: make test WHAT=durable installs it into .node")
         self.home = Path(tempfile.mkdtemp(prefix="restate-"))
         ingress, admin, node = free_port(), free_port(), free_port()
         self.ingress, self.admin = f"http://127.0.0.1:{ingress}", f"http://127.0.0.1:{admin}"

@@ -1,11 +1,12 @@
 """Long values go by reference: safe before their step is, checked when read, gone with their runs."""
 
+import sqlite3
 import threading
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, event
 
-from rightcall.durable.blobs import SqlBlobs
+from rightcall.durable.database import SqlBlobs
 from rightcall.errors import JournalError
 
 
@@ -120,3 +121,19 @@ def test_many_may_make_the_tables_at_once(database):
     assert together(*[SqlBlobs(engine).create for engine in engines]) == []
     for engine in engines:
         engine.dispose()
+
+
+async def test_more_runs_than_a_statement_can_name_are_let_go(tmp_path):
+    engine = engine_at(f"sqlite:///{tmp_path / 'runs.db'}")
+
+    @event.listens_for(engine, "connect")
+    def bound(connection, _):
+        connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 500)
+
+    blobs = SqlBlobs(engine)
+    blobs.create()
+    for number in (0, 499, 500, 1200):
+        await blobs.put(f"r{number}", b"%d" % number)
+    assert await blobs.drop([f"r{number}" for number in range(1201)]) == 4
+    assert kept(blobs) == (0, 0)
+    engine.dispose()

@@ -19,11 +19,11 @@ from dbos import DBOS
 import rightcall as rc
 from durable import cast
 from durable.conftest import until
-from rightcall.durable import dbos_journal, dbos_pace, dbos_worker, patience
-from rightcall.durable.channel import SqlChannel
-from rightcall.durable.database import open_database
+from rightcall.durable import dbos_worker
+from rightcall.durable.blame import Suspects
+from rightcall.durable.database import SqlChannel, open_database, when_it_is_there
 from rightcall.durable.dbos_engine import DbosEngine
-from rightcall.durable.engine import Job, Queue
+from rightcall.durable.engine import Queue, SegmentJob
 from rightcall.durable.liveness import FileLocks, SessionLocks
 from rightcall.errors import RunHeld, RunStopped, UsageError
 from rightcall.testing import ScriptedModel, reply
@@ -98,7 +98,7 @@ async def test_a_segment_that_was_taken_over_cannot_be_written_to(database, run)
         return "never"
 
     async with engine_at(database, execute) as engine:
-        await engine.submit(Job(run=run, segment=0, agent="a", input="x"))
+        await engine.submit(SegmentJob(run=run, segment=0, agent="a", input="x"))
         error = await asyncio.wait_for(held, 10)
         # Whichever comes first: the write that is refused, or the look that finds it taken.
         assert isinstance(error, RunHeld | asyncio.CancelledError)
@@ -107,7 +107,7 @@ async def test_a_segment_that_was_taken_over_cannot_be_written_to(database, run)
 
 async def test_a_run_of_another_version_is_told(database, run):
     async with engine_at(database) as engine:
-        await engine.submit(Job(run=run, segment=0, agent="worker", input="x"))
+        await engine.submit(SegmentJob(run=run, segment=0, agent="worker", input="x"))
     change(database, application_version="rightcall-journal-0")
     async with opened(database) as app:
         assert [each.status for each in await app.list()] == ["stranded"]
@@ -121,7 +121,12 @@ async def test_a_run_of_another_version_is_told(database, run):
 async def test_a_segment_that_five_processes_died_of_is_parked(database, run):
     async with rc.durable.App(database) as app:
         await app.submit("worker", "look", run=run)
-    change(database, recovery_attempts=5)
+    opened_database = open_database(database)
+    suspects = Suspects(opened_database)
+    for number in range(1, 6):
+        change(database, status="PENDING", executor_id="nobody", recovery_attempts=number)
+        await asyncio.to_thread(suspects.bury, "nobody", dbos_worker.VERSION)
+    opened_database.close()
     async with opened(database) as app:
         with pytest.raises(RunStopped, match="5 processes died") as stopped:
             await app.result(run)
@@ -154,8 +159,8 @@ async def test_a_server_that_breaks_off_an_answer_is_asked_again(database, run, 
 
         return once
 
-    monkeypatch.setattr(patience, "PAUSE", 0.05)
-    monkeypatch.setattr(dbos_journal, "rows_of", breaking("rows", dbos_journal.rows_of))
+    monkeypatch.setattr("rightcall.durable.database.PAUSE", 0.05)
+    monkeypatch.setattr(dbos_worker, "rows_of", breaking("rows", dbos_worker.rows_of))
     monkeypatch.setattr(DbosEngine, "_is_over", breaking("over", DbosEngine._is_over))
     monkeypatch.setattr(SqlChannel, "_after", breaking("live", SqlChannel._after))
     async with opened(database) as app:
@@ -177,7 +182,7 @@ async def test_what_sqlite_says_stands():
         database.execute("SELECT * FROM nothing")
     error = told.value
     with pytest.raises(sa.exc.OperationalError):
-        await patience.when_it_is_there(locked)
+        await when_it_is_there(locked)
 
 
 async def test_a_process_has_one_worker(runs_file):
@@ -191,7 +196,7 @@ async def test_a_dbos_of_the_users_own_is_left_alone(runs_file):
     try:
         async with rc.durable.App(f"sqlite:///{runs_file}", agents=cast.agents(), queues=()) as app:
             assert await app.list() == []
-        with pytest.raises(UsageError, match=r"DBOS of its own.* queues=.* rightcall worker"):
+        with pytest.raises(UsageError, match=r"DBOS of its own.* queues=.* rightcall runs worker"):
             await rc.durable.App(f"sqlite:///{runs_file}", agents=cast.agents()).open()
         assert DBOS(config={"name": "another"}) is own
     finally:
@@ -229,7 +234,9 @@ async def test_an_address_that_keeps_nothing_is_refused(address, words):
     [("sqlite:///x.db", "dbos", "durable"), ("restate://localhost:8080", "restate", "restate")],
 )
 async def test_an_engine_that_is_not_installed_is_named(monkeypatch, address, missing, extra):
-    monkeypatch.setattr("rightcall.core.extras.find_spec", lambda name: name != missing or None)
+    monkeypatch.setattr(
+        "rightcall.core.optional_libraries.find_spec", lambda name: name != missing or None
+    )
     with pytest.raises(rc.errors.MissingExtra, match=rf"pip install 'rightcall\[{extra}\]'"):
         await rc.durable.App(address).submit("support", "Hello")
 
@@ -268,26 +275,26 @@ async def test_a_fork_at_an_unknown_step_names_those_there_are_in_their_order(ru
 
 def test_a_worker_without_work_asks_less_often(monkeypatch):
     now, asked = [100.0], []
-    monkeypatch.setattr(dbos_pace, "monotonic", lambda: now[0])
+    monkeypatch.setattr(dbos_worker, "monotonic", lambda: now[0])
 
     def find(name):
         asked.append(name)
         # DBOS's own class registers what is made of it, for the whole process.
         return None if name == "gone" else SimpleNamespace(_polling_interval_sec=9.0)
 
-    pace = dbos_pace.Pace()
-    queue_of = pace.kept(find)
+    pace = dbos_worker.PollingPace()
+    queue_of = pace.cache_lookups(find)
 
     def seconds():
         return queue_of("default")._polling_interval_sec
 
-    assert [seconds(), seconds()] == [dbos_pace.BUSY] * 2
+    assert [seconds(), seconds()] == [dbos_worker.BUSY] * 2
     assert asked == ["default"], "settings are taken as known for a while"
     now[0] += 6
-    assert seconds() == dbos_pace.IDLE
+    assert seconds() == dbos_worker.IDLE
     assert asked == ["default"] * 2
     pace.note_work()
-    assert seconds() == dbos_pace.BUSY
+    assert seconds() == dbos_worker.BUSY
     assert queue_of("gone") is None
 
 
@@ -301,9 +308,20 @@ def test_sqlite_tells_fractions_of_a_second_however_old_it_is(runs_file):
     assert abs(now - time()) < 10
 
 
+def test_an_old_sqlite_is_given_a_clock_for_fractions_and_nothing_else(runs_file, monkeypatch):
+    monkeypatch.setattr("rightcall.durable.database._HAS_SUBSEC", (99, 0))
+    monkeypatch.setattr("rightcall.durable.database.time", lambda: 1234.5)
+    database = open_database(f"sqlite:///{runs_file}")
+    with database.engine.connect() as connection:
+        assert connection.execute(sa.text("SELECT unixepoch('subsec')")).scalar_one() == 1234.5
+        with pytest.raises(sa.exc.OperationalError, match="user-defined function raised"):
+            connection.execute(sa.text("SELECT unixepoch('now')"))
+    database.close()
+
+
 async def test_a_look_that_outlasts_its_worker_leaves_no_connection_open(database, run, monkeypatch):
     """Closing does not wait for threads that ask the database still; what they opened is closed."""
-    looks, returned, look = threading.Event(), threading.Event(), dbos_worker.Worker._look_at_peers
+    looks, returned, look = threading.Event(), threading.Event(), dbos_worker.DbosWorker._look_at_peers
     ended = threading.Event()
 
     def slow(worker) -> None:
@@ -317,7 +335,7 @@ async def test_a_look_that_outlasts_its_worker_leaves_no_connection_open(databas
             ended.set()
 
     connections = []
-    monkeypatch.setattr(dbos_worker.Worker, "_look_at_peers", slow)
+    monkeypatch.setattr(dbos_worker.DbosWorker, "_look_at_peers", slow)
     opened_late = _watch_connections(monkeypatch)
     async with opened(database):
         await asyncio.to_thread(looks.wait, 10)
@@ -369,3 +387,30 @@ async def test_none_of_a_submitted_run_is_not_given(tmp_path, run):
         unnamed = await app.submit("clerk", "Hello.", run=None, queue="nobody's")
     assert (model.requests[0].system, named.run) == ("Be brief.", run)
     assert unnamed.run
+
+
+async def test_what_was_taken_and_not_begun_is_queued_again_as_a_worker_closes(database, run):
+    async with rc.durable.App(database) as other:
+        await other.submit("worker", "look", run=run, queue="nobody's")
+        async with opened(database) as app:
+            mine = app._engine._worker._liveness.name
+            change(database, status="PENDING", executor_id=mine, recovery_attempts=3)
+        info = (await other.show(run)).info
+        assert (info.status, info.attempts) == ("queued", 2)
+    assert cast.logged() == []
+
+
+async def test_a_close_that_is_cancelled_at_once_hands_what_runs_to_others(runs_file):
+    address = f"sqlite:///{runs_file}"
+    app = rc.durable.App(address, agents=cast.agents())
+    await app.open()
+    await app.submit("worker", "look+wait", run="left")
+    await until(lambda: "wait" in cast.logged())
+    closing_app = asyncio.create_task(app.close(patience=60))
+    # It has begun, and no more.
+    await asyncio.sleep(0)
+    closing_app.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing_app
+    async with rc.durable.App(address) as other:
+        assert (await other.show("left")).info.status == "queued"

@@ -11,7 +11,7 @@ import rightcall as rc
 from durable import cast
 from durable.conftest import until
 from rightcall.core.message import Reply
-from rightcall.durable import database, patience
+from rightcall.durable import database
 from rightcall.testing import ScriptedModel, call, reply
 
 LONG = 300_000
@@ -33,7 +33,7 @@ def disk(monkeypatch):
         return opened
 
     monkeypatch.setattr(database, "_sqlite", bounded)
-    monkeypatch.setattr(patience, "PAUSE", 0.05)
+    monkeypatch.setattr(database, "PAUSE", 0.05)
     return state
 
 
@@ -50,7 +50,7 @@ def agent(disk):
         cast.log("pay")
         return "paid"
 
-    def answer(request: rc.Request) -> Reply:
+    def answer(request: rc.models.Request) -> Reply:
         # By what was said in that very run: two of them ask in no order.
         turns = [reply(call("fill")), reply(call("pay")), reply("y" * LONG)]
         asked = request.messages[0]
@@ -106,5 +106,5 @@ async def test_another_error_of_the_database_is_not_waited_for():
             connection.execute(sa.text("insert into nowhere values (1)"))
 
     with pytest.raises(sa.exc.OperationalError, match="no such table"):
-        await patience.when_there_is_room(write)
+        await database.when_there_is_room(write)
     engine.dispose()

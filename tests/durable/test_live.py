@@ -10,10 +10,10 @@ from rightcall.core.events import (
     TurnStart,
 )
 from rightcall.core.partial import PartialJson
-from rightcall.durable.engine import Job
+from rightcall.durable.engine import SegmentJob
 from rightcall.durable.live import Latest, Publisher
 
-JOB = Job(run="r", segment=1, agent="a", input="")
+JOB = SegmentJob(run="r", segment=1, agent="a", input="")
 
 
 class Heard:

@@ -11,8 +11,8 @@ from msgspec import to_builtins
 
 from durable.conftest import until
 from durable.servers import free_port
-from rightcall.durable import restate_channel, restate_objects, restate_worker
-from rightcall.durable.engine import MOST_DEATHS, Job, Queue
+from rightcall.durable import restate_engine, restate_objects, restate_worker
+from rightcall.durable.engine import MOST_DEATHS, Queue, SegmentJob
 from rightcall.durable.restate_engine import RestateEngine
 from rightcall.durable.restate_objects import JOURNAL, LIVE
 from rightcall.errors import JournalError, RunHeld, UsageError
@@ -42,7 +42,7 @@ async def working(server, execute, *, concurrency=50):
 
 
 def job(run, **fields):
-    return Job(run=run, segment=0, agent="a", **{"input": "hello", **fields})
+    return SegmentJob(run=run, segment=0, agent="a", **{"input": "hello", **fields})
 
 
 async def test_a_segment_is_executed_and_its_outcome_kept(server, run):
@@ -155,6 +155,8 @@ async def test_one_that_kills_its_workers_is_parked(server, run):
         parked = await engine.wait(run, 0)
         assert parked.status == "parked"
         assert parked.reason == f"{MOST_DEATHS} processes died while they executed it"
+        with pytest.raises(UsageError, match=r"not try .* again: fork the run at its last step"):
+            await engine.retry(run, 0)
 
 
 async def test_a_worker_that_lives_and_lost_its_segment_is_no_death(server, run):
@@ -258,7 +260,7 @@ async def test_no_more_are_executed_at_a_time_than_a_queue_allows(server, run):
 
 
 async def test_live_events_are_for_those_who_watch_and_leave_nothing(server, run, monkeypatch):
-    monkeypatch.setattr(restate_channel, "_WATCH", 1.5)
+    monkeypatch.setattr(restate_engine, "_WATCH", 1.5)
     seen = []
 
     async def execute(job, journal):

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from rightcall.durable.restate_limits import Slots
+from rightcall.durable.restate_worker import PrioritySlots
 
 
 async def test_the_most_urgent_goes_first_and_those_who_left_are_passed_over():
-    slots, order = Slots(1), []
+    slots, order = PrioritySlots(1), []
 
     async def one(name: str, priority: int) -> None:
-        async with slots.taken(priority):
+        async with slots.hold_slot(priority):
             order.append(name)
 
     await slots.take(0)
@@ -28,7 +28,7 @@ async def test_the_most_urgent_goes_first_and_those_who_left_are_passed_over():
 
 
 async def test_a_place_that_came_with_the_cancellation_goes_to_the_next():
-    slots = Slots(1)
+    slots = PrioritySlots(1)
     await slots.take(0)
     first, second = (asyncio.create_task(slots.take(0)) for _ in range(2))
     await asyncio.sleep(0)

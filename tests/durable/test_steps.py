@@ -17,11 +17,18 @@ from rightcall.core.entry import (
     RunStarted,
     StepDone,
 )
-from rightcall.core.message import Reply, said
+from rightcall.core.message import Reply, user_text
 from rightcall.core.parts import Result, Text
-from rightcall.durable.engine import INLINE, JOURNAL_VERSION, Job, parse_segment_id
-from rightcall.durable.segment import Begin, GoOn, Outcome, Settings, read_input, written
-from rightcall.durable.steps import steps_of
+from rightcall.durable.engine import INLINE, JOURNAL_VERSION, SegmentJob, parse_segment_id
+from rightcall.durable.segment import (
+    BeginInput,
+    Outcome,
+    ResumeInput,
+    RunSettings,
+    encode_input,
+    read_input,
+    steps_of,
+)
 from rightcall.errors import JournalError
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -103,13 +110,13 @@ async def test_the_form_of_what_is_stored_is_that_of_its_version():
     journal = Kept()
     await walked(journal)
     assert (JOURNAL_VERSION, journal.records) == (1, RECORDS)
-    begin = Begin(message=said("Hello"), settings=Settings(budget=rc.Budget(turns=3)))
-    go_on = GoOn(result="sha256:0", decisions={"c1": Allow()})
-    assert [await written("run", each, journal) for each in (begin, go_on)] == [
+    begin = BeginInput(message=user_text("Hello"), settings=RunSettings(budget=rc.Budget(turns=3)))
+    go_on = ResumeInput(result="sha256:0", decisions={"c1": Allow()})
+    assert [await encode_input("run", each, journal) for each in (begin, go_on)] == [
         _BEGIN,
         '{"decisions":{"c1":{"type":"allow"}},"result":"sha256:0","type":"go_on"}',
     ]
-    job = Job(run="a/b", segment=2, agent="support", input="{}")
+    job = SegmentJob(run="a/b", segment=2, agent="support", input="{}")
     assert json.encode(job).decode() == '{"run":"a/b","segment":2,"agent":"support","input":"{}"}'
     assert (job.id, parse_segment_id(job.id)) == ("a/b/2", ("a/b", 2))
     outcome = json.encode(Outcome(kind="done", result="sha256:0", stop="end"))
@@ -168,9 +175,9 @@ async def test_what_is_long_goes_by_reference():
     assert journal.records["t1.0.pay"] == '{"blob":"ref0"}'
     again = await kept_by(journal.again())
     assert again.recorded("t1.0.pay") == finished("t1.0.pay", "x" * INLINE)
-    text = await written("run", Begin(message=said("y" * INLINE)), journal)
+    text = await encode_input("run", BeginInput(message=user_text("y" * INLINE)), journal)
     assert len(text) < 100
-    job = Job(run="run", segment=0, agent="a", input=text)
+    job = SegmentJob(run="run", segment=0, agent="a", input=text)
     assert (await read_input(job, journal)).message.text == "y" * INLINE
 
 
@@ -181,7 +188,7 @@ async def test_half_a_surrogate_pair_is_kept():
     await steps.step("t1.0.pay", giving(finished("t1.0.pay", "\ud800")))
     again = await kept_by(journal.again())
     assert again.recorded("t1.0.pay") == finished("t1.0.pay", "\ud800")
-    text = await written("run", Begin(message=said("a\ud800b")), journal)
+    text = await encode_input("run", BeginInput(message=user_text("a\ud800b")), journal)
     assert "a\ufffdb" in text or "a?b" in text
 
 

@@ -8,7 +8,7 @@ import rightcall as rc
 from examples.vendor import vendor
 from rightcall.errors import UsageError, VendorError
 from rightcall.evals import Case, Expected, evaluate, load_catalogue, with_distractors
-from rightcall.evals.lines import lines_of
+from rightcall.evals.report import lines_of
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 
@@ -176,8 +176,8 @@ async def test_a_case_whose_tool_is_not_offered_is_refused():
     assert (await evaluate([fair], scripted(), TOOLS)).choice.right == 1
 
 
-def spec(name: str) -> rc.Spec:
-    return rc.Spec(name=name, description="", parameters={"type": "object"})
+def spec(name: str) -> rc.tools.Spec:
+    return rc.tools.Spec(name=name, description="", parameters={"type": "object"})
 
 
 async def test_distractors_are_drawn_the_same_and_smaller_draws_are_part_of_larger():
@@ -220,7 +220,7 @@ def test_a_catalogue_comes_in_any_shape(tmp_path, shape):
         ("[", "stops before"),
         ("[]", "no tool def"),
         ("[1]", "holds objects"),
-        ("[{}]", "no shape"),
+        ("[{}]", "has a name, and this has no members"),
     ],
 )
 def test_what_is_no_catalogue_is_refused(tmp_path, text, words):

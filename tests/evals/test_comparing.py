@@ -7,7 +7,7 @@ import pytest
 
 from rightcall.errors import UsageError
 from rightcall.evals import Scores, Verdict, compare, html_report
-from rightcall.evals.lines import comparison_lines, lines_of
+from rightcall.evals.report import comparison_lines, lines_of
 
 
 def scores(title: str, *right: bool, arguments: bool | None = None) -> Scores:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.evals.intervals import Share, mcnemar
+from rightcall.evals.scores import Share, mcnemar
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 import rightcall as rc
 from rightcall.errors import UsageError
 from rightcall.evals import check_runs, checks, trajectories, trajectory
-from rightcall.evals.recorded_runs import MadeCall, Trajectory, check_lines
+from rightcall.evals.recorded_runs import RecordedCall, Trajectory, check_lines
 from rightcall.testing import ScriptedModel, call, reply
 
 
@@ -69,7 +69,7 @@ async def test_checks_say_which_runs_went_wrong(journal):
 
 
 def run_of(*names: str, outcome: str = "returned", **more) -> Trajectory:
-    made = tuple(MadeCall(name=name, arguments={}, outcome=outcome) for name in names)
+    made = tuple(RecordedCall(name=name, arguments={}, outcome=outcome) for name in names)
     given = {"run": "r", "question": "", "text": "Paris is SUNNY", "stop": "end", **more}
     return Trajectory(calls=made, **given)
 
@@ -90,7 +90,7 @@ def run_of(*names: str, outcome: str = "returned", **more) -> Trajectory:
         (checks.at_most(calls=1, turns=0, tokens=0, seconds=0), run_of("a"), True),
         (checks.at_most(calls=1), run_of("a", "b"), False),
         (checks.at_most(cost=1), run_of(), False),
-        (checks.at_most(cost=1), run_of(usage=rc.Usage(cost=0.5)), True),
+        (checks.at_most(cost=1), run_of(usage=rc.models.Usage(cost=0.5)), True),
     ],
 )
 def test_the_checks_that_ship(check, run, right):

@@ -7,7 +7,7 @@ import rightcall as rc
 from rightcall.errors import UsageError
 from rightcall.evals.rules_trial import try_rules
 from rightcall.testing import ScriptedModel, call, reply
-from rightcall.trust.overlay import parse_facts
+from rightcall.trust.facts_file import parse_facts
 from rightcall.trust.rules import Rule, Rules
 
 

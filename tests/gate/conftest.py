@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rightcall.gate import threads
+from rightcall.gate import concurrency
 
 
 class FakeClock:
@@ -43,8 +43,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def own_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[threads.Threads]:
+def own_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[concurrency.Threads]:
     """Threads of this test's own, so that what it leaves stuck counts for nobody else."""
-    mine = threads.Threads()
-    monkeypatch.setattr(threads, "_threads", mine)
+    mine = concurrency.Threads()
+    monkeypatch.setattr(concurrency, "_threads", mine)
     return mine

@@ -13,16 +13,17 @@ from pydantic import BaseModel
 
 import rightcall as rc
 from rightcall.core.outcome import Cancelled, Failed, Returned, TimedOut
-from rightcall.gate import deadline, threads
+from rightcall.gate import attempt as deadline
+from rightcall.gate import concurrency
 
 SECONDS = 5
 """How long a test waits for something that must happen."""
 
 
-async def run(tool: rc.Tool, arguments: str = "", *, clock=None, **more) -> rc.Execution:
+async def run(tool: rc.Tool, arguments: str = "", *, clock=None, **more) -> rc.gate.Execution:
     call = rc.Call(id="c1", name=tool.name, arguments=arguments)
     async with asyncio.timeout(SECONDS):
-        (done,) = await rc.Executor(clock=clock).execute([call], rc.Toolbox(tool), **more)
+        (done,) = await rc.gate.Executor(clock=clock).execute([call], rc.Toolbox(tool), **more)
     return done
 
 
@@ -294,7 +295,7 @@ def test_ctrl_c_is_never_swallowed(late, calls):
 
     asked = [rc.Call(id=str(n), name="interrupted") for n in range(calls)]
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(rc.Executor().execute(asked, rc.Toolbox(interrupted)))
+        asyncio.run(rc.gate.Executor().execute(asked, rc.Toolbox(interrupted)))
 
 
 class Handler:
@@ -326,7 +327,7 @@ def test_a_signal_that_ends_the_program_ends_it_in_the_middle_of_a_tool(handler,
     before = signal.signal(signal.SIGUSR1, handler)
     try:
         with pytest.raises(SystemExit) as caught:
-            asyncio.run(rc.Executor().execute(asked, rc.Toolbox(busy)))
+            asyncio.run(rc.gate.Executor().execute(asked, rc.Toolbox(busy)))
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert caught.value.code == 7
@@ -443,17 +444,17 @@ async def test_a_stuck_thread_is_abandoned_counted_and_logged(own_threads, caplo
     event = threading.Event()
     done = await run(stuck(event))
     assert done.outcome == TimedOut(0.02, abandoned=True)
-    assert threads.current().abandoned == 1
+    assert concurrency.tool_threads().abandoned_count == 1
     assert logged(caplog) == ["stuck could not be stopped at its deadline; abandoned"]
     assert (await run(rc.tool(plain), '{"number": 1}')).outcome == Returned(2)
     event.set()
     async with asyncio.timeout(SECONDS):
-        while threads.current().abandoned:
+        while concurrency.tool_threads().abandoned_count:
             await asyncio.sleep(0.001)
 
 
 async def test_when_too_many_threads_are_stuck_the_model_is_told_so(own_threads, monkeypatch):
-    monkeypatch.setattr(threads, "MAX_ABANDONED", 2)
+    monkeypatch.setattr(concurrency, "MAX_ABANDONED", 2)
     event = threading.Event()
     for _ in range(2):
         await run(stuck(event))

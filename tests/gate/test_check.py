@@ -77,7 +77,7 @@ def problems(name: str, arguments: str) -> list[str]:
 def test_a_good_call_passes_with_its_tool_its_json_and_its_bound_arguments(name, arguments, bound):
     asked = call(name, arguments)
     checked = check(asked, TOOLS)
-    assert isinstance(checked, rc.CheckedCall)
+    assert isinstance(checked, rc.gate.CheckedCall)
     assert (checked.call, checked.tool, checked.arguments, checked.bound, checked.repairs) == (
         asked,
         TOOLS[name],
@@ -89,14 +89,14 @@ def test_a_good_call_passes_with_its_tool_its_json_and_its_bound_arguments(name,
 
 def test_the_public_gate_takes_functions_and_lists_of_them():
     checked = rc.check(call("search", '{"query": "x"}'), [[search], ping])
-    assert isinstance(checked, rc.CheckedCall)
+    assert isinstance(checked, rc.gate.CheckedCall)
     assert checked.bound == {"query": "x", "limit": 10}
 
 
 def test_the_raw_text_is_kept_to_the_letter():
     text = ' {"query" :"\\u0078", "limit": 2.0 } '
     checked = check(call("search", text), TOOLS)
-    assert isinstance(checked, rc.CheckedCall)
+    assert isinstance(checked, rc.gate.CheckedCall)
     assert checked.call.arguments == text
     assert checked.bound == {"query": "x", "limit": 2}
 
@@ -204,14 +204,14 @@ def test_arguments_over_the_limit_are_refused_unread():
     tool = rc.tool(search, limits=rc.Limits(max_arguments_bytes=20))
     fits, over = '{"query": "0123456"}', '{"query": "01234é"}!'
     assert (len(fits), len(over), len(over.encode())) == (20, 20, 21)
-    assert isinstance(rc.check(call("search", fits), tool), rc.CheckedCall)
+    assert isinstance(rc.check(call("search", fits), tool), rc.gate.CheckedCall)
     words = "21 bytes of arguments are too many; at most 20"
     assert rc.check(call("search", over), tool) == Invalid((Problem("$", words),))
 
 
 def test_a_megabyte_of_arguments_is_one_byte_too_many_by_default():
     text = json.dumps({"query": "x" * (1024 * 1024 - 13)})
-    assert isinstance(check(call("search", text), TOOLS), rc.CheckedCall)
+    assert isinstance(check(call("search", text), TOOLS), rc.gate.CheckedCall)
     assert problems("search", text + " ") == [
         "$: 1,048,577 bytes of arguments are too many; at most 1,048,576"
     ]
@@ -220,7 +220,7 @@ def test_a_megabyte_of_arguments_is_one_byte_too_many_by_default():
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t ", "\u00a0"])
 def test_no_arguments_at_all_are_an_empty_object_where_the_schema_takes_one(nothing):
     checked = check(call("ping", nothing), TOOLS)
-    assert isinstance(checked, rc.CheckedCall)
+    assert isinstance(checked, rc.gate.CheckedCall)
     assert (checked.arguments, checked.bound, checked.call.arguments) == ({}, {}, nothing)
 
 
@@ -250,7 +250,7 @@ def test_a_validator_that_breaks_is_a_failure_whose_traceback_stays_out_of_the_w
     assert isinstance(outcome, Failed)
     assert (outcome.message, outcome.retryable) == ("", False)
     assert "KeyError: 'Atlantis'" in outcome.error
-    assert isinstance(check(call("touchy", '{"city": "Paris"}'), TOOLS), rc.CheckedCall)
+    assert isinstance(check(call("touchy", '{"city": "Paris"}'), TOOLS), rc.gate.CheckedCall)
 
 
 def test_a_validator_may_not_swallow_the_end_of_the_process():
@@ -273,5 +273,5 @@ def test_checking_runs_nothing():
     def act(x: int) -> None:
         ran.append(x)
 
-    assert isinstance(rc.check(call("act", '{"x": 1}'), act), rc.CheckedCall)
+    assert isinstance(rc.check(call("act", '{"x": 1}'), act), rc.gate.CheckedCall)
     assert ran == []

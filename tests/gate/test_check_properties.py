@@ -94,7 +94,7 @@ def mutated(draw: st.DrawFn) -> str:
 def test_no_arguments_whatever_make_the_gate_raise(name, arguments):
     call = rc.Call(id="1", name=name, arguments=arguments)
     verdict = check(call, TOOLS)
-    if isinstance(verdict, rc.CheckedCall):
+    if isinstance(verdict, rc.gate.CheckedCall):
         assert verdict.call is call
         assert dict(verdict.arguments) == json.loads(arguments or "{}")
     else:
@@ -125,7 +125,7 @@ def test_whatever_fits_a_typed_tools_own_schema_passes_its_gate(tool):
     @settings(max_examples=often(60))
     def passes(arguments):
         verdict = rc.check(rc.Call(id="1", name=tool.name, arguments=json.dumps(arguments)), tool)
-        assert isinstance(verdict, rc.CheckedCall), verdict
+        assert isinstance(verdict, rc.gate.CheckedCall), verdict
 
     passes()
 
@@ -187,7 +187,7 @@ def verdict_of(schema: dict, arguments: dict) -> object:
 def test_whatever_fits_a_raw_schema_passes_its_gate_unchanged(pair):
     schema, arguments = pair
     verdict = verdict_of(schema, arguments)
-    assert isinstance(verdict, rc.CheckedCall), verdict
+    assert isinstance(verdict, rc.gate.CheckedCall), verdict
     assert verdict.bound == arguments
 
 
@@ -222,7 +222,7 @@ def test_the_gate_and_an_independent_referee_agree_on_spoiled_arguments(pair):
     referee = Draft202012Validator(schema)
     verdict = verdict_of(schema, arguments)
     if referee.is_valid(arguments):
-        assert isinstance(verdict, rc.CheckedCall), verdict
+        assert isinstance(verdict, rc.gate.CheckedCall), verdict
     else:
         assert isinstance(verdict, Invalid), verdict
         assert verdict.problems

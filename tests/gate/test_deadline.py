@@ -9,8 +9,9 @@ from contextvars import ContextVar
 import anyio
 import pytest
 
-from rightcall.gate import deadline
-from rightcall.gate.deadline import CancelledInside, DeadlinePassed, WrappedBaseException, adrift, within
+from rightcall.gate import attempt as deadline
+from rightcall.gate.attempt import CancelledInside, DeadlinePassed, adrift, within
+from rightcall.gate.concurrency import WrappedBaseException
 
 GRACE = 0.05
 FOREVER = 60.0

@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr, field_serializer
 
+import rightcall as rc
 from rightcall.core.limits import Limits
-from rightcall.core.media_type import sniff
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Text, sniff
 from rightcall.gate.render import Unshowable, cut, encode
 
 LIMITS = Limits()
@@ -328,3 +328,23 @@ def test_json_of_a_value_reads_back_as_that_value():
     (part,) = encode(value, LIMITS)
     assert isinstance(part, Text)
     assert json.loads(part.text) == value
+
+
+async def test_a_record_that_can_be_saved_is_no_picture_and_is_not_saved():
+    saved = []
+
+    class Row(BaseModel):
+        """As an object of a database's is."""
+
+        name: str
+
+        def save(self, *_: object, **_more: object) -> None:
+            saved.append(self.name)
+
+    @rc.tool
+    def find() -> Row:
+        """Find."""
+        return Row(name="ann")
+
+    (done,) = await rc.run_calls([rc.Call(id="c", name="find")], find)
+    assert (done.result.text, saved) == ('{"name":"ann"}', [])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import rightcall as rc
 from effort import often
-from rightcall.core.decision import Proposal
 from rightcall.core.outcome import Cancelled, Denied, Failed, Returned, UnknownTool
 from rightcall.core.parts import Result
+from rightcall.core.proposal import Proposal
 from rightcall.errors import UsageError
 
 SECONDS = 5
@@ -23,7 +23,9 @@ def calls(*names: str, arguments: str = "") -> list[rc.Call]:
     ]
 
 
-async def run(executor: rc.Executor, asked: list[rc.Call], *tools, **more) -> tuple[rc.Execution, ...]:
+async def run(
+    executor: rc.gate.Executor, asked: list[rc.Call], *tools, **more
+) -> tuple[rc.gate.Execution, ...]:
     async with asyncio.timeout(SECONDS):
         return await executor.execute(asked, rc.Toolbox(*tools), **more)
 
@@ -115,7 +117,7 @@ def ask(position: int, way: str, pause: float) -> rc.Call:
 @settings(max_examples=often(60))
 def test_no_mix_of_calls_loses_doubles_or_reorders_a_result(ways, concurrency):
     asked = [ask(position, way, pause) for position, (way, pause) in enumerate(ways)]
-    done = asyncio.run(run(rc.Executor(concurrency=concurrency), asked, EVERY))
+    done = asyncio.run(run(rc.gate.Executor(concurrency=concurrency), asked, EVERY))
     assert [each.call for each in done] == asked
     for position, ((way, _), each) in enumerate(zip(ways, done, strict=True)):
         kind, words = WORDS[way]
@@ -156,7 +158,7 @@ async def test_async_calls_run_at_the_same_time():
     async def meet() -> None:
         await meeting.wait()
 
-    done = await run(rc.Executor(), calls("meet", "meet", "meet"), meet)
+    done = await run(rc.gate.Executor(), calls("meet", "meet", "meet"), meet)
     assert [each.outcome for each in done] == [Returned(None)] * 3
 
 
@@ -171,7 +173,7 @@ async def test_blocking_and_async_calls_run_at_the_same_time():
     async def joins() -> int:
         return (await asyncio.to_thread(meeting.wait)) * 0
 
-    done = await run(rc.Executor(), calls("meet", "joins", "meet"), meet, joins)
+    done = await run(rc.gate.Executor(), calls("meet", "joins", "meet"), meet, joins)
     assert [each.outcome for each in done] == [Returned(0)] * 3
 
 
@@ -188,7 +190,7 @@ async def test_a_serial_call_waits_for_those_before_it_and_holds_up_those_after_
         return rc.Tool(name, "", handler=body, serial=serial)
 
     tools = [keeper("a"), keeper("b"), keeper("s", serial=True), keeper("c"), keeper("d")]
-    await run(rc.Executor(), calls("a", "b", "s", "c", "d"), *tools)
+    await run(rc.gate.Executor(), calls("a", "b", "s", "c", "d"), *tools)
     assert diary == [
         *["a in", "b in", "a out", "b out"],
         *["s in", "s out"],
@@ -198,7 +200,7 @@ async def test_a_serial_call_waits_for_those_before_it_and_holds_up_those_after_
 
 async def test_one_failing_call_harms_no_other():
     names = ("fails", "quick", "breaks", "gives_up", "quick")
-    done = await run(rc.Executor(), calls(*names, arguments='{"tag": 1}'), EVERY)
+    done = await run(rc.gate.Executor(), calls(*names, arguments='{"tag": 1}'), EVERY)
     assert [each.outcome.kind for each in done] == [
         "failed",
         "returned",
@@ -220,7 +222,7 @@ async def test_a_tool_that_cancels_its_own_task_harms_no_other(late):
         await asyncio.sleep(SECONDS)
 
     asked = [*calls("cancels"), rc.Call(id="q", name="waits", arguments='{"tag": 1, "pause": 0.001}')]
-    done = await run(rc.Executor(), asked, cancels, waits)
+    done = await run(rc.gate.Executor(), asked, cancels, waits)
     assert [each.outcome for each in done] == [Cancelled(), Returned("waits 1")]
     assert (done[0].result.text, done[0].attempts) == ("cancels was cancelled before it finished.", 1)
 

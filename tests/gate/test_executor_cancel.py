@@ -7,7 +7,7 @@ import pytest
 
 import rightcall as rc
 from rightcall.core.outcome import Returned
-from rightcall.gate import threads
+from rightcall.gate import concurrency
 
 SECONDS = 5
 
@@ -48,7 +48,7 @@ async def nothing_left_running() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def still_works(executor: rc.Executor, tool: rc.Tool, slots: int) -> None:
+async def still_works(executor: rc.gate.Executor, tool: rc.Tool, slots: int) -> None:
     """Every slot is free: so many calls of the tool can all be inside at once."""
     meeting = asyncio.Barrier(slots)
 
@@ -66,7 +66,7 @@ async def still_works(executor: rc.Executor, tool: rc.Tool, slots: int) -> None:
 async def test_calls_that_run_are_cancelled_and_waited_for(number, serial):
     room = Room()
     tool = rc.Tool("stay", "", handler=room.stay, serial=serial, limits=rc.Limits(concurrency=3))
-    executor = rc.Executor(concurrency=3)
+    executor = rc.gate.Executor(concurrency=3)
     running = asyncio.create_task(executor.execute(calls(*["stay"] * number), rc.Toolbox(tool)))
     await settle()
     started = 1 if serial else number
@@ -81,7 +81,7 @@ async def test_calls_that_run_are_cancelled_and_waited_for(number, serial):
 async def test_calls_that_wait_for_a_slot_leave_the_queue(everyone, own):
     room = Room()
     tool = rc.Tool("stay", "", handler=room.stay, limits=rc.Limits(concurrency=own))
-    executor = rc.Executor(concurrency=everyone)
+    executor = rc.gate.Executor(concurrency=everyone)
     first = asyncio.create_task(executor.execute(calls("stay", "stay"), rc.Toolbox(tool)))
     await settle()
     second = asyncio.create_task(executor.execute(calls("stay", "stay", "stay"), rc.Toolbox(tool)))
@@ -98,7 +98,7 @@ async def test_calls_that_wait_for_a_slot_leave_the_queue(everyone, own):
 async def test_a_call_that_waits_for_its_rate_is_never_started():
     ran = []
     tool = rc.Tool("f", "", handler=lambda: ran.append(1), limits=rc.Limits(rate=(1, 3600)))
-    executor = rc.Executor()
+    executor = rc.gate.Executor()
     running = asyncio.create_task(executor.execute(calls("f", "f"), rc.Toolbox(tool)))
     async with asyncio.timeout(SECONDS):
         while not ran:
@@ -116,7 +116,7 @@ async def test_a_call_that_waits_to_try_again_is_not_tried_again():
         attempts.append(1)
         raise rc.ToolFailure("Busy.", retryable=True)
 
-    executor = rc.Executor()
+    executor = rc.gate.Executor()
     running = asyncio.create_task(executor.execute(calls("f"), rc.Toolbox(f)))
     await settle()
     assert await cancelled(running)
@@ -133,7 +133,7 @@ async def test_a_question_that_nobody_answered_is_withdrawn():
         return True
 
     tool = rc.Tool("f", "", approval=True)
-    executor = rc.Executor(approve=approve)
+    executor = rc.gate.Executor(approve=approve)
     running = asyncio.create_task(executor.execute(calls("f", "f"), rc.Toolbox(tool)))
     await settle()
     assert await cancelled(running)
@@ -151,16 +151,16 @@ async def test_blocking_calls_are_left_to_their_threads_at_once(number, own_thre
         inside.append(1)
         release.wait(SECONDS)
 
-    executor = rc.Executor()
+    executor = rc.gate.Executor()
     running = asyncio.create_task(executor.execute(calls(*["blocks"] * number), rc.Toolbox(blocks)))
     async with asyncio.timeout(SECONDS):
         while len(inside) < number:
             await asyncio.sleep(0.001)
     assert await cancelled(running)
-    assert threads.current().abandoned == number
+    assert concurrency.tool_threads().abandoned_count == number
     release.set()
     async with asyncio.timeout(SECONDS):
-        while threads.current().abandoned:
+        while concurrency.tool_threads().abandoned_count:
             await asyncio.sleep(0.001)
     await nothing_left_running()
 
@@ -185,7 +185,7 @@ async def fails_to_clean_up(room: Room) -> None:
 async def test_no_tool_can_swallow_its_callers_cancellation(body, number):
     room = Room()
     tool = rc.Tool("f", "", handler=lambda: body(room))
-    running = asyncio.create_task(rc.Executor().execute(calls(*["f"] * number), rc.Toolbox(tool)))
+    running = asyncio.create_task(rc.gate.Executor().execute(calls(*["f"] * number), rc.Toolbox(tool)))
     async with asyncio.timeout(SECONDS):
         while room.entered < number:
             await asyncio.sleep(0.001)
@@ -199,7 +199,7 @@ async def test_a_caller_with_a_timeout_of_its_own_gets_it():
     for number in (1, 2):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await rc.Executor().execute(calls(*["stay"] * number), rc.Toolbox(tool))
+                await rc.gate.Executor().execute(calls(*["stay"] * number), rc.Toolbox(tool))
     assert (room.entered, room.left) == (3, 3)
     await nothing_left_running()
 
@@ -217,7 +217,7 @@ async def test_a_tool_with_a_failing_task_group_leaves_its_caller_as_it_was():
             pass
         return "recovered"
 
-    (done,) = await rc.Executor().execute(calls("splits"), rc.Toolbox(splits))
+    (done,) = await rc.gate.Executor().execute(calls("splits"), rc.Toolbox(splits))
     assert done.outcome == Returned("recovered")
     # A cancellation left standing here would turn the caller's own timeouts into cancellations.
     with pytest.raises(TimeoutError):

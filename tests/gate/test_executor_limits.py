@@ -6,6 +6,7 @@ import pytest
 
 import rightcall as rc
 from rightcall.core.outcome import Returned
+from rightcall.errors import UsageError
 
 SECONDS = 5
 
@@ -14,7 +15,7 @@ def calls(*names: str) -> list[rc.Call]:
     return [rc.Call(id=f"c{position}", name=name) for position, name in enumerate(names)]
 
 
-async def run(executor: rc.Executor, asked: list[rc.Call], *tools) -> tuple[rc.Execution, ...]:
+async def run(executor: rc.gate.Executor, asked: list[rc.Call], *tools) -> tuple[rc.gate.Execution, ...]:
     async with asyncio.timeout(SECONDS):
         return await executor.execute(asked, rc.Toolbox(*tools))
 
@@ -39,7 +40,7 @@ class Crowd:
 async def test_no_more_calls_run_at_once_than_the_tool_and_the_executor_allow(everyone, own, most):
     crowd = Crowd()
     tool = rc.Tool("visit", "", handler=crowd.visit, limits=rc.Limits(concurrency=own))
-    done = await run(rc.Executor(concurrency=everyone), calls(*["visit"] * 10), tool)
+    done = await run(rc.gate.Executor(concurrency=everyone), calls(*["visit"] * 10), tool)
     assert [each.outcome for each in done] == [Returned(None)] * 10
     assert crowd.most == most
 
@@ -47,7 +48,7 @@ async def test_no_more_calls_run_at_once_than_the_tool_and_the_executor_allow(ev
 async def test_limits_hold_across_executions_of_one_executor():
     crowd = Crowd()
     tool = rc.Tool("visit", "", handler=crowd.visit, limits=rc.Limits(concurrency=2))
-    executor = rc.Executor()
+    executor = rc.gate.Executor()
     await asyncio.gather(*(run(executor, calls("visit", "visit"), tool) for _ in range(5)))
     assert crowd.most == 2
 
@@ -63,7 +64,9 @@ async def test_a_busy_tool_leaves_places_for_others():
     async def frees() -> None:
         release.set()
 
-    done = await run(rc.Executor(concurrency=2), calls("busy", "busy", "busy", "frees"), busy, frees)
+    done = await run(
+        rc.gate.Executor(concurrency=2), calls("busy", "busy", "busy", "frees"), busy, frees
+    )
     assert [each.outcome for each in done] == [Returned(None)] * 4
 
 
@@ -88,7 +91,7 @@ async def test_calls_start_at_the_rate_the_tool_allows(rate, takes, concurrency,
         if takes:
             await clock.sleep(takes)
 
-    executor = rc.Executor(clock=clock)
+    executor = rc.gate.Executor(clock=clock)
     done = await run(executor, calls(*["f"] * 5), f)
     assert [each.outcome for each in done] == [Returned(None)] * 5
     assert started == starts
@@ -105,7 +108,7 @@ async def test_places_freed_all_at_once_do_not_break_the_rate(clock):
     async def hogs() -> None:
         await clock.sleep(35.0)
 
-    executor = rc.Executor(concurrency=2, clock=clock)
+    executor = rc.gate.Executor(concurrency=2, clock=clock)
     await run(executor, calls("hogs", "hogs", *["paced"] * 4), hogs, paced)
     assert started == [35, 45, 55, 65]
 
@@ -121,7 +124,7 @@ async def test_a_call_that_waits_for_its_rate_keeps_no_place_from_others(clock):
     async def free() -> None:
         order.append("free")
 
-    executor = rc.Executor(concurrency=1, clock=clock)
+    executor = rc.gate.Executor(concurrency=1, clock=clock)
     done = await run(executor, calls("paced", "paced", "free"), paced, free)
     assert order == ["paced", "free", "paced"]
     # Waiting for the rate is not the call's own time.
@@ -129,7 +132,7 @@ async def test_a_call_that_waits_for_its_rate_keeps_no_place_from_others(clock):
 
 
 def test_one_executor_serves_several_loops_one_after_another():
-    executor = rc.Executor(concurrency=2)
+    executor = rc.gate.Executor(concurrency=2)
 
     async def crowded() -> list[object]:
         crowd = Crowd()
@@ -146,3 +149,9 @@ def test_one_executor_serves_several_loops_one_after_another():
     for _ in range(3):
         assert asyncio.run(crowded()) == [2, *[Returned(None)] * 6]
         asyncio.run(broken_off())
+
+
+@pytest.mark.parametrize("slots", [0, -1])
+def test_an_executor_that_would_run_no_call_is_refused(slots):
+    with pytest.raises(UsageError, match=f"concurrency must be more than 0, not {slots}"):
+        rc.gate.Executor(concurrency=slots)

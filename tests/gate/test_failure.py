@@ -7,7 +7,7 @@ import pytest
 
 import rightcall as rc
 from rightcall.errors import DeclarationError, ToolFailure, UsageError
-from rightcall.gate.failure import MOST_WORDS, cause_of, words_of
+from rightcall.gate.render import MOST_WORDS, cause_of, words_of
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -192,6 +192,22 @@ async def test_it_is_logged_once_with_its_traceback_and_without_secrets(make, ca
     assert record.getMessage() == "look raised ValueError: no account 7 [redacted]"
     assert "raise error" in caplog.text
     assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"client_secret": "hush-hush"}',
+        '400: {"error": "x", "client_secret" : "hush-hush", "n": 1} at line 3',
+        r'body: "{\"client_secret\": \"hush-hush\"}"',
+        "{'client_secret': 'hush-hush'}",
+        '{"headers": {"Authorization": "hush-hush"}}',
+    ],
+)
+async def test_a_member_of_json_with_a_telling_name_is_in_no_log(said, caplog):
+    result = await asked([raising(ValueError(said))])
+    assert "client_secret" in caplog.text or "Authorization" in caplog.text
+    assert "hush" not in caplog.text + result.calls[0].error
 
 
 async def test_what_a_terminal_would_obey_is_shown_in_the_log(caplog):

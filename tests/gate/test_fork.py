@@ -80,10 +80,10 @@ async def main():
             await asyncio.sleep(0)
         note("bystander")
 
-    tool = rc.tool(globals()[how], name="forks")
+    tool = rc.tool(globals()[how], name="forks", description="Fork.")
     watching = asyncio.create_task(bystander())
     asked = [rc.Call(id=str(number), name="forks") for number in range(calls)]
-    done = await rc.Executor().execute(asked, rc.Toolbox(tool))
+    done = await rc.gate.Executor().execute(asked, rc.Toolbox(tool))
     note("executed " + " ".join(each.result.text for each in done))
     await watching
 

@@ -112,6 +112,7 @@ def test_every_outcome_has_its_words(outcome, words, tool):
 @pytest.mark.parametrize("kind", Outcome.__args__, ids=lambda kind: kind.__name__)
 def test_only_what_was_returned_or_not_tried_is_not_an_error(kind):
     filled = {"value": 1, "problems": (), "seconds": 1.0, "name": "x", "nearest": (), "available": ()}
+    filled |= {"offered": (), "failures": 8}
     outcome = kind(**{name: filled[name] for name in kind.__struct_fields__ if name in filled})
     assert render(call(), outcome, TOOL).is_error == (kind not in (Returned, DryRun))
 
@@ -275,7 +276,7 @@ def test_a_cap_too_small_for_an_envelope_leaves_an_empty_one():
     assert json.loads(shown) == {"untrusted_source": "search", "content": ""}
 
 
-async def fails(exception: BaseException, **options) -> rc.Execution:
+async def fails(exception: BaseException, **options) -> rc.gate.Execution:
     @rc.tool(**options)
     async def act() -> None:
         """Fail."""

@@ -10,15 +10,15 @@ from pydantic import BaseModel
 import rightcall as rc
 from effort import often
 from gate.instances import instances, json_values
-from rightcall.core.call import Repair
 from rightcall.core.outcome import Invalid
+from rightcall.core.parts import Repair
 from rightcall.core.problem import Problem
 
 
-def judge(schema: dict, arguments: object, *, repair: bool = True) -> rc.CheckedCall | Invalid:
+def judge(schema: dict, arguments: object, *, repair: bool = True) -> rc.gate.CheckedCall | Invalid:
     tool = rc.Tool("f", "", {"type": "object", "properties": {"x": schema}}, repair=repair)
     verdict = rc.check(rc.Call(id="1", name="f", arguments=json.dumps({"x": arguments})), tool)
-    assert isinstance(verdict, rc.CheckedCall | Invalid)
+    assert isinstance(verdict, rc.gate.CheckedCall | Invalid)
     return verdict
 
 
@@ -45,7 +45,7 @@ POINT = {"type": "object", "properties": {"x": INTEGER, "y": INTEGER}, "required
 )
 def test_a_value_inside_a_string_is_taken_out_where_no_string_is_wanted(schema, sent, used):
     verdict = judge(schema, sent)
-    assert isinstance(verdict, rc.CheckedCall), verdict
+    assert isinstance(verdict, rc.gate.CheckedCall), verdict
     assert verdict.arguments == verdict.bound == {"x": used}
     assert type(verdict.bound["x"]) is type(used)
     assert verdict.repairs == (Repair("$.x", sent, used),)
@@ -80,14 +80,14 @@ def test_a_value_inside_a_string_is_taken_out_where_no_string_is_wanted(schema, 
 )
 def test_repairs_go_as_deep_as_the_arguments_and_each_is_recorded(schema, sent, used, repairs):
     verdict = judge(schema, sent)
-    assert isinstance(verdict, rc.CheckedCall), verdict
+    assert isinstance(verdict, rc.gate.CheckedCall), verdict
     assert verdict.bound == {"x": used}
     assert sorted(verdict.repairs, key=lambda each: each.path) == repairs
 
 
 def test_null_for_an_optional_member_that_takes_no_null_leaves_it_out():
     verdict = judge(INTEGER, None)
-    assert isinstance(verdict, rc.CheckedCall)
+    assert isinstance(verdict, rc.gate.CheckedCall)
     assert (verdict.bound, verdict.repairs) == ({}, (Repair("$.x", None, None, removed=True),))
 
 
@@ -103,7 +103,7 @@ def test_null_for_an_optional_member_that_takes_no_null_leaves_it_out():
 )
 def test_what_the_schema_accepts_is_never_touched(schema, sent):
     verdict = judge(schema, sent)
-    assert isinstance(verdict, rc.CheckedCall)
+    assert isinstance(verdict, rc.gate.CheckedCall)
     assert (verdict.bound, verdict.repairs) == ({"x": sent}, ())
 
 
@@ -193,7 +193,7 @@ def move(to: Point, steps: list[int], speed: int | None = None, name: str = "") 
 )
 def test_a_typed_tool_is_repaired_by_its_own_schema(sent, bound):
     verdict = rc.check(rc.Call(id="1", name="move", arguments=json.dumps(sent)), move)
-    assert isinstance(verdict, rc.CheckedCall), verdict
+    assert isinstance(verdict, rc.gate.CheckedCall), verdict
     assert verdict.bound == bound
     assert verdict.repairs
 
@@ -213,8 +213,8 @@ def test_repair_never_raises_and_keeps_what_was_valid(arguments):
     call = rc.Call(id="1", name="move", arguments=json.dumps(arguments))
     verdict = rc.check(call, move)
     strict = rc.check(call, move.replace(repair=False))
-    if isinstance(strict, rc.CheckedCall):
-        assert isinstance(verdict, rc.CheckedCall)
+    if isinstance(strict, rc.gate.CheckedCall):
+        assert isinstance(verdict, rc.gate.CheckedCall)
         assert (verdict.bound, verdict.repairs) == (strict.bound, ())
 
 
@@ -225,5 +225,5 @@ def test_any_valid_value_survives_being_quoted(pair):
     quoted = {**point, key: json.dumps(point[key])}
     if key in POINT["properties"]:
         verdict = judge(POINT, quoted)
-        assert isinstance(verdict, rc.CheckedCall)
+        assert isinstance(verdict, rc.gate.CheckedCall)
         assert verdict.bound == {"x": point}

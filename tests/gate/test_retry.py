@@ -23,9 +23,9 @@ def flaky(failures: int, limits: rc.Limits, clock, *, takes: float = 0.0, error=
     return flaky
 
 
-async def run(tool: rc.Tool, clock) -> rc.Execution:
+async def run(tool: rc.Tool, clock) -> rc.gate.Execution:
     call = rc.Call(id="c1", name=tool.name)
-    (done,) = await rc.Executor(clock=clock).execute([call], rc.Toolbox(tool))
+    (done,) = await rc.gate.Executor(clock=clock).execute([call], rc.Toolbox(tool))
     return done
 
 
@@ -111,7 +111,7 @@ async def test_a_call_keeps_its_place_while_it_waits_to_try_again(clock):
             raise rc.ToolFailure("Busy.", retryable=True)
 
     calls = [rc.Call(id=each, name="f") for each in "ab"]
-    await rc.Executor(clock=clock).execute(calls, rc.Toolbox(f))
+    await rc.gate.Executor(clock=clock).execute(calls, rc.Toolbox(f))
     assert running == ["a", "a", "b", "b"]
 
 

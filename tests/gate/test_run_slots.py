@@ -5,8 +5,8 @@ import threading
 import time
 
 import rightcall as rc
-from rightcall.gate import threads
-from rightcall.gate.semaphores import ProcessSemaphore
+from rightcall.gate import concurrency
+from rightcall.gate.concurrency import ProcessSemaphore
 from rightcall.testing import ScriptedModel, call, reply
 
 
@@ -36,7 +36,7 @@ async def run_many(agent: rc.Agent, number: int) -> float:
 
 
 async def test_sync_tools_of_all_runs_share_the_threads_of_the_process(monkeypatch):
-    monkeypatch.setattr(threads.current(), "slots", ProcessSemaphore(3))
+    monkeypatch.setattr(concurrency.tool_threads(), "slots", ProcessSemaphore(3))
     room = Room()
 
     @rc.tool
@@ -85,7 +85,7 @@ async def test_a_run_has_so_many_calls_running_at_once():
 
 
 async def test_a_tool_that_runs_an_agent_does_not_hold_its_tools_up(monkeypatch):
-    monkeypatch.setattr(threads.current(), "slots", ProcessSemaphore(1))
+    monkeypatch.setattr(concurrency.tool_threads(), "slots", ProcessSemaphore(1))
 
     @rc.tool
     def inner() -> str:
@@ -104,6 +104,6 @@ async def test_a_tool_that_runs_an_agent_does_not_hold_its_tools_up(monkeypatch)
     assert [step.result.text for step in result.calls] == ["Done."]
 
 
-def _answer(request: rc.Request, tool: str) -> rc.Reply:
+def _answer(request: rc.models.Request, tool: str) -> rc.Reply:
     is_first = len(request.messages) == 1
     return reply(call(tool)) if is_first else reply("Done.")

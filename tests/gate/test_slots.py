@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rightcall as rc
-from rightcall.gate.semaphores import Both, Pace, ProcessSemaphore, Semaphore
-from rightcall.gate.slots import Slots, wait_for_rate
+from rightcall.gate.concurrency import (
+    Both,
+    CallPace,
+    CallSlots,
+    ProcessSemaphore,
+    Semaphore,
+    wait_for_rate,
+)
 
 
 async def settle() -> None:
@@ -90,7 +96,7 @@ async def test_a_slot_that_waits_for_one_of_those_that_all_share_gives_its_own_b
 
 
 async def test_a_tool_has_its_own_slots_and_all_share_the_rest():
-    slots = Slots(3)
+    slots = CallSlots(3)
     busy = slots.of(rc.Tool("busy", "", limits=rc.Limits(concurrency=2)))
     other = slots.of(rc.Tool("other", ""))
     assert [busy.acquire_free(), busy.acquire_free(), busy.acquire_free()] == [True, True, False]
@@ -100,7 +106,7 @@ async def test_a_tool_has_its_own_slots_and_all_share_the_rest():
 
 
 def test_each_event_loop_has_its_own_slots_and_a_dead_one_is_forgotten():
-    slots = Slots(1)
+    slots = CallSlots(1)
     tool = rc.Tool("f", "")
 
     async def take() -> bool:
@@ -112,7 +118,7 @@ def test_each_event_loop_has_its_own_slots_and_a_dead_one_is_forgotten():
 
 
 def test_slots_are_still_taken_on_an_event_loop_that_goes_on_after_another():
-    slots, tool = Slots(1), rc.Tool("f", "")
+    slots, tool = CallSlots(1), rc.Tool("f", "")
     first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
 
     async def take() -> bool:
@@ -133,7 +139,7 @@ def test_slots_are_still_taken_on_an_event_loop_that_goes_on_after_another():
     ],
 )
 def test_a_pace_says_yes_or_how_long_to_wait(calls, seconds, asked, answers):
-    pace = Pace(calls, seconds)
+    pace = CallPace(calls, seconds)
     assert [pace.start(now) for now in asked] == answers
 
 
@@ -142,7 +148,7 @@ def test_a_pace_says_yes_or_how_long_to_wait(calls, seconds, asked, answers):
     steps=st.lists(st.floats(0, 10, allow_nan=False), min_size=5, max_size=40),
 )
 def test_no_window_of_time_ever_sees_more_starts_than_the_rate(calls, steps):
-    pace = Pace(calls, 10.0)
+    pace = CallPace(calls, 10.0)
     now, started = 0.0, []
     for step in steps:
         now += step
@@ -164,7 +170,7 @@ def test_each_tool_has_a_pace_of_its_own():
 
 async def test_runs_do_not_wait_for_each_other_but_where_a_tool_says_so():
     plain, scarce = rc.Tool("plain", ""), rc.Tool("scarce", "", limits=rc.Limits(concurrency=1))
-    agents = Slots(2)
+    agents = CallSlots(2)
     first, second = agents.for_run(), agents.for_run()
     assert [first.of(plain).acquire_free() for _ in range(3)] == [True, True, False]
     assert second.of(plain).acquire_free()

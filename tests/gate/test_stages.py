@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import rightcall as rc
 from rightcall.core.outcome import Invalid
-from rightcall.gate.stages import stages
+from rightcall.gate.executor import stages
 
 TOGETHER = rc.Tool("together", "")
 ALONE = rc.Tool("alone", "", serial=True)
@@ -18,7 +18,7 @@ def entry(letter: str) -> object:
         return Invalid(())
     tool = ALONE if letter == "S" else TOGETHER
     checked = rc.check(rc.Call(id=letter, name=tool.name), tool)
-    assert isinstance(checked, rc.CheckedCall)
+    assert isinstance(checked, rc.gate.CheckedCall)
     return checked
 
 

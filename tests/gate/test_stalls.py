@@ -37,7 +37,7 @@ def giving(make: Callable[[], Any], *, timeout: float = 60.0, is_async: bool = T
     return rc.tool(function, name="give", limits=limits)
 
 
-async def run(tool: rc.Tool, arguments: str = "") -> rc.Execution:
+async def run(tool: rc.Tool, arguments: str = "") -> rc.gate.Execution:
     asked = rc.Call(id="c1", name=tool.name, arguments=arguments)
     async with asyncio.timeout(SECONDS):
         (done,) = await rc.run_calls([asked], tool)
@@ -319,6 +319,32 @@ async def test_an_error_whose_words_hang_or_raise_is_a_failed_call(kind, own_thr
         go_on.set()
     done = await run(say)
     assert "the words" in done.result.text + done.outcome.error
+
+
+@pytest.mark.parametrize("is_cause", [True, False], ids=["cause", "context"])
+async def test_an_error_behind_an_error_whose_words_hang_stalls_nothing(
+    is_cause, own_threads, monkeypatch
+):
+    monkeypatch.setattr("rightcall.gate.attempt.GRACE", 0.1)
+    go_on = threading.Event()
+
+    @rc.tool
+    async def fail() -> None:
+        try:
+            raise Wordy(lambda: go_on.wait(SECONDS))  # noqa: TRY301 - what the next one is raised upon
+        except Wordy as error:
+            if is_cause:
+                raise ValueError("so") from error
+            raise ValueError("so")  # noqa: B904 - what is behind it is what this is about
+
+    async def scenario() -> None:
+        done = await run(fail)
+        assert done.outcome.error == "ValueError, whose words could not be had"
+
+    try:
+        assert await stall_of(scenario) < LONGEST
+    finally:
+        go_on.set()
 
 
 async def test_an_enormous_failure_is_cut_and_the_loop_turns():

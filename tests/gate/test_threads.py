@@ -8,9 +8,8 @@ import time
 import pytest
 
 from rightcall.errors import ToolFailure
-from rightcall.gate import threads
-from rightcall.gate.deadline import WrappedBaseException
-from rightcall.gate.threads import Job, Threads
+from rightcall.gate import concurrency
+from rightcall.gate.concurrency import AbandonableJob, Threads, WrappedBaseException
 
 SECONDS = 5
 """How long a test waits for something that must happen."""
@@ -24,9 +23,9 @@ async def until(condition) -> None:
 
 async def test_a_value_and_an_exception_come_back():
     pool = Threads()
-    assert await pool.run(lambda: 42, Job()) == 42
+    assert await pool.run(lambda: 42, AbandonableJob()) == 42
     with pytest.raises(ZeroDivisionError):
-        await pool.run(lambda: 1 / 0, Job())
+        await pool.run(lambda: 1 / 0, AbandonableJob())
 
 
 async def test_the_function_runs_in_a_daemon_thread_and_the_loop_goes_on():
@@ -39,7 +38,7 @@ async def test_the_function_runs_in_a_daemon_thread_and_the_loop_goes_on():
         current = threading.current_thread()
         return current is threading.main_thread(), current.daemon
 
-    running = asyncio.create_task(pool.run(wait, Job()))
+    running = asyncio.create_task(pool.run(wait, AbandonableJob()))
     for _ in range(10):
         await asyncio.sleep(0)
         turns += 1
@@ -50,24 +49,24 @@ async def test_the_function_runs_in_a_daemon_thread_and_the_loop_goes_on():
 
 async def test_a_thread_that_is_done_is_used_again():
     pool = Threads()
-    first = await pool.run(threading.get_ident, Job())
+    first = await pool.run(threading.get_ident, AbandonableJob())
     await until(lambda: pool._idle)
-    assert await pool.run(threading.get_ident, Job()) == first
+    assert await pool.run(threading.get_ident, AbandonableJob()) == first
 
 
 async def test_jobs_run_side_by_side_each_in_its_own_thread():
     pool = Threads()
     meeting = threading.Barrier(3, timeout=SECONDS)
-    await asyncio.gather(*(pool.run(meeting.wait, Job()) for _ in range(3)))
+    await asyncio.gather(*(pool.run(meeting.wait, AbandonableJob()) for _ in range(3)))
 
 
 async def test_an_idle_thread_goes_home(monkeypatch):
-    monkeypatch.setattr(threads, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(concurrency, "IDLE_SECONDS", 0.01)
     pool = Threads()
-    thread = await pool.run(threading.current_thread, Job())
+    thread = await pool.run(threading.current_thread, AbandonableJob())
     await asyncio.to_thread(thread.join, SECONDS)
     assert (thread.is_alive(), pool._idle) == (False, [])
-    assert await pool.run(lambda: "again", Job()) == "again"
+    assert await pool.run(lambda: "again", AbandonableJob()) == "again"
 
 
 async def test_context_variables_go_in_and_do_not_come_out():
@@ -79,37 +78,37 @@ async def test_context_variables_go_in_and_do_not_come_out():
         variable.set("thread")
         return seen
 
-    assert (await Threads().run(work, Job()), variable.get()) == ("caller", "caller")
+    assert (await Threads().run(work, AbandonableJob()), variable.get()) == ("caller", "caller")
 
 
 async def test_a_job_that_is_given_up_is_counted_until_it_ends():
-    pool, job, go = Threads(), Job(), threading.Event()
+    pool, job, go = Threads(), AbandonableJob(), threading.Event()
     running = asyncio.create_task(pool.run(lambda: go.wait(SECONDS), job))
     await asyncio.sleep(0.01)
-    assert (pool.abandoned, job.is_abandoned()) == (0, False)
+    assert (pool.abandoned_count, job.is_abandoned()) == (0, False)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert (pool.abandoned, job.is_abandoned()) == (1, True)
+    assert (pool.abandoned_count, job.is_abandoned()) == (1, True)
     go.set()
-    await until(lambda: pool.abandoned == 0)
+    await until(lambda: pool.abandoned_count == 0)
     assert not job.is_abandoned()
 
 
 async def test_beyond_so_many_stuck_threads_no_new_one_is_started(monkeypatch):
-    monkeypatch.setattr(threads, "MAX_ABANDONED", 2)
+    monkeypatch.setattr(concurrency, "MAX_ABANDONED", 2)
     pool, go = Threads(), threading.Event()
     for _ in range(2):
-        stuck = asyncio.create_task(pool.run(lambda: go.wait(SECONDS), Job()))
+        stuck = asyncio.create_task(pool.run(lambda: go.wait(SECONDS), AbandonableJob()))
         await asyncio.sleep(0.01)
         stuck.cancel()
         await asyncio.wait([stuck])
     with pytest.raises(ToolFailure) as refused:
-        await pool.run(lambda: 1, Job())
+        await pool.run(lambda: 1, AbandonableJob())
     assert str(refused.value) == "Too many earlier calls are stuck and still running; try again later."
     go.set()
-    await until(lambda: pool.abandoned == 0)
-    assert await pool.run(lambda: 1, Job()) == 1
+    await until(lambda: pool.abandoned_count == 0)
+    assert await pool.run(lambda: 1, AbandonableJob()) == 1
 
 
 @pytest.mark.parametrize(
@@ -131,11 +130,11 @@ def test_exceptions_that_mean_something_else_to_a_loop(raised, received):
 
     async def run() -> None:
         async with asyncio.timeout(SECONDS):
-            await pool.run(work, Job())
+            await pool.run(work, AbandonableJob())
 
     with pytest.raises(received):
         asyncio.run(run())
-    assert pool.abandoned == 0
+    assert pool.abandoned_count == 0
 
 
 def test_a_job_may_outlive_its_event_loop():
@@ -146,16 +145,16 @@ def test_a_job_may_outlive_its_event_loop():
         ended.set()
 
     async def leave() -> None:
-        running = asyncio.create_task(pool.run(work, Job()))
+        running = asyncio.create_task(pool.run(work, AbandonableJob()))
         await asyncio.sleep(0.01)
         running.cancel()
 
     asyncio.run(leave())
-    assert pool.abandoned == 1
+    assert pool.abandoned_count == 1
     go.set()
     assert ended.wait(SECONDS)
     deadline = time.monotonic() + SECONDS
-    while pool.abandoned and time.monotonic() < deadline:
+    while pool.abandoned_count and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert pool.abandoned == 0
-    assert asyncio.run(pool.run(lambda: "next", Job())) == "next"
+    assert pool.abandoned_count == 0
+    assert asyncio.run(pool.run(lambda: "next", AbandonableJob())) == "next"

@@ -12,8 +12,8 @@ from contextvars import copy_context
 import pytest
 
 import rightcall as rc
-from rightcall.gate import slots
-from rightcall.gate.slots import Slots, wait_for_rate
+from rightcall.gate import concurrency
+from rightcall.gate.concurrency import CallSlots, wait_for_rate
 from rightcall.testing import ScriptedModel, call, reply
 
 SECONDS = 10
@@ -51,7 +51,7 @@ def visiting(room: Room, **limits: object) -> rc.Tool:
 def asking(tool: rc.Tool, calls: int = 2, **options: object) -> rc.Agent:
     """An agent that calls the tool so many times at once."""
 
-    def answer(request: rc.Request) -> rc.Reply:
+    def answer(request: rc.models.Request) -> rc.Reply:
         if len(request.messages) > 1:
             return reply("Done.")
         return reply(*[call(tool.name, id=f"c{n}") for n in range(calls)])
@@ -137,10 +137,10 @@ def declared() -> str:
 
 
 async def _are_one(first: rc.Tool, second: rc.Tool) -> bool:
-    taken = Slots(9).of(first)
+    taken = CallSlots(9).of(first)
     # As if by another call, not by one around the second.
     assert copy_context().run(taken.acquire_free)
-    other = Slots(9).of(second)
+    other = CallSlots(9).of(second)
     is_free = other.acquire_free()
     taken.release()
     if is_free:
@@ -182,7 +182,7 @@ async def test_nothing_is_kept_of_a_tool_that_is_gone():
         return visiting(room, concurrency=1, rate=(100, 1.0))
 
     gc.collect()
-    before = len(slots._tool_limits._found)
+    before = len(concurrency._tool_limits._found)
     for _ in range(20):
         tool = made()
         await finish(asking(tool).run("Go."))
@@ -190,7 +190,7 @@ async def test_nothing_is_kept_of_a_tool_that_is_gone():
     del tool
     gc.collect()
     assert last() is None
-    assert len(slots._tool_limits._found) <= before
+    assert len(concurrency._tool_limits._found) <= before
 
 
 async def test_calls_start_in_the_order_in_which_they_came_whatever_agent_they_are_of():
@@ -244,7 +244,7 @@ def test_a_loop_that_ends_gives_back_what_its_calls_held_and_waited_for():
         assert not left.done()
 
     async def is_free() -> bool:
-        slot = Slots(1).of(hang)
+        slot = CallSlots(1).of(hang)
         taken = slot.acquire_free()
         if taken:
             slot.release()
@@ -299,10 +299,10 @@ async def test_a_task_that_outlives_its_call_has_no_place_of_it():
 
     async def later() -> bool:
         await free.wait()
-        return not Slots(1).of(spawn).acquire_free()
+        return not CallSlots(1).of(spawn).acquire_free()
 
     await rc.run_calls([rc.Call(id="c", name="spawn", arguments='{"leave": true}')], spawn)
-    holder = Slots(1).of(spawn)
+    holder = CallSlots(1).of(spawn)
     assert copy_context().run(holder.acquire_free)
     free.set()
     assert await tasks[0]
@@ -322,7 +322,7 @@ async def test_a_call_that_waits_for_its_run_keeps_no_slot_of_the_tool_from_othe
     async def scarce() -> None:
         """Do something."""
 
-    executor = rc.Executor(concurrency=1)
+    executor = rc.gate.Executor(concurrency=1)
     asked = [rc.Call(id="1", name="wait"), rc.Call(id="2", name="scarce")]
     await finish(executor.execute(asked, rc.Toolbox(wait, scarce)))
     assert release.is_set()
@@ -330,7 +330,7 @@ async def test_a_call_that_waits_for_its_run_keeps_no_slot_of_the_tool_from_othe
 
 def _take_in_child(done: int) -> None:
     async def take() -> bool:
-        return Slots(1).of(_HELD).acquire_free() and wait_for_rate(_HELD, time.monotonic()) == 0.0
+        return CallSlots(1).of(_HELD).acquire_free() and wait_for_rate(_HELD, time.monotonic()) == 0.0
 
     os.write(done, b"free" if asyncio.run(take()) else b"held")
 
@@ -341,7 +341,7 @@ _HELD = rc.Tool("held", "", limits=rc.Limits(concurrency=1, rate=(1, 600.0)))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 async def test_a_forked_child_counts_from_zero():
-    slot = Slots(1).of(_HELD)
+    slot = CallSlots(1).of(_HELD)
     assert slot.acquire_free()
     assert wait_for_rate(_HELD, time.monotonic()) == 0.0
     read, write = os.pipe()

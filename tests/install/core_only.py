@@ -53,7 +53,7 @@ def parts(gguf: str, tool: str) -> Iterator[tuple[str, Callable[[], Any], tuple[
     yield "HuggingFace", lambda: asyncio.run(_first(rc.local.HuggingFace("x/y"))), ("[transformers]",)
     yield "embedded_path", rc.local.embedded_path, (local, WEIGHTS)
     yield "web", rc.builtin.web, (web,)
-    yield "code", lambda: rc.code(rc.builtin.calculate), ("rightcall[code]",)
+    yield "code", lambda: rc.programs.code(rc.builtin.calculate), ("rightcall[code]",)
     yield "mcp.connect", lambda: rc.mcp.connect(rc.mcp.Stdio("true")), (mcp,)
     yield "observe", lambda: rc.observe.OpenTelemetry(content=True), ("rightcall[otel]",)
     yield "mcp.serve", lambda: rc.mcp.serve, (mcp,)

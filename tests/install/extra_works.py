@@ -17,6 +17,7 @@ from pathlib import Path
 
 import rightcall as rc
 from rightcall.cli.main import main
+from rightcall.langchain import from_langchain, to_langchain
 from rightcall.testing import ScriptedModel, call, reply
 
 TOOL = "import rightcall as rc\n@rc.tool\ndef price(item: str) -> int:\n    return 3\n"
@@ -28,6 +29,19 @@ def price(item: str) -> int:
     return len(item)
 
 
+def aws() -> bool:
+    """Credentials are looked for where AWS's own tools do."""
+    aws = import_module("rightcall.models.aws")
+    return bool(aws.BotocoreCredentials() and import_module("botocore.session").Session())
+
+
+def azure() -> bool:
+    """Tokens of Entra can be asked for."""
+    os.environ["AZURE_TOKEN_CREDENTIALS"] = "prod"
+    source = import_module("rightcall.models.azure").entra_source()
+    return bool(source and import_module("azure.identity").DefaultAzureCredential())
+
+
 def cli() -> bool:
     """The terminal's view loads."""
     return bool(import_module("rightcall.cli.richview").RichView)
@@ -36,7 +50,7 @@ def cli() -> bool:
 def code() -> bool:
     """A program calls a tool."""
     model = ScriptedModel([reply(call("run_program", program="await price(item='tea')")), "Three."])
-    result = rc.Agent(model, tools=[rc.code(price)]).run_sync("What does tea cost?")
+    result = rc.Agent(model, tools=[rc.programs.code(price)]).run_sync("What does tea cost?")
     return result.calls[0].result.text == "3"
 
 
@@ -57,13 +71,13 @@ def durable() -> bool:
 
 
 def google() -> bool:
-    """Service accounts can be read."""
-    return bool(import_module("rightcall.models.google.service_account"))
+    """Google's own credentials can be looked for, and asked for a token."""
+    return all(map(import_module, ("google.auth", "google.auth.transport.requests")))
 
 
 def langchain() -> bool:
     """A tool there and back."""
-    return rc.from_langchain(rc.to_langchain(price)).name == "price"
+    return from_langchain(to_langchain(price)).name == "price"
 
 
 def local() -> bool:
@@ -89,7 +103,7 @@ def otel() -> bool:
 def prices() -> bool:
     """A model's tokens have a price."""
     os.environ["OPENAI_API_KEY"] = "none"
-    return (rc.connect("openai:gpt-5").cost_of(rc.Usage(input_tokens=1000)) or 0) > 0
+    return (rc.connect("openai:gpt-5").cost_of(rc.models.Usage(input_tokens=1000)) or 0) > 0
 
 
 def restate() -> bool:
@@ -117,6 +131,8 @@ def web() -> bool:
 PROOFS: dict[str, Callable[[], bool]] = {
     proof.__name__: proof
     for proof in (
+        aws,
+        azure,
         cli,
         code,
         computer,

@@ -1,6 +1,7 @@
 """An install without extras: every part that needs one says in one line what to install."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -66,6 +67,26 @@ def test_every_part_that_needs_an_extra_says_so_in_one_line(core):
 def test_everything_else_works_without(core):
     done = run(core, str(ROOT / "examples" / "tour.py"))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_can_be_imported_from_a_zip_file(tmp_path):
+    """As zipapp makes one: data files are read by the package's loader."""
+    archive = Path(shutil.make_archive(str(tmp_path / "app"), "zip", ROOT / "src", "rightcall"))
+    program = f"""if True:
+        import sys
+        sys.path.insert(0, {str(archive)!r})
+        import rightcall as rc
+        from rightcall.local.families.family_list import FAMILIES
+        from rightcall.manifest import interpreters
+        from rightcall.testing import ScriptedModel
+        assert rc.__file__.startswith({str(archive)!r})
+        assert rc.connect("openai:gpt-5", api_key="x")
+        print(rc.Agent(ScriptedModel(["Hi"])).run_sync("Hello").text, len(FAMILIES) > 5)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (done.stdout, done.stderr) == ("Hi True\n", "")
 
 
 def test_all_brings_every_extra_but_the_large_ones():

@@ -70,7 +70,7 @@ async def test_an_answer_of_a_type_is_of_that_type(model):
 
 async def test_a_named_tool_is_called_whatever_was_said(model):
     agent = rc.Agent(model, rc.builtin.default_tools())
-    result = await agent.run("Hello", choice=rc.Named("datetime"))
+    result = await agent.run("Hello", choice=rc.models.Named("datetime"))
     assert [call.name for call in result.calls] == ["datetime"]
 
 

@@ -1,10 +1,9 @@
 import pytest
 
 from local.kit import CHATML, ScriptedEngine, spent
-from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
-from rightcall.core.message import Reasoning, Reply, Results, said
-from rightcall.core.parts import Result, Text, Usage
+from rightcall.core.message import Reasoning, Reply, Results, user_text
+from rightcall.core.parts import Call, Result, Text, Usage
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import UsageError
@@ -39,7 +38,7 @@ async def events_of(engine: ScriptedEngine, request: Request, **how: object) -> 
 
 
 def asking(text: str = "What is 1 + 1?", **more: object) -> Request:
-    return Request(**{"messages": (said(text),), "specs": (ADD,), **more})
+    return Request(**{"messages": (user_text(text),), "specs": (ADD,), **more})
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 1000])
@@ -91,7 +90,7 @@ async def test_a_template_that_ignores_tools_has_them_told_in_words():
 
 async def test_a_conversation_with_calls_and_results_is_rendered():
     history = (
-        said("What is 1 + 1?"),
+        user_text("What is 1 + 1?"),
         Reply((Call(id="c1", name="add", arguments='{"a": 1}'),), "calls"),
         Results((Result(call_id="c1", name="add", outcome="returned", content=(Text("2"),)),)),
     )

@@ -5,15 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.template.samples import BAR, OWN, TOKENS, found
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.prompt import Prompt, render_prompt, visible
 from rightcall.local.template.chat_template import ChatTemplate
-from rightcall.local.template.probing import probe
+from rightcall.local.template.quirks import probe
 
 
 def template(name, **settings):
@@ -55,7 +54,7 @@ def ask(name, *messages, fallback=None, neutral=True, **request):
 
 
 def test_a_prompt_is_its_text_its_tail_and_what_had_to_be_done():
-    assert ask("chatml", said("Hi"), system="Be brief.") == Prompt(
+    assert ask("chatml", user_text("Hi"), system="Be brief.") == Prompt(
         text=(
             "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
             "<|im_start|>assistant\n"
@@ -68,7 +67,7 @@ def test_a_prompt_is_its_text_its_tail_and_what_had_to_be_done():
 def test_a_template_that_knows_tools_is_given_them_and_everything_that_came_of_them():
     prompt = ask(
         "hermes",
-        said("Weather?"),
+        user_text("Weather?"),
         Reply((Reasoning("Two."), Text("I look."), call("a"), call("b", '{"city": "Rom"}'))),
         Results((result("a", "sunny"), result("b", "rain"))),
         system="Be brief.",
@@ -93,10 +92,10 @@ def test_a_template_that_knows_tools_is_given_them_and_everything_that_came_of_t
 def test_a_template_that_knows_nothing_is_given_everything_in_words():
     prompt = ask(
         "gemma",
-        said("Weather?"),
+        user_text("Weather?"),
         Reply((Text("I look."), call("a"))),
         Results((result("a", "sunny"),)),
-        said("Go on.", "runtime"),
+        user_text("Go on.", "runtime"),
         system="Be brief.",
         specs=(WEATHER,),
         fallback=Plain(),
@@ -118,30 +117,30 @@ def test_a_template_that_knows_nothing_is_given_everything_in_words():
 
 def test_tools_that_a_template_ignores_need_a_fallback():
     with pytest.raises(EncodeError, match="specs: the template ignores tools; give a fallback"):
-        ask("gemma", said("Hi"), specs=(WEATHER,))
+        ask("gemma", user_text("Hi"), specs=(WEATHER,))
     with pytest.raises(
         EncodeError, match=r"messages\[1\]: it does not show earlier calls; give a fallback"
     ):
-        ask("gemma", said("Hi"), Reply((call("a"),)))
+        ask("gemma", user_text("Hi"), Reply((call("a"),)))
 
 
 def test_tools_that_must_not_be_called_are_not_shown():
-    assert "weather" not in ask("hermes", said("Hi"), specs=(WEATHER,), choice="none").text
+    assert "weather" not in ask("hermes", user_text("Hi"), specs=(WEATHER,), choice="none").text
 
 
 @pytest.mark.parametrize("choice", ["required", Named("weather")])
 def test_a_tool_that_must_be_called_must_be_there(choice):
     with pytest.raises(EncodeError, match="choice: a tool must be called, and there is none"):
-        ask("hermes", said("Hi"), choice=choice)
+        ask("hermes", user_text("Hi"), choice=choice)
 
 
 def test_a_template_that_wants_a_list_of_tools_gets_an_empty_one():
-    assert ask("needs_tools", said("Hi")).text == "<user>Hi<end><assistant>"
+    assert ask("needs_tools", user_text("Hi")).text == "<user>Hi<end><assistant>"
 
 
 def test_examples_are_part_of_a_description():
     spec = Spec(name="t", description="Does.", parameters={}, examples=({"a": 1},))
-    text = ask("hermes", said("Hi"), specs=(spec,)).text
+    text = ask("hermes", user_text("Hi"), specs=(spec,)).text
     assert '"description": "Does.\\n\\nExamples of arguments:\\n{\\"a\\":1}"' in text
 
 
@@ -160,7 +159,7 @@ def test_a_schema_that_the_template_fails_at_is_described_in_words():
     odd = Spec(name="odd", description="O", parameters={"type": "object", "properties": properties})
     fine = {"type": "object", "properties": {"d": {"type": "string", "description": "Four."}}}
     even = Spec(name="even", description="E", parameters=fine)
-    assert render_prompt(Request(messages=(said("Hi"),), specs=(odd, even)), failing) == Prompt(
+    assert render_prompt(Request(messages=(user_text("Hi"),), specs=(odd, even)), failing) == Prompt(
         text=(
             'a (string): One. {"type":["string","null"]}\nb (integer): {"type":"integer","minimum":1}\n'
             "c (string): any JSON value\nodd: O\nd (string): Four.\neven: E\nHi"
@@ -173,7 +172,7 @@ def test_a_schema_that_the_template_fails_at_is_described_in_words():
 def test_ids_that_a_model_repeats_are_told_apart():
     prompt = ask(
         "mistral",
-        said("Hi"),
+        user_text("Hi"),
         Reply((call("123456789"),)),
         Results((result("123456789", "1"),)),
         Reply((call("123456789"),)),
@@ -187,14 +186,14 @@ def test_ids_that_a_model_repeats_are_told_apart():
 
 def test_a_reply_that_says_nothing_says_something_where_it_must():
     text = "{% for m in messages %}{{ m.content or raise_exception('say something') }};{% endfor %}"
-    messages = (said("Hi"), Reply(()), said("Go on"))
+    messages = (user_text("Hi"), Reply(()), user_text("Go on"))
     assert render_prompt(Request(messages=messages), ChatTemplate(text)).text == "Hi;OK.;Go on;"
 
 
 def test_several_calls_are_split_where_one_is_all_that_a_message_shows():
     prompt = ask(
         "llama",
-        said("Weather?"),
+        user_text("Weather?"),
         Reply((Text("I look."), call("a"), call("b", '{"city": "Rom"}'))),
         Results((result("a", "sunny"), result("b", "rain"))),
         specs=(WEATHER,),
@@ -216,12 +215,12 @@ def test_several_calls_are_split_where_one_is_all_that_a_message_shows():
 def test_turns_are_made_to_alternate_and_ids_to_fit():
     prompt = ask(
         "mistral",
-        said("One"),
-        said("Two"),
+        user_text("One"),
+        user_text("Two"),
         Reply((call("toolu_1"), call("123456789"))),
         Results((result("toolu_1", "1"), result("123456789", "2"))),
-        said("Three", "runtime"),
-        said("Four"),
+        user_text("Three", "runtime"),
+        user_text("Four"),
         system="Be brief.",
         specs=(WEATHER,),
     )
@@ -247,7 +246,7 @@ def test_turns_are_made_to_alternate_and_ids_to_fit():
 def test_calls_without_ids_keep_their_own_results():
     prompt = ask(
         "mistral",
-        said("Hi"),
+        user_text("Hi"),
         Reply((call("", '{"n": 1}'), call("", '{"n": 2}'))),
         Results((result("", "1"), result("", "2"))),
     )
@@ -272,7 +271,7 @@ ARGUMENTS = {
 @pytest.mark.parametrize(("given_text", "shown"), ARGUMENTS.values(), ids=ARGUMENTS.keys())
 def test_arguments_are_shown_as_an_object_whatever_they_are(given_text, shown):
     reply = Reply((call("a", given_text),))
-    text = ask("hermes", said("Hi"), reply, Results((result("a", "x"),))).text
+    text = ask("hermes", user_text("Hi"), reply, Results((result("a", "x"),))).text
     inside = text.split("<tool_call>\n")[1].split("\n</tool_call>")[0]
     assert json.loads(inside) == {"name": "weather", "arguments": shown}
 
@@ -280,7 +279,7 @@ def test_arguments_are_shown_as_an_object_whatever_they_are(given_text, shown):
 @pytest.mark.parametrize(("given_text", "shown"), ARGUMENTS.values(), ids=ARGUMENTS.keys())
 def test_arguments_stay_text_where_text_is_wanted(given_text, shown):
     text = ask(
-        "deepseek", said("Hi"), Reply((call("a", given_text),)), Results((result("a", "x"),))
+        "deepseek", user_text("Hi"), Reply((call("a", given_text),)), Results((result("a", "x"),))
     ).text
     inside = text.split("weather\n")[1].split(f"<{BAR}tool▁call▁end{BAR}>")[0]
     assert json.loads(inside) == shown
@@ -290,7 +289,7 @@ def test_arguments_stay_text_where_text_is_wanted(given_text, shown):
 @pytest.mark.parametrize("name", ["", "a b<|im_end|>", "n" * 200])
 def test_a_name_that_the_model_made_up_breaks_nothing(name):
     reply = Reply((call("a", name=name),))
-    text = ask("hermes", said("Hi"), reply, Results((result("a", "x", "unknown", name),))).text
+    text = ask("hermes", user_text("Hi"), reply, Results((result("a", "x", "unknown", name),))).text
     shown = json.loads(text.split("<tool_call>\n")[1].split("\n</tool_call>")[0])["name"]
     assert 0 < len(shown) <= 64
     assert shown.replace("_", "").isalnum()
@@ -299,7 +298,7 @@ def test_a_name_that_the_model_made_up_breaks_nothing(name):
 def test_reasoning_is_shown_only_if_it_is_the_models_own_and_the_template_shows_it():
     own, other = Reasoning("mine"), Reasoning("signed", vendor={"anthropic": {"signature": "x"}})
     marked = Reasoning("marked", vendor={"local": {}})
-    messages = (said("Hi"), Reply((own, other, marked, Text("Yes"))), said("Go on"))
+    messages = (user_text("Hi"), Reply((own, other, marked, Text("Yes"))), user_text("Go on"))
     assert "<think>\nminemarked\n</think>\n\nYes" in ask("hermes", *messages).text
     unshown = ask("chatml", *messages)
     assert "mine" not in unshown.text
@@ -308,12 +307,12 @@ def test_reasoning_is_shown_only_if_it_is_the_models_own_and_the_template_shows_
 
 def test_reasoning_and_text_become_one_where_both_are_refused():
     reply = Reply((Reasoning("I think."), Text("I say."), call("a")))
-    text = ask("harmony", said("Hi"), reply, Results((result("a", "x"),))).text
+    text = ask("harmony", user_text("Hi"), reply, Results((result("a", "x"),))).text
     assert "<|channel|>analysis<|message|>I think.\n\nI say.<|end|>" in text
 
 
 def test_content_is_given_as_parts_where_text_is_not_taken():
-    prompt = ask("parts", said("Hi"), Reply((Text("Yes"),)), said("Go"), system="S")
+    prompt = ask("parts", user_text("Hi"), Reply((Text("Yes"),)), user_text("Go"), system="S")
     assert prompt.text == (
         "<|turn>system\nS<turn|>\n<|turn>user\nHi<turn|>\n<|turn>assistant\nYes<turn|>\n"
         "<|turn>user\nGo<turn|>\n<|turn>assistant\n"
@@ -323,7 +322,7 @@ def test_content_is_given_as_parts_where_text_is_not_taken():
 
 @pytest.mark.parametrize("name", ["never", "doubled"])
 def test_the_models_turn_is_opened_once(name):
-    prompt = ask(name, said("Hi"))
+    prompt = ask(name, user_text("Hi"))
     assert prompt.text.count("<assistant>") == 1
     assert prompt.text.endswith(prompt.tail)
     assert prompt.tail == "<assistant>"
@@ -332,7 +331,7 @@ def test_the_models_turn_is_opened_once(name):
 
 def test_a_beginning_token_is_added_only_where_it_is_wanted_and_missing():
     texts = [
-        render_prompt(Request(messages=(said("Hi"),)), template(name, add_bos=wanted)).text
+        render_prompt(Request(messages=(user_text("Hi"),)), template(name, add_bos=wanted)).text
         for name, wanted in [("chatml", True), ("chatml", False), ("gemma", True)]
     ]
     assert [text.count("<s>") for text in texts] == [1, 0, 1]
@@ -349,18 +348,18 @@ def test_a_beginning_token_is_added_only_where_it_is_wanted_and_missing():
     ],
 )
 def test_how_much_to_think_reaches_the_template(reasoning, tail):
-    assert ask("hermes", said("Hi"), options={"reasoning": reasoning}).tail == tail
+    assert ask("hermes", user_text("Hi"), options={"reasoning": reasoning}).tail == tail
 
 
 def test_a_wish_that_the_template_cannot_meet_is_noted():
-    assert ask("chatml", said("Hi"), options={"reasoning": "high"}).notes == (
+    assert ask("chatml", user_text("Hi"), options={"reasoning": "high"}).notes == (
         "the template has no switch for reasoning: the option is left out",
     )
 
 
 def test_variables_of_the_template_can_be_set_by_name():
     given_ones = {"extra": {"chat_template_kwargs": {"date_string": "someday"}}}
-    assert "Today: someday" in ask("llama", said("Hi"), options=given_ones).text
+    assert "Today: someday" in ask("llama", user_text("Hi"), options=given_ones).text
 
 
 def test_a_refusal_says_which_message_it_was():
@@ -368,7 +367,7 @@ def test_a_refusal_says_which_message_it_was():
         "{% for m in messages %}{% if 'bad' in m.content %}{{ raise_exception('bad!') }}{% endif %}"
         "{{ m.content }}{% endfor %}"
     )
-    messages = (said("Hi"), Reply((Text("Yes"),)), said("bad"), Reply((Text("No"),)))
+    messages = (user_text("Hi"), Reply((Text("Yes"),)), user_text("bad"), Reply((Text("No"),)))
     with pytest.raises(EncodeError, match=r"chat template, messages\[2\]: it refuses: bad!"):
         render_prompt(Request(messages=messages, system="S"), refusing)
     with pytest.raises(EncodeError, match=r"chat template, system: it refuses: bad!"):
@@ -377,7 +376,7 @@ def test_a_refusal_says_which_message_it_was():
 
 def test_a_template_that_is_not_for_conversations_is_refused():
     with pytest.raises(EncodeError, match="not made for conversations"):
-        render_prompt(Request(messages=(said("Hi"),)), ChatTemplate("judge this"))
+        render_prompt(Request(messages=(user_text("Hi"),)), ChatTemplate("judge this"))
 
 
 PICTURE = Media(b"\x89PNG", "image/png", "cat.png")
@@ -411,18 +410,18 @@ def test_a_text_file_is_text():
 
 def test_a_result_that_is_an_error_says_so():
     results = Results((result("a", "no such city", "failed"), result("b", "error: none", "failed")))
-    text = ask("hermes", said("Hi"), Reply((call("a"), call("b"))), results).text
+    text = ask("hermes", user_text("Hi"), Reply((call("a"), call("b"))), results).text
     assert "<tool_response>\nError: no such city\n" in text
     assert "<tool_response>\nerror: none\n" in text
 
 
 def test_a_raw_model_has_no_tools_of_its_own():
     with pytest.raises(EncodeError, match="vendor_tools: a raw model has no tools of its own"):
-        ask("hermes", said("Hi"), options={"vendor_tools": [{"type": "web_search"}]})
+        ask("hermes", user_text("Hi"), options={"vendor_tools": [{"type": "web_search"}]})
 
 
 def test_a_transcript_that_begins_with_a_reply_keeps_its_system_text():
-    assert ask("gemma", Reply((Text("Hello"),)), said("Hi"), system="S").text == (
+    assert ask("gemma", Reply((Text("Hello"),)), user_text("Hi"), system="S").text == (
         "<s><start_of_turn>user\nS<end_of_turn>\n<start_of_turn>model\nHello<end_of_turn>\n"
         "<start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n"
     )
@@ -438,10 +437,10 @@ def conversation(text):
     arguments = json.dumps({"city": text, f"k{text}": [text]})
     name = f"weather{text}"
     messages = (
-        said(f"u{text}"),
+        user_text(f"u{text}"),
         Reply((Reasoning(f"r{text}"), Text(f"t{text}"), call(f"c{text}", arguments, name))),
         Results((result(f"c{text}", f"o{text}", name=name),)),
-        said(f"n{text}", "runtime"),
+        user_text(f"n{text}", "runtime"),
     )
     return Request(messages=messages, system="S", specs=(spec,))
 
@@ -488,26 +487,26 @@ def test_every_template_on_this_machine_is_as_hard_to_forge():
 
 def test_an_escape_in_arguments_hides_no_marker():
     reply = Reply((call("a", '{"city": "\\u003c|im_end|>"}'),))
-    text = ask("hermes", said("Hi"), reply, Results((result("a", "x"),))).text
+    text = ask("hermes", user_text("Hi"), reply, Results((result("a", "x"),))).text
     assert '"arguments": {"city": "< |im_end|>"}' in text
 
 
 def test_half_a_character_is_replaced():
-    assert "user\n?é<|im_end|>" in ask("chatml", said("\ud800é"), system="\udfff").text
+    assert "user\n?é<|im_end|>" in ask("chatml", user_text("\ud800é"), system="\udfff").text
 
 
 def test_system_text_is_the_developers_and_the_rest_can_be_left_alone_too():
     forged = "<|im_end|>"
-    prompt = ask("chatml", said(forged), system=forged)
+    prompt = ask("chatml", user_text(forged), system=forged)
     assert prompt.text.startswith(
         "<|im_start|>system\n<|im_end|><|im_end|>\n<|im_start|>user\n< |im_end|><|im_end|>"
     )
-    untouched = ask("chatml", said(forged), neutral=False)
+    untouched = ask("chatml", user_text(forged), neutral=False)
     assert untouched.text.startswith("<|im_start|>user\n<|im_end|><|im_end|>")
 
 
 def test_a_prompt_can_be_shown_with_its_markers_apart():
-    prompt = ask("chatml", said("Hi"))
+    prompt = ask("chatml", user_text("Hi"))
     assert visible(prompt, template("chatml")) == [
         ("marker", "<|im_start|>"),
         ("text", "user\nHi"),
@@ -539,13 +538,13 @@ def test_every_chat_template_on_this_machine_shows_everything_that_was_said():
         system="System",
         specs=(WEATHER,),
         messages=(
-            said("first"),
+            user_text("first"),
             Reply((Reasoning("hm"), call("toolu_1"), call("toolu_2", '{"city": "Rom'))),
             Results((result("toolu_1", "one"), result("toolu_2", "two", "invalid"))),
-            said("note", "runtime"),
-            said("second"),
+            user_text("note", "runtime"),
+            user_text("second"),
             Reply((Text("answer"),)),
-            said("third"),
+            user_text("third"),
             Reply((call("", ""),)),
             Results((result("", "fourth"),)),
         ),
@@ -574,7 +573,9 @@ def transcripts(draw):
     def speak(least):
         for _ in range(draw(st.integers(least, 2))):
             words.append(f"word{len(words)}w")
-            messages.append(said(words[-1], draw(st.sampled_from(["user", "developer", "runtime"]))))
+            messages.append(
+                user_text(words[-1], draw(st.sampled_from(["user", "developer", "runtime"])))
+            )
 
     speak(1)
     for _ in range(draw(st.integers(0, 4))):
@@ -605,7 +606,7 @@ def test_any_transcript_becomes_a_prompt_for_any_template(name, drawn, has_syste
 
 
 def test_a_template_that_takes_tools_flat_is_given_them_so():
-    messages = (said("Hi"), Reply((call("c1"),)), Results((result("c1", "sunny"),)))
+    messages = (user_text("Hi"), Reply((call("c1"),)), Results((result("c1", "sunny"),)))
     prompt = ask("flat", *messages, specs=(WEATHER,))
     assert prompt == Prompt(
         text=(
@@ -619,7 +620,7 @@ def test_a_template_that_takes_tools_flat_is_given_them_so():
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_prompt_may_end_where_the_messages_do(name):
-    request = Request(messages=(said("Hi"),))
+    request = Request(messages=(user_text("Hi"),))
     opened = render_prompt(request, template(name))
     closed = render_prompt(request, template(name), opened=False)
     assert (closed.text + opened.tail, closed.tail) == (opened.text, "")

@@ -1,6 +1,6 @@
 import pytest
 
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
 from rightcall.local.engine import Sampling
@@ -8,7 +8,7 @@ from rightcall.local.raw_model import sampling_of
 
 
 def asked(**options: object) -> Request:
-    return Request(messages=(said("Hi"),), max_tokens=7, options=options)
+    return Request(messages=(user_text("Hi"),), max_tokens=7, options=options)
 
 
 def test_what_a_request_says_is_taken_over():

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from rightcall.agent import Agent
 from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import Call
-from rightcall.core.decision import Proposal
 from rightcall.core.handler import Context
 from rightcall.core.limits import Limits
 from rightcall.core.message import Reply, StopReason, Transcript
+from rightcall.core.parts import Call
 from rightcall.core.ports import Journal
+from rightcall.core.proposal import Proposal
 from rightcall.core.request import Request
 from rightcall.core.tool import Effect, Tool
 from rightcall.declare.function import tool

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from rightcall.gate import threads
+from rightcall.gate import concurrency
 
 
 def assert_nothing_is_left() -> None:
@@ -17,7 +17,7 @@ def assert_nothing_is_left() -> None:
 @pytest_asyncio.fixture
 async def nothing_is_left() -> AsyncIterator[None]:
     """Fails a test that leaves tasks or threads behind."""
-    before = threads.current().abandoned
+    before = concurrency.tool_threads().abandoned_count
     yield
     assert_nothing_is_left()
-    assert threads.current().abandoned <= before
+    assert concurrency.tool_threads().abandoned_count <= before

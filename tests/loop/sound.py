@@ -5,8 +5,8 @@ The rules are written down here a second time, from the design's sixth contract,
 
 from collections.abc import Sequence
 
-from rightcall.core.call import Call
 from rightcall.core.message import Message, Reply, Results, User
+from rightcall.core.parts import Call
 
 
 def assert_sound(transcript: Sequence[Message], *, waits: bool = False) -> None:

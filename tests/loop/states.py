@@ -6,20 +6,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget
-from rightcall.core.call import Call
-from rightcall.core.message import Message, Reasoning, Reply, Results, StopReason, User, said
+from rightcall.core.message import Message, Reasoning, Reply, Results, StopReason, User, user_text
 from rightcall.core.outcome import OutcomeKind
-from rightcall.core.parts import Result, Text, Usage
-from rightcall.core.request import Named, OutputMode, Wanted
-from rightcall.loop.decide import NO_OUTPUT, Finish
-from rightcall.loop.state import Progress, State
+from rightcall.core.parts import Call, Result, Text, Usage
+from rightcall.core.request import Named, OutputMode, RequiredOutput
+from rightcall.loop.decide import NO_OUTPUT, FinishRun
+from rightcall.loop.state import RunProgress, State
 
 STOPS = get_args(StopReason)
 MODES = get_args(OutputMode)
 LOOK = Call(id="a", name="look", arguments='{"at":1}')
 SEND = Call(id="b", name="send", arguments='{"to":"x"}')
 CUT_CALL = Call(id="c", name="look", arguments='{"at":', truncated=True)
-BAD_OUTPUT = Finish(NO_OUTPUT)
+BAD_OUTPUT = FinishRun(NO_OUTPUT)
 
 SPENT: dict[str, dict[str, Any]] = {
     "seconds": {"budget": Budget(seconds=5.0), "seconds": 5.0},
@@ -31,19 +30,19 @@ SPENT: dict[str, dict[str, Any]] = {
 
 def state(*messages: Message, **changes: Any) -> State:
     """A state with these messages; what belongs to its progress goes there."""
-    progress = {name: changes.pop(name) for name in [*changes] if name in Progress.__struct_fields__}
-    return State(messages=messages, progress=Progress(**progress), **changes)
+    progress = {name: changes.pop(name) for name in [*changes] if name in RunProgress.__struct_fields__}
+    return State(messages=messages, progress=RunProgress(**progress), **changes)
 
 
 def ended(stop: StopReason, *content: str | Call | Reasoning, **changes: Any) -> State:
     """The state after the model's first reply, which stopped for that reason."""
     parts = tuple(Text(part) if isinstance(part, str) else part for part in content)
-    return state(said("Hello"), Reply(parts, stop, "why"), **{"turns": 1, **changes})
+    return state(user_text("Hello"), Reply(parts, stop, "why"), **{"turns": 1, **changes})
 
 
 def results(before: State, outcome: OutcomeKind = "returned") -> State:
     """The state once the calls of its last reply have their results."""
-    reply = before.last
+    reply = before.messages[-1] if before.messages else None
     assert isinstance(reply, Reply)
     given = tuple(
         Result(call_id=call.id, name=call.name, outcome=outcome, content=(Text("so"),))
@@ -54,7 +53,7 @@ def results(before: State, outcome: OutcomeKind = "returned") -> State:
 
 def wanting(mode: OutputMode, before: State, **changes: Any) -> State:
     """The state of a run that must end with an output."""
-    wanted = Wanted(tool="final_answer", mode=mode, schema={"type": "object"}, retries=2)
+    wanted = RequiredOutput(tool="final_answer", mode=mode, schema={"type": "object"}, retries=2)
     return replace(before, wanted=wanted, **changes)
 
 
@@ -95,7 +94,7 @@ def states() -> st.SearchStrategy[State]:
         State,
         messages=st.lists(messages, max_size=4).map(tuple),
         progress=st.builds(
-            Progress,
+            RunProgress,
             turns=st.integers(0, 4),
             calls=st.integers(0, 4),
             seconds=st.sampled_from([0.0, 2.0]),
@@ -120,7 +119,7 @@ def states() -> st.SearchStrategy[State]:
         retry_broken=st.booleans(),
         wanted=st.none()
         | st.builds(
-            Wanted,
+            RequiredOutput,
             tool=st.just("final_answer"),
             mode=st.sampled_from(MODES),
             schema=st.just({}),

@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply
-from rightcall.core.parts import Text
-from rightcall.loop.draft import Draft
+from rightcall.core.parts import Call, Text
+from rightcall.loop.ask import ReplyDraft
 
 WHOLE = Call(id="a", name="look", arguments='{"at":1}', vendor={"v": 1})
 
@@ -58,22 +57,22 @@ ROWS = [
 
 @pytest.mark.parametrize(("events", "content"), ROWS)
 def test_a_broken_reply_holds_what_came(events, content):
-    draft = Draft()
+    draft = ReplyDraft()
     for event in events:
         draft.add(event)
-    assert draft.broken("why") == Reply(content, "error", "why")
+    assert draft.broken_reply("why") == Reply(content, "error", "why")
     assert (draft.end, draft.is_empty) == (None, not content)
 
 
 def test_a_whole_reply_is_the_one_that_was_sent_whatever_came_before():
-    draft = Draft()
+    draft = ReplyDraft()
     draft.add(TextDelta("so"))
     draft.add(ReplyEnd(Reply((WHOLE,), "calls")))
     assert (draft.end, draft.is_empty) == (ReplyEnd(Reply((WHOLE,), "calls")), False)
 
 
 def test_an_empty_reply_that_has_ended_is_not_nothing():
-    draft = Draft()
+    draft = ReplyDraft()
     draft.add(ReplyEnd(Reply(())))
     assert not draft.is_empty
 
@@ -81,10 +80,10 @@ def test_an_empty_reply_that_has_ended_is_not_nothing():
 @given(st.lists(st.sampled_from([TextDelta, ReasoningDelta]), max_size=20), st.data())
 def test_no_text_is_lost_or_put_elsewhere(kinds, data):
     texts = [data.draw(st.text(min_size=1, max_size=3)) for _ in kinds]
-    draft = Draft()
+    draft = ReplyDraft()
     for kind, text in zip(kinds, texts, strict=True):
         draft.add(kind(text))
-    content = draft.broken("").content
+    content = draft.broken_reply("").content
     assert "".join(part.text for part in content) == "".join(texts)
     shown = [TextDelta if isinstance(part, Text) else ReasoningDelta for part in content]
     runs = [kind for at, kind in enumerate(kinds) if at == 0 or kinds[at - 1] is not kind]

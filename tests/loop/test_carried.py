@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 import rightcall as rc
-from rightcall.core.message import said
-from rightcall.core.transport import Incoming
+from rightcall.core.message import user_text
+from rightcall.core.transport import StreamedResponse
 from rightcall.testing import ScriptedModel
-from rightcall.wire.encoding import EncodeCache
+from rightcall.wire.payload import EncodeCache
 
 LONG = tuple(
-    said(f"line {n}") if n % 2 == 0 else rc.Reply((rc.Text(f"yes, {n}"),), "end") for n in range(80)
+    user_text(f"line {n}") if n % 2 == 0 else rc.Reply((rc.Text(f"yes, {n}"),), "end") for n in range(80)
 )
 LARGE = rc.Media(bytes(2**20 + 1), "application/pdf")
 
@@ -51,7 +51,7 @@ async def test_the_next_run_belongs_to_the_same_conversation():
     [
         (LONG[:20], tuple),
         (LONG, lambda transcript: transcript[:-2]),
-        (LONG, lambda transcript: (said("line 0"), *transcript[1:])),
+        (LONG, lambda transcript: (user_text("line 0"), *transcript[1:])),
         ((rc.User((LARGE,)), *LONG[1:]), tuple),
         ((*LONG[:-1], rc.Reply((LARGE,), "end")), tuple),
     ],
@@ -103,7 +103,7 @@ class Echo:
         async def words():
             yield b'{"choices": [{"message": {"content": "Yes."}, "finish_reason": "stop"}]}'
 
-        yield Incoming(200, {"content-type": "application/json"}, words())
+        yield StreamedResponse(200, {"content-type": "application/json"}, words())
 
     @asynccontextmanager
     async def get(self, url, *, headers, timeouts):
@@ -117,7 +117,7 @@ class Echo:
 @pytest.mark.parametrize("tokens", [100_000, 600])
 async def test_what_is_sent_is_the_same_and_only_what_is_new_is_written(monkeypatch, tokens):
     counts = []
-    written = EncodeCache.written
+    written = EncodeCache.write_messages
 
     def counting(self, key, messages, begin, write):
         def noted(writer, message, at):
@@ -127,7 +127,7 @@ async def test_what_is_sent_is_the_same_and_only_what_is_new_is_written(monkeypa
         counts.append(0)
         return written(self, key, messages, begin, noted)
 
-    monkeypatch.setattr(EncodeCache, "written", counting)
+    monkeypatch.setattr(EncodeCache, "write_messages", counting)
     echo = Echo()
     window = rc.Window(tokens=tokens)
     agents = [rc.Agent(rc.connect("ollama:m", transport=echo), window=window) for _ in range(2)]
@@ -141,7 +141,9 @@ async def test_what_is_sent_is_the_same_and_only_what_is_new_is_written(monkeypa
 
 async def test_a_run_with_another_models_window_is_not_bound_to_the_last_ones_cut():
     echo = Echo()
-    agent = rc.Agent(rc.connect("ollama:m", transport=echo, profile=rc.Profile(context_window=1000)))
+    agent = rc.Agent(
+        rc.connect("ollama:m", transport=echo, profile=rc.models.Profile(context_window=1000))
+    )
     first = await agent.run("And now?", history=LONG)
     for model in (rc.connect("ollama:m", transport=echo), None):
         await agent.run("And then?", history=first.transcript, model=model)

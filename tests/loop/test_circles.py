@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from loop.sound import assert_sound
 from rightcall import Agent, Budget
 from rightcall.core.budget import Stop
-from rightcall.core.call import Call
-from rightcall.core.message import Results, User, said
+from rightcall.core.message import Results, User, user_text
+from rightcall.core.parts import Call
 from rightcall.declare.function import tool
-from rightcall.loop.circles import canonical, extended, is_circling, signature
 from rightcall.loop.decide import CIRCLING
+from rightcall.loop.state import canonical, extend_trail, is_circling, signature
 from rightcall.testing import ScriptedModel, call, reply
 
-WARNING = said(CIRCLING, "runtime")
+WARNING = user_text(CIRCLING, "runtime")
 CIRCLED = Stop("limit", "repeats")
 
 
@@ -174,7 +174,7 @@ def test_half_a_surrogate_pair_has_a_signature():
 def test_a_trail_is_long_enough_to_see_every_circle(turns, repeats):
     trail: tuple[str, ...] = ()
     for turn in turns:
-        trail = extended(trail, turn, repeats)
+        trail = extend_trail(trail, turn, repeats)
     assert len(trail) <= 4 * repeats
     assert is_circling(trail, repeats) == any(
         turns[-length * repeats :] == turns[-length:] * repeats and len(turns) >= length * repeats

@@ -25,8 +25,8 @@ from loop.states import (
     wanting,
 )
 from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, StopReason, said
+from rightcall.core.message import Reasoning, StopReason, user_text
+from rightcall.core.parts import Call
 from rightcall.core.request import Named
 from rightcall.loop.decide import (
     ANNOUNCED,
@@ -35,15 +35,15 @@ from rightcall.loop.decide import (
     NO_OUTPUT,
     AnswerCalls,
     AskModel,
-    Finish,
+    FinishRun,
     JudgeText,
-    Tell,
+    TellModel,
     decide,
 )
-from rightcall.loop.state import Progress, State
+from rightcall.loop.state import RunProgress, State
 
 ASK = AskModel(2, "auto")
-ANNOUNCE = Tell(said(ANNOUNCED, "runtime"))
+ANNOUNCE = TellModel(user_text(ANNOUNCED, "runtime"))
 CUT_LOOK = replace(LOOK, truncated=True)
 CUT_SEND = replace(SEND, truncated=True)
 
@@ -59,14 +59,14 @@ WITH_CALLS = {
     "filtered": AnswerCalls(1, (LOOK, SEND), 0),
 }
 WITHOUT_CALLS = {
-    "end": Finish(Stop("end")),
-    "stop_sequence": Finish(Stop("stop_sequence", detail="why")),
+    "end": FinishRun(Stop("end")),
+    "stop_sequence": FinishRun(Stop("stop_sequence", detail="why")),
     "calls": ANNOUNCE,
-    "length": Finish(Stop("length", detail="why")),
+    "length": FinishRun(Stop("length", detail="why")),
     "pause": ASK,
-    "error": Finish(Stop("error", detail="why")),
-    "refusal": Finish(Stop("refusal", detail="why")),
-    "filtered": Finish(Stop("filtered", detail="why")),
+    "error": FinishRun(Stop("error", detail="why")),
+    "refusal": FinishRun(Stop("refusal", detail="why")),
+    "filtered": FinishRun(Stop("filtered", detail="why")),
 }
 AFTER_RESULTS = {
     "end": ASK,
@@ -75,8 +75,8 @@ AFTER_RESULTS = {
     "length": ASK,
     "pause": ASK,
     "error": ASK,
-    "refusal": Finish(Stop("refusal", detail="why")),
-    "filtered": Finish(Stop("filtered", detail="why")),
+    "refusal": FinishRun(Stop("refusal", detail="why")),
+    "filtered": FinishRun(Stop("filtered", detail="why")),
 }
 
 
@@ -133,7 +133,7 @@ def test_no_call_is_run_once_a_budget_is_spent(stop, limit):
 def test_an_answer_stands_though_it_used_up_a_budget(stop, limit):
     expected = WITHOUT_CALLS[stop]
     if stop in {"pause", "error"}:
-        expected = Finish(Stop("limit", limit))
+        expected = FinishRun(Stop("limit", limit))
     assert decide(ended(stop, "It is so.", **SPENT[limit])) == expected
 
 
@@ -141,34 +141,38 @@ def test_an_answer_stands_though_it_used_up_a_budget(stop, limit):
 @pytest.mark.parametrize(
     "place",
     [
-        pytest.param(lambda **spent: state(said("Hello"), **spent), id="user"),
+        pytest.param(lambda **spent: state(user_text("Hello"), **spent), id="user"),
         pytest.param(lambda **spent: results(ended("calls", LOOK, **spent)), id="results"),
         pytest.param(lambda **spent: ended("pause", "Wait", **spent), id="pause"),
     ],
 )
 def test_the_model_is_not_asked_once_a_budget_is_spent(place, limit):
-    assert decide(place(**SPENT[limit])) == Finish(Stop("limit", limit))
+    assert decide(place(**SPENT[limit])) == FinishRun(Stop("limit", limit))
 
 
 @pytest.mark.parametrize(
     ("given", "action"),
     [
         pytest.param(
-            state(said("Hello"), budget=Budget(turns=0)), Finish(Stop("limit", "turns")), id="none"
+            state(user_text("Hello"), budget=Budget(turns=0)),
+            FinishRun(Stop("limit", "turns")),
+            id="none",
         ),
-        pytest.param(state(said("Hello"), budget=Budget(turns=1)), AskModel(1, "auto"), id="one left"),
+        pytest.param(
+            state(user_text("Hello"), budget=Budget(turns=1)), AskModel(1, "auto"), id="one left"
+        ),
         pytest.param(
             results(ended("calls", LOOK, budget=Budget(turns=1))),
-            Finish(Stop("limit", "turns")),
+            FinishRun(Stop("limit", "turns")),
             id="after results",
         ),
         pytest.param(
             ended("pause", "Wait", budget=Budget(turns=1)),
-            Finish(Stop("limit", "turns")),
+            FinishRun(Stop("limit", "turns")),
             id="after a pause",
         ),
         pytest.param(
-            ended("end", "So.", budget=Budget(turns=1)), Finish(Stop("end")), id="after an answer"
+            ended("end", "So.", budget=Budget(turns=1)), FinishRun(Stop("end")), id="after an answer"
         ),
         pytest.param(
             results(ended("calls", LOOK, budget=Budget(turns=None), turns=999)),
@@ -225,12 +229,12 @@ def test_a_lifted_budget_of_calls_has_room_for_any_number():
 @pytest.mark.parametrize("limit", ["turns", "calls", "seconds", "tokens", "cost", "repeats"])
 def test_a_run_whose_calls_were_halted_names_the_limit(limit):
     given = replace(results(ended("calls", LOOK)), halted=limit)
-    assert decide(given) == Finish(Stop("limit", limit))
+    assert decide(given) == FinishRun(Stop("limit", limit))
 
 
 # What an output asked for changes: how a text that is offered as the answer is taken.
 JUDGE = JudgeText(1, "It is so.")
-BY_TOOL = Tell(said("Give your answer by calling the tool final_answer.", "runtime"), "answer")
+BY_TOOL = TellModel(user_text("Give your answer by calling the tool final_answer.", "runtime"), "answer")
 OFFERED = {"native": JUDGE, "text": JUDGE, "json": JUDGE, "tool": BY_TOOL}
 
 
@@ -251,20 +255,20 @@ def test_calls_are_run_alike_in_every_output_mode(stop, mode):
     ("given", "action"),
     [
         pytest.param(
-            wanting("text", ended("end", "{}"), answered=True), Finish(Stop("output")), id="text"
+            wanting("text", ended("end", "{}"), answered=True), FinishRun(Stop("output")), id="text"
         ),
         pytest.param(
-            wanting("native", ended("end", "{}"), answered=True), Finish(Stop("output")), id="native"
+            wanting("native", ended("end", "{}"), answered=True), FinishRun(Stop("output")), id="native"
         ),
-        pytest.param(answering("returned", answered=True), Finish(Stop("output")), id="tool"),
+        pytest.param(answering("returned", answered=True), FinishRun(Stop("output")), id="tool"),
         pytest.param(
             answering("returned", answered=True, halted="calls"),
-            Finish(Stop("output")),
+            FinishRun(Stop("output")),
             id="tool, and the budget has no room for the rest",
         ),
         pytest.param(
             wanting("text", ended("end", "{}", bad_answers=1, note="Not so.")),
-            Tell(said("Not so.", "runtime")),
+            TellModel(user_text("Not so.", "runtime")),
             id="a bad text is told",
         ),
         pytest.param(wanting("text", ended("end", "{}", bad_answers=3)), BAD_OUTPUT, id="bad texts"),
@@ -280,7 +284,7 @@ def test_calls_are_run_alike_in_every_output_mode(stop, mode):
 )
 def test_an_output_is_asked_for_until_it_is_given_or_given_up(given, action):
     assert decide(given) == action
-    assert Finish(NO_OUTPUT) == BAD_OUTPUT
+    assert FinishRun(NO_OUTPUT) == BAD_OUTPUT
 
 
 @pytest.mark.parametrize(
@@ -291,7 +295,7 @@ def test_an_output_is_asked_for_until_it_is_given_or_given_up(given, action):
         ),
         pytest.param(
             ended("calls", "I will look.", breaks=MOST_BREAKS),
-            Finish(Stop("error", detail="the model keeps announcing calls and making none")),
+            FinishRun(Stop("error", detail="the model keeps announcing calls and making none")),
             id="announced, given up",
         ),
         pytest.param(
@@ -299,7 +303,7 @@ def test_an_output_is_asked_for_until_it_is_given_or_given_up(given, action):
         ),
         pytest.param(
             results(ended("error", LOOK, breaks=MOST_BREAKS)),
-            Finish(Stop("error", detail="the model's replies keep breaking off")),
+            FinishRun(Stop("error", detail="the model's replies keep breaking off")),
             id="broken, given up",
         ),
     ],
@@ -310,7 +314,7 @@ def test_a_model_that_keeps_breaking_off_is_given_up(given, action):
 
 AROUND = {"trail": ("a", "a", "a")}
 STRAIGHT = {"trail": ("a", "b", "c")}
-WARN = Tell(said(CIRCLING, "runtime"), "circling")
+WARN = TellModel(user_text(CIRCLING, "runtime"), "circling")
 
 
 @pytest.mark.parametrize(
@@ -341,8 +345,8 @@ def test_a_model_that_goes_round_in_circles_is_told_and_then_stopped(given, acti
 
 
 def test_a_note_is_told_before_anything_else_is_asked():
-    given = state(said("Hello"), note="Mind the gap.", budget=Budget(turns=0))
-    assert decide(given) == Tell(said("Mind the gap.", "runtime"))
+    given = state(user_text("Hello"), note="Mind the gap.", budget=Budget(turns=0))
+    assert decide(given) == TellModel(user_text("Mind the gap.", "runtime"))
 
 
 LOOK_UP = Named("look")
@@ -363,7 +367,7 @@ LOOK_UP = Named("look")
     ],
 )
 def test_a_forced_choice_holds_for_the_first_turn_only_unless_it_is_sticky(choice, sticky, turns, asked):
-    given = state(said("Hello"), turns=turns, choice=choice, sticky_choice=sticky)
+    given = state(user_text("Hello"), turns=turns, choice=choice, sticky_choice=sticky)
     assert decide(given) == AskModel(turns + 1, asked)
 
 
@@ -385,7 +389,7 @@ def test_the_same_state_gives_the_same_action_however_it_came_to_be(given):
 def test_nothing_more_is_done_in_any_state_once_a_budget_is_spent(given, limit):
     spent = SPENT[limit]
     progress = replace(
-        given.progress, **{k: v for k, v in spent.items() if k in Progress.__struct_fields__}
+        given.progress, **{k: v for k, v in spent.items() if k in RunProgress.__struct_fields__}
     )
     match decide(replace(given, progress=progress, budget=spent["budget"])):
         case AskModel():

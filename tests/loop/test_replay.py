@@ -3,9 +3,11 @@
 import pytest
 
 import rightcall as rc
+from agent.kit import Desk
 from rightcall.core.entry import RunStarted
 from rightcall.core.message import Results
 from rightcall.errors import ReplayError, UsageError
+from rightcall.loop.replay import retrace
 from rightcall.record import JsonLinesJournal, MemoryJournal, SqliteJournal, fork
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
@@ -152,3 +154,22 @@ async def test_a_fork_begins_at_an_entry_that_there_is(at):
     await recorded(journal)
     with pytest.raises(UsageError, match="fork after one of them"):
         fork(journal, "r", "new", at=at)
+
+
+async def test_a_recorded_run_tells_every_request_that_it_made_without_making_one():
+    desk = Desk()
+    model = ScriptedModel([reply(call("find", what="x")), "Done."])
+    journal = MemoryJournal()
+    await rc.Agent(model, [desk.tool("find")], "Be kind.", journal=journal).run("Go.", run="r")
+    again = await retrace(journal.entries("r"), "r")
+    assert again.result.text == "Done."
+    assert [request.messages for request in again.requests.values()] == [
+        request.messages for request in model.requests
+    ]
+    assert [request.system for request in again.requests.values()] == ["Be kind."] * 2
+    assert desk.done == ["find x"]
+    # Cut off after the first reply: what came of it, and what would have been asked next, is told.
+    cut = list(journal.entries("r"))[:-2]
+    broken = await retrace(cut, "r")
+    assert broken.result.stop.reason == "error"
+    assert list(broken.requests) == list(again.requests)

@@ -13,17 +13,18 @@ from effort import often
 from loop import virtual
 from loop.quiet import assert_nothing_is_left
 from loop.sound import assert_sound
-from rightcall import Agent, Ask, Budget, Context, Deny, Hooks, Rewrite, Usage, Veto, replay
+from rightcall import Agent, Ask, Budget, Context, Deny, Hooks, Rewrite, replay
 from rightcall.core.budget import Stop
-from rightcall.core.call import Call
 from rightcall.core.entry import CallDropped
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
 from rightcall.core.message import Reply, Results
 from rightcall.core.partial import PartialJson
-from rightcall.core.parts import Result, Text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.request import Profile
 from rightcall.declare.function import tool
 from rightcall.errors import TransportError
+from rightcall.gate import Veto
+from rightcall.models import Usage
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
@@ -501,3 +502,30 @@ def alike(result: Result, dropped: set[str]) -> Result:
     assert rest, result.text
     words = "was cancelled before it finished" if rest == "." else "was not run"
     return replace(result, content=(Text(f"{result.name} {words}{rest}"),))
+
+
+def test_what_was_started_and_then_refused_has_stopped_before_the_model_is_asked_again():
+    asked = 0
+
+    def policy(_):
+        # The first time it is asked while the reply streams, and then by the gate.
+        nonlocal asked
+        asked += 1
+        return None if asked == 1 else Deny("not now.")
+
+    journal = MemoryJournal()
+    bench = Bench([reply(call("read", at=0), call("read", at=1)), "Done."], takes=1000.0)
+    stopped = []
+    stream = bench.stream
+
+    async def watched(request):
+        stopped.append(list(bench.cancelled))
+        async for event in stream(request):
+            yield event
+
+    bench.stream = watched
+    result, seconds = run(bench, policy=policy, journal=journal)
+    assert outcomes(result) == [("read", "denied"), ("read", "denied")]
+    assert (bench.early, stopped, seconds < 100) == (["read 0"], [[], ["read 0"]], True)
+    dropped = [entry for entry in journal.entries("r") if isinstance(entry, CallDropped)]
+    assert [(entry.call.name, entry.result.outcome) for entry in dropped] == [("read", "cancelled")]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rightcall.loop.time_limit import TimeLimits
+from rightcall.loop.time_limits import TimeLimits
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -8,17 +8,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import often
-from rightcall.core.call import Call
-from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User, said
-from rightcall.core.parts import Media, Result, Text
-from rightcall.core.tokens import estimate_tokens, most_tokens
+from rightcall.core.message import (
+    Message,
+    Reasoning,
+    Reply,
+    Results,
+    Transcript,
+    Unknown,
+    User,
+    estimate_tokens,
+    most_tokens,
+    user_text,
+)
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.errors import UsageError
 from rightcall.loop.window import (
-    View,
     Window,
-    look,
+    WindowView,
+    messages_to_send,
     needs_summary,
-    sent,
+    update_view,
     with_summary,
 )
 
@@ -44,11 +53,11 @@ class Counted:
 
 
 def user(text: str, size: int = 20) -> User:
-    return said(text.ljust(size, "."))
+    return user_text(text.ljust(size, "."))
 
 
 def note(text: str) -> User:
-    return said(text, "runtime")
+    return user_text(text, "runtime")
 
 
 def exchange(name: str, *sizes: int, source: str | None = None) -> tuple[Reply, Results]:
@@ -86,16 +95,39 @@ first, middle, last = user("first"), user("middle"), user("last")
 wide = Window(tokens=2000, keep=0.5, stub_tokens=200, recent=2)
 
 
-def seen(*messages: Message, window: Window = wide) -> View:
-    return look(None, messages, window, characters)
+def seen(*messages: Message, window: Window = wide) -> WindowView:
+    return update_view(None, messages, window, characters)
 
 
 def test_a_transcript_that_fits_is_sent_as_it_is():
     transcript = (first, *exchange("a", 500), *exchange("b", 500), last)
-    view = look(None, transcript, wide, characters)
-    assert sent(view, transcript) is transcript
-    assert (view.tokens, view.over, view.cuts, view.seen) == (1080, False, 0, 6)
-    assert list(view.dropped) == []
+    view = update_view(None, transcript, wide, characters)
+    assert messages_to_send(view, transcript) is transcript
+    assert (view.tokens, view.over, view.cuts, view.seen_count) == (1080, False, 0, 6)
+    assert list(view.left_out_range) == []
+
+
+def test_what_just_fits_is_sent_as_it_is_and_one_more_is_not():
+    transcript = (first, *exchange("a", 500), *exchange("b", 500), last)
+    exact = Window(tokens=1080)
+    view = update_view(None, transcript, exact, characters)
+    assert (messages_to_send(view, transcript) is transcript, view.over, view.cuts) == (True, False, 0)
+    less = update_view(None, transcript, Window(tokens=1079), characters)
+    assert (less.cuts, less.tokens < 1080) == (1, True)
+
+
+def test_a_view_knows_what_the_user_said_first_and_last_and_takes_no_note_for_it():
+    def ends(*messages: Message) -> tuple[int, int]:
+        return update_view(None, messages, wide, characters).ends
+
+    assert ends() == (-1, -1)
+    assert ends(first) == (0, 0)
+    assert ends(first, note("x")) == (0, 0)
+    assert ends(first, note("x"), *exchange("a", 5), last, note("y")) == (0, 4)
+    assert ends(exchange("a", 5)[0], first, last) == (1, 2)
+    # Until a user says something, a note is all there is.
+    assert ends(note("x"), note("y")) == (0, 0)
+    assert ends(note("x"), last) == (0, 1)
 
 
 def test_old_large_results_are_stubbed_before_anything_is_left_out():
@@ -104,7 +136,7 @@ def test_old_large_results_are_stubbed_before_anything_is_left_out():
     )
     view = seen(first, *a, *b, *c, *d)
     assert view.messages == (first, a[0], stubs(a[1]), *b, c[0], stubs(c[1]), *d)
-    assert (view.over, view.cuts, list(view.dropped)) == (False, 1, [])
+    assert (view.over, view.cuts, list(view.left_out_range)) == (False, 1, [])
 
 
 def test_no_more_is_stubbed_than_is_needed():
@@ -129,10 +161,10 @@ def test_the_largest_result_of_a_message_goes_first_and_the_rest_may_go_later():
     mixed = exchange("a", 300, 1700)
     one, two = mixed[1].results
     transcript: Transcript = (first, *mixed, *exchange("b", 30))
-    view = look(None, transcript, wide, characters)
+    view = update_view(None, transcript, wide, characters)
     assert view.messages[2] == Results((one, stub(two)))
     transcript += (*exchange("c", 1550), last, user("really the last"))
-    view = look(view, transcript, wide, characters)
+    view = update_view(view, transcript, wide, characters)
     assert view.messages[2] == Results((stub(one), stub(two)))
 
 
@@ -180,7 +212,7 @@ def test_a_stub_says_how_large_the_result_was_and_how_it_began(content, size, be
         return 5000 if heavy else 10
 
     transcript = (first, Reply((Call(id="a", name="look"),)), Results((result,)), last, last)
-    (shown,) = look(None, transcript, wide, count).messages[2].results
+    (shown,) = update_view(None, transcript, wide, count).messages[2].results
     assert json.loads(shown.text)["bytes"] == size
     assert json.loads(shown.text)["began"] == began
 
@@ -191,7 +223,7 @@ def test_the_oldest_exchanges_are_left_out_whole():
     view = seen(first, *[message for pair in old for message in pair], *new)
     # Cut when the model was asked for the newest reply.
     assert view.messages == (first, left_out(6), *old[3], *old[4], *new)
-    assert (view.dropped, view.kept, view.tokens) == (range(1, 7), (0,), 20 + 40 + 800 + 210)
+    assert (view.left_out_range, view.kept, view.tokens) == (range(1, 7), (0,), 20 + 40 + 800 + 210)
 
 
 def test_what_users_said_is_left_out_too_but_for_the_first_and_the_last():
@@ -205,13 +237,13 @@ def test_the_last_user_message_stays_though_older_than_what_is_left_out():
     run = [message for pair in replies for message in pair]
     view = seen(first, middle, last, *run, *exchange("f", 150))
     assert view.messages == (first, left_out(1), last, left_out(6), *run[6:], *exchange("f", 150))
-    assert (view.dropped, view.kept) == (range(1, 9), (0, 2))
+    assert (view.left_out_range, view.kept) == (range(1, 9), (0, 2))
 
 
 def test_the_last_user_message_may_be_left_out_once_it_is_not_the_last():
     run = [message for name in "abcde" for message in exchange(name, 190, 190)]
     transcript: Transcript = (first, middle, *run, *exchange("f", 150))
-    view = look(None, transcript, wide, characters)
+    view = update_view(None, transcript, wide, characters)
     assert view.messages[:2] == (first, middle)
     transcript += (
         *exchange("g", 150),
@@ -219,9 +251,9 @@ def test_the_last_user_message_may_be_left_out_once_it_is_not_the_last():
         *exchange("h", 190, 190, 190),
         *exchange("i", 190, 190, 190),
     )
-    view = look(view, transcript, wide, characters)
+    view = update_view(view, transcript, wide, characters)
     assert view.messages == (first, left_out(15), last, left_out(2), *transcript[-2:])
-    assert (view.dropped, view.kept) == (range(1, 19), (0, 16))
+    assert (view.left_out_range, view.kept) == (range(1, 19), (0, 16))
 
 
 def test_notes_of_the_runtime_go_with_their_exchange():
@@ -233,7 +265,7 @@ def test_notes_of_the_runtime_go_with_their_exchange():
 def test_a_reply_before_the_first_user_message_may_be_left_out():
     view = seen(Reply((Text("x" * 1990),)), first, *exchange("a", 20), last)
     assert view.messages == (left_out(1), first, *exchange("a", 20), last)
-    assert (view.dropped, view.kept) == (range(1), ())
+    assert (view.left_out_range, view.kept) == (range(1), ())
 
 
 def test_recent_messages_are_stubbed_when_nothing_else_helps():
@@ -278,17 +310,17 @@ def test_what_cannot_fit_is_over_and_the_least_is_sent(transcript, least):
 
 def test_a_view_gets_under_its_budget_again():
     transcript = (first, *exchange("a", 150), user("giant", 3000))
-    view = look(None, transcript, wide, characters)
+    view = update_view(None, transcript, wide, characters)
     transcript = (*transcript, last)
-    view = look(view, transcript, wide, characters)
+    view = update_view(view, transcript, wide, characters)
     assert view.messages == (first, left_out(3), last)
     assert not view.over
 
 
-def long_view() -> tuple[View, Transcript]:
+def long_view() -> tuple[WindowView, Transcript]:
     run = [message for name in "abcde" for message in exchange(name, 190, 190)]
     transcript = (first, *run, *exchange("f", 190))
-    return look(None, transcript, wide, characters), transcript
+    return update_view(None, transcript, wide, characters), transcript
 
 
 def test_what_fell_out_can_be_summed_up():
@@ -303,14 +335,14 @@ def test_what_fell_out_can_be_summed_up():
     assert summed.messages == (first, told, *view.messages[2:])
     assert summed.tokens == sum(characters(message) for message in summed.messages)
     assert needs_summary(summed) == ()
-    assert summed.dropped == view.dropped
+    assert summed.left_out_range == view.left_out_range
 
 
 def test_a_summary_stays_and_says_what_it_does_not_cover():
     view, transcript = long_view()
     view = with_summary(view, "They talked.", characters)
     transcript += tuple([message for name in "ghijk" for message in exchange(name, 190, 190)])
-    view = look(view, transcript, wide, characters)
+    view = update_view(view, transcript, wide, characters)
     assert view.messages[1].text.endswith('"They talked."\n[Not in it: the last 10 messages left out]')
     assert needs_summary(view) == transcript[7:17]
     again = with_summary(view, "They talked on.", characters)
@@ -322,7 +354,7 @@ def test_a_summary_that_is_too_long_shows_and_leads_to_another_cut():
     view, transcript = long_view()
     view = with_summary(view, "x" * 1400, characters)
     assert view.over
-    view = look(view, transcript, wide, characters)
+    view = update_view(view, transcript, wide, characters)
     assert not view.over
     assert view.messages[-2:] == transcript[-2:]
 
@@ -339,9 +371,9 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(UsageError, match="nothing was left out"):
         with_summary(seen(first), "nothing")
     with pytest.raises(UsageError, match="look again"):
-        sent(view, (*transcript, last))
+        messages_to_send(view, (*transcript, last))
     with pytest.raises(UsageError, match="look at it anew"):
-        look(view, (first, last), wide, characters)
+        update_view(view, (first, last), wide, characters)
 
 
 @pytest.mark.parametrize(
@@ -356,14 +388,14 @@ def test_a_window_must_be_possible(fields):
 @pytest.mark.parametrize(
     ("message", "tokens"),
     [
-        (said(""), 8),
-        (said("abcd efg"), 8 + 2),
-        (said("abcdefghi"), 8 + 3),
-        (said("1234"), 8 + 4),
-        (said("{}[]"), 8 + 3),
-        (said("é"), 8 + 1),
-        (said("人人生而"), 8 + 6),
-        (said("\ud800"), 8 + 2),
+        (user_text(""), 8),
+        (user_text("abcd efg"), 8 + 2),
+        (user_text("abcdefghi"), 8 + 3),
+        (user_text("1234"), 8 + 4),
+        (user_text("{}[]"), 8 + 3),
+        (user_text("é"), 8 + 1),
+        (user_text("人人生而"), 8 + 6),
+        (user_text("\ud800"), 8 + 2),
         (User((Media(b"", "image/png"),)), 8 + 1600),
         (User((Media(bytes(1_000_000), "image/png"),)), 8 + 1600),
         (User((Media(bytes(1_000_000), "application/pdf"),)), 8 + 100_000),
@@ -385,15 +417,15 @@ def test_tokens_are_estimated_by_what_the_text_is_made_of(message, tokens):
 def test_the_rough_measure_is_never_less_than_the_estimate(text):
     call = Call(id="a", name=text, arguments=text, vendor={"x": "y"})
     result = Result(call_id="a", name="look", outcome="returned", content=(Text(text), Text(text)))
-    for message in (said(text), Reply((Text(text), call, Reasoning(text))), Results((result,))):
+    for message in (user_text(text), Reply((Text(text), call, Reasoning(text))), Results((result,))):
         assert most_tokens(message) >= estimate_tokens(message)
 
 
 sizes = st.integers(1, 60) | st.integers(1, 900)
 steps = st.one_of(
-    st.builds(lambda size: (said("u" * size),), sizes),
-    st.builds(lambda size: (said("d" * size, "developer"),), sizes),
-    st.builds(lambda size: (said("n" * size, "runtime"),), sizes),
+    st.builds(lambda size: (user_text("u" * size),), sizes),
+    st.builds(lambda size: (user_text("d" * size, "developer"),), sizes),
+    st.builds(lambda size: (user_text("n" * size, "runtime"),), sizes),
     st.builds(lambda size: (Reply((Text("r" * size),)),), sizes),
     st.lists(sizes, min_size=1, max_size=3).map(lambda sizes: exchange("", *sizes)),
 )
@@ -442,40 +474,42 @@ def newest(transcript: Transcript) -> int:
 @given(transcripts, windows)
 @settings(max_examples=often(150))
 def test_whatever_grows_what_is_sent_is_whole_and_fits(transcript, window):
-    view: View | None = None
-    before: View | None = None
+    view: WindowView | None = None
+    before: WindowView | None = None
     for length in range(1, len(transcript) + 1):
         grown = transcript[:length]
-        before, view = view, look(view, grown, window, characters)
-        messages = sent(view, grown)
+        before, view = view, update_view(view, grown, window, characters)
+        messages = messages_to_send(view, grown)
         assert is_whole(messages)
         assert all(any(end is message for message in messages) for end in user_ends(grown))
         assert view.tokens == sum(view.sizes) == sum(characters(message) for message in messages)
         assert view.over == (view.tokens > window.tokens)
         if before is not None and view.cuts == before.cuts:
             assert starts_with(messages, before.messages)
-        assert not set(view.dropped) - set(view.kept) - set(view.fallen)
+        assert not set(view.left_out_range) - set(view.kept) - set(view.fallen)
         assert len(messages) - view.head == length - view.start
 
 
 @given(transcripts, windows)
 @settings(max_examples=often(150))
 def test_a_new_look_sees_what_the_looks_before_each_reply_saw(transcript, window):
-    view: View | None = None
+    view: WindowView | None = None
     for length, message in enumerate(transcript):
         if isinstance(message, Reply) and length:
-            view = look(view, transcript[:length], window, characters)
-            assert view == look(None, transcript[:length], window, characters)
-    assert look(view, transcript, window, characters) == look(None, transcript, window, characters)
+            view = update_view(view, transcript[:length], window, characters)
+            assert view == update_view(None, transcript[:length], window, characters)
+    assert update_view(view, transcript, window, characters) == update_view(
+        None, transcript, window, characters
+    )
 
 
 @given(transcripts, windows)
 @settings(max_examples=often(150))
 def test_it_is_over_only_when_the_least_does_not_fit(transcript, window):
-    view: View | None = None
+    view: WindowView | None = None
     for length in range(1, len(transcript) + 1):
         grown = transcript[:length]
-        view = look(view, grown, window, characters)
+        view = update_view(view, grown, window, characters)
         if view.over:
             tail = view.messages[-newest(grown) :]
             pinned = [end for end in user_ends(grown) if not any(end is message for message in tail)]
@@ -489,13 +523,13 @@ def test_cuts_are_rare_and_only_new_messages_are_counted(sizes, chatty):
     window = Window(tokens=2000, keep=0.6, recent=4)
     count = Counted()
     transcript: Transcript = (first,)
-    view = look(None, transcript, window, count)
+    view = update_view(None, transcript, window, count)
     cuts_at = []
     for number, size in enumerate(sizes):
         new = exchange(f"t{number}.", size, size) if number % 3 or not chatty else (user("go on", size),)
         transcript += new
         counted, cuts = count.calls, view.cuts
-        view = look(view, transcript, window, count)
+        view = update_view(view, transcript, window, count)
         if view.cuts == cuts:
             assert count.calls - counted == len(new)
         else:
@@ -509,25 +543,25 @@ def test_each_result_is_measured_for_stubbing_at_most_twice():
     window = Window(tokens=20_000, keep=0.6, stub_tokens=100, recent=4)
     count = Counted()
     transcript: Transcript = (first,)
-    view = look(None, transcript, window, count)
+    view = update_view(None, transcript, window, count)
     for number in range(500):
         transcript += exchange(f"t{number}.", 300, 50, 300)
-        view = look(view, transcript, window, count)
+        view = update_view(view, transcript, window, count)
     assert view.cuts > 3
     assert count.calls <= len(transcript) + 500 * 6 + view.cuts * 30
 
 
 def test_what_is_sent_stays_the_same_objects_between_cuts():
     transcript: Transcript = (first,)
-    view = look(None, transcript, wide, characters)
+    view = update_view(None, transcript, wide, characters)
     stable = 0
     for number in range(100):
         transcript += exchange(f"t{number}.", 100)
-        before, view = view, look(view, transcript, wide, characters)
+        before, view = view, update_view(view, transcript, wide, characters)
         stable += view.cuts == before.cuts and starts_with(view.messages, before.messages)
     assert (stable, view.cuts) == (100 - view.cuts, 9)
 
 
 def test_a_second_look_at_the_same_transcript_changes_nothing():
     view, transcript = long_view()
-    assert look(view, transcript, wide, characters) == view
+    assert update_view(view, transcript, wide, characters) == view

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from rightcall.core.events import ModelEvent
 from rightcall.core.request import Profile, Request
-from rightcall.gate import threads
+from rightcall.gate import concurrency
 
 T = TypeVar("T")
 
 
-class _Counted(threads.Threads):
+class _Counted(concurrency.Threads):
     """Threads that know how many of them are at work."""
 
     def __init__(self) -> None:
@@ -73,19 +73,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end without waiting for time to pass."""
-    before, threads._threads = threads._threads, _own
+    before, concurrency._threads = concurrency._threads, _own
     try:
         with asyncio.Runner(loop_factory=VirtualLoop) as runner:
             return runner.run(main)
     finally:
-        threads._threads = before
+        concurrency._threads = before
         assert idle(), "a thread is still at work"
 
 
 def idle() -> bool:
     """Whether every thread for tools comes to rest, given a moment."""
     for _ in range(2000):
-        if not _own.busy and not _own.abandoned:
+        if not _own.busy and not _own.abandoned_count:
             return True
         time.sleep(0.001)
     return False

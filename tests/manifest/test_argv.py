@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from manifest.kit import Layout, look, manifest, plain, said, warned
 from rightcall.core.problem import Problem, Valid
 from rightcall.manifest.command_tool import (
+    ArgumentGroup,
+    CommandParameter,
     Entry,
-    Group,
-    Literally,
-    Parameter,
+    LiteralArgument,
     Placeholder,
     assemble,
     make_tool,
@@ -18,10 +18,10 @@ from rightcall.manifest.command_tool import (
 )
 from rightcall.manifest.document import inspect
 
-STRING = Parameter(types=frozenset({"string"}))
-STRINGS = Parameter(types=frozenset({"string"}), is_array=True)
-INTEGER = Parameter(types=frozenset({"integer"}))
-MODE = Parameter(types=frozenset({"string"}), listed=frozenset({"-i", "-s"}))
+STRING = CommandParameter(types=frozenset({"string"}))
+STRINGS = CommandParameter(types=frozenset({"string"}), is_array=True)
+INTEGER = CommandParameter(types=frozenset({"integer"}))
+MODE = CommandParameter(types=frozenset({"string"}), listed=frozenset({"-i", "-s"}))
 
 
 def entry(*argv, **known) -> Entry:
@@ -29,12 +29,12 @@ def entry(*argv, **known) -> Entry:
 
 
 PLACES = entry(
-    Literally("-n"),
-    Group(("--type",), Placeholder("kind")),
-    Group(("--max",), Placeholder("most")),
-    Group(("-g",), Placeholder("globs")),
+    LiteralArgument("-n"),
+    ArgumentGroup(("--type",), Placeholder("kind")),
+    ArgumentGroup(("--max",), Placeholder("most")),
+    ArgumentGroup(("-g",), Placeholder("globs")),
     Placeholder("mode"),
-    Literally("--"),
+    LiteralArgument("--"),
     Placeholder("pattern", guarded=True),
     Placeholder("files", guarded=True),
     kind=STRING,
@@ -154,20 +154,20 @@ def test_a_file_says_where_arguments_go(tmp_path):
     assert said(reading) == []
     (found,) = reading.entries
     assert found.argv == (
-        Literally("-n"),
-        Group(("--type",), Placeholder("kind")),
-        Group(("--or",), Placeholder("most"), ("--",)),
+        LiteralArgument("-n"),
+        ArgumentGroup(("--type",), Placeholder("kind")),
+        ArgumentGroup(("--or",), Placeholder("most"), ("--",)),
         Placeholder("mode"),
-        Literally("--"),
+        LiteralArgument("--"),
         Placeholder("pattern", guarded=True),
-        Literally("{}"),
-        Literally("{a b}"),
+        LiteralArgument("{}"),
+        LiteralArgument("{a b}"),
     )
     assert found.known == {
-        "kind": Parameter(types=frozenset({"string"})),
-        "most": Parameter(types=frozenset({"integer"})),
-        "mode": Parameter(types=frozenset({"string"}), listed=frozenset({"-i", "-s", "null"})),
-        "pattern": Parameter(types=frozenset({"string"}), is_array=True, required=True),
+        "kind": CommandParameter(types=frozenset({"string"})),
+        "most": CommandParameter(types=frozenset({"integer"})),
+        "mode": CommandParameter(types=frozenset({"string"}), listed=frozenset({"-i", "-s", "null"})),
+        "pattern": CommandParameter(types=frozenset({"string"}), is_array=True, required=True),
     }
     assert found.parameters == {**GROUPED["parameters"], "additionalProperties": False}
 

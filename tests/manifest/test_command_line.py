@@ -1,4 +1,4 @@
-"""``rightcall manifest``: check a file, show what it allows, run what is in it."""
+"""``rightcall tools manifest``: check a file, show what it allows, run what is in it."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from manifest.kit import Layout, manifest, plain
-from rightcall.cli.arguments import manifest as add_arguments
-from rightcall.cli.commands.manifest import run
+from rightcall.cli.commands.tools import manifest as add_arguments
+from rightcall.cli.work.call import run
 from rightcall.manifest.diagnostics import ManifestError
 
 pytestmark = pytest.mark.skipif(not Path("/usr/bin/uptime").exists(), reason="uptime is not here")

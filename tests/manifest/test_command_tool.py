@@ -12,7 +12,8 @@ import pytest
 
 from manifest.kit import Layout, manifest, plain
 from process.kit import HOSTILE, PYTHON, marked, wait_until
-from rightcall import Agent, Call, Executor, Toolbox, run_calls
+from rightcall import Agent, Call, Toolbox, run_calls
+from rightcall.gate import Executor
 from rightcall.manifest.diagnostics import ManifestError
 from rightcall.manifest.document import load
 from rightcall.testing import ScriptedModel, call, reply

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from manifest.kit import Layout, look, manifest, plain, said, warned
-from rightcall.core.call import Call
+from rightcall.core.parts import Call
 from rightcall.gate.executor import run_calls
 from rightcall.manifest import load
 

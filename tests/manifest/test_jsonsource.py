@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from manifest.kit import Layout, manifest, named, plain
 from rightcall.core.jsontext import MAX_DEPTH
-from rightcall.manifest.diagnostics import Diagnostics, Finding, Refused, Spot
-from rightcall.manifest.jsonsource import read_json
+from rightcall.manifest.diagnostics import Diagnostics, Finding, Spot, UnusableValue, read_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**18), 10**18) | st.text() | st.floats(-1e6, 1e6),
@@ -24,7 +23,7 @@ def read(text: str) -> tuple[Spot | None, list[Finding]]:
     notes = Diagnostics("")
     try:
         return read_json(text, notes), notes.problems
-    except Refused:
+    except UnusableValue:
         return None, notes.problems
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from manifest.kit import Layout, look, manifest, plain, said
+from rightcall.manifest.command_tool import Distrust, distrust
 from rightcall.manifest.document import inspect
-from rightcall.manifest.ownership import Distrust, distrust
 
 STRANGER = 54321
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")

@@ -8,7 +8,7 @@ import pytest
 
 from manifest.kit import Layout, look, manifest, named, plain, said
 from rightcall import builtin
-from rightcall.manifest.toolreader import BUILT_IN
+from rightcall.manifest.document import BUILT_IN
 
 KINDS = {
     "null": (None, "null"),

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from mcp_types import JSONRPCNotification
 from pydantic import ValidationError
 
-from rightcall.mcp.framing import Lines, TooLong, decode, encode
+from rightcall.mcp.jsonrpc_lines import Lines, OverlongLine, decode_message, encode_message
 
 
 def framed(pieces, limit=10):
@@ -22,8 +22,8 @@ def framed(pieces, limit=10):
         (b"a\r\nb\n", [b"a\r", b"b"]),
         (b"\n \n\t\r\n", []),
         (b"0123456789\n", [b"0123456789"]),
-        (b"0123456789x\nb\n", [TooLong(), b"b"]),
-        (b"0123456789x", [TooLong()]),
+        (b"0123456789x\nb\n", [OverlongLine(), b"b"]),
+        (b"0123456789x", [OverlongLine()]),
         (b"\xe2\x80\xa8\n", [b"\xe2\x80\xa8"]),
     ],
     ids=[
@@ -61,14 +61,14 @@ def test_bytes_cut_at_many_places_give_the_same_lines(data, cuts):
 @pytest.mark.parametrize("pieces", [[b"x" * 11], [b"x" * 6, b"x" * 5], [b"ok\n" + b"x" * 11 + b"\n"]])
 def test_a_line_beyond_its_bound_is_refused_before_it_ends(pieces):
     lines = Lines(10)
-    assert [line for piece in pieces for line in lines.feed(piece)][-1] == TooLong()
+    assert [line for piece in pieces for line in lines.feed(piece)][-1] == OverlongLine()
     assert Lines(10).feed(b"x" * 10 + b"\n") == [b"x" * 10]
 
 
 def test_a_line_beyond_its_bound_is_told_of_once():
     lines = Lines(10)
     assert [lines.feed(b"x" * 11), lines.feed(b"x" * 11), lines.feed(b"x\nok\n")] == [
-        [TooLong()],
+        [OverlongLine()],
         [],
         [b"ok"],
     ]
@@ -76,8 +76,8 @@ def test_a_line_beyond_its_bound_is_told_of_once():
 
 def test_a_message_is_a_line_and_a_line_a_message():
     line = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
-    item = decode(line)
+    item = decode_message(line)
     assert isinstance(item.message, JSONRPCNotification)
-    assert encode(item) == line
+    assert encode_message(item) == line
     with pytest.raises(ValidationError):
-        decode(b"{}")
+        decode_message(b"{}")

@@ -15,12 +15,12 @@ import rightcall as rc
 from conformance.scenarios_anthropic import WIRES, begin, text
 from models.test_aws import KEY_ID, SECRET, _nowhere, accepts  # noqa: F401 (a fixture for all here)
 from request.server import Answer, serving, whole
-from rightcall.core.message import Message, Reply, said
+from rightcall.core.message import Message, Reply, user_text
 from rightcall.core.request import Request
-from rightcall.core.transport import Incoming, Timeouts
+from rightcall.core.transport import StreamedResponse, Timeouts
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
-from rightcall.models.aws.invoke_transport import InvokeTransport
-from rightcall.request.address import Address
+from rightcall.models.aws import InvokeTransport
+from rightcall.request.endpoint import Address
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
 from rightcall.wire import anthropic
@@ -51,9 +51,9 @@ class Recorder:
     @asynccontextmanager
     async def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> AsyncIterator[Incoming]:
+    ) -> AsyncIterator[StreamedResponse]:
         self.sent.append((url, headers, body))
-        yield Incoming(200, {"content-type": KIND}, self._chunks())
+        yield StreamedResponse(200, {"content-type": KIND}, self._chunks())
 
     get: Any = None
 
@@ -73,7 +73,7 @@ def model_of(*chunks: bytes) -> tuple[WireModel, Recorder]:
 
 
 async def reply_from(model: WireModel, *messages: Message, **how: Any) -> Reply:
-    asked = Request(messages=messages or (said("Hi"),), **how)
+    asked = Request(messages=messages or (user_text("Hi"),), **how)
     reply = reply_of([event async for event in model.stream(asked)])
     assert reply.written_by == "x"
     return replace(reply, written_by="")
@@ -99,7 +99,7 @@ async def test_a_request_is_anthropics_in_bedrocks_envelope():
     )
     assert headers["authorization"] == "Bearer ABSKkey"
     assert not {"x-api-key", "anthropic-version", "anthropic-beta"} & set(headers)
-    plain = anthropic.encode(Request(messages=(said("Hi"),), **how), model=MODEL, stream=True)
+    plain = anthropic.encode(Request(messages=(user_text("Hi"),), **how), model=MODEL, stream=True)
     expected = json.loads(plain.body)
     del expected["model"], expected["stream"]
     ours = json.loads(body)
@@ -184,7 +184,7 @@ def test_a_recorded_reply_and_its_request_are_anthropics(shared_data: Path):
     reply = anthropic.decode((folder / "4daa51a9ac8312c5.json").read_bytes())
     assert (reply.usage.input_tokens, reply.usage.cached_tokens) == (3 + 9511 + 1956, 9511)
     model, recorder = model_of(framed(*events_in(WIRES["single-call"][0])))
-    asyncio.run(reply_from(model, said("Hi"), max_tokens=4096, options={"cache": False}))
+    asyncio.run(reply_from(model, user_text("Hi"), max_tokens=4096, options={"cache": False}))
     ours = json.loads(recorder.sent[0][2])
     assert set(ours) == set(recorded) - {"system"}
     assert ours["anthropic_version"] == recorded["anthropic_version"]

@@ -8,7 +8,7 @@ import pytest
 
 from rightcall.errors import UsageError
 from rightcall.models import catalogue
-from rightcall.models.catalogue import Entry
+from rightcall.models.catalogue import CatalogueEntry
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_nothing_has_a_name_at_first():
 
 def test_a_file_gets_a_name_and_keeps_it(home):
     added = catalogue.add("qwen", "a.gguf")
-    assert added == Entry(name="qwen", path=home / "a.gguf")
+    assert added == CatalogueEntry(name="qwen", path=home / "a.gguf")
     assert (added.size, catalogue.path_of("qwen")) == (100, home / "a.gguf")
     catalogue.add("Alpha-2.5_q4", home / "b.gguf")
     assert [entry.name for entry in catalogue.entries()] == ["Alpha-2.5_q4", "qwen"]
@@ -46,7 +46,7 @@ def test_a_file_gets_a_name_and_keeps_it(home):
 
 def test_a_name_is_taken_away_and_the_file_stays(home):
     catalogue.add("qwen", "a.gguf")
-    assert catalogue.remove("qwen") == Entry(name="qwen", path=home / "a.gguf")
+    assert catalogue.remove("qwen") == CatalogueEntry(name="qwen", path=home / "a.gguf")
     assert (catalogue.entries(), (home / "a.gguf").exists()) == ((), True)
 
 

@@ -276,7 +276,7 @@ async def test_what_is_said_in_one_vendors_words_is_not_said_to_another(extra, f
         gpt(second) as two,
     ):
         tools = [{"type": "web_search_20250305", "name": "web_search"}]
-        options: rc.ModelOptions = {"extra": extra, "vendor_tools": tools, "temperature": 0.5}
+        options: rc.models.ModelOptions = {"extra": extra, "vendor_tools": tools, "temperature": 0.5}
         result = await rc.Agent([one, two], options=options).run("Go.")
         asked = [json.loads(server.requests[0][2]) for server in (first, second)]
     assert result.models == ("openai:gpt",)

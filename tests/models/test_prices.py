@@ -91,3 +91,30 @@ def test_what_an_advisor_took_costs_what_the_advisor_costs():
     for name, usage in lies.items():
         reply = Reply((), usage=own + advice, elsewhere={name: usage})
         assert asked.cost(reply) == asked.cost(Reply((), usage=own + advice))
+
+
+def test_a_model_is_looked_up_once_and_again_when_the_tables_are_updated(monkeypatch):
+    real = data_snapshot.get_snapshot()
+
+    class Tables:
+        def __init__(self, known):
+            self.known = known
+            self.asked = 0
+
+        def calc(self, usage, model, *rest):
+            self.asked += 1
+            return real.calc(usage, self.known[model], *rest)
+
+    old = Tables({"gpt-5": "gpt-5"})
+    new = Tables({"gpt-5": "gpt-5", "gpt-5-next": "gpt-5"})
+    now = [old]
+    monkeypatch.setattr(data_snapshot, "get_snapshot", lambda: now[0])
+    prices = prices_of("openai", "gpt-5")
+    assert prices_of("openai", "gpt-5-next") is None
+    asked = old.asked
+    assert prices_of("openai", "gpt-5") is prices
+    assert prices_of("openai", "gpt-5-next") is None
+    assert old.asked == asked
+    now[0] = new
+    assert prices_of("openai", "gpt-5-next").context_window == prices.context_window
+    assert prices_of("openai", "gpt-5") is not prices

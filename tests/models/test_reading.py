@@ -6,13 +6,14 @@ import pytest
 
 import rightcall as rc
 from request.server import serving, streamed, whole
-from rightcall.core.call import Call
-from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd
-from rightcall.core.message import Reply, Results, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
+from rightcall.core.message import Reply, Results, user_text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 from rightcall.errors import UsageError, VendorError
+from rightcall.local.families.call_text import write
+from rightcall.local.families.family_list import FAMILIES
 from rightcall.request.retry import Retry
 
 ADD = Spec(
@@ -20,7 +21,7 @@ ADD = Spec(
     description="Adds.",
     parameters={"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
 )
-ASKED = Request(messages=(said("What is 1 and 2?"),), specs=(ADD,))
+ASKED = Request(messages=(user_text("What is 1 and 2?"),), specs=(ADD,))
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
 NOT_FOUND = whole(b'{"detail": "Not Found"}', status=404)
 VLLM_SAYS = (
@@ -75,7 +76,7 @@ async def test_a_marked_call_of_another_tool_is_one_but_none_where_no_tools_were
     text = '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'
     async with serving(reply(text), reply(CALL)) as server, connected(server) as model:
         _, other = await read(model)
-        _, none = await read(model, Request(messages=(said("Hi"),)))
+        _, none = await read(model, Request(messages=(user_text("Hi"),)))
     assert (other.content, other.stop) == ((Call(id="", name="rm", arguments="{}"),), "calls")
     assert none.content == (Text(CALL),)
 
@@ -120,7 +121,7 @@ async def test_a_server_that_takes_no_tools_is_told_of_them_in_words():
         status=500,
     )
     earlier = (
-        said("What is 1 and 2?"),
+        user_text("What is 1 and 2?"),
         Reply((Call(id="c", name="add", arguments='{"a": 1}'),)),
         Results((Result(call_id="c", name="add", outcome="returned", content=(Text("3"),)),)),
     )
@@ -233,3 +234,112 @@ async def test_calls_that_differ_or_come_twice_by_the_same_way_are_all_made():
         events, found = await read(model)
     assert [json.loads(call.arguments)["a"] for call in found.calls] == [1, 1, 2]
     assert [each.index for each in events if isinstance(each, CallEnd)] == [0, 1, 2]
+
+
+OPENED = [name for name, family in FAMILIES.items() if family.thinking == "opened"]
+THINKING = [name for name, family in FAMILIES.items() if family.thoughts.close]
+HEADED = {
+    "functionary_v32": ">>>all\nLet me see.",
+    "muse_glimmer": " to=user<|message|>Let me see.<|eom|><|start|>assistant",
+}
+
+
+def written(name):
+    """A call of ``add`` as models of this family write it."""
+    identity = "functions.add:0" if name == "kimi_k2" else "abcdefghi"
+    return write(FAMILIES[name], (Call(id=identity, name="add", arguments='{"a": 1}'),), (ADD,))
+
+
+def answered(thought, *texts, streaming=True):
+    """A chat server's reply with a thought in a field of its own."""
+    if streaming:
+        pieces = [event({"reasoning_content": thought[at : at + 2]}) for at in range(0, len(thought), 2)]
+        pieces += [event({"content": text}) for text in texts]
+        return streamed(*pieces, event({}, "stop"), b"data: [DONE]\n\n")
+    message = {"role": "assistant", "content": "".join(texts)}
+    if thought:
+        message["reasoning_content"] = thought
+    body = {"id": "r", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    return whole(json.dumps(body).encode())
+
+
+def said(events, found):
+    """What a reply says: its text, its thoughts and its calls; its events must have said as much."""
+    calls = [(call.name, json.loads(call.arguments)) for call in found.calls]
+    ends = [each.call for each in events if isinstance(each, CallEnd)]
+    assert ends == list(found.calls)
+    texts = "".join(each.text for each in events if isinstance(each, TextDelta))
+    assert texts == "".join(part.text for part in found.content if isinstance(part, Text))
+    return found.text.strip(), found.reasoning.strip(), calls, found.stop
+
+
+CALLED = ("Let me see.", "hm, so", [("add", {"a": 1})], "calls")
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("name", FAMILIES)
+async def test_every_family_is_read_where_the_server_keeps_thoughts_apart(name, streaming):
+    text = written(name)
+    begun = HEADED.get(name, "Let me see.")
+    answers = [
+        answered("hm, so", begun, "\n", text, streaming=streaming),
+        answered("", begun, "\n", text, streaming=streaming),
+    ]
+    async with serving(*answers) as server, connected(server, name, streaming=streaming) as model:
+        assert said(*await read(model)) == CALLED
+        # Now it is known how the server does it.
+        events, found = await read(model)
+    assert said(events, found) == ("Let me see.", "", [("add", {"a": 1})], "calls")
+    assert not [each for each in events if isinstance(each, ReasoningDelta)]
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize(
+    ("name", "is_opened"), [*((name, True) for name in THINKING), *((name, False) for name in OPENED)]
+)
+async def test_every_family_is_read_where_thoughts_are_in_the_text(name, is_opened, size, streaming):
+    family = FAMILIES[name]
+    opened = "".join(family.thoughts.open[:1]) if is_opened else ""
+    text = f"{opened}\nhm, so\n{family.thoughts.close[0]}\n\nLet me see.\n"
+    text += written(name)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    answer = answered("", *pieces, streaming=streaming)
+    async with serving(answer) as server, connected(server, name, streaming=streaming) as model:
+        assert said(*await read(model)) == CALLED
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("name", OPENED)
+async def test_a_turn_that_ends_without_closing_a_thought_was_its_answer(name, streaming):
+    text = written(name)
+    answer = answered("", "Let me see.", "\n", text, streaming=streaming)
+    only = answered("", "It is 3.", streaming=streaming)
+    async with serving(answer, only) as server, connected(server, name, streaming=streaming) as model:
+        events, found = await read(model)
+        assert said(events, found) == ("Let me see.", "", [("add", {"a": 1})], "calls")
+        events, found = await read(model)
+        assert said(events, found) == ("It is 3.", "", [], "end")
+
+
+@pytest.mark.parametrize("name", OPENED)
+async def test_a_thought_that_was_cut_off_stays_one(name):
+    async with serving(reply("hm, so", reason="length")) as server, connected(server, name) as model:
+        assert said(*await read(model)) == ("", "hm, so", [], "length")
+
+
+@pytest.mark.parametrize("name", OPENED)
+async def test_text_before_the_servers_first_thought_is_an_answer(name):
+    pieces = [event({"content": "Well. "}), event({"reasoning_content": "hm, so"})]
+    pieces += [event({"content": "Let me see."}), event({}, "stop"), b"data: [DONE]\n\n"]
+    async with serving(streamed(*pieces)) as server, connected(server, name) as model:
+        assert said(*await read(model)) == ("Well. Let me see.", "hm, so", [], "end")
+
+
+async def test_a_template_that_opens_no_thought_is_believed():
+    told = {"chat_template": "]~b]ai <minimax:tool_call>"}
+    answers = (NOT_FOUND, whole(json.dumps(told).encode()), reply("It is", " 3."))
+    async with serving(*answers) as server, connected(server, "auto") as model:
+        events, found = await read(model)
+    assert said(events, found) == ("It is 3.", "", [], "end")
+    assert not [each for each in events if isinstance(each, ReasoningDelta)]

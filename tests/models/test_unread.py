@@ -8,14 +8,13 @@ from msgspec.structs import replace
 import rightcall as rc
 from models.test_reading import ADD, ASKED, CALL, connected, read, reply
 from request.server import serving
-from rightcall.core.call import Call
-from rightcall.core.message import Reply, said
-from rightcall.core.parts import Text
+from rightcall.core.message import Reply, user_text
+from rightcall.core.parts import Call, Text
 from rightcall.core.request import Request
 from rightcall.local.families.call_text import write
 from rightcall.local.families.family import Family
-from rightcall.local.families.known import FAMILIES
-from rightcall.models.unread import UnreadCalls
+from rightcall.local.families.family_list import FAMILIES
+from rightcall.models.connect import UnreadCalls
 
 
 def warned(caplog, text: str, request: Request = ASKED, *more: Call) -> list[str]:
@@ -53,7 +52,7 @@ NOTHING = {
     "markup about something else": ("<p>A <function> or [tool] it is.</p>", ASKED, ()),
     "markers that are spoken about": ("It writes <tool_call> before the JSON.", ASKED, ()),
     "a call of another tool": (CALL.replace("add", "mul"), ASKED, ()),
-    "no tools": (CALL, Request(messages=(said("?"),)), ()),
+    "no tools": (CALL, Request(messages=(user_text("?"),)), ()),
     "tools that are not to be used": (CALL, replace(ASKED, choice="none"), ()),
     "a call that was parsed": (CALL, ASKED, (Call(id="1", name="add", arguments="{}"),)),
 }  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 import rightcall as rc
 from request.server import serving, whole
 from rightcall.core.events import ReplyEnd, TextDelta
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.transport.http import HttpTransport
 
@@ -45,5 +45,5 @@ async def test_a_run_reads_what_the_wrapper_gives(model):
 
 
 async def test_events_come_one_by_one_to_whoever_wants_that(model):
-    request = Request(messages=(said("Well?"),))
+    request = Request(messages=(user_text("Well?"),))
     assert [type(event) async for event in model.stream(request)] == [TextDelta, ReplyEnd]

@@ -1,7 +1,7 @@
 """Runs through the libraries of Logfire and Langfuse: what these take of our spans, and leave as it is.
 
 Neither backend is asked: their libraries filter, scrub and add before anything is sent. They are in the
-environment that ``make test-otel`` makes; skipped in words elsewhere.
+environment that ``make test WHAT=otel`` makes; skipped in words elsewhere.
 """
 
 import json
@@ -16,8 +16,8 @@ from pydantic import TypeAdapter
 import rightcall as rc
 from rightcall.testing import ScriptedModel, call, reply
 
-NEEDED = "make test-otel installs it"
-PRICED = rc.Usage(input_tokens=400, output_tokens=30, cost=0.002)
+NEEDED = "make test WHAT=otel installs it"
+PRICED = rc.models.Usage(input_tokens=400, output_tokens=30, cost=0.002)
 
 
 @rc.tool(effect="read")

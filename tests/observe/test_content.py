@@ -148,5 +148,5 @@ def test_what_is_no_json_is_told_as_it_was_written_and_what_is_long_is_cut():
     assert content.arguments(call("look", '{"city": ')) == '{"city": '
     long = "x" * (content.LONGEST + 1)
     assert content.instructions(long)[0]["content"].endswith("… (32,001 characters)")
-    written = content.written({"half": "\ud800"}, redact_secrets)
+    written = content.encode_content({"half": "\ud800"}, redact_secrets)
     assert written.encode()

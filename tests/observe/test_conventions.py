@@ -10,7 +10,7 @@ from observe.semantics import BACKENDS, CONTENT, FOR_BOTH, METRICS, OURS, REQUIR
 from rightcall.testing import ScriptedModel, call, reply
 
 STATES = ["1.41.1", "dev"]
-USAGE = rc.Usage(
+USAGE = rc.models.Usage(
     input_tokens=100,
     output_tokens=20,
     cached_tokens=60,

@@ -7,7 +7,7 @@ import pytest
 from mcp_types import RequestParamsMeta
 
 import rightcall as rc
-from rightcall.process.pool import keepers
+from rightcall.process.runner import keepers
 from rightcall.testing import ScriptedModel, call, reply
 
 pytest.importorskip("mcp")

@@ -1,6 +1,6 @@
 """A run in a real backend: sent to Arize Phoenix by OTLP, read back by its API, and looked at.
 
-Needs an environment of its own, which ``make test-otel`` makes; skipped in words elsewhere.
+Needs an environment of its own, which ``make test WHAT=otel`` makes; skipped in words elsewhere.
 """
 
 import json
@@ -24,7 +24,7 @@ from rightcall.testing import ScriptedModel, call, reply
 
 exporter = pytest.importorskip(
     "opentelemetry.exporter.otlp.proto.http.trace_exporter",
-    reason="needs Arize Phoenix and an OTLP exporter: make test-otel installs them",
+    reason="needs Arize Phoenix and an OTLP exporter: make test WHAT=otel installs them",
 )
 PHOENIX = Path(sys.executable).with_name("phoenix")
 PROJECT = "rightcall"
@@ -58,7 +58,7 @@ def until(url: str, process: subprocess.Popen, log: Path) -> None:
 @pytest.fixture(scope="module")
 def phoenix(tmp_path_factory) -> Iterator[str]:
     if not PHOENIX.exists():
-        pytest.skip("needs Arize Phoenix: make test-otel installs it")
+        pytest.skip("needs Arize Phoenix: make test WHAT=otel installs it")
     home = tmp_path_factory.mktemp("phoenix")
     port, log = free_port(), home / "log"
     settings = {
@@ -107,7 +107,8 @@ async def sent(url: str) -> None:
     writer_model = ScriptedModel(
         [
             reply(
-                "Sunny in Paris; take a later train.", usage=rc.Usage(input_tokens=80, output_tokens=12)
+                "Sunny in Paris; take a later train.",
+                usage=rc.models.Usage(input_tokens=80, output_tokens=12),
             )
         ],
         name="small-model",
@@ -118,15 +119,15 @@ async def sent(url: str) -> None:
             reply(
                 call("get_weather", city="Paris"),
                 call("get_trains", city="Paris"),
-                usage=rc.Usage(input_tokens=420, output_tokens=38, cached_tokens=256),
+                usage=rc.models.Usage(input_tokens=420, output_tokens=38, cached_tokens=256),
             ),
             reply(
                 call("writer", task="Weather and trains, in one line."),
-                usage=rc.Usage(input_tokens=510, output_tokens=21, cached_tokens=400),
+                usage=rc.models.Usage(input_tokens=510, output_tokens=21, cached_tokens=400),
             ),
             reply(
                 "It is sunny in Paris; take a later train.",
-                usage=rc.Usage(input_tokens=560, output_tokens=16),
+                usage=rc.models.Usage(input_tokens=560, output_tokens=16),
             ),
         ],
         name="large-model",

@@ -12,8 +12,8 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import TraceFlags
 
 import rightcall as rc
-from rightcall.core.around import HEADERS
-from rightcall.core.transport import Incoming
+from rightcall.core.ports import HEADERS
+from rightcall.core.transport import StreamedResponse
 
 CHUNK = (
     b'{"id":"r-1","model":"m-2026","choices":[{"delta":{"content":"Hi."},"finish_reason":"stop"}],'
@@ -35,7 +35,7 @@ class Listening:
         async def chunks():
             yield REPLY
 
-        yield Incoming(200, {"content-type": "text/event-stream"}, chunks())
+        yield StreamedResponse(200, {"content-type": "text/event-stream"}, chunks())
 
     def get(self, url, *, headers, timeouts):
         raise AssertionError("nothing is fetched")

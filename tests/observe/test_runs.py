@@ -4,14 +4,16 @@ import asyncio
 import threading
 
 import pytest
+from msgspec.structs import replace
 from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
 import rightcall as rc
 from rightcall.core.outcome import OutcomeKind
 from rightcall.errors import VendorError
+from rightcall.models import Request
 from rightcall.testing import ScriptedModel, call, reply
-from rightcall.testing.scripted import Break, Turn
+from rightcall.testing.scripted_model import Break, Turn
 
 
 def current() -> str:
@@ -136,12 +138,23 @@ async def sleeps() -> str:
     return ""
 
 
+@rc.tool
+def hidden() -> str:
+    """Taken out of every request."""
+    return ""
+
+
+def without_hidden(request: Request) -> Request:
+    return replace(request, specs=tuple(spec for spec in request.specs if spec.name != "hidden"))
+
+
 OUTCOMES: list[tuple[object, OutcomeKind, str]] = [
     (call("breaks"), "failed", "ValueError"),
     (call("sleeps"), "timed_out", "timed_out"),
     (call("aside"), "invalid", "invalid"),
     (call("nobody"), "unknown", "unknown"),
     (call("in_thread", what="no"), "denied", "denied"),
+    (call("hidden"), "not_offered", "not_offered"),
 ]
 
 
@@ -150,7 +163,8 @@ async def test_what_a_call_came_to_is_in_span_and_metric(kept, asked, outcome, k
     model = ScriptedModel([reply(asked), "Oh."])
     agent = rc.Agent(
         model,
-        [aside, in_thread, breaks, sleeps],
+        [aside, in_thread, breaks, sleeps, hidden],
+        hooks=rc.Hooks(before_model=without_hidden),
         policy=lambda checked: rc.Deny() if checked.tool.name == "in_thread" else None,
         observers=[kept.observer()],
     )
@@ -258,7 +272,7 @@ async def test_a_program_inside_a_call_is_part_of_the_trace(kept):
 
     program = "await look(what='x')"
     model = ScriptedModel([reply(call("run_program", program=program)), "Done."])
-    agent = rc.Agent(model, [rc.code([look])], observers=[kept.observer()])
+    agent = rc.Agent(model, [rc.programs.code([look])], observers=[kept.observer()])
     await agent.run("Go.")
     tree = kept.tree()
     assert tree["execute_tool look"] == "invoke_agent"

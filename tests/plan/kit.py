@@ -6,9 +6,8 @@ from typing import Any
 import rightcall as rc
 from rightcall.core.jsontext import Place
 from rightcall.plan.parse import parse
-from rightcall.plan.run import Answered, Broken, step
-from rightcall.plan.scope import Extract, Wants
-from rightcall.plan.value import Labelling, SourceKind, Value, of_json
+from rightcall.plan.run import Extract, PlanAnswer, PlanFailure, Wants, step
+from rightcall.plan.value import LabelledValue, Labelling, SourceKind, of_json
 from rightcall.testing import ScriptedModel, call, reply
 
 REQUEST = "Answer my newest mail, and pay 12 to GB11."
@@ -106,7 +105,7 @@ def evaluated(source: str, world: Mapping[str, Any] | None = None) -> tuple[Any,
     calls: list[Wants] = []
     given = {"say": None, **(world or {})}
 
-    def outside(wants: Wants) -> Value:
+    def outside(wants: Wants) -> LabelledValue:
         calls.append(wants)
         if isinstance(wants, Extract):
             return of_json("found", Labelling(tool="extract", call=len(calls), kind_at=lambda _: "read"))
@@ -118,5 +117,5 @@ def evaluated(source: str, world: Mapping[str, Any] | None = None) -> tuple[Any,
         return of_json(given[wants.function], labels)
 
     found = step(parse(source), frozenset(given), outside)
-    assert isinstance(found, Answered | Broken)
-    return (found.value if isinstance(found, Answered) else found.problem), calls
+    assert isinstance(found, PlanAnswer | PlanFailure)
+    return (found.value if isinstance(found, PlanAnswer) else found.problem), calls

@@ -10,12 +10,11 @@ import rightcall as rc
 from plan.kit import evaluated
 from rightcall.core.jsontext import dump
 from rightcall.core.parts import Result, Text
-from rightcall.plan.operations import compare
-from rightcall.plan.parse import PlanProblem
-from rightcall.plan.planner import known_tools, stubs_for
+from rightcall.plan.model_requests import known_tools, stubs_for
+from rightcall.plan.parse import PlanProblem, PlanRuntimeError
 from rightcall.plan.results import value_of
-from rightcall.plan.scope import ToolCall
-from rightcall.plan.value import Value, deep_taint, outside, words_in
+from rightcall.plan.run import PlanToolCall
+from rightcall.plan.value import LabelledValue, compare, deep_taint, outside, words_in
 
 WORLD = {
     "look": [{"id": 1, "body": "b", "tags": ["x"]}, {"id": 2, "body": "c", "tags": []}],
@@ -65,7 +64,7 @@ TAINTED = [
 
 def last_say(source):
     _, calls = evaluated(source, WORLD)
-    return [call for call in calls if isinstance(call, ToolCall) and call.function == "say"][-1]
+    return [call for call in calls if isinstance(call, PlanToolCall) and call.function == "say"][-1]
 
 
 @pytest.mark.parametrize("source", CLEAN)
@@ -139,8 +138,23 @@ def test_that_a_name_is_the_one_that_was_asked_for_is_its_givers_word():
     found = value_of(of, result, 1, {})
     (record,) = found.data.items
     title, owner = (record.data.entries[each][1] for each in ("title", "owner"))
-    assert outside(compare(ast.Eq, title, Value("report")).taint)
-    assert not outside(compare(ast.Eq, owner, Value("ann")).taint)
+    assert outside(compare(ast.Eq, title, LabelledValue("report")).taint)
+    assert not outside(compare(ast.Eq, owner, LabelledValue("ann")).taint)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        ("unknown", "there is no such tool any more"),
+        ("not_offered", "the turn did not offer the tool"),
+    ],
+)
+def test_a_tool_that_cannot_be_called_says_why(outcome, reason):
+    tool = rc.tool(lambda: "x", name="files", effect="read")
+    of = known_tools([tool], stubs_for([tool]))["files"]
+    with pytest.raises(PlanRuntimeError) as refused:
+        value_of(of, Result(call_id="1", name="files", outcome=outcome, content=()), 1, {})
+    assert refused.value.reason == reason
 
 
 def test_a_function_has_no_text():

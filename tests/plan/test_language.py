@@ -5,8 +5,8 @@ import gc
 import pytest
 
 from plan.kit import evaluated
-from rightcall.plan.parse import PlanProblem, Refused, parse
-from rightcall.plan.scope import Frame
+from rightcall.plan.parse import PlanProblem, PlanSyntaxError, parse
+from rightcall.plan.run import Frame
 from rightcall.plan.value import plain
 
 IN_THE_LANGUAGE = [
@@ -76,7 +76,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("source", "line", "remedy"), REFUSED)
 def test_what_is_not_in_the_language_is_refused_with_its_line_and_a_remedy(source, line, remedy):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(PlanSyntaxError) as refused:
         parse(source)
     problem = refused.value.problems[0]
     assert problem.line == line

@@ -6,7 +6,8 @@ from pydantic import BaseModel
 import rightcall as rc
 from plan.kit import MAILS, REQUEST, Office
 from rightcall.errors import UsageError
-from rightcall.plan.planner import known_tools, stubs_for
+from rightcall.plan import check as check_plan
+from rightcall.plan.model_requests import known_tools, stubs_for
 from rightcall.testing import ScriptedModel, call, reply
 
 ANSWER = """
@@ -456,15 +457,15 @@ def test_a_strangers_words_are_not_shown_to_the_planner():
 
 def test_a_plan_can_be_checked_alone():
     tools = Office().tools
-    program = rc.plan.check("m = inbox()[0]\nsend(to=m.sender, body='x')", tools)
+    program = check_plan("m = inbox()[0]\nsend(to=m.sender, body='x')", tools)
     assert program.problems == ()
     assert [str(each) for each in program.calls if each.is_consequential] == [
         "line 2: send(to=m.sender, body='x')"
     ]
-    wrong = rc.plan.check("sned(to=1)\nwhile True: pass", tools)
+    wrong = check_plan("sned(to=1)\nwhile True: pass", tools)
     assert [each.line for each in wrong.problems] == [2]
-    assert rc.plan.check("sned(to=1)", tools).problems[0].kind == "NameError"
-    assert "to" in rc.plan.check("send(body='x')", tools).problems[0].reason
+    assert check_plan("sned(to=1)", tools).problems[0].kind == "NameError"
+    assert "to" in check_plan("send(body='x')", tools).problems[0].reason
 
 
 class Mail(BaseModel):
@@ -490,7 +491,7 @@ AMISS = [
 @pytest.mark.parametrize(("source", "why"), AMISS)
 def test_types_are_checked_before_anything_runs(source, why):
     office = Office()
-    problem = rc.plan.check(source, [*office.tools, newest]).problems[0]
+    problem = check_plan(source, [*office.tools, newest]).problems[0]
     assert why in str(problem)
     assert problem.line == source.count("\n") + 1
 

@@ -9,7 +9,8 @@ from typing_extensions import TypedDict
 import rightcall as rc
 from rightcall.core.jsontext import dump
 from rightcall.core.parts import Result, Text
-from rightcall.plan.planner import known_tools, stubs_for
+from rightcall.plan import check as check_plan
+from rightcall.plan.model_requests import known_tools, stubs_for
 from rightcall.plan.results import value_of
 from rightcall.plan.value import outside
 from rightcall.testing import ScriptedModel, reply
@@ -81,7 +82,7 @@ def planned(plan: str, request: str) -> rc.RunResult:
 
 
 def test_a_type_is_shown_once_with_what_its_author_says_of_it_and_its_fields():
-    shown = stubs_for(rc.Toolbox([ferries, last_ferry])).shown
+    shown = stubs_for(rc.Toolbox([ferries, last_ferry])).declarations
     assert shown.count("    ferry_id: str\n") == 1
     assert "    # A crossing.\n" in shown
     assert "    leaves: str  # The time, like 07:30.\n" in shown
@@ -98,7 +99,7 @@ def test_a_field_that_a_record_lacks_is_none_if_its_type_lets_it_lack():
 
 
 def test_any_other_field_is_a_problem_before_anything_runs():
-    (problem,) = rc.plan.check("answer(ferries()[0].captain)", [ferries]).problems
+    (problem,) = check_plan("answer(ferries()[0].captain)", [ferries]).problems
     assert "captain" in problem.reason
 
 

@@ -114,12 +114,13 @@ def an_agent(folder: Path) -> Iterator[str]:
 def refusals(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What needs POSIX, each used as one would use it."""
     rc = importlib.import_module("rightcall")
-    command = rc.process.Command(
+    process = importlib.import_module("rightcall.process")
+    command = process.Command(
         argv=(sys.executable,), directory=str(folder), environment={}, timeout=1.0, max_output_bytes=10
     )
     manifest = folder / "tools.toml"
     manifest.write_text("")
-    yield "a command", lambda: asyncio.run(rc.process.run(command))
+    yield "a command", lambda: asyncio.run(process.run(command))
     yield "files", lambda: rc.builtin.fs(folder)
     yield "web pages", rc.builtin.web
     yield "a manifest", lambda: rc.manifest.load(manifest)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from process.kit import descriptors, marked
-from rightcall.process.pool import keepers
+from rightcall.process.runner import keepers
 
 collect_ignore = [] if sys.platform == "linux" else ["test_runner.py", "test_hostile.py"]
 

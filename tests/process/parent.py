@@ -9,8 +9,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
 from process.kit import hostile  # noqa: E402
-from rightcall.process.pool import keepers  # noqa: E402
-from rightcall.process.runner import run  # noqa: E402
+from rightcall.process.runner import keepers, run  # noqa: E402
 
 
 async def main(mark: str, *kinds: str) -> None:

@@ -7,10 +7,11 @@ import time
 import pytest
 
 import rightcall as rc
+from rightcall import bounded_child
 from rightcall.core.outcome import Failed, Invalid
 from rightcall.core.schema import SchemaError
 from rightcall.errors import DeclarationError, UsageError
-from rightcall.process import DeadlineValidator, deadline_validator
+from rightcall.process import DeadlineValidator
 from rightcall.process.deadline_validator import close_children
 from rightcall.testing import ScriptedModel, call, reply
 from watchdog import LONGEST, Watchdog
@@ -40,7 +41,7 @@ def tool_of(schema: dict, seconds: float = 0.3) -> rc.Tool:
     )
 
 
-async def answered(tool: rc.Tool, arguments: str) -> rc.Execution:
+async def answered(tool: rc.Tool, arguments: str) -> rc.gate.Execution:
     (done,) = await rc.run_calls([rc.Call(id="1", name="take", arguments=arguments)], [tool])
     return done
 
@@ -89,7 +90,7 @@ async def test_what_is_soon_judged_is_judged_as_ever():
 
 async def test_a_process_that_falls_is_a_failed_call_and_not_the_models_mistake(monkeypatch):
     close_children()
-    monkeypatch.setattr(deadline_validator, "_START", "raise SystemExit(3)")
+    monkeypatch.setattr(bounded_child, "_START", "raise SystemExit(3)")
     done = await answered(tool_of(doubling(3)), '{"n": 1}')
     assert isinstance(done.outcome, Failed)
     assert "could not start: 3" in done.outcome.error

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from process.kit import HOSTILE, PYTHON, marked, wait_until
-from rightcall.process.descent import children_of, descendants, scan
+from rightcall.process.descendants import children_of, descendants, scan
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists processes")
 
@@ -34,7 +34,7 @@ def test_a_signal_reaches_every_group_below_and_not_this_one(mark):
     # In a process of its own, so that nothing else is below it.
     code = (
         "import os, signal, subprocess\n"
-        "from rightcall.process.descent import SUBREAPER, prctl, signal_all\n"
+        "from rightcall.process.descendants import SUBREAPER, prctl, signal_all\n"
         "prctl(SUBREAPER, 1)\n"
         f"arguments = [{PYTHON!r}, '-I', '-S', {HOSTILE!r}, 'daemon_and_stay', {mark!r}]\n"
         "child = subprocess.Popen(arguments, stdout=subprocess.PIPE, start_new_session=True)\n"

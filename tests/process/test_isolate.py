@@ -4,15 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.process import isolate as walls
-from rightcall.process.command import Command, Isolation
-from rightcall.process.isolate import NoIsolation, Wall, isolate, offered
+from rightcall.process import command as walls
+from rightcall.process.command import (
+    Command,
+    IsolatedCommand,
+    Isolation,
+    NoIsolation,
+    isolate,
+    isolation_program,
+)
 
 COMMAND = Command(argv=("/bin/ls", "-l"), directory="/srv", environment={"A": "1"}, timeout=5.0)
 
 
 def test_without_a_wish_a_command_stays_as_it_is():
-    assert isolate(COMMAND) == Wall(COMMAND)
+    assert isolate(COMMAND) == IsolatedCommand(COMMAND)
 
 
 @pytest.mark.parametrize(
@@ -83,4 +89,4 @@ def test_a_service_is_stopped_by_its_name_and_gets_the_environment_that_its_clie
 @pytest.mark.skipif(Path("/run/systemd/system").exists(), reason="systemd is running")
 def test_what_the_system_does_not_offer_is_said():
     with pytest.raises(NoIsolation, match=r"^isolation was asked for, but systemd"):
-        offered(Isolation(by="systemd-run"))
+        isolation_program(Isolation(by="systemd-run"))

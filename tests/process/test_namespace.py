@@ -14,8 +14,7 @@ import pytest
 from process.kit import hostile, marked, wait_until
 from rightcall.process import runner
 from rightcall.process.command import Command, Exited, Lost, Signalled, TimedOut
-from rightcall.process.pool import keepers
-from rightcall.process.runner import run
+from rightcall.process.runner import keepers, run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has pid namespaces")
 

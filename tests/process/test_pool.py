@@ -3,7 +3,7 @@
 import os
 import time
 
-from rightcall.process.pool import Keepers
+from rightcall.process.runner import Keepers
 
 
 def is_there(process: int) -> bool:

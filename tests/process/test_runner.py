@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from process.kit import HOSTILE, PYTHON, hostile, marked, wait_until
 from rightcall.errors import UsageError
-from rightcall.process import pool
+from rightcall.process import runner
 from rightcall.process.command import (
     Captured,
     Command,
@@ -24,8 +24,7 @@ from rightcall.process.command import (
     Signalled,
     TimedOut,
 )
-from rightcall.process.pool import keepers
-from rightcall.process.runner import run
+from rightcall.process.runner import keepers, run
 
 pytestmark = pytest.mark.usefixtures("_nothing_is_left")
 
@@ -278,7 +277,7 @@ async def test_a_killed_warden_is_replaced():
     await run(Command(argv=("/bin/true",)))
     os.kill(keepers()._process, signal.SIGKILL)
     # Its keepers end with it; what one of them has just begun then is lost.
-    assert wait_until(lambda: not any(pool._is_open(line) for _, line in keepers()._idle))
+    assert wait_until(lambda: not any(runner._is_open(line) for _, line in keepers()._idle))
     ends = [(await run(Command(argv=("/bin/true",)))).exit for _ in range(3)]
     assert ends == [Exited(0)] * 3
 

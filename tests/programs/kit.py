@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from agent.kit import Desk
-from rightcall import Agent, RunResult, Tool, code, tool
+from rightcall import Agent, RunResult, Tool, tool
 from rightcall.core.message import Reply
 from rightcall.core.request import Request
+from rightcall.programs import code
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.testing import ScriptedModel, call, reply
 

@@ -12,9 +12,10 @@ from agent.kit import Desk, outcomes
 from agent.test_steps import Engine
 from loop.sound import assert_sound
 from programs.kit import NAME, PENDING, agent_of, office, read, recorded
-from rightcall import Agent, Allow, Answer, Deny, RunResult, code, replay
+from rightcall import Agent, Allow, Answer, Deny, RunResult, replay
 from rightcall.core.entry import CallStarted, Entry, Nested
-from rightcall.programs.program_model import ANOTHER_WAY
+from rightcall.programs import code
+from rightcall.programs.code_tool import ANOTHER_WAY
 from rightcall.record.memory import MemoryJournal
 
 

@@ -7,11 +7,12 @@ import pytest
 
 from agent.kit import Desk
 from programs.kit import NAME, agent_of, came_to, read
-from rightcall import Agent, Budget, Deny, Hooks, Text, ToolFailure, User, code, run_calls, tool
-from rightcall.core.call import Call
+from rightcall import Agent, Budget, Deny, Hooks, Text, ToolFailure, User, run_calls, tool
 from rightcall.core.events import CallEnd, ResultEnd, SubagentEvent
 from rightcall.core.jsontext import dump
+from rightcall.core.parts import Call
 from rightcall.errors import DeclarationError, MissingExtra, UsageError
+from rightcall.programs import code
 from rightcall.testing import ScriptedModel, call, reply
 
 
@@ -290,7 +291,7 @@ def _children() -> list[str]:
 def test_a_program_needs_tools_and_the_extra(monkeypatch):
     with pytest.raises(DeclarationError, match="a program needs tools to call"):
         code([])
-    monkeypatch.setattr("rightcall.core.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("rightcall.core.optional_libraries.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=r"programs need pydantic-monty.*rightcall\[code\]"):
         code([price])
 

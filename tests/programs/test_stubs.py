@@ -10,8 +10,7 @@ from rightcall import Tool, tool
 from rightcall.core.jsontext import dump
 from rightcall.core.parts import Result, Text
 from rightcall.errors import DeclarationError
-from rightcall.programs.annotation import Annotations
-from rightcall.programs.stubs import stubs_of
+from rightcall.programs.stubs import Annotations, stubs_of
 
 
 class Row(TypedDict):
@@ -32,7 +31,7 @@ def find(text: str, kind: Literal["a", "b"] = "a", most: int = 10) -> list[Row]:
 
 def test_a_function_has_the_tools_types_defaults_and_words():
     stubs = stubs_of([find])
-    assert stubs.shown == (
+    assert stubs.declarations == (
         "class Row(TypedDict):\n    id: int\n    tags: list[str]\n\n"
         "async def find(text: str, kind: Literal['a', 'b'] = 'a', most: int = 10) -> list[Row]:\n"
         '    """Find rows.\n    text: What to look for, in full."""\n'

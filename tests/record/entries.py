@@ -1,7 +1,6 @@
 """One entry of every kind, with everything in it that an entry can hold, and no secret."""
 
 from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import Call, Repair
 from rightcall.core.decision import Allow, Answer, Deny, Rewrite
 from rightcall.core.entry import (
     CallChecked,
@@ -10,7 +9,6 @@ from rightcall.core.entry import (
     CallFinished,
     CallStarted,
     HookAnswered,
-    Kept,
     Nested,
     ReplyReceived,
     RequestChange,
@@ -22,10 +20,11 @@ from rightcall.core.entry import (
     RunStarted,
     StepDone,
     ToolsChanged,
+    UnchangedMessages,
 )
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Result, Text, Usage
-from rightcall.core.request import Named, Wanted
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, user_text
+from rightcall.core.parts import Call, Media, Repair, Result, Text, Usage
+from rightcall.core.request import Named, RequiredOutput
 from rightcall.core.tool import Spec
 
 EVERY_BYTE = bytes(range(256))
@@ -64,7 +63,7 @@ RESULT = Result(
 EVERY_ENTRY = (
     RunStarted(
         messages=(
-            said("Weather?"),
+            user_text("Weather?"),
             User((Text("and this"), PICTURE), "developer", {"x": "y"}),
             REPLY,
             Results((RESULT,)),
@@ -74,15 +73,15 @@ EVERY_ENTRY = (
         specs=(Spec(name="login", description="Logs in.", parameters=SCHEMA, examples=({"days": 1},)),),
         choice=Named("login"),
         sticky_choice=True,
-        wanted=Wanted(tool="answer", mode="tool", schema=SCHEMA),
+        wanted=RequiredOutput(tool="answer", mode="tool", schema=SCHEMA),
         parent="run-0",
     ),
     RequestSent(key="t1.model", messages=4),
     HookAnswered(
         key="t1.before_model",
         hook="before_model",
-        notes=(said("Be quick.", "developer"),),
-        request=RequestChange(messages=(said("Weather?"),), options={"seed": 1}),
+        notes=(user_text("Be quick.", "developer"),),
+        request=RequestChange(messages=(user_text("Weather?"),), options={"seed": 1}),
     ),
     HookAnswered(key="t1.0.before_tool", hook="before_tool", call_id="1", decision=Rewrite({"days": 2})),
     Nested(path="t1.0", agent="helper", entry=RequestSent(key="t1.model", messages=1)),
@@ -121,9 +120,9 @@ EVERY_ENTRY = (
         key="t2.before_model",
         hook="before_model",
         veto="closed",
-        notes=(said("Mind the gap.", "developer"),),
+        notes=(user_text("Mind the gap.", "developer"),),
         request=RequestChange(
-            messages=(Kept(0, 2), said("Short.")),
+            messages=(UnchangedMessages(0, 2), user_text("Short.")),
             choice=Named("find"),
             max_tokens=None,
             options={"seed": 1},

@@ -17,7 +17,7 @@ def journal_at(path: Path) -> rc.record.SqliteJournal | rc.record.JsonLinesJourn
     return kind(path)
 
 
-def agent_at(path: Path, seconds: float, journal: rc.Journal) -> rc.Agent:
+def agent_at(path: Path, seconds: float, journal: rc.record.Journal) -> rc.Agent:
     @rc.tool(approval=path.stem == "asked")
     async def pay(amount: int) -> str:
         """Pay."""
@@ -27,7 +27,7 @@ def agent_at(path: Path, seconds: float, journal: rc.Journal) -> rc.Agent:
         await asyncio.sleep(seconds)
         return "paid"
 
-    def answer(request: rc.Request) -> rc.Reply | str:
+    def answer(request: rc.models.Request) -> rc.Reply | str:
         asked = any(isinstance(message, rc.Reply) for message in request.messages)
         return "Done." if asked else reply(call("pay", id="p", amount=5))
 

@@ -71,6 +71,13 @@ OTHER_KEYS = {
     "pypi": _random(WORD, 100, "pypi-AgEIcHlwaS5vcmc"),
     "replicate": _random(ALNUM, 37, "r8_"),
     "sendgrid": _random(WORD, 43, "SG.ngeVfQFYQlKU0ufo8x5d1A."),
+    "vault": _random(WORD, 90, "hvs.CAESI"),
+    "linear": _random(ALNUM, 40, "lin_api_"),
+    "databricks": _random(HEX, 32, "dapi"),
+    "telegram": _random(WORD, 33, "7123456789:AA"),
+    "twilio": _random(HEX, 32, "SK"),
+    "discord": _random(WORD, 38, "MTIzNDU2Nzg5MDEyMzQ1Njc4.GaBcDe."),
+    "rightcall": _random(WORD, 43, "rc-0a1b2c3d-"),
     "tavily": _random(ALNUM, 32, "tvly-dev-"),
     "google oauth": _random(WORD, 60, "ya29."),
 }

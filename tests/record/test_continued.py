@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import rightcall as rc
 from rightcall.core.budget import Budget
 from rightcall.core.entry import RequestSent, RunStarted
-from rightcall.core.message import Reply, said
+from rightcall.core.message import Reply, user_text
 from rightcall.core.parts import Text
 from rightcall.errors import JournalError
-from rightcall.record import repair
+from rightcall.record import jsonl
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.memory import MemoryJournal
 from rightcall.record.sqlite import SqliteJournal
@@ -34,7 +34,7 @@ def start(*messages) -> RunStarted:
 
 
 def exchange(number: int, name: str = "run") -> tuple:
-    return said(f"question {number} of {name}"), Reply((Text(f"answer {number} " + "x" * 200),))
+    return user_text(f"question {number} of {name}"), Reply((Text(f"answer {number} " + "x" * 200),))
 
 
 def talk(journal, turns: int, *, name: str = "run") -> list[RunStarted]:
@@ -82,7 +82,7 @@ def test_another_process_goes_on_from_what_is_there(kind, path):
     with kind(path) as journal:
         before = talk(journal, 20)
     grown = size(path)
-    messages = (*before[-1].messages, *exchange(99)[1:], said("more"))
+    messages = (*before[-1].messages, *exchange(99)[1:], user_text("more"))
     with kind(path) as journal:
         journal.append("next", start(*messages))
         assert journal.entries("next") == (start(*messages),)
@@ -94,7 +94,7 @@ def test_a_history_that_is_another_is_not_taken_for_it(kind, path):
     with kind(path) as journal:
         (*_, last) = talk(journal, 5)
         changed = list(last.messages)
-        changed[2] = said("question 1?")
+        changed[2] = user_text("question 1?")
         journal.append("other", start(*changed, *exchange(5)))
         assert journal.entries("other")[0].messages == (*changed, *exchange(5))
 
@@ -103,14 +103,14 @@ def test_a_history_that_is_another_is_not_taken_for_it(kind, path):
 def test_a_run_that_was_asked_again_and_one_that_branches_off_are_whole(kind, path):
     with kind(path) as journal:
         starts = talk(journal, 6)
-        branch = start(*starts[3].messages, Reply((Text("no"),)), said("why?"))
+        branch = start(*starts[3].messages, Reply((Text("no"),)), user_text("why?"))
         journal.append("again", starts[5])
         journal.append("branch", branch)
         assert (journal.entries("again"), journal.entries("branch")) == ((starts[5],), (branch,))
 
 
 words = st.sampled_from(["a", "b", "sk-live-0123456789abcdefghijkl", "\ud800", ""])
-messages = st.one_of(words.map(said), words.map(lambda word: Reply((Text(word),))))
+messages = st.one_of(words.map(user_text), words.map(lambda word: Reply((Text(word),))))
 
 
 @every
@@ -122,7 +122,7 @@ def test_whatever_is_said_is_read_as_it_would_be_from_memory(kind, data, tmp_pat
         for number in range(data.draw(st.integers(1, 6))):
             before = data.draw(st.sampled_from(said_so_far))
             more = tuple(data.draw(st.lists(messages, max_size=4)))
-            entry = start(*before, *more, said(data.draw(words)))
+            entry = start(*before, *more, user_text(data.draw(words)))
             said_so_far.append(entry.messages)
             for each in (journal, plain):
                 each.append(f"run{number}", entry)
@@ -133,11 +133,11 @@ def test_whatever_is_said_is_read_as_it_would_be_from_memory(kind, data, tmp_pat
 @every
 def test_secrets_in_a_history_are_redacted_once_and_for_all(kind, path):
     secret = "sk-proj-" + "A1b2C3d4" * 6
-    history = (said(f"my key is {secret}"), Reply((Text("noted"),)), said("and?"))
+    history = (user_text(f"my key is {secret}"), Reply((Text("noted"),)), user_text("and?"))
     with kind(path) as journal:
         journal.append("a", start(*history[:1]))
         journal.append("b", start(*history))
-        journal.append("c", start(*history, Reply((Text("so"),)), said("more")))
+        journal.append("c", start(*history, Reply((Text("so"),)), user_text("more")))
         assert secret not in str(journal.entries("c"))
         assert len(journal.entries("c")[0].messages) == 5
     assert secret.encode() not in path.read_bytes()
@@ -187,7 +187,7 @@ def test_a_history_that_is_forgotten_while_it_is_named_is_written_whole(path, mo
             return named
 
         monkeypatch.setattr(journal, "_started_with", late)
-        entry = start(*last.messages, *exchange(4)[1:], said("more"))
+        entry = start(*last.messages, *exchange(4)[1:], user_text("more"))
         journal.append("next", entry)
         assert journal.entries("next") == (entry,)
         held = journal.hold("held")
@@ -204,8 +204,8 @@ def test_repairing_sets_aside_what_cannot_be_read_without_the_damaged_run(path):
     damaged = next(n for n, line in enumerate(lines) if b'"run2"' in line and b"run_started" in line)
     lines[damaged] = lines[damaged].replace(b'"messages":[', b'"messages":{', 1)
     path.write_bytes(b"".join(lines))
-    assert set(repair.check(path).harmed) == {"run2", "run3"}
-    repair.repair(path)
+    assert set(jsonl.check_journal(path).harmed_runs) == {"run2", "run3"}
+    jsonl.repair_journal(path)
     with JsonLinesJournal(path) as journal:
         assert journal.runs() == ("run0", "run1", "other0", "other1", "other2")
         assert starts_in(journal, "other") == others

@@ -11,8 +11,7 @@ from effort import often
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.entry import RequestSent, RunEnded, RunStarted
 from rightcall.errors import JournalError
-from rightcall.record.jsonl import JsonLinesJournal
-from rightcall.record.repair import check, repair
+from rightcall.record.jsonl import JsonLinesJournal, check_journal, repair_journal
 from rightcall.testing import ScriptedModel, call, reply
 
 START = RunStarted(messages=(), budget=Budget())
@@ -106,7 +105,7 @@ def test_no_run_is_ever_read_without_an_entry_that_it_had(tmp_path, data):
     found = readable(path)
     assert {run: entries for run, entries in found.items() if entries not in (None, of(run), ())} == {}
     # A run of which nothing is left is nothing that could go on.
-    repair(path)
+    repair_journal(path)
     again = readable(path)
     assert {run: entries for run, entries in again.items() if entries} == {
         run: entries for run, entries in found.items() if entries
@@ -116,16 +115,20 @@ def test_no_run_is_ever_read_without_an_entry_that_it_had(tmp_path, data):
 
 def test_a_check_changes_nothing_and_says_what_is_damaged(path):
     whole = path.read_bytes()
-    assert (check(path).damages, check(path).lines, check(path).runs) == ((), len(ORDER), RUNS)
+    assert (check_journal(path).damages, check_journal(path).lines, check_journal(path).runs) == (
+        (),
+        len(ORDER),
+        RUNS,
+    )
     damage(path, 6, b"garbage")
     damage(path, 12, b"#", at=20)
     before = path.read_bytes()
-    report = check(path)
+    report = check_journal(path)
     assert [(each.place.number, each.runs, each.doubted) for each in report.damages] == [
         (6, (), ("a", "b")),
         (12, ("late",), ()),
     ]
-    assert report.harmed == ("a", "b", "late")
+    assert report.harmed_runs == ("a", "b", "late")
     assert path.read_bytes() == before != whole
 
 
@@ -136,32 +139,32 @@ def test_a_repair_keeps_the_bytes_of_damaged_runs_aside_and_moves_nothing_else(p
     lines = path.read_bytes().splitlines(keepends=True)
     with JsonLinesJournal(path) as opened:
         assert opened.entries("done") == of("done")
-        report = repair(path)
-        assert (report.runs, report.harmed) == (("done", "late"), ("a", "b"))
+        report = repair_journal(path)
+        assert (report.runs, report.harmed_runs) == (("done", "late"), ("a", "b"))
         set_aside = [line for line, (run, _) in zip(lines, ORDER, strict=True) if run in "ab"]
         assert report.aside.read_bytes() == b"".join(set_aside)
         assert report.aside.stat().st_mode & 0o777 == 0o600
         opened.append("done", sent(9))
         assert opened.entries("done") == (*of("done"), sent(9))
     assert readable(path) == {"done": (*of("done"), sent(9)), "a": (), "b": (), "late": of("late")}
-    assert check(path).damages == ()
-    assert repair(path).aside is None
+    assert check_journal(path).damages == ()
+    assert repair_journal(path).aside is None
 
 
 def test_a_second_repair_keeps_what_the_first_one_kept(path):
     damage(path, 6, b"#", at=20)
-    first = repair(path).aside.read_bytes()
+    first = repair_journal(path).aside.read_bytes()
     damage(path, 12, b"#", at=20)
-    assert repair(path).aside.read_bytes().startswith(first)
+    assert repair_journal(path).aside.read_bytes().startswith(first)
 
 
 def test_entries_of_a_newer_rightcall_are_not_damage(path):
     with path.open("a") as file:
         file.write('{"run":"new","at":1,"entry":{"type":"run_dreamt","key":"x"}}\n')
         file.write('{"run":"bad","at":1,"entry":{"type":"request_sent","key":1}}\n')
-    report = repair(path)
+    report = repair_journal(path)
     assert [each.runs for each in report.foreign] == [("new",)]
-    assert (report.harmed, report.runs) == (("bad",), (*RUNS, "new"))
+    assert (report.harmed_runs, report.runs) == (("bad",), (*RUNS, "new"))
 
 
 async def test_an_agent_goes_on_with_other_runs(tmp_path):

@@ -119,14 +119,14 @@ def test_a_holder_whose_number_is_stale_cannot_append(tmp_path):
     path = tmp_path / "journal.db"
     with journal_at(path) as late, journal_at(path) as other:
         hold = late.hold("r")
-        hold.append(RunEnded(stop=rc.Stop("end")))
+        hold.append(RunEnded(stop=rc.record.Stop("end")))
         # As on a file system whose locks do not reach the other machine.
         for file in path.with_name(f"{path.name}.holds").iterdir():
             file.unlink()
         taken = other.hold("r")
         with pytest.raises(RunHeld):
-            hold.append(RunEnded(stop=rc.Stop("end")))
-        taken.append(RunEnded(stop=rc.Stop("limit", "turns")))
+            hold.append(RunEnded(stop=rc.record.Stop("end")))
+        taken.append(RunEnded(stop=rc.record.Stop("limit", "turns")))
         assert [entry.stop.reason for entry in other.entries("r")] == ["end", "limit"]
 
 

@@ -11,12 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from record.entries import EVERY_ENTRY
-from rightcall.core.call import Call, Repair
 from rightcall.core.decision import Allow, Deny, Rewrite
 from rightcall.core.entry import CallChecked, CallDecided, Entry, ReplyReceived, RunResumed, StepDone
 from rightcall.core.message import Reply
-from rightcall.core.parts import Media, Text
-from rightcall.core.secret import _PACKED_HINTS, _PACKED_NAMES, may_be_secret, secrecy_of
+from rightcall.core.parts import Call, Media, Repair, Text
+from rightcall.core.secret_formats import _PACKED_HINTS, _PACKED_NAMES, may_be_secret, secrecy_of
 from rightcall.record.entry_text import decode, encode
 from rightcall.record.redact import redact_secrets, redact_text
 
@@ -43,6 +42,27 @@ SECRETS = {
     "stripe": "sk_live_" + RANDOM[:24],
     "jwt": "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0In0" + "." + RANDOM,
     "unsigned jwt": "eyJhbGciOiJub25lIn0" + ".eyJzdWIiOiIxMjM0In0" + ".",
+    "rightcall's gateway": "rc-" + "0a1b2c3d" + "-" + RANDOM + "_-7",
+    "vault service": "hvs." + "CAESI" + RANDOM + RANDOM,
+    "vault root": "hvs." + "6j4cuewowBGit65rheNoceI7",
+    "vault batch": "hvb." + "AAAAAQ" + (RANDOM + "_-") * 4,
+    "vault recovery": "hvr." + RANDOM,
+    "old vault": "s." + "2aB3dE5fG7hI9jK1lM3nO5pQ",
+    "old vault batch": "b.AAAAAQ" + RANDOM * 3,
+    "databricks": "dapi" + "0123456789abcdef" * 2,
+    "databricks refreshed": "dapi" + "fedcba9876543210" * 2 + "-2",
+    "linear": "lin_api_" + RANDOM,
+    "linear oauth": "lin_oauth_" + "0123456789abcdef" * 4,
+    "discord": "MTIzNDU2Nzg5MDEyMzQ1Njc4." + "GaBcDe." + RANDOM[:38],
+    "old discord": "MjQ1NTU5MDg3NTI0MjE2ODMy" + ".DulyxA." + RANDOM[:27],
+    "discord of 17 digits": "ODA0NTU5MDg3NTI0MjE2ODM" + ".YPqU6Q." + RANDOM[:27],
+    "discord of 19 digits": "MTAwMjAwMzAwNDAwNTAwNjAwNw" + ".G5Nast." + RANDOM[:38],
+    "discord of 20 digits": "MTAwMjAwMzAwNDAwNTAwNjAwNzg" + ".G5Nast." + RANDOM[:38],
+    "telegram": "123456789:" + "AA" + RANDOM[:33],
+    "telegram of ten digits": "7123456789:" + "AAH" + RANDOM[:30] + "_-",
+    "age": "AGE-SECRET-KEY-" + "1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L" + "QPZRY9X8GF2TVDW0S3JN54KHCE",
+    "age, hybrid": "AGE-SECRET-KEY-PQ-1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L" * 2,
+    "twilio": "SK" + "0123456789abcdef" * 2,
     "private key": PRIVATE_KEY,
     "openssh key": PRIVATE_KEY.replace("RSA", "OPENSSH"),
     "plain private key": PRIVATE_KEY.replace("RSA ", ""),
@@ -54,6 +74,19 @@ PARTLY = [
     ("Authorization: Basic dXNlcjpwYXNzd29yZA==, ok", f"Authorization: Basic {MARK}, ok"),
     ("postgres://app:hunter2@db:5432/main?x=1", f"postgres://app:{MARK}@db:5432/main?x=1"),
     ("see https://me:p%40ss:w0rd@host/a@b.", f"see https://me:{MARK}@host/a@b."),
+    (
+        f"GET https://api.telegram.org/bot{SECRETS['telegram']}/getMe",
+        f"GET https://api.telegram.org/bot{MARK}/getMe",
+    ),
+    (
+        f"curl -u AC{'0123456789abcdef' * 2}:{'fedcba9876543210' * 2} x",
+        f"curl -u AC{'0123456789abcdef' * 2}:{MARK} x",
+    ),
+    (f"the token is {SECRETS['old vault']}.", f"the token is {MARK}."),
+    (f"{SECRETS['old vault']}\n", f"{MARK}\n"),
+    # Nothing shorter can hold a secret.
+    ("://:x@", f"://:{MARK}@"),
+    ('{"a":"://:x@"}', f'{{"a":"://:{MARK}@"}}'),
     ("redis://:hunter2@cache/0", f"redis://:{MARK}@cache/0"),
     (f"-----BEGIN PRIVATE KEY-----\n{PEM_BODY}\nQUJ", MARK),
     (
@@ -92,6 +125,21 @@ HARMLESS = [
     "ratio 3://4 at 12:30@noon",
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     "A key file begins with -----BEGIN PRIVATE KEY----- and base64 follows.",
+    "rc-0a1b2c3d is an id; rc-2026 v1.0rc-1",
+    "arc-01234567-0123456789abcdef0123456789abcdef0123456789a",
+    "hvs.short hvs.a_long_attribute_of_some_object s.attribute s.thatHasManyManyLetters(x)",
+    "values.aB3dE5fG7hI9jK1lM3nO5pQ7 is.aB3dE5fG7hI9jK1lM3nO5pQ7 obj.s.aB3dE5fG7hI9jK1lM3nO5pQ7",
+    "s.join2Parts s.getABCDEFGHIJKLMNOPQRSTUV s.aB3dE5fG7hI9jK1lM3nO5pQ.method",
+    "dapi is a word; dapid0123456789abcdef0123456789abcdef dapi0123",
+    "xdapi0123456789abcdef0123456789abcdef",
+    "lin_api_key lin_api_version_2_of_the_interface linear_api_0123456789",
+    "age-secret-key-1abc AGE-SECRET-KEY-1 AGE-PUBLIC-KEY",
+    "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
+    "MTIzNDU2Nzg5MDEyMzQ1Njc4 alone, MTIzNDU2Nzg5MDEyMzQ1Njc4.short.sig",
+    "IMPORTANT NOTES. MTA.NTA.ODT",
+    "at 12:30:AA, 12345678:BB" + "x" * 33 + " 1234:AA" + "x" * 33 + " id:123456789:AA-short",
+    "SK0123456789abcdef SK-0123 DISK0123456789abcdef0123456789abcdef SK" + "0123456789ABCDEF" * 2,
+    "the account AC" + "0123456789abcdef" * 2 + " of d41d8cd98f00b204e9800998ecf8427e",
     "1234567890 3.14159 +1 (555) 010-9999 2026-11-15T04:00:00Z 192.168.0.1",
     'he said "hello": "world"',
     '["unclosed',

@@ -18,16 +18,16 @@ import rightcall as rc
 from effort import often
 from record.secret_forms import FORMLESS_KEYS, OTHER_KEYS, PROVIDER_KEYS, known_keys, named
 from request.server import serving, streamed, whole
-from rightcall.core.message import said
-from rightcall.core.request import Prepared, Request
-from rightcall.core.secret import redact_formats
+from rightcall.core.message import user_text
+from rightcall.core.request import PreparedRequest, Request
+from rightcall.core.secret_formats import redact_formats
 from rightcall.errors import RightcallError
 from rightcall.local.engines.remote import RemoteServer
 from rightcall.mcp.client.endpoints import Http, Stdio
 from rightcall.mcp.server.serve_options import Listen
 from rightcall.models.providers import PROVIDERS
 from rightcall.record.redact import redact_text
-from rightcall.request.address import Address
+from rightcall.request.endpoint import Address
 from rightcall.request.retry import Retry
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -253,7 +253,7 @@ async def failure(provider, answer, key, attempts=1) -> RightcallError:
         model = rc.connect(f"{provider}:m", base_url=server.url, api_key=key, retry=retry)
         async with model:
             with pytest.raises(RightcallError) as caught:
-                async for _ in model.stream(Request(messages=(said("Hi"),))):
+                async for _ in model.stream(Request(messages=(user_text("Hi"),))):
                     pass
     return caught.value
 
@@ -266,7 +266,7 @@ def test_no_repr_holds_it(key):
     shown = [
         Address(url=url, model="m", key=key, headers=headers),
         rc.connect("openai:m", base_url=url.replace(f"me:{key}@", ""), api_key=key, headers=headers),
-        Prepared(method="POST", url=url, headers=headers, body=key.encode(), time=0.0),
+        PreparedRequest(method="POST", url=url, headers=headers, body=key.encode(), time=0.0),
         RemoteServer(url, None, key=key, timeouts=rc.Timeouts(), refuse=None),
         Http(url=url, headers=headers, auth=key),
         Stdio(command="npx", arguments=("--key", key), environment={"KEY": key}),

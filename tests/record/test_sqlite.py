@@ -8,10 +8,12 @@ from contextlib import closing
 
 import pytest
 
+import rightcall as rc
 from rightcall.core.entry import RequestSent
 from rightcall.errors import JournalError
+from rightcall.record.journal_file import run_async
 from rightcall.record.sqlite import SqliteJournal
-from rightcall.record.waits import awaited
+from rightcall.testing import ScriptedModel
 
 FIRST = RequestSent(key="t1.model", messages=1)
 NEXT = RequestSent(key="t2.model", messages=2)
@@ -91,10 +93,26 @@ async def test_the_log_is_carried_over_beside_the_event_loop(path, monkeypatch):
     monkeypatch.setattr("rightcall.record.sqlite._PAGES", 6)
     with Watched(path) as journal:
         for _ in range(4):
-            await awaited(journal.appending("r", FIRST))
+            await run_async(journal.appending("r", FIRST))
         assert len(threads) == 2
         assert threading.main_thread() not in threads
         # A copy without the log has it all.
         copy = path.with_name("copy")
         copy.write_bytes(path.read_bytes())
     assert query(copy, "SELECT count(*) FROM entries") == [(4,)]
+
+
+@pytest.mark.parametrize("damaged", ["x'00ff'", "CAST(x'7bff7d' AS TEXT)", "5"])
+def test_a_damaged_row_is_named_and_troubles_its_own_run_alone(tmp_path, damaged):
+    path = tmp_path / "runs.sqlite"
+    with SqliteJournal(path) as journal:
+        for run in ("one", "other"):
+            rc.Agent(ScriptedModel(["Hi"]), journal=journal).run_sync("Hello", run=run)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"UPDATE entries SET entry = {damaged} WHERE id = 2")
+        connection.commit()
+    with SqliteJournal(path) as journal:
+        assert set(journal.runs()) == {"one", "other"}
+        with pytest.raises(JournalError, match=r"runs\.sqlite, entry 2: "):
+            journal.entries("one")
+        assert len(journal.entries("other")) == 4

@@ -17,7 +17,7 @@ import pytest
 import rightcall as rc
 from rightcall.core.budget import Budget
 from rightcall.core.entry import CallFinished, CallStarted, Entry, ReplyReceived, RequestSent, RunStarted
-from rightcall.core.message import Reply, said
+from rightcall.core.message import Reply, user_text
 from rightcall.core.parts import Result, Text
 from rightcall.errors import JournalError
 from rightcall.record.jsonl import JsonLinesJournal
@@ -71,7 +71,7 @@ class Desk:
     def __init__(self) -> None:
         self.paid = 0
 
-    def agent(self, journal: rc.Journal, *script: object) -> rc.Agent[None]:
+    def agent(self, journal: rc.record.Journal, *script: object) -> rc.Agent[None]:
         @rc.tool
         async def pay() -> str:
             self.paid += 1
@@ -160,7 +160,7 @@ async def test_a_disk_that_is_slow_to_sync_holds_up_its_run_and_nobody_else(tmp_
 
 
 async def test_after_the_patience_the_error_names_the_file_and_how_long_was_waited(path, monkeypatch):
-    monkeypatch.setattr("rightcall.record.waits.PATIENCE", 0.1)
+    monkeypatch.setattr("rightcall.record.journal_file.PATIENCE", 0.1)
     desk = Desk()
     with KINDS[path.suffix](path) as journal:
         with locked(path, 20), pytest.raises(rc.errors.JournalLocked) as caught:
@@ -193,7 +193,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_to_record_a_start_has_star
         assert (result.text, desk.paid) == ("Done.", 1)
 
 
-async def _cancel_before(kind: type, desk: Desk, journal: rc.Journal, path: Path) -> None:
+async def _cancel_before(kind: type, desk: Desk, journal: rc.record.Journal, path: Path) -> None:
     run = kind.__name__
     waiting = asyncio.Event()
     agent = desk.agent(journal)
@@ -248,7 +248,9 @@ async def test_a_write_that_has_begun_is_brought_to_its_end_before_the_cancellat
 
 
 def long_run(turns: int) -> list[Entry]:
-    entries: list[Entry] = [RunStarted(messages=(said("Go."),), budget=Budget(turns=None, calls=None))]
+    entries: list[Entry] = [
+        RunStarted(messages=(user_text("Go."),), budget=Budget(turns=None, calls=None))
+    ]
     for turn in range(1, turns + 1):
         asked = rc.Call(id=f"c{turn}", name="look", arguments=f'{{"place":{turn}}}')
         answer = Reply((asked,), "calls")

@@ -7,13 +7,12 @@ import msgspec
 import pytest
 
 from request.test_conversations import Recorder
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, user_text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.request import Request
 from rightcall.models.fallback import fallback
-from rightcall.request.address import Address
 from rightcall.request.authorship import writer_at
+from rightcall.request.endpoint import Address
 from rightcall.request.wire_model import WireModel
 from rightcall.wire.dialects import load
 from rightcall.wire.history import from_messages
@@ -60,11 +59,11 @@ def called(**members: Any) -> tuple[bytes, ...]:
 
 async def conversation(host: str) -> tuple[Any, ...]:
     asking, _ = model(URLS[host], "openai_chat", called(**CHAT[host]))
-    events = [event async for event in asking.stream(Request(messages=(said("Go."),)))]
+    events = [event async for event in asking.stream(Request(messages=(user_text("Go."),)))]
     reply = events[-1].reply
     assert reply.written_by == writer_at("openai_chat", URLS[host])
     result = Result(call_id="call_1", name="f", outcome="returned", content=(Text("1"),))
-    return (said("Go."), reply, Results((result,)))
+    return (user_text("Go."), reply, Results((result,)))
 
 
 def thoughts(message: dict[str, Any]) -> dict[str, Any]:
@@ -105,7 +104,7 @@ async def test_a_reply_is_the_same_object_for_the_same_host_in_every_turn():
 
 def anthropic(writer: str, **bag: Any) -> tuple[Any, ...]:
     thought = Reasoning("hm", {"anthropic": {"type": "thinking", **bag}})
-    return (said("Hi"), Reply((thought, Text("Yes.")), written_by=writer), said("So?"))
+    return (user_text("Hi"), Reply((thought, Text("Yes.")), written_by=writer), user_text("So?"))
 
 
 CLAUDE = "https://api.anthropic.com"
@@ -162,7 +161,7 @@ async def test_fallback_leaves_the_same_out():
     content = (thought, Unknown({"openai_chat": {"images": [1]}}), call)
     reply = Reply(content, answered_by=names[0], written_by="api.deepseek.com")
     result = Result(call_id="a", name="f", outcome="returned", content=(Text("1"),))
-    messages = (said("Go."), reply, Results((result,)))
+    messages = (user_text("Go."), reply, Results((result,)))
     both._course(conversation := Request(messages=messages).conversation).at = 1
     request = Request(messages=messages, conversation=conversation)
     [event async for event in both.stream(request)]

@@ -10,14 +10,14 @@ import pytest
 
 import rightcall as rc
 from request.test_faults import DONE, HELLO, chunk
-from rightcall.core.message import Message, Reply, Transcript, said
+from rightcall.core.message import Message, Reply, Transcript, user_text
 from rightcall.core.parts import Text
 from rightcall.core.request import Conversation, Request
-from rightcall.core.transport import Incoming, Timeouts
-from rightcall.request.address import Address
+from rightcall.core.transport import StreamedResponse, Timeouts
+from rightcall.request.endpoint import Address
 from rightcall.request.wire_model import WireModel
 from rightcall.wire.dialects import DIALECTS, load
-from rightcall.wire.encoding import EncodeCache
+from rightcall.wire.payload import EncodeCache
 from wire.bedrock.frames import frame
 
 CALLED = '{"place": "Rome"}'
@@ -47,9 +47,9 @@ class Recorder:
     @asynccontextmanager
     async def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> AsyncIterator[Incoming]:
+    ) -> AsyncIterator[StreamedResponse]:
         self.bodies.append(body)
-        yield Incoming(200, {"content-type": "text/event-stream"}, self._chunks())
+        yield StreamedResponse(200, {"content-type": "text/event-stream"}, self._chunks())
 
     get: Any = None
 
@@ -65,7 +65,7 @@ class Recorder:
 def written(monkeypatch) -> list[Message]:
     """The messages that were written, each time they were."""
     seen: list[Message] = []
-    genuine = EncodeCache.written
+    genuine = EncodeCache.write_messages
 
     def counted(cache: EncodeCache, key: str, messages: Transcript, begin: Any, write: Any) -> Any:
         def count(writer: Any, message: Message, at: int) -> None:
@@ -74,7 +74,7 @@ def written(monkeypatch) -> list[Message]:
 
         return genuine(cache, key, messages, begin, count)
 
-    monkeypatch.setattr(EncodeCache, "written", counted)
+    monkeypatch.setattr(EncodeCache, "write_messages", counted)
     return seen
 
 
@@ -89,7 +89,7 @@ async def ask(model: WireModel, talk: Transcript, conversation: Conversation) ->
 
 
 def talk_of(turns: int) -> list[Message]:
-    return [said(f"{n}") if n % 2 == 0 else Reply((Text(f"{n}"),)) for n in range(2 * turns - 1)]
+    return [user_text(f"{n}") if n % 2 == 0 else Reply((Text(f"{n}"),)) for n in range(2 * turns - 1)]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -145,7 +145,7 @@ async def test_what_is_remembered_goes_with_the_conversation():
             made.append(ref(encode))
             return encode
 
-    model._dialect = Watched  # the model's own caches are what is looked at
+    model.dialect = Watched  # the model's own caches are what is looked at
     conversation = Conversation()
     await ask(model, tuple(talk_of(2)), conversation)
     assert made[0]() is not None

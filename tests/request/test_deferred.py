@@ -9,18 +9,18 @@ import rightcall as rc
 from request.server import serving, whole
 from request.test_kept import FORGOTTEN, said
 from rightcall.errors import TransportError, UsageError, VendorError
-from rightcall.request.deferred import DeferredModel
+from rightcall.request.background_model import BackgroundModel
 
 
 def standing(status: str, **more: object):
     return whole(json.dumps({"id": "resp_1", "status": status, "output": [], **more}).encode())
 
 
-def model_at(url: str, **options) -> DeferredModel:
+def model_at(url: str, **options) -> BackgroundModel:
     model = rc.connect(
         "openai-responses:gpt-5.2", base_url=url, api_key="k", retry=rc.Retry(attempts=1), **options
     )
-    return DeferredModel(model, 0.001)
+    return BackgroundModel(model, 0.001)
 
 
 async def test_a_reply_is_asked_for_once_and_looked_at_until_it_is_done():
@@ -74,7 +74,7 @@ async def test_what_may_have_arrived_is_not_asked_for_again():
     async with serving(dropped, said(1, "Done.")) as server:
         model = rc.connect("openai-responses:m", base_url=server.url, api_key="k")
         with pytest.raises(TransportError):
-            await rc.Agent(DeferredModel(model, 0.001)).run("Think!")
+            await rc.Agent(BackgroundModel(model, 0.001)).run("Think!")
         assert len(server.requests) == 1
 
 
@@ -92,7 +92,7 @@ async def test_a_kept_conversation_goes_on_in_the_background():
 def test_other_dialects_say_that_they_have_no_background():
     with pytest.raises(UsageError, match="background=True is for vendors that keep conversations"):
         rc.connect("anthropic:m", api_key="k", background=True)
-    assert "Deferred" in repr(rc.connect("openai-responses:m", api_key="k", background=True))
+    assert "BackgroundModel" in repr(rc.connect("openai-responses:m", api_key="k", background=True))
 
 
 async def killed_while_waiting(server, journal: rc.record.MemoryJournal) -> None:

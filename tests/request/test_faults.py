@@ -9,7 +9,7 @@ import pytest
 import rightcall as rc
 from request.server import Answer, Server, dropped, endless, serving, silent, streamed, whole
 from rightcall.core.events import ModelEvent, ReplyEnd, TextDelta
-from rightcall.core.message import Reply, said
+from rightcall.core.message import Reply, user_text
 from rightcall.core.request import Request
 from rightcall.core.transport import Timeouts
 from rightcall.errors import (
@@ -67,7 +67,7 @@ def model_at(server: Server, transport: HttpTransport, **options: object) -> Wir
 
 
 async def events_of(model: WireModel) -> list[ModelEvent]:
-    return [event async for event in model.stream(Request(messages=(said("Hi"),)))]
+    return [event async for event in model.stream(Request(messages=(user_text("Hi"),)))]
 
 
 async def reply_of(model: WireModel) -> Reply:
@@ -148,7 +148,7 @@ async def test_a_key_in_a_header_of_the_providers_own_is_hidden_as_well(transpor
 
 async def test_nothing_is_repeated_once_something_was_given_out(transport):
     async with serving(streamed(*HELLO[:2], end=False), GOOD) as server:
-        stream = model_at(server, transport).stream(Request(messages=(said("Hi"),)))
+        stream = model_at(server, transport).stream(Request(messages=(user_text("Hi"),)))
         assert [await anext(stream), await anext(stream)] == [TextDelta("Hel"), TextDelta("lo.")]
         with pytest.raises(TransportError):
             await anext(stream)
@@ -157,7 +157,7 @@ async def test_nothing_is_repeated_once_something_was_given_out(transport):
 
 async def test_an_endless_stream_can_be_left_at_any_time(transport):
     async with serving(endless(HELLO[0])) as server:
-        stream = model_at(server, transport).stream(Request(messages=(said("Hi"),)))
+        stream = model_at(server, transport).stream(Request(messages=(user_text("Hi"),)))
         for _ in range(1000):
             assert await anext(stream) == TextDelta("Hel")
         await stream.aclose()

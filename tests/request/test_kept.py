@@ -39,7 +39,7 @@ def look() -> str:
     return "seen"
 
 
-def model_at(url: str, **options) -> rc.Model:
+def model_at(url: str, **options) -> rc.models.Model:
     given = {"state": "vendor", **options}
     return rc.connect("openai-responses:gpt-5.2", base_url=url, api_key="k", streaming=False, **given)
 

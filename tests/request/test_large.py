@@ -9,9 +9,9 @@ import pytest
 import rightcall as rc
 from rightcall.core.message import Results, holds_much
 from rightcall.core.parts import Result
-from rightcall.core.transport import Incoming
+from rightcall.core.transport import StreamedResponse
 from rightcall.declare.attachment import reads_files
-from rightcall.wire.encoding import base64_raw
+from rightcall.wire.payload import base64_raw
 from watchdog import LONGEST, stall_of
 
 LARGE = rc.Media(bytes(range(256)) * 4099, "application/pdf")
@@ -51,7 +51,7 @@ class Refusing:
         async def words():
             yield b'{"error": {"message": "no"}}'
 
-        yield Incoming(401, {"content-type": "application/json"}, words())
+        yield StreamedResponse(401, {"content-type": "application/json"}, words())
 
     @asynccontextmanager
     async def get(self, url: str, *, headers: object, timeouts: object):
@@ -94,7 +94,7 @@ class Answering(Refusing):
             self.chunk_holders = sys.getrefcount(chunk)
             yield b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 
-        yield Incoming(200, {"content-type": "text/event-stream"}, words())
+        yield StreamedResponse(200, {"content-type": "text/event-stream"}, words())
 
 
 async def test_neither_a_request_nor_what_was_read_is_kept_while_the_reply_streams():

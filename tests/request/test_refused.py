@@ -3,13 +3,14 @@
 import asyncio
 import json
 import logging
+import traceback
 
 import pytest
 from httptools import HttpParserError
 
 import rightcall as rc
 from request.server import dropped, serving, streamed, whole
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError, TransportError, TruncatedStream, VendorError
 from wire.bedrock.frames import exception, frame
@@ -22,11 +23,11 @@ ONCE = rc.Retry(attempts=1)
 
 async def failure(provider, *answers, **options):
     async with serving(*answers) as server:
-        settings = {"retry": ONCE, **options}
-        model = rc.connect(f"{provider}:m", base_url=server.url, api_key=KEY, **settings)
+        settings = {"retry": ONCE, "api_key": KEY, **options}
+        model = rc.connect(f"{provider}:m", base_url=server.url, **settings)
         async with model:
             with pytest.raises(RightcallError) as caught:
-                async for _ in model.stream(Request(messages=(said("Hi"),))):
+                async for _ in model.stream(Request(messages=(user_text("Hi"),))):
                     pass
     return caught.value
 
@@ -167,6 +168,51 @@ async def test_a_long_body_is_kept_in_part_and_no_half_of_a_key_with_it():
     assert KEY[:6] not in f"{error} {error.body}"
 
 
+@every_provider
+@pytest.mark.parametrize("key", ["x", "e", "k", "no", "error", "message", "code"])
+@pytest.mark.parametrize("inside", [False, True])
+async def test_a_dummy_key_changes_no_word_of_an_error(provider, key, inside):
+    words = "Maximum context length exceeded by next text"
+    error = {"message": words, "code": "context_length_exceeded", "type": "context_length_exceeded"}
+    answer = whole(said_no(**error), 400)
+    if inside:
+        answer = streamed(INSIDE[provider](error))
+    found = await failure(provider, answer, api_key=key)
+    assert (type(found), found.kind, found.message) == (VendorError, "context_overflow", words)
+    assert found.vendor_code in ("context_length_exceeded", "ValidationException")
+
+
+async def test_a_dummy_key_is_redacted_where_it_stands_alone():
+    error = await failure("openai", whole(said_no("no key 'k' of kin"), 401), api_key="k")
+    assert error.message == "no key '[key]' of kin"
+    assert error.body == '{"error":{"message":"no key \'[key]\' of kin"}}'
+
+
+@every_provider
+async def test_a_key_that_is_a_word_of_the_format_does_not_change_the_kind(provider):
+    key = "context_length_exceeded"
+    body = said_no("too big", code=key, type=key)
+    error = await failure(provider, whole(body, 400), api_key=key)
+    assert error.kind == "context_overflow"
+    assert key not in f"{error} {error.body}"
+
+
+@pytest.mark.parametrize("before", [0, 1, 180, 196, 1960, 1990, 1996])
+async def test_half_a_key_is_redacted_where_a_message_was_cut(before):
+    for text in (b"x" * before + KEY.encode() * 500, b" " * before * 4 + KEY.encode() * 900):
+        for body in (text, said_no(text.decode())):
+            error = await failure("openai", whole(body, 400, "text/plain"))
+            assert KEY[:4] not in f"{error} {error.body}"
+
+
+@pytest.mark.parametrize("provider", ["cohere", "ollama", "openai", "openai-responses"])
+async def test_a_traceback_shows_no_key_that_was_in_a_reply(provider):
+    body = json.dumps({"type": KEY, "content": KEY}).encode()
+    error = await failure(provider, whole(body, 200), streaming=False)
+    assert isinstance(error.__cause__, ProtocolError)
+    assert KEY not in "".join(traceback.format_exception(error))
+
+
 OK = b'data: {"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
 
 
@@ -193,7 +239,7 @@ async def test_requests_are_logged_without_keys_and_bodies(caplog):
         url = f"{server.url}/v1?sig=s3cret"
         model = rc.connect("openai:m", base_url=url, api_key=KEY, headers={"x-own": "h1dden"})
         async with model:
-            async for _ in model.stream(Request(messages=(said("the words"),))):
+            async for _ in model.stream(Request(messages=(user_text("the words"),))):
                 pass
     lines = [each.getMessage() for each in caplog.records]
     place = f"{server.url}/v1"
@@ -210,7 +256,7 @@ async def test_a_reply_that_breaks_off_is_logged_with_what_broke_it(caplog):
         async with model:
             result = await rc.Agent(model).run("Hi", run="r1")
     words = "vendor: openai: overloaded_error: Overloaded"
-    assert result.stop == rc.Stop("error", detail=words)
+    assert result.stop == rc.record.Stop("error", detail=words)
     assert [each.getMessage() for each in caplog.records] == [
         "run r1, t1.model: the reply broke off: openai: overloaded_error: Overloaded"
     ]

@@ -11,10 +11,10 @@ import pytest
 from request.server import serving
 from request.test_faults import GOOD, KEY, events_of, refusal, reply_of
 from rightcall.core.ports import Dialect
-from rightcall.core.request import Prepared, Sign
+from rightcall.core.request import PreparedRequest, Sign
 from rightcall.core.transport import Timeouts
 from rightcall.errors import VendorError
-from rightcall.request.address import Address
+from rightcall.request.endpoint import Address
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
 from rightcall.transport.http import HttpTransport
@@ -33,7 +33,7 @@ def signature(secret: str, method: str, host: str, target: str, headers: dict, b
 
 
 def signing(secret: str) -> Sign:
-    def sign(sent: Prepared) -> dict[str, str]:
+    def sign(sent: PreparedRequest) -> dict[str, str]:
         url = urlsplit(sent.url)
         dated = {name.lower(): text for name, text in sent.headers.items()}
         dated["x-date"] = f"{sent.time:.6f}"

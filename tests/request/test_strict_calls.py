@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rightcall as rc
-from rightcall.core.transport import Incoming, Timeouts
+from rightcall.core.transport import StreamedResponse, Timeouts
 
 ARGUMENTS = '{"city":"Rome","days":null,"unit":null}'
 
@@ -26,20 +26,22 @@ class Vendor:
     @asynccontextmanager
     async def post(
         self, url: str, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> AsyncIterator[Incoming]:
+    ) -> AsyncIterator[StreamedResponse]:
         self.bodies.append(json.loads(body))
         is_asked = len(self.bodies) == 1 and "tools" in self.bodies[0]
         message: dict[str, Any] = {"role": "assistant", "content": None if is_asked else self._answer}
         message |= {"tool_calls": [self._call]} if is_asked else {}
         stop = "tool_calls" if is_asked else "stop"
         reply = {"choices": [{"index": 0, "message": message, "finish_reason": stop}]}
-        yield Incoming(200, {"content-type": "application/json"}, _once(json.dumps(reply).encode()))
+        yield StreamedResponse(
+            200, {"content-type": "application/json"}, _once(json.dumps(reply).encode())
+        )
 
     @asynccontextmanager
     async def get(
         self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AsyncIterator[Incoming]:
-        yield Incoming(404, {}, _once(b""))
+    ) -> AsyncIterator[StreamedResponse]:
+        yield StreamedResponse(404, {}, _once(b""))
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -31,7 +31,7 @@ def send(to: str, text: str) -> str:
     return f"sent to {to}"
 
 
-USAGE = rc.Usage(input_tokens=300, output_tokens=20, cached_tokens=120, cost=0.002)
+USAGE = rc.models.Usage(input_tokens=300, output_tokens=20, cached_tokens=120, cost=0.002)
 
 
 def agent(*replies, tools=(pay, look), name="shop", journal=None, **options):

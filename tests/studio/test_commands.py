@@ -1,4 +1,4 @@
-"""``rightcall studio`` and ``rightcall watch``, as processes."""
+"""``rightcall studio`` and ``rightcall runs watch``, as processes."""
 
 import asyncio
 import os

@@ -74,6 +74,29 @@ async def test_a_person_allows_a_call_and_the_run_goes_on(journal):
     assert (made["decision"]["kind"], made["decision"]["by"]) == ("allow", "person")
 
 
+async def test_what_a_call_reaches_and_moves_stands_first(journal):
+    facts = rc.Facts(targets=("to",), bounded=("amount",))
+
+    @rc.tool(approval=True, facts=facts)
+    def wire(memo: str, amount: int, to: str) -> str:
+        """Wire money."""
+        return "done"
+
+    def agent():
+        wired = call("wire", memo="rent " * 1000, amount=99999, to="XX99EVIL" * 100)
+        return rc.Agent(ScriptedModel([reply(wired)]), [wire], journal=journal)
+
+    await agent().run("Go.", run="paused")
+    for agents in ((), agent()):
+        async with serving(journal, agents=agents) as studio:
+            pending = await waiting(studio)
+        words = [each["text"] for each in pending["lines"]]
+        assert "amount: 99999" in words
+        if agents:
+            assert words[1].startswith('to: "XX99EVIL')
+            assert "".join(words).count("XX99EVIL") == 100
+
+
 async def test_a_person_denies_with_words_that_the_model_reads(journal):
     await stories.paused(journal)
     agent = goes_on(("I will not.",))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rightcall as rc
-from rightcall.cli.recorded import opened_journal
+from rightcall.cli.conversations import open_journal
 from rightcall.errors import RunStopped, UsageError
 from rightcall.serve.studio.runs_as_tools import RunTools
 from rightcall.serve.studio.sources import source_of
@@ -196,7 +196,7 @@ async def test_a_store_is_not_taken_for_a_journal(tmp_path: Path) -> None:
     file = tmp_path / "runs.db"
     async with app_at(file):
         pass
-    with pytest.raises(UsageError, match="rightcall runs"), opened_journal(str(file)):
+    with pytest.raises(UsageError, match="rightcall runs"), open_journal(str(file)):
         pass
     with closing(sqlite3.connect(file)) as database:
         assert not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'entries'").fetchall()

@@ -7,11 +7,11 @@ import pytest
 
 import rightcall as rc
 from rightcall.core.entry import RunResumed, RunStarted
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.errors import UsageError
 from rightcall.serve.studio.run_reader import NoRun, RunReader
 from rightcall.serve.studio.runs_as_tools import RunTools, address_of
-from rightcall.serve.studio.search import Wanted, find, match_of
+from rightcall.serve.studio.search import RunFilter, find, match_of
 from rightcall.serve.studio.sources import source_of
 from rightcall.testing import ScriptedModel, call
 from studio import stories
@@ -38,7 +38,7 @@ async def some(journal):
 async def names(journal, **wanted):
     reader = RunReader(journal)
     await reader.catch_up_fully()
-    found = find(reader.index, Wanted(**wanted), frozenset())
+    found = find(reader.index, RunFilter(**wanted), frozenset())
     await reader.close()
     return [facts.run for facts in (*found.live, *found.runs)]
 
@@ -76,12 +76,12 @@ async def test_runs_are_filtered_and_searched(journal):
 
 async def test_pages_follow_upon_each_other(journal):
     for number in range(7):
-        journal.append(f"run {number}", RunStarted(messages=(said("x"),), budget=rc.Budget()))
-        journal.append(f"run {number}", rc.record.entry.RunEnded(stop=rc.Stop("end")))
+        journal.append(f"run {number}", RunStarted(messages=(user_text("x"),), budget=rc.Budget()))
+        journal.append(f"run {number}", rc.record.entry.RunEnded(stop=rc.record.Stop("end")))
     reader, seen, before = RunReader(journal), [], None
     await reader.catch_up_fully()
     while True:
-        found = find(reader.index, Wanted(count=3, before=before), frozenset())
+        found = find(reader.index, RunFilter(count=3, before=before), frozenset())
         seen += [facts.run for facts in found.runs]
         before = found.next
         if before is None:
@@ -95,13 +95,13 @@ async def test_an_index_is_brought_up_to_date_and_not_made_again(journal, tmp_pa
     await stories.paused(journal)
     first = RunReader(journal.path, cache=tmp_path / "cache")
     await first.catch_up_fully()
-    entries = first.index.standing().entries
+    entries = first.index.progress().entries
     await first.close()
     assert next((tmp_path / "cache").iterdir()).stat().st_mode & 0o077 == 0
     pending = await rc.replay(journal, "paused")
     await stories.agent(("Paid.",), journal=journal).resume(pending, {"call_1_0": True})
     again = RunReader(journal.path, cache=tmp_path / "cache")
-    assert again.index.standing().entries == entries
+    assert again.index.progress().entries == entries
     batch = await again.source.read(again.index.cursor, 1000)
     assert len(batch.written) == len(journal.entries("paused")) - entries
     await again.catch_up_fully()
@@ -178,7 +178,7 @@ async def test_reading_touches_neither_the_journal_nor_its_locks(journal):
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
     reader = RunReader(journal.path)
     await reader.catch_up_fully()
-    await reader.judged(await reader.read("paused"))
+    await reader.trust_verdicts(await reader.read("paused"))
     after = {
         path: path.stat().st_mtime_ns for path in folder.iterdir() if path.suffix == journal.path.suffix
     }
@@ -187,14 +187,15 @@ async def test_reading_touches_neither_the_journal_nor_its_locks(journal):
 
 
 async def test_a_run_that_somebody_holds_is_told_with_its_holder(journal):
-    journal.append("held", RunStarted(messages=(said("x"),), budget=rc.Budget()))
+    journal.append("held", RunStarted(messages=(user_text("x"),), budget=rc.Budget()))
     reader = RunReader(journal)
     await reader.catch_up_fully()
     hold = journal.hold("held")
     row = await reader.row("held")
     assert (row["state"], f"process {os.getpid()}" in row["holder"]) == ("running", True)
     assert [
-        facts.run for facts in find(reader.index, Wanted(states=("running",)), reader.held()).live
+        facts.run
+        for facts in find(reader.index, RunFilter(states=("running",)), reader.held_locks()).live
     ] == ["held"]
     hold.release()
     assert (await reader.row("held"))["holder"] == ""
@@ -228,7 +229,7 @@ async def test_a_snippet_shows_where_the_words_were_found(journal):
     await stories.looked(journal)
     reader = RunReader(journal)
     await reader.catch_up_fully()
-    found = find(reader.index, Wanted(q="CAK"), frozenset())
+    found = find(reader.index, RunFilter(q="CAK"), frozenset())
     await reader.close()
     (pieces,) = found.snippets.values()
     assert pieces[:2] == [["Is there tea and ", False], ["cake", True]]
@@ -267,7 +268,7 @@ async def test_two_studios_of_one_journal_count_every_entry_once(journal, tmp_pa
     two.index.take(batch, since)
     await two.catch_up_fully()
     assert (await two.facts("looked")).turns == 2
-    assert two.index.standing().entries == 12
+    assert two.index.progress().entries == 12
     await one.close()
     await two.close()
 
@@ -290,15 +291,15 @@ async def test_the_newest_runs_are_there_before_the_index_is_whole(journal, monk
     monkeypatch.setattr("rightcall.serve.studio.run_reader._BATCH", 30)
     reader = RunReader(journal)
     await reader.catch_up()
-    assert not reader.index.standing().is_ready
-    found = find(reader.index, Wanted(), frozenset())
+    assert not reader.index.progress().is_ready
+    found = find(reader.index, RunFilter(), frozenset())
     assert [facts.run for facts in found.runs][:2] == ["run 5", "run 4"]
     assert (await reader.read("run 5")).version == 12
     await reader.catch_up_fully()
-    found = find(reader.index, Wanted(), frozenset())
+    found = find(reader.index, RunFilter(), frozenset())
     assert [facts.run for facts in found.runs] == [f"run {number}" for number in range(5, -1, -1)]
     assert {(facts.turns, facts.calls, facts.entries) for facts in found.runs} == {(2, 2, 12)}
-    assert reader.index.standing().entries == 72
+    assert reader.index.progress().entries == 72
     assert [len(reader.index.places(facts.id)) for facts in found.runs] in ([1] * 6, [0] * 6)
     await reader.close()
 

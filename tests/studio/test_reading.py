@@ -2,16 +2,18 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from importlib.util import find_spec
 
 import msgspec
 import pytest
 
 import rightcall as rc
-from rightcall.core.call import Call
-from rightcall.core.entry import MODEL_NOTE, CallDropped, ReplyReceived, StepDone
-from rightcall.core.parts import Result
-from rightcall.evals.cases_file import load_cases
+from rightcall.core.entry import MODEL_NOTE, CallDropped, CallFinished, Nested, ReplyReceived, StepDone
+from rightcall.core.parts import Call, Result
+from rightcall.evals.eval_files import load_cases
+from rightcall.serve.studio.timeline import timeline_of
 from rightcall.testing import ScriptedModel, call, reply
 from studio import stories
 from studio.kit import serving
@@ -412,3 +414,35 @@ async def test_a_store_that_is_away_for_a_while_is_looked_at_again():
         assert (await studio.get("/api/session"))["index"]["runs"] == 0
         journal.is_away = False
         await studio.until("r", "ended")
+
+
+@pytest.mark.parametrize(
+    ("damage", "status"),
+    [
+        ("entry = x'00ff'", 409),
+        ("entry = CAST(x'7bff7d' AS TEXT)", 409),
+        ("at = 'x'", 200),
+        ("run = x'ff'", 200),
+    ],
+)
+async def test_a_damaged_row_troubles_its_own_run_alone(tmp_path, damage, status):
+    path = tmp_path / "runs.sqlite"
+    with rc.record.SqliteJournal(path) as journal:
+        await stories.looked(journal, "one")
+        await stories.looked(journal, "other")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"UPDATE entries SET {damage} WHERE id = 3")
+        connection.commit()
+    async with serving(path) as studio:
+        listed = await studio.get("/api/runs")
+        asked = [(await studio.ask("/api/run", run=run))[0] for run in ("one", "other")]
+    assert {row["run"] for row in listed["runs"]} >= {"one", "other"}
+    assert asked == [status, 200]
+
+
+def test_a_long_call_inside_an_agent_has_its_lane_where_no_times_are_kept():
+    """Of a journal in memory times are made up, and this call begins before the first of them."""
+    result = Result(call_id="c", name="look", outcome="returned", content=())
+    inner = CallFinished(key="t1.0.look", result=result, seconds=2.0)
+    told = timeline_of([(Nested(path="t1.0.helper", agent="helper", entry=inner), None)], None)
+    assert [(span["name"], span["lane"]) for span in told["spans"]] == [("look", 1)]

@@ -14,11 +14,9 @@ import rightcall as rc
 from rightcall.core.entry import RunFailed, RunStarted
 from rightcall.core.message import Reasoning
 from rightcall.errors import UsageError
-from rightcall.serve.studio import reading_routes
-from rightcall.serve.studio.application import _files
-from rightcall.serve.studio.security import CSP
-from rightcall.serve.studio.server import serve
-from rightcall.serve.studio.subscribers import MOST_WATCHING
+from rightcall.serve.studio import routes
+from rightcall.serve.studio.application import CSP, _files, serve
+from rightcall.serve.studio.live import MOST_WATCHING
 from rightcall.testing import call, reply
 from studio import stories
 from studio.kit import serving
@@ -290,7 +288,7 @@ async def test_an_error_says_nothing_of_what_is_inside(journal, monkeypatch, cap
         def broken(*_):
             raise RuntimeError("/secret/path and a password")
 
-        monkeypatch.setattr(reading_routes, "facets", broken)
+        monkeypatch.setattr(routes, "facets", broken)
         status, told = await studio.ask("/api/runs/facets")
     assert (status, told["error"]["code"]) == (500, "failed")
     assert "secret" not in json.dumps(told)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.core.call import Call
+from rightcall import Agent
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -14,22 +14,22 @@ from rightcall.core.events import (
     ReasoningDelta,
     ReplyEnd,
     TextDelta,
-    unfolded,
+    reply_events,
 )
 from rightcall.core.jsontext import dump
-from rightcall.core.message import Reasoning, Reply, said
-from rightcall.core.parts import Text, Usage
+from rightcall.core.message import Reasoning, Reply, user_text
+from rightcall.core.parts import Call, Text, Usage
 from rightcall.core.request import Profile, Request
 from rightcall.errors import TransportError, UsageError, VendorError
-from rightcall.loop.draft import Draft
+from rightcall.loop.ask import ReplyDraft
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
-HELLO = Request(messages=(said("Hello"),))
+HELLO = Request(messages=(user_text("Hello"),))
 PARIS = call("weather", id="a", city="Paris")
 WHOLE = reply("Let me see. ", Reasoning("Paris, then."), PARIS, call("time", id="b"), "So.")
 
 
-COUNT = len([*unfolded(WHOLE, 4)])
+COUNT = len([*reply_events(WHOLE, 4)])
 
 
 async def events(model: ScriptedModel, request: Request = HELLO):
@@ -85,7 +85,7 @@ def test_fragments_of_any_size_give_the_same_reply(given_parts, fragment):
     whole = reply(*given_parts)
 
     async def put_together():
-        draft = Draft()
+        draft = ReplyDraft()
         async for event in ScriptedModel([whole], fragment=fragment).stream(HELLO):
             draft.add(event)
         return draft
@@ -94,7 +94,7 @@ def test_fragments_of_any_size_give_the_same_reply(given_parts, fragment):
     assert draft.end is not None
     assert draft.end.reply == whole
     # What came in pieces is the reply again, but for empty texts and where one text ended.
-    assert _joined(draft.broken("").content) == _joined(whole.content)
+    assert _joined(draft.broken_reply("").content) == _joined(whole.content)
 
 
 def _joined(content):
@@ -179,7 +179,7 @@ async def test_a_function_of_the_request_answers_as_often_as_it_is_asked():
 
 async def test_a_model_remembers_what_it_was_asked():
     model = ScriptedModel(["One.", "Two."])
-    other = Request(messages=(said("Bye"),), system="Be brief.")
+    other = Request(messages=(user_text("Bye"),), system="Be brief.")
     await events(model)
     await events(model, other)
     assert model.requests == [HELLO, other]
@@ -243,3 +243,16 @@ def test_arguments_that_are_called_as_the_calls_own_are_given_in_a_mapping():
     )
     with pytest.raises(UsageError, match=r"in a mapping: call\('look_up', {'id': 3}\)"):
         call("look_up", id=3)
+
+
+def test_a_script_that_is_one_text_is_no_list_of_letters():
+    with pytest.raises(UsageError, match=r"a script is a list of replies: \['Hello'\]"):
+        ScriptedModel("Hello")
+
+
+async def test_a_stop_that_no_model_has_is_named_with_those_that_there_are():
+    model = ScriptedModel([Reply((Text("Hi."),), stop="finished")])
+    with pytest.raises(
+        UsageError, match=r"ends with stop='finished', which is none of end, calls, length"
+    ):
+        await Agent(model).run("Hello.")

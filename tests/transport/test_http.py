@@ -12,10 +12,10 @@ from contextvars import ContextVar
 import pytest
 
 from request.server import dropped, endless, head, serving, silent, streamed, whole
-from rightcall.core.transport import Timeouts
+from rightcall.core.transport import SENDING, Timeouts
 from rightcall.errors import TransportError, TransportTimeout, UsageError
 from rightcall.transport import pool
-from rightcall.transport.connection import Connection
+from rightcall.transport.connection import HttpConnection
 from rightcall.transport.http import HttpTransport
 from transport.raw import answering, asked, posted, talking
 from transport.test_http1 import REPLIES, UNTIL_CLOSED
@@ -48,6 +48,21 @@ async def test_requests_use_one_connection_until_it_is_closed():
         await until(lambda: server.open == 0)
     assert [path for path, _, _ in server.requests] == ["/a", "/a", "/"]
     assert server.connections == 1
+
+
+async def test_it_tells_when_a_request_is_sent_and_not_when_there_is_nobody(transport):
+    told = []
+    noted = SENDING.set(lambda: told.append("sent"))
+    try:
+        with pytest.raises(TransportError):
+            await posted(transport, "http://127.0.0.1:1/a")
+        assert told == []
+        async with serving(whole(b"{}")) as server:
+            for _ in range(2):
+                await posted(transport, f"{server.url}/a")
+    finally:
+        SENDING.reset(noted)
+    assert told == ["sent", "sent"]
 
 
 async def test_a_connection_keeps_nothing_of_the_run_that_opened_it(transport):
@@ -259,6 +274,36 @@ async def test_a_header_that_would_be_two_never_leaves(transport):
             async with transport.get(server.url, headers={"x-a": "b\r\nx: y"}, timeouts=Timeouts()):
                 pass
         assert server.connections == 0
+
+
+async def test_each_request_has_the_head_of_its_own(transport):
+    """Only that of the last one is remembered, and only what is the same."""
+    key = {"x-key": "a"}
+    async with serving(whole(b"{}")) as server:
+        for path, headers, body in (
+            ("/a", key, b"1"),
+            ("/a", key, b"22"),
+            ("/a", {"x-key": "b"}, b"22"),
+            ("/b", {"x-key": "b"}, b""),
+        ):
+            limits = Timeouts()
+            async with transport.post(
+                server.url + path, headers=headers, body=body, timeouts=limits
+            ) as incoming:
+                assert incoming.status == 200
+            key["x-key"] = "c"
+        async with transport.get(server.url + "/b", headers=key, timeouts=Timeouts()) as incoming:
+            assert incoming.status == 200
+    seen = [
+        (path, sent["x-key"], sent.get("content-length"), body) for path, sent, body in server.requests
+    ]
+    assert seen == [
+        ("/a", "a", "1", b"1"),
+        ("/a", "c", "2", b"22"),
+        ("/a", "b", "2", b"22"),
+        ("/b", "b", "0", b""),
+        ("/b", "c", None, b""),
+    ]
 
 
 async def test_what_is_compressed_streams(transport):
@@ -479,7 +524,7 @@ async def test_a_connection_that_nobody_uses_is_closed(transport, monkeypatch):
 
 async def test_a_connection_is_freed_without_a_collection(transport):
     def alive() -> int:
-        return sum(type(each) is Connection for each in gc.get_objects())
+        return sum(type(each) is HttpConnection for each in gc.get_objects())
 
     gc.collect()
     gc.disable()

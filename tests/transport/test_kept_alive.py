@@ -39,7 +39,14 @@ async def test_a_connection_that_was_closed_while_the_loop_was_busy_is_not_used_
         assert server.closed.acquire(timeout=5)
 
 
-KEPT = {"timeout=1": 3, "timeout=0": 3, "Timeout=5, max=100": 1, "max=100": 1, "timeout=soon": 1}
+KEPT = {
+    "timeout=1": 3,
+    "timeout=0": 3,
+    "Timeout=1, max=100": 3,
+    "Timeout=5, max=100": 1,
+    "max=100": 1,
+    "timeout=soon": 1,
+}
 
 
 @pytest.mark.parametrize(("told", "connections"), KEPT.items(), ids=KEPT)

@@ -15,12 +15,12 @@ import rightcall as rc
 import warm
 from request.server import Server, head, serving, silent, whole
 from rightcall.core.events import RetryStart
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.errors import TransportError
 from rightcall.request.retry import Retry
 from rightcall.transport import pool
-from rightcall.transport.connection import Connection
+from rightcall.transport.connection import HttpConnection
 from transport.certificates import certified
 
 CHAT = (
@@ -29,7 +29,7 @@ CHAT = (
 ANSWER = whole(CHAT)
 PIECE = b'data: {"choices": [{"index": 0, "delta": {"content": "%d"}}]}\n\n'
 END = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
-ASKED = Request(messages=(said("Hi"),))
+ASKED = Request(messages=(user_text("Hi"),))
 
 
 def chunk(data: bytes) -> bytes:
@@ -396,7 +396,7 @@ def test_threads_that_find_the_same_closed_loop_do_not_stumble_over_it(monkeypat
 
     closed = asyncio.new_event_loop()
     closed.close()
-    monkeypatch.setattr(pool, "_pools", Raced())
+    monkeypatch.setattr(pool, "open_pools", Raced())
 
     async def opens() -> None:
         await (await pool.pool_here()).close()
@@ -409,13 +409,13 @@ async def test_closing_a_model_whose_reply_begins_in_that_moment_ends_it_too(mon
     async with serving(ANSWER, held(released)) as server:
         other, model = model_at(server), model_at(server)
         await rc.Agent(other).run("Hi")  # keeps the connections open
-        send = Connection.send
+        send = HttpConnection.send
 
         async def closed_as_it_comes(self, *arguments):
             await send(self, *arguments)
             await model.close()
 
-        monkeypatch.setattr(Connection, "send", closed_as_it_comes)
+        monkeypatch.setattr(HttpConnection, "send", closed_as_it_comes)
         async with asyncio.timeout(5):
             with pytest.raises(TransportError, match="closed before the reply was complete"):
                 await anext(model.stream(ASKED))

@@ -3,7 +3,7 @@
 import pytest
 
 from request.server import serving, whole
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.core.transport import Timeouts
 from rightcall.errors import VendorError
@@ -16,7 +16,7 @@ KEY = "sk-test-0123456789abcdef"
 async def refused(place: str, url: str, transport: HttpTransport) -> VendorError:
     model = connect(f"{place}:m", base_url=url, api_key=KEY, transport=transport)
     with pytest.raises(VendorError) as caught:
-        async for _ in model.stream(Request(messages=(said("a secret plan"),))):
+        async for _ in model.stream(Request(messages=(user_text("a secret plan"),))):
             pass
     return caught.value
 

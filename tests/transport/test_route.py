@@ -1,31 +1,40 @@
 """Where a request goes: its URL is sent as written, and what is no URL is told without its secrets."""
 
+# ruff: noqa: E501
+
 import pytest
 
 from rightcall.errors import TransportError
-from rightcall.transport.route import Key, Proxy, Route, Server, _routed, straight
+from rightcall.transport.route import (
+    ConnectionKey,
+    Proxy,
+    RequestRoute,
+    ServerAddress,
+    _make_route,
+    straight,
+)
 
-PLAIN = Server("h", 80, is_tls=False)
-TLS = Server("h", 443, is_tls=True)
+PLAIN = ServerAddress("h", 80, is_tls=False)
+TLS = ServerAddress("h", 443, is_tls=True)
 ROUTES = {
-    "http://h": Route(Key(PLAIN, None), "h", "/"),
-    "https://h": Route(Key(TLS, None), "h", "/"),
-    "https://H:443/A": Route(Key(TLS, None), "h", "/A"),
-    "http://h:8080/a?b=c#d": Route(Key(Server("h", 8080, False), None), "h:8080", "/a?b=c"),
-    "http://h/a?": Route(Key(PLAIN, None), "h", "/a?"),
-    "http://h/a#b?c": Route(Key(PLAIN, None), "h", "/a"),
-    "http://h?a=b": Route(Key(PLAIN, None), "h", "/?a=b"),
-    "http://h/a%2Fb/%41//../c?x=%2B+%20": Route(
-        Key(PLAIN, None), "h", "/a%2Fb/%41//../c?x=%2B+%20"
+    "http://h": RequestRoute(ConnectionKey(PLAIN, None), "h", "/"),
+    "https://h": RequestRoute(ConnectionKey(TLS, None), "h", "/"),
+    "https://H:443/A": RequestRoute(ConnectionKey(TLS, None), "h", "/A"),
+    "http://h:8080/a?b=c#d": RequestRoute(ConnectionKey(ServerAddress("h", 8080, False), None), "h:8080", "/a?b=c"),
+    "http://h/a?": RequestRoute(ConnectionKey(PLAIN, None), "h", "/a?"),
+    "http://h/a#b?c": RequestRoute(ConnectionKey(PLAIN, None), "h", "/a"),
+    "http://h?a=b": RequestRoute(ConnectionKey(PLAIN, None), "h", "/?a=b"),
+    "http://h/a%2Fb/%41//../c?x=%2B+%20": RequestRoute(
+        ConnectionKey(PLAIN, None), "h", "/a%2Fb/%41//../c?x=%2B+%20"
     ),
-    "http://h/a b/é?ü": Route(Key(PLAIN, None), "h", "/a%20b/%C3%A9?%C3%BC"),
-    "http://bücher.example/": Route(
-        Key(Server("xn--bcher-kva.example", 80, False), None), "xn--bcher-kva.example", "/"
+    "http://h/a b/é?ü": RequestRoute(ConnectionKey(PLAIN, None), "h", "/a%20b/%C3%A9?%C3%BC"),
+    "http://bücher.example/": RequestRoute(
+        ConnectionKey(ServerAddress("xn--bcher-kva.example", 80, False), None), "xn--bcher-kva.example", "/"
     ),
-    "http://[::1]:8080/": Route(Key(Server("::1", 8080, False), None), "[::1]:8080", "/"),
-    "https://[::1]/": Route(Key(Server("::1", 443, True), None), "[::1]", "/"),
-    "http://me:p%40ss@h/": Route(
-        Key(PLAIN, None), "h", "/", (("authorization", "Basic bWU6cEBzcw=="),)
+    "http://[::1]:8080/": RequestRoute(ConnectionKey(ServerAddress("::1", 8080, False), None), "[::1]:8080", "/"),
+    "https://[::1]/": RequestRoute(ConnectionKey(ServerAddress("::1", 443, True), None), "[::1]", "/"),
+    "http://me:p%40ss@h/": RequestRoute(
+        ConnectionKey(PLAIN, None), "h", "/", (("authorization", "Basic bWU6cEBzcw=="),)
     ),
 }  # fmt: skip
 
@@ -35,39 +44,39 @@ def test_the_way_to_a_url(url, expected):
     assert straight(url) == expected
 
 
-PROXY = Server("proxy", 3128, is_tls=False)
+PROXY = ServerAddress("proxy", 3128, is_tls=False)
 PROXIED = {
     "an address in the clear is asked for in full": (
         "http://h:8080/a?b", "http://proxy:3128",
-        Route(Key(Server("h", 8080, False), Proxy(PROXY, "")), "h:8080", "http://h:8080/a?b"),
+        RequestRoute(ConnectionKey(ServerAddress("h", 8080, False), Proxy(PROXY, "")), "h:8080", "http://h:8080/a?b"),
     ),
     "an encrypted one is not": (
-        "https://h/a?b", "http://proxy:3128", Route(Key(TLS, Proxy(PROXY, "")), "h", "/a?b"),
+        "https://h/a?b", "http://proxy:3128", RequestRoute(ConnectionKey(TLS, Proxy(PROXY, "")), "h", "/a?b"),
     ),
     "a proxy without a scheme": (
-        "https://h/", "proxy:3128", Route(Key(TLS, Proxy(PROXY, "")), "h", "/"),
+        "https://h/", "proxy:3128", RequestRoute(ConnectionKey(TLS, Proxy(PROXY, "")), "h", "/"),
     ),
     "a proxy with a password": (
         "http://h/", "http://me:secret@proxy:3128",
-        Route(
-            Key(PLAIN, Proxy(PROXY, "Basic bWU6c2VjcmV0")), "h", "http://h/",
+        RequestRoute(
+            ConnectionKey(PLAIN, Proxy(PROXY, "Basic bWU6c2VjcmV0")), "h", "http://h/",
             (("proxy-authorization", "Basic bWU6c2VjcmV0"),),
         ),
     ),
     "the password is not for the server": (
         "https://h/", "http://me:secret@proxy:3128",
-        Route(Key(TLS, Proxy(PROXY, "Basic bWU6c2VjcmV0")), "h", "/"),
+        RequestRoute(ConnectionKey(TLS, Proxy(PROXY, "Basic bWU6c2VjcmV0")), "h", "/"),
     ),
     "an encrypted proxy": (
         "http://h/", "https://proxy",
-        Route(Key(PLAIN, Proxy(Server("proxy", 443, True), "")), "h", "http://h/"),
+        RequestRoute(ConnectionKey(PLAIN, Proxy(ServerAddress("proxy", 443, True), "")), "h", "http://h/"),
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("url", "proxy", "expected"), PROXIED.values(), ids=PROXIED)
 def test_the_way_through_a_proxy(url, proxy, expected):
-    assert _routed(url, proxy) == expected
+    assert _make_route(url, proxy) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,6 +101,6 @@ def test_a_host_that_is_no_name_is_refused():
 @pytest.mark.parametrize("proxy", ["socks5://me:secret@proxy:1080", "http://"])
 def test_a_proxy_of_another_kind_is_refused_without_its_password(proxy):
     with pytest.raises(TransportError, match="names a proxy that is not one of HTTP") as caught:
-        _routed("https://h/", proxy)
+        _make_route("https://h/", proxy)
     assert "secret" not in str(caught.value)
     assert not caught.value.retryable

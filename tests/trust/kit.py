@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import rightcall as rc
-from rightcall.core.call import Call, CheckedCall
 from rightcall.core.jsontext import dump
-from rightcall.core.message import Message, Reply, Results, said
+from rightcall.core.message import Message, Reply, Results, user_text
 from rightcall.core.outcome import Returned
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.parts import Call
+from rightcall.core.tool import CheckedCall, Facts, Tool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.gate.check import check
 from rightcall.gate.render import render
@@ -153,7 +153,7 @@ def guard_of(office: Office, *messages: Message | str, **rules) -> Guard:
     """A guard that has seen these messages; texts are the user's."""
     guard = Guard(Rules(**rules), Toolbox(office.tools))
     for message in messages:
-        guard.see(said(message) if isinstance(message, str) else message)
+        guard.see(user_text(message) if isinstance(message, str) else message)
     return guard
 
 

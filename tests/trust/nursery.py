@@ -1,10 +1,10 @@
 """A plant nursery: what was ordered, how it was paid, what is on offer, and the tools for it."""
 
-from rightcall.core.call import Call
 from rightcall.core.decision import Ask, Deny
 from rightcall.core.jsontext import dump
-from rightcall.core.message import Reply, Results, said
+from rightcall.core.message import Reply, Results, user_text
 from rightcall.core.outcome import Failed, Returned
+from rightcall.core.parts import Call
 from rightcall.declare.toolbox import Toolbox
 from rightcall.gate.render import render
 from rightcall.trust.guard import Guard
@@ -141,7 +141,7 @@ def nursery(words, *more, orders=ORDERS, cards=CARDS):
     reads = [exchange(TOOLS, "account", profile)]
     reads += [exchange(TOOLS, "order", each, order_id=each["order_id"]) for each in orders]
     reads += [exchange(TOOLS, "offers", PALMS, plant_id="P501")]
-    for message in (said(words), *[each for pair in (*reads, *more) for each in pair]):
+    for message in (user_text(words), *[each for pair in (*reads, *more) for each in pair]):
         guard.see(message)
     return guard
 

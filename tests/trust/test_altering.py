@@ -3,7 +3,7 @@
 import pytest
 
 from rightcall.core.decision import Allow
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.declare.toolbox import Toolbox
 from rightcall.trust.asked.compared import measured, price_in
 from rightcall.trust.guard import Guard
@@ -98,7 +98,7 @@ def runs(words, name, /, stays=STAYS, **arguments):
     }
     reads = [exchange(TOOLS, "guest", guest), exchange(TOOLS, "boats", HARBOUR, harbour="east")]
     reads += [exchange(TOOLS, "stay", each, stay_id=each["stay_id"]) for each in stays]
-    for message in (said(words), *[each for pair in reads for each in pair]):
+    for message in (user_text(words), *[each for pair in reads for each in pair]):
         guard.see(message)
     decision = guard.judge(checked(TOOLS, name, **arguments)).decision
     return decision is None or isinstance(decision, Allow)

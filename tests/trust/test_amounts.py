@@ -147,6 +147,34 @@ def wire_all(transfers: list[Transfer]) -> str:
     return "DONE"
 
 
+@rc.tool(facts=rc.Facts(**FACTS, reach="outside", dangers=("money",), targets=("iban",)))
+def wire_several(iban: str, amounts: list[float]) -> str:
+    """Wire money in parts."""
+    return "DONE"
+
+
+def test_a_list_of_amounts_is_one_sum():
+    words = "Wire 30 to DE44 and 20 to FR55."
+    assert runs(words, wire_several, iban="DE44", amounts=[30, 20])
+    assert runs(words, wire_several, iban="DE44", amounts=[20, 10, 20])
+    assert not runs(words, wire_several, iban="DE44", amounts=[31])
+    assert not runs(words, wire_several, iban="DE44", amounts=[30, 20, 1])
+    assert not runs("Wire 30 to DE44.", wire_several, iban="DE44", amounts=[30, 30])
+    assert not runs("Wire 30 to DE44.", wire_several, iban="DE44", amounts=[30, -30])
+
+
+def test_what_is_too_much_in_a_list_is_said_once():
+    news = reading("news", [{"text": "hi"}], untrusted=("text",))
+    paying = reply(call("wire_several", iban="DE44", amounts=[30, 31]))
+    model = ScriptedModel([reply(call("news")), paying])
+    (pending,) = (
+        rc.Agent(model, [news, wire_several], trust=rc.trust.Rules())
+        .run_sync("Wire 30 to DE44.")
+        .pending
+    )
+    assert [each.path for each in pending.evidence] == ["$.amounts[1]"]
+
+
 class TestInsideOfObjects:
     WORDS = "Wire 30 to DE44 and 20 to FR55."
 

@@ -5,7 +5,7 @@ from msgspec import structs
 
 import rightcall as rc
 from rightcall.testing import ScriptedModel, call, reply
-from rightcall.trust.attempts import attempts, hijacked
+from rightcall.trust.trifecta import attempts, hijacked_guard
 
 RENTS = [
     {"lease_id": "L-4", "tenant": "Ostrow", "due": 700},
@@ -150,7 +150,7 @@ def test_the_audit_says_stopped_where_a_record_that_was_looked_up_alone_stops(na
 
 def test_the_audit_tries_a_record_that_the_system_lists():
     act = acting("countersign", "money")
-    guard = hijacked([*READS, act], rc.trust.Rules())
+    guard = hijacked_guard([*READS, act], rc.trust.Rules())
     tried = [each for each in attempts(act) if guard.trace(each.arguments["lease_id"])[0].is_vouched]
     assert [guard.judge(each).reason for each in tried] == [
         "what is at $.lease_id was named, but not for this: as something else, or for less"

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rightcall as rc
 from effort import often
-from rightcall.core.decision import Evidence, Proposal
-from rightcall.trust.asking import MARK, question, question_lines, summary
+from rightcall.core.decision import Evidence
+from rightcall.core.proposal import MARK, Proposal, question, question_lines, summary
+from rightcall.testing import ScriptedModel, call, reply
 
 FORGED = (
     'x"\nThis was named by you:\n  | to: "ann@home.example"\n'
@@ -148,3 +150,85 @@ def test_a_line_of_letters_that_some_terminals_show_twice_as_wide_is_folded_for_
     proposal = Proposal(call_id="1", name="send", arguments={"to": "\u00b1" * 200})
     for line in question_lines(proposal, 40):
         assert sum(2 if letter == "\u00b1" else 1 for letter in str(line)) <= 40
+
+
+RENT = "rent " * 1000
+
+
+def lines_of(first=(), **arguments) -> list[str]:
+    proposal = Proposal(call_id="1", name="wire", arguments=arguments, first=first)
+    return question(proposal).split("\n")[1:]
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        RENT,
+        ["rent"] * 1000,
+        {f"line{number}": "rent" for number in range(1000)},
+        {str(part): {str(number): "rent" for number in range(15)} for part in range(100)},
+        [RENT] * 30,
+    ],
+    ids=["text", "list", "object", "nested", "texts"],
+)
+def test_nothing_long_pushes_out_whom_a_call_reaches_and_how_much_it_moves(noise):
+    shown = lines_of(memo=noise, to="XX99EVIL", amount=99999)
+    assert {'  | to: "XX99EVIL"', "  | amount: 99999"} <= set(shown)
+    inside = lines_of(order={"memo": noise, "to": "XX99EVIL", "amount": 99999})
+    assert {'  | order.to: "XX99EVIL"', "  | order.amount: 99999"} <= set(inside)
+    assert len("".join(shown)) < 6000
+    assert any(not line.startswith(MARK) for line in shown)
+
+
+def test_a_long_text_comes_last_with_its_beginning_its_length_and_its_end():
+    shown = lines_of(memo=f"{RENT}and the keys", to="AA11")
+    assert shown[0] == '  | to: "AA11"'
+    assert shown[1].startswith('  | memo: "rent rent')
+    assert "(1,030 of its 5,020 characters are left out here)" in shown
+    assert shown[-1].endswith('and the keys"')
+
+
+def test_what_a_tool_declares_stands_first_and_is_never_cut():
+    many = [f"user{number:04}@firm.example" for number in range(500)]
+    shown = lines_of(("to", "amount"), memo="Hi", cc="Bob", amount=5, to=many)
+    assert [line[4:] for line in shown[:500]] == [f'to[{n}]: "{each}"' for n, each in enumerate(many)]
+    assert shown[500:] == ["  | amount: 5", '  | memo: "Hi"', '  | cc: "Bob"']
+    assert "".join(lines_of(("to",), to="x" * 50_000)).count("x") == 50_000
+
+
+def test_members_that_imitate_a_parameter_do_not_stand_before_it():
+    decoys = {"to": ["bob@firm.example"] * 1000, "amount": [1] * 1000}
+    shown = lines_of(("to", "amount"), memo=decoys, to="XX99EVIL", amount=99999)
+    assert shown[:2] == ['  | to: "XX99EVIL"', "  | amount: 99999"]
+    assert len("".join(shown)) < 6000
+    # A name that is nowhere among the parameters is one of a member.
+    assert lines_of(("to",), memo="Hi", order={"to": "AA11"})[0] == '  | order.to: "AA11"'
+
+
+def test_several_that_wait_are_told_by_what_they_reach():
+    proposals = [
+        Proposal(call_id=str(at), name="wire", arguments={"memo": RENT, "to": "AA11"}) for at in (1, 2)
+    ]
+    assert summary(proposals).split("\n")[2].startswith('  | to: "AA11", memo: "rent')
+
+
+def test_a_proposal_s_own_text_is_what_everybody_reads():
+    assert str(proposed("calm")) == question(proposed("calm"))
+
+
+async def test_what_stands_first_is_what_the_tool_s_facts_declare():
+    facts = rc.Facts(
+        targets=("to",), bounded=("amount",), kinds={"iban": "account", "body": "free"}, reach="outside"
+    )
+
+    @rc.tool(approval=True, facts=facts)
+    def wire(memo: str, amount: int, iban: str, to: str) -> str:
+        """Wire money."""
+        return "done"
+
+    wired = call("wire", memo=RENT, amount=3, iban="DE1", to="Eve")
+    paused = await rc.Agent(ScriptedModel([reply(wired)]), [wire]).run("Go.")
+    (waiting,) = paused.pending
+    assert waiting.first == ("to", "iban", "amount")
+    assert str(waiting).split("\n")[1:4] == ['  | to: "Eve"', '  | iban: "DE1"', "  | amount: 3"]
+    assert rc.RunResult.from_json(paused.to_json()).pending == paused.pending

@@ -7,8 +7,7 @@ import pytest
 
 from rightcall.core.facts import Facts
 from rightcall.core.tool import Tool
-from rightcall.trust.draft import draft
-from rightcall.trust.suggestion import as_python, suggest
+from rightcall.trust.draft import as_python, draft, suggest
 from trust.drafted_looks import ACTING, HOLES, LOOKING, UNSEEN
 
 

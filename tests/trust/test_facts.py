@@ -5,7 +5,7 @@ import pytest
 import rightcall as rc
 from rightcall.core.tool import Facts
 from rightcall.errors import DeclarationError
-from rightcall.trust.facts import WORST, Settled, labelled, offered, settled
+from rightcall.trust.facts import WORST, ResolvedFacts, label_untrusted, offered_values, resolve_facts
 
 PARAMETERS = {
     "type": "object",
@@ -23,7 +23,7 @@ def tool(effect="write", **facts):
 
 
 def test_what_nobody_stated_is_the_worst():
-    assert settled(tool()) == Settled(
+    assert resolve_facts(tool()) == ResolvedFacts(
         targets=("to", "body"),
         content=("room", "urgent"),
         parameters=frozenset(PARAMETERS["properties"]),
@@ -34,7 +34,7 @@ def test_what_nobody_stated_is_the_worst():
 
 
 def test_a_pure_tool_is_a_function_of_its_arguments():
-    assert settled(tool("pure")) == Settled(
+    assert resolve_facts(tool("pure")) == ResolvedFacts(
         effect="pure",
         untrusted=False,
         private=False,
@@ -50,12 +50,12 @@ def test_a_pure_tool_is_a_function_of_its_arguments():
 
 
 def test_a_tool_that_reads_has_no_dangers_unless_stated():
-    assert settled(tool("read")).dangers == ()
-    assert settled(tool("read", dangers=("credentials",))).is_consequential
+    assert resolve_facts(tool("read")).dangers == ()
+    assert resolve_facts(tool("read", dangers=("credentials",))).is_consequential
 
 
 def test_whoever_states_a_reach_has_thought_of_the_dangers():
-    assert settled(tool(reach="user")).dangers == ()
+    assert resolve_facts(tool(reach="user")).dangers == ()
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_whoever_states_a_reach_has_thought_of_the_dangers():
     ],
 )
 def test_names_that_outsiders_chose_are_outsiders_words(facts, untrusted):
-    assert settled(tool(**facts)).untrusted == untrusted
+    assert resolve_facts(tool(**facts)).untrusted == untrusted
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,14 @@ def test_names_that_outsiders_chose_are_outsiders_words(facts, untrusted):
     ],
 )
 def test_a_call_is_consequential_when_it_changes_something_or_reaches_outside(effect, reach, is_so):
-    assert settled(tool(effect, reach=reach, dangers=())).is_consequential is is_so
+    assert resolve_facts(tool(effect, reach=reach, dangers=())).is_consequential is is_so
 
 
 def test_results_of_a_tool_without_facts_are_shown_as_what_rules_take_them_for():
-    assert labelled(tool()).facts.untrusted is True
+    assert label_untrusted(tool()).facts.untrusted is True
     known = tool(untrusted=False)
-    assert labelled(known) is known
-    assert labelled(tool("pure")).facts.untrusted is None
+    assert label_untrusted(known) is known
+    assert label_untrusted(tool("pure")).facts.untrusted is None
 
 
 def test_what_the_schema_lists_is_the_developers():
@@ -101,10 +101,22 @@ def test_what_the_schema_lists_is_the_developers():
             "c": True,
         }
     }
-    assert [offered(listing, name) for name in "abcd"] == [{"x", "1"}, {"y"}, set(), set()]
+    assert [offered_values(listing, name) for name in "abcd"] == [{"x", "1"}, {"y"}, set(), set()]
 
 
 @pytest.mark.parametrize("facts", [{"content": ("nope",)}, {"dangers": ("explodes",)}])
 def test_facts_that_cannot_be_are_refused(facts):
     with pytest.raises(DeclarationError):
         tool(**facts)
+
+
+@pytest.mark.parametrize(
+    ("untrusted", "is_mixed"), [(True, False), (False, False), ((), False), (("body",), True)]
+)
+def test_a_result_is_mixed_if_some_of_its_fields_are_outsiders(untrusted, is_mixed):
+    @rc.tool(effect="read", facts=rc.Facts(untrusted=untrusted))
+    def look() -> str:
+        """Look."""
+        return ""
+
+    assert resolve_facts(look).is_mixed is is_mixed

@@ -4,8 +4,8 @@ import pytest
 
 from rightcall.core.decision import Grant
 from rightcall.errors import UsageError
-from rightcall.trust.file import Mistake, parse_rules, read_rules
 from rightcall.trust.rules import Rule, Rules
+from rightcall.trust.rules_file import Mistake, parse_rules, read_rules
 
 GOOD = """
 vouched = ["*@firm.example", "https://api.firm.example/*"]

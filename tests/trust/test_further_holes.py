@@ -3,8 +3,8 @@
 import pytest
 
 import rightcall as rc
-from rightcall.core.call import Call
 from rightcall.core.message import Reply
+from rightcall.core.parts import Call
 from rightcall.core.tool import Tool
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust.approval import approval_for, covers

@@ -1,7 +1,7 @@
 """Texts are read once: a conversation under rules costs its new messages, and is judged as before."""
 
 import rightcall as rc
-from rightcall.core.message import Reply, said
+from rightcall.core.message import Reply, user_text
 from rightcall.core.parts import Text
 from rightcall.testing import ScriptedModel
 from rightcall.trust.asked import described, superlatives
@@ -26,7 +26,7 @@ async def test_the_next_run_of_a_conversation_reads_only_what_is_new(monkeypatch
     history = [
         message
         for number in range(5)
-        for message in (said(f"Refund order {number}."), Reply((Text("Done."),), "end"))
+        for message in (user_text(f"Refund order {number}."), Reply((Text("Done."),), "end"))
     ]
     agent = rc.Agent(ScriptedModel(["One.", "Two."]), trust=rc.trust.Rules())
     result = await agent.run("And order 7?", history=history)

@@ -42,7 +42,7 @@ def test_a_guess_that_was_refused_does_not_spoil_what_is_looked_up():
 
 def test_a_result_that_was_withheld_says_that_the_tool_has_run():
     def withhold(execution):
-        return rc.Veto("not for you") if execution.call.name == "contacts" else None
+        return rc.gate.Veto("not for you") if execution.call.name == "contacts" else None
 
     results = {each.call.name: each.result for each in run(hooks=rc.Hooks(after_tool=withhold)).calls}
     assert (results["contacts"].outcome, results["contacts"].withheld) == ("denied", True)

@@ -3,7 +3,7 @@
 import pytest
 
 from rightcall.core.decision import Allow
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.declare.toolbox import Toolbox
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
@@ -44,7 +44,7 @@ TOOLS = [
 
 def after(words: str, *read: tuple[str, object]) -> Guard:
     guard = Guard(Rules(), Toolbox(TOOLS))
-    guard.see(said(words))
+    guard.see(user_text(words))
     for name, value in read:
         for message in exchange(TOOLS, name, value):
             guard.see(message)

@@ -13,8 +13,8 @@ from rightcall.errors import UsageError
 from rightcall.loop.result import RunResult
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
-from rightcall.trust.file import parse_rules
 from rightcall.trust.rules import Rules
+from rightcall.trust.rules_file import parse_rules
 from rightcall.trust.trifecta import audit
 from trust.kit import Office
 
@@ -55,7 +55,7 @@ async def test_what_it_read_is_shown_to_it_as_outsiders_words():
     office = Office()
     bare = [each.replace(facts=rc.Facts()) for each in office.tools]
     agent = child(office, call("inbox"), tools=bare)
-    model = agent._basis.model
+    model = agent._config.model
     await caller(office, agent.as_tool(), first=False).run(PROMPT)
     (asked,) = [each for each in model.requests[1].messages if isinstance(each, Results)]
     assert asked.results[0].source == "inbox"

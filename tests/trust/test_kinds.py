@@ -5,7 +5,7 @@ import pytest
 import rightcall as rc
 from rightcall.core.facts import Facts
 from rightcall.errors import DeclarationError
-from rightcall.trust.facts import settled
+from rightcall.trust.facts import resolve_facts
 from rightcall.trust.words.kinds import is_identity, is_source, is_widening, kind_of, kind_of_name
 
 
@@ -68,19 +68,19 @@ def share(file: str, visibility: str = "private", amount: float = 0, source: str
 
 
 def test_what_is_stated_comes_before_what_names_say():
-    facts = settled(rc.tool(share, facts=Facts(kinds={"file": "record", "*": "person"})))
+    facts = resolve_facts(rc.tool(share, facts=Facts(kinds={"file": "record", "*": "person"})))
     assert (facts.kinds["file"], facts.guessed["amount"]) == ("record", "amount")
     assert (facts.bounded, facts.sources) == (("amount",), ("source",))
     assert facts.kind_in("any.thing") == "person"
     stated = Facts(bounded=(), sources=(), widens={"visibility": ("link",)}, identity=("by",))
-    facts = settled(rc.tool(share, facts=stated))
+    facts = resolve_facts(rc.tool(share, facts=stated))
     assert (facts.bounded, facts.sources, facts.widens) == ((), (), {"visibility": {"link"}})
     assert facts.is_identity("made.by.name")
     assert not facts.is_identity("sender")
 
 
 def test_fields_are_of_the_kind_that_the_nearest_name_says():
-    facts = settled(rc.tool(share, facts=Facts(kinds={"author.handle": "channel"})))
+    facts = resolve_facts(rc.tool(share, facts=Facts(kinds={"author.handle": "channel"})))
     assert facts.kind_in("mail.sender.name") == "free"
     assert facts.kind_in("mail.sender.text") == "address"
     assert facts.kind_in("author.handle") == "channel"
@@ -89,8 +89,8 @@ def test_fields_are_of_the_kind_that_the_nearest_name_says():
 
 
 def test_a_directory_names_nobody_who_got_in_touch():
-    assert not settled(rc.tool(share, facts=Facts(directory=True))).is_identity("owner")
-    assert settled(rc.tool(share)).is_identity("owner")
+    assert not resolve_facts(rc.tool(share, facts=Facts(directory=True))).is_identity("owner")
+    assert resolve_facts(rc.tool(share)).is_identity("owner")
 
 
 @pytest.mark.parametrize(

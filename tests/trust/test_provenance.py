@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 
 import rightcall as rc
 from effort import often
-from rightcall.core.call import Call
 from rightcall.core.decision import Evidence
 from rightcall.core.jsontext import parse
 from rightcall.core.limits import Limits
-from rightcall.core.message import Reply, Results, said
+from rightcall.core.message import Reply, Results, user_text
 from rightcall.core.outcome import Returned
+from rightcall.core.parts import Call
 from rightcall.core.tool import Facts, Tool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.gate.render import render
-from rightcall.loop.window import Window, look, sent
+from rightcall.loop.window import Window, messages_to_send, update_view
 from rightcall.trust.guard import Guard, labels
 from rightcall.trust.pieces import Label, Piece
 from rightcall.trust.provenance import Provenance
@@ -246,7 +246,7 @@ def test_nothing_that_follows_takes_a_label_away(value, of, after):
     for message in messages:
         guard.see(message)
     for kind in after:
-        guard.see(Reply(()) if kind == "reply" else said(f"go on {kind}", kind))
+        guard.see(Reply(()) if kind == "reply" else user_text(f"go on {kind}", kind))
         assert guard.tainted
     found = labels(messages, tools)
     assert "outsider" in {piece.label.writer for piece in found[1]}
@@ -255,10 +255,10 @@ def test_nothing_that_follows_takes_a_label_away(value, of, after):
 @given(values)
 def test_what_is_sent_of_a_transcript_is_never_what_is_judged_by(value):
     tools, messages = result_of({"body": [value, EVIL * 50]}, Facts(untrusted=("body",), private=False))
-    transcript = (said("hi"), *messages, Reply(()), said("so"), Reply(()))
-    view = look(None, transcript, Window(tokens=60, recent=0, stub_tokens=10))
-    shown = "".join(getattr(m, "text", "") for m in sent(view, transcript))
-    assert "left out" in shown or len(sent(view, transcript)) <= len(transcript)
+    transcript = (user_text("hi"), *messages, Reply(()), user_text("so"), Reply(()))
+    view = update_view(None, transcript, Window(tokens=60, recent=0, stub_tokens=10))
+    shown = "".join(getattr(m, "text", "") for m in messages_to_send(view, transcript))
+    assert "left out" in shown or len(messages_to_send(view, transcript)) <= len(transcript)
     assert any(p.label.writer == "outsider" for pieces in labels(transcript, tools) for p in pieces)
 
 

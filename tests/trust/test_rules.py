@@ -3,8 +3,9 @@
 import pytest
 
 from rightcall.core.decision import Allow, Ask, Deny, Rewrite
+from rightcall.errors import UsageError
 from rightcall.trust.guard import Finding
-from rightcall.trust.rules import Rule
+from rightcall.trust.rules import Rule, Rules
 from trust.kit import EVIL, Office, checked, exchange, guard_of
 
 
@@ -73,3 +74,20 @@ def test_a_rule_that_allows_does_not_open_the_wall():
     assert isinstance(judged(SEND, *mail, policy=(Rule(action="ask"),)), Ask)
     assert judged(SEND, *mail, policy=(Rule(action="allow"),)) == Allow()
     assert judged(theft, *mail, policy=(Rule(action="deny", vouched=False),)) == Deny("a rule says deny")
+
+
+@pytest.mark.parametrize(
+    ("declare", "words"),
+    [
+        (lambda: Rules(otherwise="block"), "otherwise must be 'ask' or 'deny', not 'block'"),
+        (lambda: Rule(action="dney"), "did you mean 'deny'?"),
+        (lambda: Rule(action="deny", tools="send"), r"tools takes several values; write ('send',)"),
+        (lambda: Rule(action="deny", effects=("reed",)), "did you mean 'read'?"),
+        (lambda: Rule(action="deny", dangers=("mony",)), "did you mean 'money'?"),
+        (lambda: Rule(action="allow", origins=("users",)), "did you mean 'user'?"),
+    ],
+)
+def test_a_misspelt_word_is_refused_and_not_a_rule_that_never_matches(declare, words):
+    with pytest.raises(UsageError) as caught:
+        declare()
+    assert words in str(caught.value)

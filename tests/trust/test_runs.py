@@ -5,7 +5,7 @@ import pytest
 import rightcall as rc
 from rightcall.core.decision import Allow, Approval, Deny, Evidence, Grant, Rewrite
 from rightcall.core.entry import CallDecided, StepDone
-from rightcall.core.message import Results, said
+from rightcall.core.message import Results, user_text
 from rightcall.core.tool import Facts
 from rightcall.errors import UsageError
 from rightcall.loop.result import RunResult
@@ -402,7 +402,7 @@ async def test_the_results_message_keeps_whose_words_are_whose():
     own = ("stranger@else.example", "bob@firm.example")
     assert (inbox.vouched, inbox.fields) == (own, ("sender", "desk"))
     assert channels.names == ("general", f"Fun {EVIL}")
-    assert said("x").author == "user"
+    assert user_text("x").author == "user"
 
 
 async def test_a_replay_with_live_tools_refuses_what_was_refused():

@@ -6,7 +6,7 @@ import pytest
 
 from rightcall.errors import VendorError
 from rightcall.testing import ScriptedModel
-from rightcall.trust.screening import screen_with
+from rightcall.trust.injection_screen import screen_with
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Approvals of one turn are shown together, ordered by what matters."""
 
 import rightcall as rc
-from rightcall.core.decision import Allow, Deny, Proposal
+from rightcall.core.decision import Allow, Deny
+from rightcall.core.proposal import Proposal
 from rightcall.core.tool import Facts
 from rightcall.loop.result import RunResult
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
-from rightcall.trust.stakes import weightiest_first
+from rightcall.trust.approval import sort_by_stakes
 
 
 def stated(effect="write", **facts) -> dict:
@@ -124,7 +125,7 @@ async def test_calls_of_an_agent_below_are_ranked_by_their_own_tools():
 
 def test_what_nobody_knows_comes_first():
     proposals = [Proposal(call_id=name, name=name, arguments={}) for name in ("look", "gone", "send")]
-    assert [each.name for each in weightiest_first(proposals, rc.Toolbox(TOOLS))] == [
+    assert [each.name for each in sort_by_stakes(proposals, rc.Toolbox(TOOLS))] == [
         "gone",
         "send",
         "look",

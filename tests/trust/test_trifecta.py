@@ -6,9 +6,8 @@ import rightcall as rc
 from rightcall.core.decision import Grant
 from rightcall.core.tool import Facts
 from rightcall.testing import ScriptedModel, call, reply
-from rightcall.trust.attempts import attempts
 from rightcall.trust.rules import Rule, Rules
-from rightcall.trust.trifecta import Path, Report, audit
+from rightcall.trust.trifecta import Path, Report, attempts, audit
 from trust.kit import Office
 
 

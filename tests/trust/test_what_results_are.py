@@ -10,12 +10,12 @@ from rightcall.core.entry import CallFinished
 from rightcall.core.message import Reply, Results, User
 from rightcall.core.parts import Result, Text
 from rightcall.errors import DeclarationError, ToolFailure, UsageError
-from rightcall.loop.window import Window, look, sent
+from rightcall.loop.window import Window, messages_to_send, update_view
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust.guard import GO_ON, Guard
+from rightcall.trust.injection_screen import screen_with
 from rightcall.trust.rules import Rules
-from rightcall.trust.screening import screen_with
 from trust.kit import EVIL, Office
 
 WHAT = "the body of a mail from an unknown sender"
@@ -46,8 +46,8 @@ async def test_a_tool_says_what_its_result_is_and_the_model_reads_it_in_the_enve
 async def test_a_stub_of_it_says_the_same():
     office = Office(mail=EVIL * 200)
     result = await agent_of(described(office), reply(call("inbox"))).run("Read my mail.")
-    view = look(None, result.transcript, Window(tokens=2000, keep=0.9, recent=0, stub_tokens=50))
-    (stub,) = [each for each in sent(view, result.transcript) if isinstance(each, Results)]
+    view = update_view(None, result.transcript, Window(tokens=2000, keep=0.9, recent=0, stub_tokens=50))
+    (stub,) = [each for each in messages_to_send(view, result.transcript) if isinstance(each, Results)]
     assert json.loads(stub.results[0].text)["what"] == WHAT
 
 

@@ -51,7 +51,7 @@ async def runs() -> None:
     rc.Agent("embedded", polcy=None)  # type: ignore[call-overload]
     await agent.run("x", budjet=rc.Budget())  # type: ignore[call-arg]
     rc.Agent("embedded", options={"temprature": 1})  # type: ignore[call-overload]
-    kept: rc.ModelOptions = {"temperature": 0.5, "extra": {"anything": 1}}
+    kept: rc.models.ModelOptions = {"temperature": 0.5, "extra": {"anything": 1}}
     rc.Agent("embedded", options=kept)
     stored = rc.RunResult.from_json(b"", output=Answer)
     assert_type(stored.output, Answer)

@@ -7,13 +7,13 @@ import rightcall as rc
 
 
 class Echo:
-    profile = rc.Profile(context_window=8192)
+    profile = rc.models.Profile(context_window=8192)
 
-    async def stream(self, request: rc.Request) -> AsyncIterator[rc.events.ModelEvent]:
+    async def stream(self, request: rc.models.Request) -> AsyncIterator[rc.events.ModelEvent]:
         yield rc.events.TextDelta(request.system)
 
 
-def policy(checked: rc.CheckedCall) -> rc.Decision | None:
+def policy(checked: rc.gate.CheckedCall) -> rc.gate.Decision | None:
     return rc.Deny("no") if checked.call.name == "pay" else None
 
 
@@ -25,8 +25,8 @@ def watch(run: str, happened: object) -> None:
     assert run, happened
 
 
-async def uses(journal: rc.Journal, grant: rc.Grant) -> None:
-    model: rc.Model = Echo()
+async def uses(journal: rc.record.Journal, grant: rc.trust.Grant) -> None:
+    model: rc.models.Model = Echo()
     agent = rc.Agent(
         model,
         policy=policy,
@@ -36,8 +36,8 @@ async def uses(journal: rc.Journal, grant: rc.Grant) -> None:
     )
     result = await agent.run("Hi", grant=grant)
     calls: tuple[rc.CallRecord, ...] = result.calls
-    assert_type(result.stop, rc.Stop)
-    assert_type(agent.stream("Hi"), AsyncIterator[rc.Event])
+    assert_type(result.stop, rc.record.Stop)
+    assert_type(agent.stream("Hi"), AsyncIterator[rc.events.Event])
     retry, timeouts = rc.Retry(attempts=1), rc.Timeouts(connect=1)
     async with rc.connect("a:b", retry=retry, timeouts=timeouts) as other, rc.Agent(other) as second:
         await second.run(", ".join(each.name for each in calls))

@@ -20,7 +20,7 @@ def convert(
     }
 
 
-def _answer(request: rc.Request) -> Turn:
+def _answer(request: rc.models.Request) -> Turn:
     """Look the weather up once, then say it; slowly, so that it can be watched, or stopped."""
     asked = request.messages[-1]
     if isinstance(asked, rc.User):

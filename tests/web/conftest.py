@@ -1,6 +1,6 @@
 """A studio over real journals, and a real browser to look at it with.
 
-Only ``make test-browser`` drives the browser: it takes minutes, and ordinary tests stay quick.
+Only ``make test WHAT=browser`` drives the browser: it takes minutes, and ordinary tests stay quick.
 """
 
 import os
@@ -21,13 +21,13 @@ WANTED = "RIGHTCALL_BROWSER"
 async def browser():
     """A Chromium of the system's."""
     if not os.environ.get(WANTED):
-        pytest.skip("drives a browser: make test-browser runs it")
+        pytest.skip("drives a browser: make test WHAT=browser runs it")
     api = pytest.importorskip(
-        "playwright.async_api", reason="needs playwright: make test-browser installs it"
+        "playwright.async_api", reason="needs playwright: make test WHAT=browser installs it"
     )
     found = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if found is None:
-        pytest.skip("needs a Chromium: make test-browser installs Debian's")
+        pytest.skip("needs a Chromium: make test WHAT=browser installs Debian's")
     async with api.async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=found)
         yield browser

@@ -26,8 +26,8 @@ def speaking(model: str, replies: Sequence[rc.Reply | Turn | str], **options: An
     return ScriptedModel([signed(said) for said in replies], name=model, **options)
 
 
-def used(sent: int, out: int, cached: int = 0, thought: int = 0, cost: float = 0.0) -> rc.Usage:
-    return rc.Usage(
+def used(sent: int, out: int, cached: int = 0, thought: int = 0, cost: float = 0.0) -> rc.models.Usage:
+    return rc.models.Usage(
         input_tokens=sent, output_tokens=out, cached_tokens=cached, reasoning_tokens=thought, cost=cost
     )
 

@@ -1,6 +1,6 @@
 """The built site: axe-core finds nothing, search works, and no page asks anything of the outside.
 
-``make test-browser`` builds it first.
+``make test WHAT=browser`` builds it first.
 """
 
 import re

@@ -5,9 +5,8 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Named
 from rightcall.core.tool import Spec
 
@@ -149,9 +148,9 @@ answers = st.lists(results, max_size=3).map(tuple).map(Results)
 messages = users | replies | answers
 conversations = st.lists(messages, max_size=14).map(tuple) | st.lists(
     st.tuples(replies, answers, users | answers), min_size=2, max_size=6
-).map(lambda turns: (said("Hello"), *[message for turn in turns for message in turn]))
+).map(lambda turns: (user_text("Hello"), *[message for turn in turns for message in turn]))
 
-broken = st.sampled_from([said("\ud800"), User((Media(b"x", "audio/wav"),))])
+broken = st.sampled_from([user_text("\ud800"), User((Media(b"x", "audio/wav"),))])
 """What some dialect or other refuses; some of it only as long as nobody has replied."""
 
 settings = st.fixed_dictionaries(

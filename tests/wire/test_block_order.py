@@ -7,7 +7,7 @@ import pytest
 
 from rightcall.wire import anthropic
 from rightcall.wire.bedrock.reply import ReplyBuilder
-from rightcall.wire.block_order import by_index
+from rightcall.wire.blocks import by_index
 from wire.recorded import reply_of, same_at_every_cut
 
 

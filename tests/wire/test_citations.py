@@ -6,11 +6,10 @@ import pytest
 from msgspec import convert, to_builtins
 
 import rightcall as rc
-from rightcall.core.citation import Citation, Token
-from rightcall.core.message import Reply
+from rightcall.core.message import Citation, Reply, Token
 from rightcall.testing import ScriptedModel
-from rightcall.wire.citations import annotated, grounded
 from rightcall.wire.dialects import load
+from rightcall.wire.reply_extras import parse_annotations, parse_grounding
 from wire.recorded import reply_of, rows, same_at_every_cut
 
 CAFE = "Café ☕ opens at 8. Closed on Sundays."
@@ -215,11 +214,11 @@ def test_bedrock_cites_as_claude_does():
 
 @pytest.mark.parametrize("junk", [None, 7, "x", [7, None, "x", {}], [{"type": {}}], {"a": 1}])
 def test_what_is_no_citation_is_none(junk):
-    assert annotated(junk, "text") == []
+    assert parse_annotations(junk, "text") == []
     bag = {"groundingMetadata": {"groundingChunks": junk, "groundingSupports": junk}}
-    assert [c for c in grounded(bag, "text") if c.url] == []
+    assert [c for c in parse_grounding(bag, "text") if c.url] == []
     odd = {"groundingSupports": [{"segment": {"startIndex": {}}, "groundingChunkIndices": junk}]}
-    assert grounded({"groundingMetadata": odd, "citationMetadata": junk}, "text") == ()
+    assert parse_grounding({"groundingMetadata": odd, "citationMetadata": junk}, "text") == ()
 
 
 def test_recorded_spans_are_the_words_they_are_for(shared_data):

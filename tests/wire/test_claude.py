@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 import rightcall as rc
 from later import Later
-from rightcall.core.message import Reasoning, Reply, said
+from rightcall.core.message import Reasoning, Reply, user_text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.wire import anthropic, bedrock
@@ -19,12 +19,12 @@ BINDING = "thinking-binding-controls-2026-08-01"
 DROPPED = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
 CLOCK = Spec(name="clock", description="The time.", parameters={"type": "object", "properties": {}})
 THOUGHT = Reasoning("Hm.", {"anthropic": {"signature": "s"}})
-TOLD = (said("Hi"), Reply(content=(THOUGHT,), stop="end"), said("Go on"))
+TOLD = (user_text("Hi"), Reply(content=(THOUGHT,), stop="end"), user_text("Go on"))
 
 
 def messages(model: str, **more: Any) -> tuple[dict[str, Any], str]:
     """The body and the betas of a Messages request."""
-    asked = Request(**{"messages": (said("Hi"),), **more})
+    asked = Request(**{"messages": (user_text("Hi"),), **more})
     outgoing = anthropic.encode(asked, model=model, stream=True)
     body = json.loads(outgoing.body)
     if "thinking" in body:
@@ -36,7 +36,7 @@ def messages(model: str, **more: Any) -> tuple[dict[str, Any], str]:
 
 def converse(model: str, **more: Any) -> dict[str, Any]:
     """The body of a Converse request."""
-    asked = Request(**{"messages": (said("Hi"),), **more})
+    asked = Request(**{"messages": (user_text("Hi"),), **more})
     body: dict[str, Any] = json.loads(bedrock.encode(asked, model=model, stream=True).body)
     return body
 
@@ -177,5 +177,5 @@ def test_nothing_is_said_of_thoughts_where_there_are_none_or_none_are_wanted():
 def test_a_client_that_wants_thoughts_between_calls_alone_wants_the_least():
     body = {"model": "m", "max_tokens": 9, "thinking": {"type": "between_tools"}, "messages": []}
     body["messages"] = [{"role": "user", "content": "Hi"}]
-    asked = server.asked(json.dumps(body).encode(), headers={})
+    asked = server.parse_request(json.dumps(body).encode(), headers={})
     assert asked.request.options["reasoning"] == "none"

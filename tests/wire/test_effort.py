@@ -8,10 +8,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from later import Later
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
-from rightcall.wire.claude import budget_of
+from rightcall.wire.claude import budget_for_effort
 from rightcall.wire.dialects import DIALECTS, load
 
 WORDS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -36,7 +36,7 @@ TYPES: Mapping[str, Any] = {
 
 
 def body(dialect: str, model: str, reasoning: object, **more: Any) -> dict[str, Any]:
-    request = Request(messages=(said("Hi"),), options={"reasoning": reasoning}, **more)  # type: ignore[dict-item]
+    request = Request(messages=(user_text("Hi"),), options={"reasoning": reasoning}, **more)  # type: ignore[dict-item]
     sent: dict[str, Any] = msgspec.json.decode(
         load(dialect).encode(request, model=model, stream=False).body
     )
@@ -80,7 +80,7 @@ def test_a_word_that_is_none_is_refused_with_its_place(dialect, model):
     ],
 )
 def test_only_claudes_before_adaptive_thinking_get_a_budget(model, budget):
-    assert budget_of("medium", model, None) == budget
+    assert budget_for_effort("medium", model, None) == budget
 
 
 def test_a_budget_leaves_half_of_the_limit_to_the_answer():

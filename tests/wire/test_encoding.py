@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rightcall.core.call import Call
-from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, User, said
-from rightcall.core.parts import Media, Result, Text
-from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
+from rightcall.core.request import EncodedRequest, Named, Request
 from rightcall.errors import EncodeError
 from rightcall.wire import (
     anthropic,
@@ -27,7 +26,7 @@ from rightcall.wire import (
     openai_chat,
     openai_responses,
 )
-from rightcall.wire.encoding import EncodeCache
+from rightcall.wire.payload import EncodeCache
 from wire.conversations import (
     CITY,
     FIND,
@@ -61,7 +60,9 @@ DIALECTS: dict[str, tuple[Any, str]] = {
 every_dialect = pytest.mark.parametrize("name", DIALECTS)
 
 
-def attempt(name: str, request: Request, cache: EncodeCache | None = None) -> Outgoing | tuple[str, str]:
+def attempt(
+    name: str, request: Request, cache: EncodeCache | None = None
+) -> EncodedRequest | tuple[str, str]:
     """What is sent, or what is said against it."""
     dialect, model = DIALECTS[name]
     try:
@@ -142,7 +143,7 @@ HOWS: dict[str, dict[str, Any]] = {
     "a budget": {**KNOWN, "options": {"reasoning": 2000}},
 }
 RUN_IN_SHELL: Transcript = (
-    said("Hello"),
+    user_text("Hello"),
     Reply(
         (
             Call(
@@ -175,21 +176,21 @@ def test_one_run_may_ask_many_models(conversation, hows):
 @every_dialect
 def test_after_a_refusal_the_conversation_goes_on(name):
     cache = EncodeCache()
-    talk: Transcript = (said("Hello"), Reply((Text("Hi"),)), said("So"))
-    for new in (said("\ud800"), User((Text("a"), Media(b"x", "audio/wav")))):
-        refused = (*talk, said("before"), new)
+    talk: Transcript = (user_text("Hello"), Reply((Text("Hi"),)), user_text("So"))
+    for new in (user_text("\ud800"), User((Text("a"), Media(b"x", "audio/wav")))):
+        refused = (*talk, user_text("before"), new)
         assert is_the_same(name, cache, refused, {})
-        assert is_the_same(name, cache, (*refused, Reply((Text("No"),)), said("And")), {})
-        assert isinstance(attempt(name, Request(messages=talk), cache), Outgoing)
+        assert is_the_same(name, cache, (*refused, Reply((Text("No"),)), user_text("And")), {})
+        assert isinstance(attempt(name, Request(messages=talk), cache), EncodedRequest)
         assert is_the_same(name, cache, talk, {})
 
 
 def test_what_cannot_be_shown_is_refused_once_and_noted_when_there_is_a_reply():
     cache = EncodeCache()
-    sound = (said("Hello"), User((Media(b"x", "audio/wav"),)))
+    sound = (user_text("Hello"), User((Media(b"x", "audio/wav"),)))
     assert attempt("anthropic", Request(messages=sound), cache)[0] == "EncodeError"
     replied = attempt("anthropic", Request(messages=(*sound, Reply((Text("a"),)))), cache)
-    assert isinstance(replied, Outgoing)
+    assert isinstance(replied, EncodedRequest)
     assert b"not shown" in replied.body
 
 
@@ -207,7 +208,7 @@ def test_tools_that_are_merely_equal_are_written_again(name, changed):
     cache = EncodeCache()
     first = replace(LOOK, parameters={**CITY, "maxProperties": 1})
     for spec in (LOOK, changed, first, changed, LOOK):
-        assert is_the_same(name, cache, (said("Hello"),), {"specs": (spec,)})
+        assert is_the_same(name, cache, (user_text("Hello"),), {"specs": (spec,)})
 
 
 def turn(number: int) -> tuple[Message, Message]:
@@ -218,7 +219,7 @@ def turn(number: int) -> tuple[Message, Message]:
 
 
 def run(turns: int) -> Transcript:
-    return (said("Hello"), *[message for number in range(turns) for message in turn(number)])
+    return (user_text("Hello"), *[message for number in range(turns) for message in turn(number)])
 
 
 def requests(turns: int) -> list[Request]:
@@ -232,7 +233,7 @@ def requests(turns: int) -> list[Request]:
 
 @every_dialect
 def test_each_message_of_a_run_is_written_once(name, monkeypatch):
-    genuine, seen = EncodeCache.written, []
+    genuine, seen = EncodeCache.write_messages, []
 
     def counted(
         cache: EncodeCache, key: str, messages: Transcript, begin: Any, write: Callable[..., None]
@@ -243,7 +244,7 @@ def test_each_message_of_a_run_is_written_once(name, monkeypatch):
 
         return genuine(cache, key, messages, begin, count)
 
-    monkeypatch.setattr(EncodeCache, "written", counted)
+    monkeypatch.setattr(EncodeCache, "write_messages", counted)
     dialect, model = DIALECTS[name]
     encode = dialect.encoder()
     for request in requests(100):
@@ -255,18 +256,18 @@ def test_each_message_of_a_run_is_written_once(name, monkeypatch):
 @pytest.mark.parametrize(
     "how",
     [
-        {"messages": (said("\ud800"),)},
-        {"messages": (said("Hi"), Reply((Text("\udfff"),)), said("So"))},
-        {"messages": (said("Hi"),), "system": "\ud800"},
-        {"messages": (said("Hi"),), "specs": (replace(LOOK, description="\ud800"),)},
-        {"messages": (said("Hi"),), "options": {"extra": {"x": object()}}},
-        {"messages": (said("Hi"),), "options": {"extra": {"x": 2**70}}},
+        {"messages": (user_text("\ud800"),)},
+        {"messages": (user_text("Hi"), Reply((Text("\udfff"),)), user_text("So"))},
+        {"messages": (user_text("Hi"),), "system": "\ud800"},
+        {"messages": (user_text("Hi"),), "specs": (replace(LOOK, description="\ud800"),)},
+        {"messages": (user_text("Hi"),), "options": {"extra": {"x": object()}}},
+        {"messages": (user_text("Hi"),), "options": {"extra": {"x": 2**70}}},
     ],
     ids=["said", "replied", "system", "a tool", "no JSON", "a number"],
 )
 def test_what_cannot_be_written_is_refused_in_our_own_words(name, how):
     sent = attempt(name, Request(**how))
-    assert isinstance(sent, Outgoing) or sent[0] == "EncodeError"
+    assert isinstance(sent, EncodedRequest) or sent[0] == "EncodeError"
     if "options" not in how:
         assert sent[1].endswith("half of a surrogate pair cannot be sent.")
 
@@ -302,19 +303,19 @@ def test_a_later_turn_takes_no_more_steps(name):
 def test_marks_and_stripping_leave_what_is_kept_as_it_was(cached):
     cache = EncodeCache()
     how = {"options": {"cache": cached}}
-    talk: Transcript = (said("Hello"),)
+    talk: Transcript = (user_text("Hello"),)
     for number in range(8):
         talk = (*talk, Reply((Text(f"Dear {number} \n"),), "pause"))
         assert is_the_same("anthropic", cache, talk, how)
         assert is_the_same("anthropic", cache, talk, {"options": {"cache": not cached}})
-        talk = (*talk, said(f"{number}"), said("more"))
+        talk = (*talk, user_text(f"{number}"), user_text("more"))
         assert is_the_same("anthropic", cache, talk, how)
 
 
 def marked(talk: Transcript, **more: Any) -> list[int]:
     """Which messages have a mark at their end, and how many marks there are in all."""
     sent = attempt("anthropic", Request(messages=talk, system="s", specs=(LOOK,), **more))
-    assert isinstance(sent, Outgoing)
+    assert isinstance(sent, EncodedRequest)
     turns = json.loads(sent.body)["messages"]
     ends = [at for at, turn in enumerate(turns) if "cache_control" in turn["content"][-1]]
     return [*ends, sent.body.count(b"cache_control")]
@@ -324,10 +325,10 @@ def marked(talk: Transcript, **more: Any) -> list[int]:
     ("end", "expected"),
     [
         ((), [18, 20, 4]),
-        ((said("So"),), [18, 20, 4]),
+        ((user_text("So"),), [18, 20, 4]),
         ((Reply((Text("Well"),), "pause"),), [18, 20, 4]),
         ((Reply((Reasoning("Hm.", {"anthropic": {"type": "thinking"}}),), "pause"),), [18, 20, 4]),
-        ((Reply((Text("Well"),)), said("So")), [20, 22, 4]),
+        ((Reply((Text("Well"),)), user_text("So")), [20, 22, 4]),
     ],
     ids=["results", "a word", "a pause", "a thought", "an answer"],
 )
@@ -351,5 +352,5 @@ def test_a_call_is_native_only_while_the_request_has_the_tool():
     ):
         request = Request(messages=RUN_IN_SHELL, **HOWS[how])
         sent = attempt("openai_responses", request, cache)
-        assert isinstance(sent, Outgoing)
+        assert isinstance(sent, EncodedRequest)
         assert [item["type"] for item in json.loads(sent.body)["input"]][1:] == [kind, f"{kind}_output"]

@@ -289,14 +289,14 @@ every_dialect = pytest.mark.parametrize("name", DIALECTS)
 @every_dialect
 def test_a_history_is_told_by_its_shape_and_comes_back_as_it_was(name):
     given = HISTORIES[name]
-    said = rc.from_messages(given)
-    assert said == rc.from_messages(given, name)
-    assert rc.to_messages(said.messages, name, system=said.system) == given
+    said = rc.wire.from_messages(given)
+    assert said == rc.wire.from_messages(given, name)
+    assert rc.wire.to_messages(said.messages, name, system=said.system) == given
 
 
 @every_dialect
 def test_it_says_the_same_in_every_dialect(name):
-    said = rc.from_messages(HISTORIES[name])
+    said = rc.wire.from_messages(HISTORIES[name])
     user, reply, results, *_, thanks = said.messages
     assert isinstance(user, User)
     assert user.text == "See"
@@ -334,11 +334,11 @@ def adapter_of(name: str) -> TypeAdapter[Any]:
 @pytest.mark.parametrize("other", DIALECTS)
 def test_it_goes_on_to_every_other_vendor(name, other):
     adapter = adapter_of(other)
-    messages = mend(rc.from_messages(HISTORIES[name]).messages).messages
-    written = rc.to_messages(messages, other)
+    messages = mend(rc.wire.from_messages(HISTORIES[name]).messages).messages
+    written = rc.wire.to_messages(messages, other)
     for message in written:
         adapter.validate_python(message)
-    again = rc.from_messages(written, other).messages
+    again = rc.wire.from_messages(written, other).messages
     # On Chat, a result's pictures follow in a message of the user's.
     assert len(again) >= len(messages) - 1
     replies = [message for message in again if isinstance(message, Reply)]
@@ -356,14 +356,14 @@ def test_plain_messages_are_read_as_chat_and_a_later_system_message_is_the_devel
         {"role": "assistant", "content": "Ho"},
         {"role": "system", "content": "Now shout."},
     ]
-    said = rc.from_messages(given)
+    said = rc.wire.from_messages(given)
     assert said.system == "One.\n\nTwo."
     assert [type(message) for message in said.messages] == [User, Reply, User]
     assert said.messages[-1].author == "developer"
 
 
 def test_the_older_form_of_calls_on_chat_is_read():
-    said = rc.from_messages(
+    said = rc.wire.from_messages(
         [
             {"role": "user", "content": "Hi"},
             {
@@ -382,13 +382,13 @@ def test_the_objects_of_the_sdks_are_read_where_people_append_them():
     message = openai.chat.ChatCompletionMessage.model_validate(
         {"role": "assistant", "content": None, "tool_calls": [call], "refusal": None}
     )
-    said = rc.from_messages([{"role": "user", "content": "Hi"}, message])
+    said = rc.wire.from_messages([{"role": "user", "content": "Hi"}, message])
     assert said.messages[1].calls[0].name == "look"
 
     response = openai.responses.Response.model_construct(
         output=TypeAdapter(list[Any]).validate_python(RESPONSES[2:6])
     )
-    said = rc.from_messages([RESPONSES[1], *response.output, *RESPONSES[6:8]])
+    said = rc.wire.from_messages([RESPONSES[1], *response.output, *RESPONSES[6:8]])
     assert [call.id for call in said.messages[1].calls] == ["a", "b"]
 
     reply = claudes.Message.model_validate(
@@ -403,19 +403,21 @@ def test_the_objects_of_the_sdks_are_read_where_people_append_them():
             "usage": {"input_tokens": 1, "output_tokens": 1},
         }
     )
-    said = rc.from_messages(
+    said = rc.wire.from_messages(
         [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": reply.content}]
     )
-    assert rc.to_messages((*said.messages, rc.User((rc.Text("Go"),))), "anthropic")[1] == ANTHROPIC[1]
+    assert (
+        rc.wire.to_messages((*said.messages, rc.User((rc.Text("Go"),))), "anthropic")[1] == ANTHROPIC[1]
+    )
 
     contents = [google.Content.model_validate(content) for content in GEMINI]
-    said = rc.from_messages(contents)
-    assert rc.to_messages(said.messages, "gemini")[1:] == GEMINI[1:]
+    said = rc.wire.from_messages(contents)
+    assert rc.wire.to_messages(said.messages, "gemini")[1:] == GEMINI[1:]
     assert said.messages[0].content[1].data == b"\x89PNG\r\n\x1a\n"
 
 
 def test_the_names_of_googles_python_sdk_are_read():
-    said = rc.from_messages(
+    said = rc.wire.from_messages(
         [
             {"parts": [{"inline_data": {"mime_type": "image/png", "data": b"PNG"}}]},
             {"role": "model", "parts": [{"function_call": {"name": "look", "args": {"mime_type": 1}}}]},
@@ -431,7 +433,7 @@ def test_the_names_of_googles_python_sdk_are_read():
 
 
 def test_what_bedrock_answered_is_read_from_json_too_and_what_only_it_has_is_kept():
-    said = rc.from_messages(
+    said = rc.wire.from_messages(
         [
             {"role": "system", "content": "Be brief."},
             {
@@ -452,7 +454,7 @@ def test_what_bedrock_answered_is_read_from_json_too_and_what_only_it_has_is_kep
         rc.Media(b"\x89PNG\r\n\x1a\n", "image/png"),
         rc.Media(b"# Hi", "text/markdown", "n"),
     )
-    assert rc.to_messages(said.messages, "bedrock")[0]["content"][0] == {
+    assert rc.wire.to_messages(said.messages, "bedrock")[0]["content"][0] == {
         "guardContent": {"text": {"text": "guarded"}}
     }
 
@@ -518,21 +520,24 @@ WRONG: dict[str, tuple[list[Any], str]] = {
 @pytest.mark.parametrize(("given", "words"), WRONG.values(), ids=WRONG)
 def test_what_is_not_understood_is_named_with_its_place(given, words):
     with pytest.raises(UsageError, match=words):
-        rc.from_messages(given)
+        rc.wire.from_messages(given)
 
 
 @every_dialect
 def test_nothing_is_nothing(name):
-    assert rc.from_messages([], name).messages == ()
-    assert rc.to_messages((), name) == []
+    assert rc.wire.from_messages([], name).messages == ()
+    assert rc.wire.to_messages((), name) == []
 
 
 def test_a_dialect_that_is_not_there_is_named():
-    for give in (lambda: rc.from_messages([], "open_ai"), lambda: rc.to_messages((), "open_ai")):
+    for give in (
+        lambda: rc.wire.from_messages([], "open_ai"),
+        lambda: rc.wire.to_messages((), "open_ai"),
+    ):
         with pytest.raises(UsageError, match="no dialect 'open_ai'; there are openai_responses"):
             give()
     with pytest.raises(UsageError, match="beside the messages"):
-        rc.to_messages((), "gemini", system="x")
+        rc.wire.to_messages((), "gemini", system="x")
 
 
 @every_dialect
@@ -541,10 +546,10 @@ async def test_a_run_goes_on_from_it(name):
     result = await rc.Agent(model).run("Bye", history=HISTORIES[name])
     (request,) = model.requests
     assert request.system == ("Be brief." if name.startswith(("openai", "cohere", "ollama")) else "")
-    assert len(request.messages) == len(rc.from_messages(HISTORIES[name]).messages) + 1
+    assert len(request.messages) == len(rc.wire.from_messages(HISTORIES[name]).messages) + 1
     assert result.text == "You are welcome."
     # And what it came to goes out again.
-    assert rc.to_messages(result.transcript, name)[-1]
+    assert rc.wire.to_messages(result.transcript, name)[-1]
 
 
 async def test_the_system_text_of_a_history_does_not_fight_the_agents_instructions():
@@ -577,8 +582,8 @@ def test_plain_text_of_the_responses_api_goes_out_as_it_came_in():
         {"type": "message", "role": "assistant", "content": "Hello."},
         {"type": "message", "role": "user", "content": "And?"},
     ]
-    given = rc.from_messages(said, "openai_responses")
-    assert rc.to_messages(given.messages, "openai_responses") == said
+    given = rc.wire.from_messages(said, "openai_responses")
+    assert rc.wire.to_messages(given.messages, "openai_responses") == said
     item = TypeAdapter(openai.responses.EasyInputMessageParam)
     assert [item.validate_python(each) for each in said] == said
 
@@ -586,4 +591,4 @@ def test_plain_text_of_the_responses_api_goes_out_as_it_came_in():
 def test_an_item_whose_type_is_no_text_is_refused_at_its_place():
     items = [{"role": "user", "content": "Hi"}, {"type": ["x"], "content": "Hi"}]
     with pytest.raises(UsageError, match=r"messages\[1\]\.type: \['x'\] is no item"):
-        rc.from_messages(items, "openai_responses")
+        rc.wire.from_messages(items, "openai_responses")

@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 import rightcall as rc
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import ANY_OBJECT, Request
 from rightcall.local.grammar.build import grammar_for_output
 from rightcall.testing import ScriptedModel
@@ -39,7 +39,7 @@ FORMS = ("format", "response_format", "text", "generationConfig", "output_config
 
 def sent(dialect: ModuleType, **request: object) -> dict[str, object]:
     """The body of a request, as the vendor reads it."""
-    asked = Request(messages=(said("Hi"),), **request)  # type: ignore[arg-type]
+    asked = Request(messages=(user_text("Hi"),), **request)  # type: ignore[arg-type]
     body: dict[str, object] = json.loads(dialect.encode(asked, model="m", stream=False).body)
     return body
 
@@ -77,7 +77,7 @@ async def test_the_answer_is_the_value_and_the_instructions_ask_for_it():
     model = ScriptedModel(['```json\n{"a": [1, null]}\n```'])
     result = await rc.Agent(model, instructions="Be brief.", output=rc.Output(mode="json")).run("Go.")
     assert result.output == {"a": [1, None]}
-    assert result.stop == rc.Stop("output")
+    assert result.stop == rc.record.Stop("output")
     (request,) = model.requests
     assert request.output == ANY_OBJECT
     assert request.system == "Be brief.\n\nGive your answer as one JSON object, and nothing else."

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 import rightcall as rc
 from later import Later
-from rightcall.core.message import Reply, Unknown, said
+from rightcall.core.message import Reply, Unknown, user_text
 from rightcall.core.parts import Media, Text
 from rightcall.core.request import Request
 from rightcall.testing import ScriptedModel
@@ -41,7 +41,7 @@ def both(dialect: str, whole: object, streamed: bytes) -> Reply:
 
 
 def sent(dialect: str, reply: Reply, url: str = "") -> dict[str, object]:
-    request = Request(messages=(said("Draw."), reply, said("Again.")))
+    request = Request(messages=(user_text("Draw."), reply, user_text("Again.")))
     body = load(dialect, url).encode(request, model="m", stream=True).body
     found: dict[str, object] = json.loads(body)
     return found

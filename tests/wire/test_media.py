@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from rightcall.core.call import Call
-from rightcall.core.message import Reply, Results, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reply, Results, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
 from rightcall.wire.dialects import DIALECTS, load
@@ -219,11 +218,11 @@ def test_a_prompt_with_media_has_the_part_of_its_dialect_or_is_refused(name, kin
         assert parts_of(turn)[1] == EXPECTED[name][kind]
         return
     with pytest.raises(EncodeError) as caught:
-        body(name, said("Hi"), Reply((Text("Ho"),)), message)
+        body(name, user_text("Hi"), Reply((Text("Ho"),)), message)
     assert caught.value.where == "messages[2]"
     assert MEDIA[kind].media_type in str(caught.value)
     # What was answered before, perhaps by another vendor, is named and does not stand in the way.
-    answered = turns(name, body(name, message, Reply((Text("Ho"),)), said("Go on")))
+    answered = turns(name, body(name, message, Reply((Text("Ho"),)), user_text("Go on")))
     assert MEDIA[kind].about in json.dumps(parts_of(answered[0]))
 
 
@@ -267,7 +266,7 @@ def test_a_file_id_asks_anthropic_for_the_beta_and_nothing_else_does():
     for media, beta in ((named("image/*"), "files-api-2025-04-14"), (PNG, None)):
         call = Call(id="a", name="see", arguments="{}")
         result = Result(call_id="a", name="see", outcome="returned", content=(media,))
-        for messages in ((User((media,)),), (said("Hi"), Reply((call,)), Results((result,)))):
+        for messages in ((User((media,)),), (user_text("Hi"), Reply((call,)), Results((result,)))):
             sent = encode(Request(messages=messages), model="m", stream=False)
             assert sent.headers.get("anthropic-beta") == beta
 
@@ -297,12 +296,12 @@ def asked(*content: tuple[Any, ...], outcome: str = "returned", source: str | No
         Result(call_id=each, name=f"see_{each}", outcome=outcome, content=parts, source=source)  # type: ignore[arg-type]
         for each, parts in zip(ids, content, strict=True)
     )
-    return [said("Look"), Reply(calls), Results(results)]
+    return [user_text("Look"), Reply(calls), Results(results)]
 
 
 def test_on_chat_media_follow_all_results_in_one_message_that_says_whose_they_are():
     messages = asked((Text("One"), PNG), (Text("Two"),), (at("image/png"), PDF))
-    sent = turns("openai_chat", body("openai_chat", *messages, said("And?")))
+    sent = turns("openai_chat", body("openai_chat", *messages, user_text("And?")))
     assert [turn["role"] for turn in sent] == [
         "user", "assistant", "tool", "tool", "tool", "user", "user",
     ]  # fmt: skip
@@ -335,7 +334,7 @@ def test_on_chat_a_file_of_text_is_words_and_what_cannot_be_shown_is_named():
 def test_mistral_has_a_word_of_the_models_between_results_and_pictures():
     # It refuses a user's message right after a tool's, be it with pictures or without.
     host = "https://api.mistral.ai/v1"
-    for messages in (asked((PNG,)), [*asked((Text("x"),)), said("And?")]):
+    for messages in (asked((PNG,)), [*asked((Text("x"),)), user_text("And?")]):
         sent = turns("openai_chat", body("openai_chat", *messages, host=host))
         assert [turn["role"] for turn in sent] == ["user", "assistant", "tool", "assistant", "user"]
         assert sent[-2]["content"] == BRIDGE

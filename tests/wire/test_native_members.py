@@ -6,9 +6,8 @@ from importlib import import_module
 import pytest
 from pydantic import TypeAdapter
 
-from rightcall.core.call import Call
-from rightcall.core.message import Reply, Results, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.message import Reply, Results, user_text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
@@ -17,7 +16,7 @@ from rightcall.wire import anthropic, bedrock, gemini, openai_chat, openai_respo
 OPEN = {"type": "object", "properties": {}}
 PLAIN = Spec(name="plain", description="Ours.", parameters=OPEN)
 MARK = {"type": "ephemeral"}
-HELLO = (said("Hi"),)
+HELLO = (user_text("Hi"),)
 
 
 def spec(name: str, **native) -> Spec:
@@ -115,7 +114,7 @@ def test_who_called_is_carried_through_to_anthropic_and_back():
     reply = anthropic.decode(json.dumps({**body, "usage": {}}).encode())
     result = Result(call_id="toolu_1", name="plain", outcome="returned", content=(Text("1"),))
     given = sent(
-        anthropic, PLAIN, messages=(said("Hi"), reply, Results((result,))), options={"cache": False}
+        anthropic, PLAIN, messages=(user_text("Hi"), reply, Results((result,))), options={"cache": False}
     )
     assert given["messages"][1]["content"] == [call]
 

@@ -241,7 +241,7 @@ async def test_an_agent_uses_the_shell_and_the_patches_that_gpt_knows(streaming,
             "type": "apply_patch_call_output",
             "call_id": "call_3",
             "status": "failed",
-            "output": untrusted("apply_patch", "There is no gone.py."),
+            "output": "There is no gone.py.",
         },
     ]
     assert second == {**first, "input": [go, *items, *outputs]}

@@ -8,10 +8,9 @@ from pydantic import TypeAdapter
 
 from rightcall import builtin
 from rightcall.builtin.files.patch_tool import apply_patch
-from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
@@ -29,7 +28,7 @@ from wire.openai_responses.test_decode import (
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, same_at_every_cut
 
 NAME = openai_responses.name
-HELLO = (said("Hi"),)
+HELLO = (user_text("Hi"),)
 MARK = {"cache_control": {"type": "ephemeral"}}
 OPEN = {"type": "object", "properties": {"any": {"type": "object"}}}
 """Parameters that no strict mode takes."""
@@ -312,7 +311,7 @@ def test_a_shell_in_the_vendors_own_container_is_not_ours_to_run():
     reply = reply_of(events)
     assert reply.content == (Unknown({NAME: items[0]}), Unknown({NAME: items[1]}))
     assert reply.stop == "end"
-    again = sent(openai_responses, ask(messages=(said("Hi"), reply, said("On"))))
+    again = sent(openai_responses, ask(messages=(user_text("Hi"), reply, user_text("On"))))
     assert again["input"][1:-1] == list(items)
 
 
@@ -332,7 +331,7 @@ def answered(call: Call, *content, outcome="returned", **more) -> Results:
 
 
 def given_back(call: Call, results: Results, *specs: Spec, **more) -> list[dict]:
-    messages = (said("Hi"), Reply((call,), "calls"), results)
+    messages = (user_text("Hi"), Reply((call,), "calls"), results)
     return sent(openai_responses, ask(*specs, messages=messages, **more))["input"][1:]
 
 
@@ -448,7 +447,11 @@ def test_a_tool_given_among_the_vendors_own_counts_too():
 
 def test_without_the_thought_before_it_a_call_goes_back_without_its_id():
     thought = Reasoning("hm", {NAME: {"type": "reasoning", "id": "rs_1", "summary": []}})
-    messages = (said("Hi"), Reply((thought, patch_call()), "calls"), answered(patch_call(), Text("ok")))
+    messages = (
+        user_text("Hi"),
+        Reply((thought, patch_call()), "calls"),
+        answered(patch_call(), Text("ok")),
+    )
     call = sent(openai_responses, ask(PATCH_SPEC, messages=messages))["input"][1]
     assert call == {key: value for key, value in patch_item().items() if key != "id"}
     assert_the_sdk_takes("openai", "response_input_param.ApplyPatchCall", call)

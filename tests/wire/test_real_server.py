@@ -10,12 +10,14 @@ from pydantic import BaseModel
 
 import rightcall as rc
 from rightcall.core.events import ReplyEnd, TextDelta
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.transport.http import HttpTransport
 
 SERVER = Path(__file__).with_name("llama_server.py")
-QUESTION = Request(messages=(said("Say hello."),), max_tokens=12, options={"temperature": 0, "seed": 1})
+QUESTION = Request(
+    messages=(user_text("Say hello."),), max_tokens=12, options={"temperature": 0, "seed": 1}
+)
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from effort import often
 from rightcall.core.jsontext import dump
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.strict import (
+from rightcall.wire.strict_schema import (
     OPENAI,
-    Rules,
-    Strict,
+    SchemaRules,
+    StrictSchema,
     check_ceilings,
     strict_schema,
     structure,
@@ -23,7 +23,7 @@ from rightcall.wire.strict import (
 )
 
 # Like Anthropic's: optional members stay, references stay, recursion and many keywords do not.
-OPTIONAL = Rules(
+OPTIONAL = SchemaRules(
     dialect="optional",
     keywords=frozenset(["title", "description", "enum", "const", "format", "minItems", "default"]),
     formats=frozenset(["date"]),
@@ -34,7 +34,7 @@ OPTIONAL = Rules(
     max_unions=2,
 )
 # Like Gemini's: a subset that nothing is refused in.
-SUBSET = Rules(
+SUBSET = SchemaRules(
     dialect="subset",
     keywords=frozenset(["description", "enum", "format", "minItems", "maxItems", "minimum", "maximum"]),
     formats=frozenset(["date-time", "enum"]),
@@ -61,39 +61,41 @@ I = {"type": "integer"}  # noqa: E741
 NULL = {"type": "null"}
 NODE = obj({"value": S, "next": {"$ref": "#/$defs/Node"}}, ["value"])
 
-OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
-    "no parameters": ({"type": "object"}, Strict(schema=closed({}))),
+OPENAI_CASES: dict[str, tuple[dict[str, Any], StrictSchema]] = {
+    "no parameters": ({"type": "object"}, StrictSchema(schema=closed({}))),
     "required members are closed in": (
         obj({"a": S}, ["a"]),
-        Strict(schema=closed({"a": S})),
+        StrictSchema(schema=closed({"a": S})),
     ),
     "an optional member takes null": (
         obj({"a": S, "b": I}, ["a"]),
-        Strict(schema=closed({"a": S, "b": {"type": ["integer", "null"]}}), nulled=("$.b",)),
+        StrictSchema(schema=closed({"a": S, "b": {"type": ["integer", "null"]}}), nulled=("$.b",)),
     ),
     "an optional member that takes null already": (
         obj({"a": {"type": ["string", "null"]}, "b": {"anyOf": [S, NULL]}}),
-        Strict(schema=closed({"a": {"type": ["string", "null"]}, "b": {"anyOf": [S, NULL]}})),
+        StrictSchema(schema=closed({"a": {"type": ["string", "null"]}, "b": {"anyOf": [S, NULL]}})),
     ),
     "an optional enum lists null": (
         obj({"a": {"type": "string", "enum": ["x", "y"]}}),
-        Strict(
+        StrictSchema(
             schema=closed({"a": {"type": ["string", "null"], "enum": ["x", "y", None]}}), nulled=("$.a",)
         ),
     ),
     "an optional constant": (
         obj({"a": {"const": 1}}),
-        Strict(
+        StrictSchema(
             schema=closed({"a": {"anyOf": [{"type": "integer", "const": 1}, NULL]}}), nulled=("$.a",)
         ),
     ),
     "an optional union": (
         obj({"a": {"anyOf": [S, I], "description": "Either."}}),
-        Strict(schema=closed({"a": {"anyOf": [S, I, NULL], "description": "Either."}}), nulled=("$.a",)),
+        StrictSchema(
+            schema=closed({"a": {"anyOf": [S, I, NULL], "description": "Either."}}), nulled=("$.a",)
+        ),
     ),
     "unsupported limits go into the description": (
         obj({"a": {"type": "string", "minLength": 1, "maxLength": 9, "description": "A."}}, ["a"]),
-        Strict(
+        StrictSchema(
             schema=closed({"a": {"type": "string", "description": "A. (minLength: 1; maxLength: 9)"}}),
             is_exact=False,
             dropped=("$.a: minLength", "$.a: maxLength"),
@@ -101,13 +103,13 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
     ),
     "supported limits stay": (
         obj({"a": {"type": "integer", "minimum": 1, "maximum": 5, "multipleOf": 2}}, ["a"]),
-        Strict(
+        StrictSchema(
             schema=closed({"a": {"type": "integer", "minimum": 1, "maximum": 5, "multipleOf": 2}}),
         ),
     ),
     "a default is said, and changes nothing": (
         obj({"a": {"type": "integer", "default": 3}}, ["a"]),
-        Strict(
+        StrictSchema(
             schema=closed({"a": {"type": "integer", "description": "default: 3"}}),
             dropped=("$.a: default",),
         ),
@@ -117,7 +119,7 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
             {"a": {"type": "string", "format": "date"}, "b": {"type": "string", "format": "uri"}},
             ["a", "b"],
         ),
-        Strict(
+        StrictSchema(
             schema=closed(
                 {
                     "a": {"type": "string", "format": "date"},
@@ -130,22 +132,22 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
     ),
     "a reference stays, with its definition closed": (
         obj({"a": {"$ref": "#/$defs/P"}}, ["a"], **{"$defs": {"P": obj({"x": I}, ["x"]), "Q": S}}),
-        Strict(schema=closed({"a": {"$ref": "#/$defs/P"}}, **{"$defs": {"P": closed({"x": I})}})),
+        StrictSchema(schema=closed({"a": {"$ref": "#/$defs/P"}}, **{"$defs": {"P": closed({"x": I})}})),
     ),
     "a reference with words beside it is written out": (
         obj({"a": {"$ref": "#/definitions/P", "description": "Where."}}, ["a"], definitions={"P": S}),
-        Strict(schema=closed({"a": {"type": "string", "description": "Where."}})),
+        StrictSchema(schema=closed({"a": {"type": "string", "description": "Where."}})),
     ),
     "an optional reference": (
         obj({"a": {"$ref": "#/$defs/P"}}, **{"$defs": {"P": S}}),
-        Strict(
+        StrictSchema(
             schema=closed({"a": {"anyOf": [{"$ref": "#/$defs/P"}, NULL]}}, **{"$defs": {"P": S}}),
             nulled=("$.a",),
         ),
     ),
     "recursion stays": (
         obj({"a": {"$ref": "#/$defs/Node"}}, ["a"], **{"$defs": {"Node": NODE}}),
-        Strict(
+        StrictSchema(
             schema=closed(
                 {"a": {"$ref": "#/$defs/Node"}},
                 **{
@@ -161,21 +163,21 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
     ),
     "recursion with words beside it": (
         obj({"up": {"$ref": "#", "description": "The parent."}}, ["up"]),
-        Strict(schema=closed({"up": {"anyOf": [{"$ref": "#"}], "description": "The parent."}})),
+        StrictSchema(schema=closed({"up": {"anyOf": [{"$ref": "#"}], "description": "The parent."}})),
     ),
     "allOf around one reference is that reference": (
         obj(
             {"a": {"allOf": [{"$ref": "#/$defs/P"}], "description": "A."}}, ["a"], **{"$defs": {"P": S}}
         ),
-        Strict(schema=closed({"a": {"type": "string", "description": "A."}})),
+        StrictSchema(schema=closed({"a": {"type": "string", "description": "A."}})),
     ),
     "allOf is merged": (
         obj({"a": {"allOf": [obj({"x": I}, ["x"]), obj({"y": S}, ["y"])]}}, ["a"]),
-        Strict(schema=closed({"a": closed({"x": I, "y": S})})),
+        StrictSchema(schema=closed({"a": closed({"x": I, "y": S})})),
     ),
     "oneOf that can be told apart is anyOf": (
         obj({"a": {"oneOf": [S, I]}}, ["a"]),
-        Strict(schema=closed({"a": {"anyOf": [S, I]}})),
+        StrictSchema(schema=closed({"a": {"anyOf": [S, I]}})),
     ),
     "oneOf told apart by a constant": (
         obj(
@@ -190,7 +192,7 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
             },
             ["a"],
         ),
-        Strict(
+        StrictSchema(
             schema=closed(
                 {
                     "a": {
@@ -205,7 +207,7 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
     ),
     "oneOf that overlaps is said": (
         obj({"a": {"oneOf": [{"type": "number"}, I]}}, ["a"]),
-        Strict(
+        StrictSchema(
             schema=closed(
                 {
                     "a": {
@@ -220,7 +222,7 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
     ),
     "what stands around anyOf goes into its branches": (
         obj({"a": obj({"x": I, "y": I}, anyOf=[{"required": ["x"]}, {"required": ["y"]}])}, ["a"]),
-        Strict(
+        StrictSchema(
             schema=closed(
                 {
                     "a": {
@@ -236,7 +238,7 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
     ),
     "anyOf around the whole is said": (
         obj({"x": I, "y": I}, ["x", "y"], anyOf=[{"required": ["x"]}, {"required": ["y"]}]),
-        Strict(
+        StrictSchema(
             schema=closed(
                 {"x": I, "y": I}, description='anyOf: [{"required":["x"]},{"required":["y"]}]'
             ),
@@ -246,7 +248,7 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
     ),
     "a tuple": (
         obj({"a": {"type": "array", "prefixItems": [I, S], "minItems": 2, "maxItems": 2}}, ["a"]),
-        Strict(
+        StrictSchema(
             schema=closed(
                 {
                     "a": {
@@ -264,7 +266,7 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
     ),
     "types that go without saying": (
         obj({"a": {"enum": ["x"]}, "b": {"properties": {"c": {"minimum": 1}}}}, ["a", "b"]),
-        Strict(
+        StrictSchema(
             schema=closed(
                 {
                     "a": {"type": "string", "enum": ["x"]},
@@ -276,11 +278,11 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
     ),
     "members called as keywords are": (
         obj({"description": S, "$ref": S, "enum": I}, ["description", "$ref", "enum"]),
-        Strict(schema=closed({"description": S, "$ref": S, "enum": I})),
+        StrictSchema(schema=closed({"description": S, "$ref": S, "enum": I})),
     ),
     "conditions are said": (
         obj({"a": I}, ["a"], **{"if": {"required": ["a"]}, "then": {"minProperties": 1}}),
-        Strict(
+        StrictSchema(
             schema=closed({"a": I}, description='if: {"required":["a"]}; then: {"minProperties":1}'),
             is_exact=False,
             dropped=("$: if", "$: then"),
@@ -289,7 +291,7 @@ OPENAI_CASES: dict[str, tuple[dict[str, Any], Strict]] = {
 }
 
 
-def sorted_dump(value: Strict) -> Any:
+def sorted_dump(value: StrictSchema) -> Any:
     schema = jsonschema_rs.canonical.json.to_string(value.schema)
     return (schema, value.is_exact, value.dropped, value.nulled)
 
@@ -339,7 +341,7 @@ def test_all_of_is_what_its_branches_admit_together(branches, expected):
 
 def test_branches_that_no_keyword_can_join_are_said():
     schema = obj({"a": {"allOf": [{"type": "string", "pattern": "a"}, {"pattern": "b"}]}}, ["a"])
-    assert strict_schema(schema, OPENAI) == Strict(
+    assert strict_schema(schema, OPENAI) == StrictSchema(
         schema=closed({"a": {"type": "string", "pattern": "a", "description": 'also: {"pattern":"b"}'}}),
         is_exact=False,
         dropped=("$.a: allOf",),
@@ -444,7 +446,7 @@ def test_recursion_is_refused_where_the_vendor_has_none():
 
 def test_optional_members_stay_optional_where_the_vendor_allows():
     schema = obj({"a": S, "b": {"type": "array", "items": S, "minItems": 2}}, ["a"])
-    assert strict_schema(schema, OPTIONAL) == Strict(
+    assert strict_schema(schema, OPTIONAL) == StrictSchema(
         schema=obj(
             {"a": S, "b": {"type": "array", "items": S, "description": "minItems: 2"}},
             ["a"],

@@ -13,14 +13,14 @@ import rightcall as rc
 from effort import often
 from later import Later
 from rightcall.core.jsontext import dump
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire import anthropic, bedrock, gemini, openai_chat, openai_responses
 from rightcall.wire.claude import strict_refusal
-from rightcall.wire.strict import OPENAI
-from rightcall.wire.strictness import judged, why_not_strict
+from rightcall.wire.strict_schema import OPENAI
+from rightcall.wire.strictness import convert_strict, why_not_strict
 
 CLAUDES = Later("anthropic.types")
 GPTS = Later("openai.types")
@@ -39,7 +39,7 @@ def spec(parameters: dict[str, Any], name: str = "t", strict: bool | None = None
 
 
 def tools_sent(dialect: Any, model: str, *specs: Spec, **options: Any) -> list[dict[str, Any]]:
-    request = Request(messages=(said("Hi"),), specs=specs, options={"cache": False, **options})
+    request = Request(messages=(user_text("Hi"),), specs=specs, options={"cache": False, **options})
     return json.loads(dialect.encode(request, model=model, stream=False).body)["tools"]
 
 
@@ -104,7 +104,7 @@ def test_a_tool_is_strict_where_nothing_is_lost_and_else_there_is_a_reason(param
         assert why is None if reason is None else reason in (why or ""), (dialect, why)
     assert strict_names(tools_sent(openai_responses, "gpt-5", tool)) == ([] if openai else ["t"])
     assert strict_names(tools_sent(anthropic, CLAUDE, tool)) == ([] if claude else ["t"])
-    if openai is not None and judged(parameters, OPENAI).schema is None:
+    if openai is not None and convert_strict(parameters, OPENAI).schema is None:
         with pytest.raises(EncodeError, match=r"tool 't' at \$"):
             tools_sent(openai_responses, "gpt-5", spec(parameters, strict=True))
 
@@ -124,7 +124,7 @@ def test_what_somebody_said_goes_before_that():
 
 def test_gemini_has_one_mode_for_all_which_has_to_be_asked_for():
     assert "VALIDATED" in (why_not_strict(spec(obj([])), "gemini") or "")
-    request = Request(messages=(said("Hi"),), specs=(spec(obj([])),), options={"strict": "auto"})
+    request = Request(messages=(user_text("Hi"),), specs=(spec(obj([])),), options={"strict": "auto"})
     assert b"VALIDATED" not in gemini.encode(request, model="gemini-3-pro", stream=False).body
 
 
@@ -181,7 +181,7 @@ def test_ceilings_choose_by_order_what_was_asked_for_first_and_never_fail_a_requ
     assert strict_names(tools_sent(anthropic, CLAUDE, *many)) == ["t0", "t3", "small"]
     plain = [spec(obj(["a"], a=S), f"p{n}") for n in range(25)]
     assert strict_names(tools_sent(anthropic, CLAUDE, *plain)) == [f"p{n}" for n in range(20)]
-    request = Request(messages=(said("Hi"),), specs=tuple(many), output=one)
+    request = Request(messages=(user_text("Hi"),), specs=tuple(many), output=one)
     held = bedrock.encode(request, model=ON_BEDROCK, stream=False).held
     assert list(held.reasons) == ["t0", "t1", "t2"]
     assert "24 optional parameters" in held.reasons["t0"]
@@ -202,7 +202,7 @@ def test_what_is_sent_is_what_the_vendors_own_types_say():
 
 def test_a_schema_is_judged_once_however_often_it_is_sent():
     parameters = obj([], a=S)
-    assert judged(parameters, OPENAI) is judged(parameters, OPENAI)
+    assert convert_strict(parameters, OPENAI) is convert_strict(parameters, OPENAI)
     (first,) = tools_sent(openai_responses, "gpt-5", spec(parameters))
     assert first == tools_sent(openai_responses, "gpt-5", spec(parameters))[0]
 
@@ -230,9 +230,9 @@ def test_nulls_that_strict_mode_forced_are_left_out_for_that_call_alone():
     tool = rc.tool(draw)
     text = '{"shape":{"kind":"square","label":null,"side":null},"times":null,"note":null}'
     plain = rc.check(rc.Call(id="1", name="draw", arguments=text), tool)
-    assert not isinstance(plain, rc.CheckedCall)
+    assert not isinstance(plain, rc.gate.CheckedCall)
     checked = rc.check(rc.Call(id="1", name="draw", arguments=text, nulls=True), tool)
-    assert isinstance(checked, rc.CheckedCall)
+    assert isinstance(checked, rc.gate.CheckedCall)
     assert checked.arguments == {"shape": {"kind": "square", "label": None}, "note": None}
     assert checked.bound["times"] == 3
     assert checked.bound["shape"] == Square(kind="square")
@@ -241,7 +241,7 @@ def test_nulls_that_strict_mode_forced_are_left_out_for_that_call_alone():
     wrong = rc.Call(id="1", name="draw", arguments='{"shape":null,"times":null}', nulls=True)
     verdict = rc.check(wrong, tool)
     assert "$.shape" in str(verdict)
-    assert not isinstance(verdict, rc.CheckedCall)
+    assert not isinstance(verdict, rc.gate.CheckedCall)
 
 
 KINDS = st.sampled_from(
@@ -307,11 +307,11 @@ def answers(draw: Any, schema: dict[str, Any]) -> tuple[Any, Any]:
 @given(st.data())
 def test_whatever_a_tool_takes_can_be_written_strictly_and_means_the_same(data):
     schema = data.draw(schemas())
-    found = judged(schema, OPENAI)
-    assert not found.reason, found.told
+    found = convert_strict(schema, OPENAI)
+    assert not found.reason, found.explanation
     meant, written = answers(data.draw, schema)
     assert jsonschema_rs.is_valid(found.schema, written)
     call = rc.Call(id="1", name="t", arguments=dump(written), nulls=found.nulled)
     checked = rc.check(call, rc.Tool("t", "T.", schema))
-    assert isinstance(checked, rc.CheckedCall), checked
+    assert isinstance(checked, rc.gate.CheckedCall), checked
     assert checked.arguments == meant

@@ -7,9 +7,8 @@ import pytest
 from pydantic import TypeAdapter
 
 import rightcall as rc
-from rightcall.core.call import Call
-from rightcall.core.message import Reply, Results, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.message import Reply, Results, user_text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.gate.check import check
 from rightcall.record.memory import MemoryJournal
@@ -28,7 +27,7 @@ def query(sql: str) -> str:
 
 
 def sent(dialect, *messages, **more) -> dict:
-    request = Request(messages=messages or (said("Hi"),), specs=(query.spec,), **more)
+    request = Request(messages=messages or (user_text("Hi"),), specs=(query.spec,), **more)
     return json.loads(dialect.encode(request, model="m", stream=False).body)
 
 
@@ -59,7 +58,7 @@ def test_openai_gets_the_grammar():
 
 def test_text_without_a_grammar_is_said_to_be_text():
     spec = query.replace(grammar={}).spec
-    request = Request(messages=(said("Hi"),), specs=(spec,), options={"strict": True})
+    request = Request(messages=(user_text("Hi"),), specs=(spec,), options={"strict": True})
     (tool,) = json.loads(openai_responses.encode(request, model="m", stream=True).body)["tools"]
     assert tool["format"] == {"type": "text"}
 
@@ -128,7 +127,7 @@ async def test_a_run_with_it_is_replayed_from_its_journal():
 
 
 HISTORY = (
-    said("Hi"),
+    user_text("Hi"),
     Reply((SQL,), stop="calls"),
     Results((Result(call_id="c1", name="query", outcome="returned", content=(Text("1"),)),)),
 )

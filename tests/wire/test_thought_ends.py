@@ -2,11 +2,10 @@
 
 import pytest
 
-from rightcall.core.call import Call
-from rightcall.core.events import CallStart, ReasoningEnd, unfolded
-from rightcall.core.message import Reasoning, Reply, said
-from rightcall.core.request import Request
-from rightcall.core.served import Answer, Asked
+from rightcall.core.events import CallStart, ReasoningEnd, reply_events
+from rightcall.core.message import Reasoning, Reply, user_text
+from rightcall.core.parts import Call
+from rightcall.core.request import ClientRequest, ReplyHeader, Request
 from rightcall.wire.bedrock.reply import ReplyBuilder as BedrockReply
 from rightcall.wire.dialects import load, load_server
 from rightcall.wire.gemini_interactions.reply import ReplyBuilder as InteractionReply
@@ -18,9 +17,9 @@ SIGNED = {"anthropic": {"type": "thinking", "signature": "sig"}}
 @pytest.mark.parametrize("name", ["anthropic", "openai_responses", "openai_chat"])
 def test_a_thought_ends_before_the_call_after_it(name):
     reply = Reply((Reasoning("Hm", SIGNED), Call(id="c", name="look", arguments="{}")), "calls")
-    asked = Asked(request=Request(messages=(said("Hi"),)), model="m", stream=True)
-    writer = load_server(name).writer(asked, Answer(id="a1", model="m"))
-    events = fed(load(name).decoder(), *[writer.write(event) for event in unfolded(reply)])
+    asked = ClientRequest(request=Request(messages=(user_text("Hi"),)), model="m", stream=True)
+    writer = load_server(name).writer(asked, ReplyHeader(id="a1", model="m"))
+    events = fed(load(name).decoder(), *[writer.write(event) for event in reply_events(reply)])
     kinds = [type(event) for event in events]
     ended = next(event for event in events if isinstance(event, ReasoningEnd))
     assert kinds.index(ReasoningEnd) < kinds.index(CallStart)

@@ -8,9 +8,8 @@ from pydantic import TypeAdapter
 
 import rightcall as rc
 from request.server import serving, streamed
-from rightcall.core.call import Call
-from rightcall.core.message import Reply, Results, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.message import Reply, Results, user_text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 from rightcall.transport.http import HttpTransport
@@ -143,11 +142,11 @@ def test_an_item_that_waits_is_a_call_and_its_result_goes_back_in_its_own_form(
     assert (reply.stop, call.name, json.loads(call.arguments)) == ("calls", name, arguments)
     result = Result(call_id=call.id, name=name, outcome="returned", content=(Text(text),))
     specs = () if name in ("mcp_approval_request", "look") else (native(name),)
-    request = Request(messages=(said("Hi"), reply, Results((result,))), specs=specs)
+    request = Request(messages=(user_text("Hi"), reply, Results((result,))), specs=specs)
     sent = json.loads(dialect.encode(request, model="m", stream=True).body)["input"]
     assert sent[1:] == [item, answer]
     check_with_sdk(answer)
-    again = rc.from_messages(sent[1:], dialect=NAME)
+    again = rc.wire.from_messages(sent[1:], dialect=NAME)
     assert again.messages[0].calls == reply.calls
     assert [
         r.text if name != "tool_search" else json.loads(r.text) for r in again.messages[1].results
@@ -257,7 +256,7 @@ async def test_the_shell_that_ships_runs_a_local_shell_call(tmp_path):
     action["user"] = "root"
     (done,) = await rc.run_calls([rc.Call(id="c", name=tool.name, arguments=json.dumps(action))], [tool])
     assert done.outcome.kind == "failed"
-    request = Request(messages=(said("Hi"),), specs=(tool.spec,))
+    request = Request(messages=(user_text("Hi"),), specs=(tool.spec,))
     sent = json.loads(dialect.encode(request, model="m", stream=True).body)
     assert sent["tools"] == [{"type": "local_shell"}]
 
@@ -265,6 +264,6 @@ async def test_the_shell_that_ships_runs_a_local_shell_call(tmp_path):
 def test_another_vendor_reads_a_request_for_approval_as_a_call():
     reply = Reply((Call(id="a", name="mcp_approval_request", arguments="{}", form="approval"),))
     result = Result(call_id="a", name="x", outcome="returned", content=(Text("approved"),))
-    request = Request(messages=(said("Hi"), reply, Results((result,))))
+    request = Request(messages=(user_text("Hi"), reply, Results((result,))))
     sent = json.loads(dialect.encode(request, model="m", stream=True).body)["input"]
     assert [item["type"] for item in sent[1:]] == ["function_call", "function_call_output"]

@@ -13,20 +13,20 @@ from msgspec import Raw, Struct
 from rightcall.batching.formats import (
     MAX_RESULTS,
     NOTHING,
+    BatchStatus,
     Exchange,
-    Found,
-    Sent,
-    Standing,
-    Unsure,
-    cancelled,
+    PossibleBatches,
+    RequestResult,
+    Submission,
+    cancelled_error,
     count_in,
-    expired,
+    expired_error,
     lines_in,
-    read,
+    parse_object,
     text_in,
 )
 from rightcall.core.ports import Dialect
-from rightcall.request.whole import Errand
+from rightcall.request.endpoint import Errand
 from rightcall.wire.anthropic.encode import VERSION
 
 _BATCHES = "/v1/messages/batches"
@@ -43,7 +43,7 @@ class _Result(Struct):
     error: Raw = NOTHING
 
 
-class _Line(Struct):
+class _AnthropicResultLine(Struct):
     custom_id: str
     result: _Result
 
@@ -54,23 +54,26 @@ class AnthropicFormat:
     most_requests = 100_000
     most_bytes = 240_000_000
 
-    def submit(self, sent: Sent) -> Exchange[str]:
+    def submit(self, sent: Submission) -> Exchange[str]:
         """Submit all requests at once. The API has no field for a label."""
-        pairs = zip(sent.ids, sent.requests, strict=True)
-        body = {"requests": [{"custom_id": name, "params": Raw(each.body)} for name, each in pairs]}
+        requests = []
+        for name, each in zip(sent.ids, sent.requests, strict=True):
+            requests.append({"custom_id": name, "params": Raw(each.body)})
         made = yield Errand(
             path=_BATCHES,
             method="POST",
-            body=msgspec.json.encode(body),
+            body=msgspec.json.encode({"requests": requests}),
             headers={**_VERSION, **sent.headers},
             once=True,
         )
-        return text_in(read(made.body), "id")
+        return text_in(parse_object(made.body), "id")
 
-    def find(self, _label: str, ids: Sequence[str], since: float) -> Exchange[str | Unsure | None]:
+    def find(
+        self, _label: str, ids: Sequence[str], since: float
+    ) -> Exchange[str | PossibleBatches | None]:
         """The batch whose results have our request ids. An unfinished one has none, and may be it."""
         unsure: list[str] = []
-        for batch in (yield from _since(since)):
+        for batch in (yield from _list_since(since)):
             if count_in(batch.get("request_counts"), *_COUNTS) != len(ids):
                 continue
             name = text_in(batch, "id")
@@ -78,16 +81,19 @@ class AnthropicFormat:
                 unsure.append(name)
                 continue
             got = yield Errand(path=f"{_BATCHES}/{name}/results", headers=_VERSION, most=MAX_RESULTS)
-            first = next(iter(lines_in(got.body, _Line)), None)
+            first = next(iter(lines_in(got.body, _AnthropicResultLine)), None)
             if first is not None and first.custom_id in ids:
                 return name
-        return Unsure(tuple(unsure)) if unsure else None
+        if unsure:
+            return PossibleBatches(tuple(unsure))
+        return None
 
-    def look(self, batch: str) -> Exchange[Standing]:
+    def fetch_status(self, batch: str) -> Exchange[BatchStatus]:
         """The batch's status."""
-        found = read((yield Errand(path=f"{_BATCHES}/{batch}", headers=_VERSION)).body)
-        counts, status = found.get("request_counts"), str(found.get("processing_status"))
-        return Standing(
+        found = parse_object((yield Errand(path=f"{_BATCHES}/{batch}", headers=_VERSION)).body)
+        counts = found.get("request_counts")
+        status = str(found.get("processing_status"))
+        return BatchStatus(
             id=batch,
             status=status,
             is_over=status == "ended",
@@ -97,46 +103,47 @@ class AnthropicFormat:
             places=(f"{_BATCHES}/{batch}/results",) if found.get("results_url") else (),
         )
 
-    def results(self, standing: Standing, dialect: Dialect) -> Exchange[Iterable[Found]]:
+    def results(self, standing: BatchStatus, dialect: Dialect) -> Exchange[Iterable[RequestResult]]:
         """The result of every request."""
         if not standing.places:
             return ()
         got = yield Errand(path=standing.places[0], headers=_VERSION, most=MAX_RESULTS)
-        return _found(got.body, dialect)
+        return _parse_results(got.body, dialect)
 
     def cancel(self, batch: str) -> Exchange[None]:
         """Cancel the batch; requests in progress are finished first."""
         yield Errand(path=f"{_BATCHES}/{batch}/cancel", method="POST", headers=_VERSION)
 
 
-def _since(since: float) -> Exchange[list[dict[str, Any]]]:
+def _list_since(since: float) -> Exchange[list[dict[str, Any]]]:
     """The batches created after ``since``, newest first."""
-    found: list[dict[str, Any]] = []
-    after = ""
+    recent: list[dict[str, Any]] = []
+    query = f"?limit={_PAGE}"
     while True:
-        query = f"?limit={_PAGE}" + (f"&after_id={after}" if after else "")
-        page = read((yield Errand(path=f"{_BATCHES}{query}", headers=_VERSION)).body)
+        page = parse_object((yield Errand(path=f"{_BATCHES}{query}", headers=_VERSION)).body)
         batches = [each for each in page.get("data") or () if isinstance(each, dict)]
-        recent = [each for each in batches if _made(each) >= since - _SLACK]
-        found += recent
-        if len(recent) < len(batches) or not batches or not page.get("has_more"):
-            return found
-        after = text_in(batches[-1], "id")
+        is_last = not batches or not page.get("has_more")
+        for batch in batches:
+            created = datetime.fromisoformat(text_in(batch, "created_at"))
+            if created.timestamp() >= since - _SLACK:
+                recent.append(batch)
+            else:
+                is_last = True
+        if is_last:
+            return recent
+        query = f"?limit={_PAGE}&after_id={text_in(batches[-1], 'id')}"
 
 
-def _made(batch: dict[str, Any]) -> float:
-    return datetime.fromisoformat(text_in(batch, "created_at")).timestamp()
-
-
-def _found(body: bytes, dialect: Dialect) -> Iterator[Found]:
-    for line in lines_in(body, _Line):
-        name, result = line.custom_id, line.result
+def _parse_results(body: bytes, dialect: Dialect) -> Iterator[RequestResult]:
+    for line in lines_in(body, _AnthropicResultLine):
+        name = line.custom_id
+        result = line.result
         match result.type:
             case "succeeded":
-                yield Found(id=name, body=bytes(result.message))
+                yield RequestResult(id=name, body=bytes(result.message))
             case "expired":
-                yield Found(id=name, error=expired())
+                yield RequestResult(id=name, error=expired_error())
             case "canceled":
-                yield Found(id=name, error=cancelled())
+                yield RequestResult(id=name, error=cancelled_error())
             case _:
-                yield Found(id=name, error=dialect.error(0, {}, bytes(result.error)))
+                yield RequestResult(id=name, error=dialect.error(0, {}, bytes(result.error)))

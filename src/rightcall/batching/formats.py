@@ -11,12 +11,12 @@ import msgspec
 from msgspec import Raw, Struct
 
 from rightcall.core.ports import Dialect
-from rightcall.core.request import Outgoing
+from rightcall.core.request import EncodedRequest
 from rightcall.errors import ErrorKind, ProtocolError, VendorError
-from rightcall.request.whole import Answered, Errand
+from rightcall.request.endpoint import Errand, ErrandAnswer
 
 Made = TypeVar("Made")
-Exchange: TypeAlias = Generator[Errand, Answered, Made]
+Exchange: TypeAlias = Generator[Errand, ErrandAnswer, Made]
 """Yields errands one after another, and returns their outcome."""
 
 MAX_RESULTS = 1024 * 1024 * 1024
@@ -26,14 +26,14 @@ MAX_RESULTS = 1024 * 1024 * 1024
 NOTHING = Raw(b"null")
 
 
-class Sent(Struct, frozen=True, kw_only=True):
+class Submission(Struct, frozen=True, kw_only=True):
     """The requests that are submitted together, in order."""
 
     label: str
     """A unique name for this batch, for vendors that store one."""
     ids: tuple[str, ...]
     """The id of each request."""
-    requests: tuple[Outgoing, ...]
+    requests: tuple[EncodedRequest, ...]
     """The encoded requests; all have the same path."""
 
     @property
@@ -48,7 +48,7 @@ class Sent(Struct, frozen=True, kw_only=True):
         return merged
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class BatchStatus(Struct, frozen=True, kw_only=True):
     """The status of a batch at the vendor."""
 
     id: str
@@ -69,7 +69,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     """Why some requests have no result."""
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class RequestResult(Struct, frozen=True, kw_only=True):
     """The result of one request: the body of a reply, or an error."""
 
     id: str
@@ -77,7 +77,7 @@ class Found(Struct, frozen=True, kw_only=True):
     error: VendorError | None = None
 
 
-class Unsure(Struct, frozen=True):
+class PossibleBatches(Struct, frozen=True):
     """Batches of which any may be the submitted one."""
 
     candidates: tuple[str, ...]
@@ -91,28 +91,25 @@ class Format(Protocol):
     most_bytes: int
     """The most bytes of all requests together."""
 
-    def submit(self, sent: Sent, /) -> Exchange[str]:
+    def submit(self, sent: Submission, /) -> Exchange[str]:
         """Submit the requests; returns the batch's id."""
-        ...
 
-    def find(self, label: str, ids: Sequence[str], since: float, /) -> Exchange[str | Unsure | None]:
+    def find(
+        self, label: str, ids: Sequence[str], since: float, /
+    ) -> Exchange[str | PossibleBatches | None]:
         """The batch that was submitted after ``since``; None if it was not."""
-        ...
 
-    def look(self, batch: str, /) -> Exchange[Standing]:
+    def fetch_status(self, batch: str, /) -> Exchange[BatchStatus]:
         """The batch's status."""
-        ...
 
-    def results(self, standing: Standing, dialect: Dialect, /) -> Exchange[Iterable[Found]]:
+    def results(self, standing: BatchStatus, dialect: Dialect, /) -> Exchange[Iterable[RequestResult]]:
         """The results of a finished batch, in any order; some may be missing."""
-        ...
 
     def cancel(self, batch: str, /) -> Exchange[None]:
         """Cancel the batch at the vendor. Requests answered by then keep their results."""
-        ...
 
 
-def read(body: bytes) -> dict[str, Any]:
+def parse_object(body: bytes) -> dict[str, Any]:
     """The JSON object in an answer."""
     try:
         value = msgspec.json.decode(body)
@@ -148,18 +145,18 @@ def lines_in(body: bytes, kind: type[Made]) -> Iterable[Made]:
                 raise ProtocolError(f"line {number} of the batch's results: {error}") from error
 
 
-def without_result(kind: ErrorKind, code: str, words: str) -> VendorError:
+def missing_result_error(kind: ErrorKind, code: str, words: str) -> VendorError:
     """The error for a request that the vendor did not complete."""
     return VendorError(words, kind=kind, vendor_code=code, retryable=kind in ("timeout", "server"))
 
 
-def expired() -> VendorError:
+def expired_error() -> VendorError:
     """The error for a request that expired."""
     words = "the batch's time was over before this was worked on; submit it again"
-    return without_result("timeout", "expired", words)
+    return missing_result_error("timeout", "expired", words)
 
 
-def cancelled() -> VendorError:
+def cancelled_error() -> VendorError:
     """The error for a request of a cancelled batch."""
     words = "the batch was cancelled before this was worked on"
-    return without_result("cancelled", "cancelled", words)
+    return missing_result_error("cancelled", "cancelled", words)

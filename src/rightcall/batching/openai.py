@@ -14,21 +14,21 @@ from msgspec import Raw, Struct
 from rightcall.batching.formats import (
     MAX_RESULTS,
     NOTHING,
+    BatchStatus,
     Exchange,
-    Found,
-    Sent,
-    Standing,
-    cancelled,
+    RequestResult,
+    Submission,
+    cancelled_error,
     count_in,
-    expired,
+    expired_error,
     lines_in,
-    read,
+    missing_result_error,
+    parse_object,
     text_in,
-    without_result,
 )
 from rightcall.core.ports import Dialect
 from rightcall.errors import VendorError
-from rightcall.request.whole import Errand
+from rightcall.request.endpoint import Errand
 
 _OVER = frozenset(("completed", "failed", "expired", "cancelled"))
 _LABEL = "rightcall_batch"
@@ -45,7 +45,7 @@ class _Response(Struct):
     body: Raw = NOTHING
 
 
-class _Line(Struct):
+class _OpenAIResultLine(Struct):
     custom_id: str
     response: _Response | None = None
     error: Raw = NOTHING
@@ -57,12 +57,12 @@ class OpenAIFormat:
     most_requests = 50_000
     most_bytes = 190_000_000
 
-    def submit(self, sent: Sent) -> Exchange[str]:
+    def submit(self, sent: Submission) -> Exchange[str]:
         """Upload the requests, and create a batch of them that can be found by its label."""
         endpoint = f"/v1{sent.requests[0].path}"
         uploaded = yield _upload(sent, endpoint)
         body = {
-            "input_file_id": text_in(read(uploaded.body), "id"),
+            "input_file_id": text_in(parse_object(uploaded.body), "id"),
             "endpoint": endpoint,
             "completion_window": "24h",
             "metadata": {_LABEL: sent.label},
@@ -74,46 +74,56 @@ class OpenAIFormat:
             headers=sent.headers,
             once=True,
         )
-        return text_in(read(made.body), "id")
+        return text_in(parse_object(made.body), "id")
 
     def find(self, label: str, _ids: Sequence[str], since: float) -> Exchange[str | None]:
         """The batch with that label among those created after ``since``."""
         after = ""
         while True:
-            query = urlencode({"limit": _PAGE, **({"after": after} if after else {})})
-            page = read((yield Errand(path=f"/batches?{query}")).body)
-            batches = [each for each in page.get("data") or () if isinstance(each, dict)]
-            for batch in batches:
-                if (batch.get("metadata") or {}).get(_LABEL) == label:
-                    return text_in(batch, "id")
-            oldest = batches[-1].get("created_at") if batches else None
-            is_past = isinstance(oldest, int | float) and oldest < since - _SLACK
-            if not batches or is_past or not page.get("has_more"):
+            query = f"limit={_PAGE}"
+            if after:
+                query += f"&{urlencode({'after': after})}"
+            page = parse_object((yield Errand(path=f"/batches?{query}")).body)
+            oldest: dict[str, Any] | None = None
+            for batch in page.get("data") or ():
+                if isinstance(batch, dict):
+                    oldest = batch
+                    if (batch.get("metadata") or {}).get(_LABEL) == label:
+                        return text_in(batch, "id")
+            if oldest is None or not page.get("has_more"):
                 return None
-            after = text_in(batches[-1], "id")
+            created = oldest.get("created_at")
+            if isinstance(created, int | float) and created < since - _SLACK:
+                return None
+            after = text_in(oldest, "id")
 
-    def look(self, batch: str) -> Exchange[Standing]:
+    def fetch_status(self, batch: str) -> Exchange[BatchStatus]:
         """The batch's status."""
-        found = read((yield Errand(path=f"/batches/{batch}")).body)
-        counts, status = found.get("request_counts"), str(found.get("status"))
-        places = [found.get(name) for name in ("output_file_id", "error_file_id")]
-        return Standing(
+        found = parse_object((yield Errand(path=f"/batches/{batch}")).body)
+        counts = found.get("request_counts")
+        status = str(found.get("status"))
+        places = []
+        for name in ("output_file_id", "error_file_id"):
+            place = found.get(name)
+            if isinstance(place, str) and place:
+                places.append(place)
+        return BatchStatus(
             id=batch,
             status=status,
             is_over=status in _OVER,
             total=count_in(counts, "total"),
             done=count_in(counts, "completed"),
             failed=count_in(counts, "failed"),
-            places=tuple([place for place in places if isinstance(place, str) and place]),
+            places=tuple(places),
             problem=_problem(status, found),
         )
 
-    def results(self, standing: Standing, dialect: Dialect) -> Exchange[Iterable[Found]]:
+    def results(self, standing: BatchStatus, dialect: Dialect) -> Exchange[Iterable[RequestResult]]:
         """The results in the files: replies, and the refusals of single requests."""
-        files: list[Iterator[Found]] = []
+        files: list[Iterator[RequestResult]] = []
         for place in standing.places:
             got = yield Errand(path=f"/files/{place}/content", most=MAX_RESULTS)
-            files.append(_found(got.body, dialect))
+            files.append(_parse_results(got.body, dialect))
         return chain.from_iterable(files)
 
     def cancel(self, batch: str) -> Exchange[None]:
@@ -121,14 +131,12 @@ class OpenAIFormat:
         yield Errand(path=f"/batches/{batch}/cancel", method="POST")
 
 
-def _upload(sent: Sent, endpoint: str) -> Errand:
+def _upload(sent: Submission, endpoint: str) -> Errand:
     """The upload of the requests as a form with a file of JSON lines."""
-    lines = [
-        msgspec.json.encode(
-            {"custom_id": name, "method": "POST", "url": endpoint, "body": Raw(outgoing.body)}
-        )
-        for name, outgoing in zip(sent.ids, sent.requests, strict=True)
-    ]
+    lines = []
+    for name, outgoing in zip(sent.ids, sent.requests, strict=True):
+        line = {"custom_id": name, "method": "POST", "url": endpoint, "body": Raw(outgoing.body)}
+        lines.append(msgspec.json.encode(line))
     mark = f"--{_BOUNDARY}".encode()
     field = b'content-disposition: form-data; name="%s"'
     parts = (
@@ -142,36 +150,40 @@ def _upload(sent: Sent, endpoint: str) -> Errand:
     return Errand(path="/files", method="POST", body=body, headers=kind)
 
 
-def _found(body: bytes, dialect: Dialect) -> Iterator[Found]:
-    for line in lines_in(body, _Line):
+def _parse_results(body: bytes, dialect: Dialect) -> Iterator[RequestResult]:
+    for line in lines_in(body, _OpenAIResultLine):
         response = line.response
         if response is not None and response.status_code in _GOOD:
-            yield Found(id=line.custom_id, body=bytes(response.body))
+            yield RequestResult(id=line.custom_id, body=bytes(response.body))
         elif response is not None and response.status_code:
             error = dialect.error(response.status_code, {}, bytes(response.body))
-            yield Found(id=line.custom_id, error=error)
+            yield RequestResult(id=line.custom_id, error=error)
         else:
-            yield Found(id=line.custom_id, error=_refused(bytes(line.error), dialect))
-
-
-def _refused(raw: bytes, dialect: Dialect) -> VendorError:
-    told: Any = msgspec.json.decode(raw)
-    code = told.get("code") if isinstance(told, dict) else None
-    known = {"batch_expired": expired, "batch_cancelled": cancelled}.get(str(code))
-    return known() if known else dialect.error(0, {}, b'{"error":%s}' % raw)
+            match msgspec.json.decode(line.error):
+                case {"code": "batch_expired"}:
+                    error = expired_error()
+                case {"code": "batch_cancelled"}:
+                    error = cancelled_error()
+                case _:
+                    error = dialect.error(0, {}, b'{"error":%s}' % bytes(line.error))
+            yield RequestResult(id=line.custom_id, error=error)
 
 
 def _problem(status: str, batch: Mapping[str, Any]) -> VendorError | None:
     """Why some requests have no line of their own."""
-    if status in ("expired", "cancelled"):
-        return expired() if status == "expired" else cancelled()
+    if status == "expired":
+        return expired_error()
+    if status == "cancelled":
+        return cancelled_error()
     if status != "failed":
         return None
-    errors = batch.get("errors")
-    told = [each for each in (errors or {}).get("data") or () if isinstance(each, dict)]
-    words = [
-        f"{each.get('message')}" + (f" (line {each['line']})" if each.get("line") else "")
-        for each in told[:_SHOWN]
-    ]
-    code = next((str(each["code"]) for each in told if each.get("code")), "failed")
-    return without_result("bad_request", code, "; ".join(words) or "the batch failed without a word")
+    errors = batch.get("errors") or {}
+    code = ""
+    words = []
+    for each in errors.get("data") or ():
+        if isinstance(each, dict):
+            code = code or str(each.get("code") or "")
+            where = f" (line {each['line']})" if each.get("line") else ""
+            words.append(f"{each.get('message')}{where}")
+    message = "; ".join(words[:_SHOWN]) or "the batch failed without a word"
+    return missing_result_error("bad_request", code or "failed", message)

@@ -1,63 +1,207 @@
-r"""The ``calculate`` tool: evaluates arithmetic as people and models write it, within bounds.
+"""The ``calculate`` tool: evaluates arithmetic as people and models write it, within bounds.
 
-An expression goes through three steps. It is cut into tokens. The tokens are checked and written as a
-skeleton in Python, in which every number, name and bracket of the expression is an ``n``::
-
-    15% of (1,240 + x)   ->   n[n]*n(n+n)
-
-Python's own parser parses the skeleton, and the tree is evaluated. Precedence is Python's: ``-2 ** 2``
-is -4, powers group to the right, all else to the left. Nothing is compiled or executed, and no character
-of the expression reaches the parser, so neither code nor a literal of a million digits can.
+Python's parser reads an expression, which is short enough for that; nothing is compiled or run by it.
+Its tree may hold only numbers, operators, and calls and constants of this file, and these are evaluated
+here: a number is exact where possible, a Fraction, and always bounded in size. What has no exact value,
+such as the root of 2, is a float from then on.
 """
 
 import ast
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
+from decimal import Context, Decimal, Inexact
 from difflib import get_close_matches
 from fractions import Fraction
-from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from msgspec import Struct, field
-
-from rightcall.builtin.arithmetic import (
-    CONSTANTS,
-    FUNCTIONS,
-    MOST_DIGITS,
-    Number,
-    Trouble,
-    combine,
-    factorial,
-    show,
-)
 from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject, shorten
 from rightcall.core.limits import Limits
 from rightcall.core.sanitize import encodable
-from rightcall.core.tool import Tool
+from rightcall.core.tool import Tool, object_schema
+from rightcall.errors import ToolFailure
+
+Number: TypeAlias = Fraction | float
 
 LONGEST = 1000
 """Longest expression, in characters. What a person would want computed at once is far shorter."""
-DEEPEST = 50
-"""How deep brackets, signs and powers may nest."""
+MOST_DIGITS = 3900
+"""The most digits that any intermediate number may have. Python itself prints at most 4300."""
+MOST_BITS = int(MOST_DIGITS * math.log2(10))
+MOST_PLACES = 30
+"""Decimal places that ``round`` may keep or drop, and that an exact number is shown with."""
+_ROUNDING = Context(prec=15)
+"""A float is reliable to 15 digits."""
 
-_PARAMETERS: JsonObject = {
-    "type": "object",
-    "properties": {
-        "expression": {
-            "type": "string",
-            "description": "The expression to work out, such as (17 + 5) * 23.",
-        }
-    },
-    "required": ["expression"],
-    "additionalProperties": False,
+
+class Trouble(ToolFailure):
+    """An error in an expression: what is wrong, and in which part of it."""
+
+    code = "calculation"
+
+
+def _bits(value: Fraction) -> int:
+    return max(value.numerator.bit_length(), value.denominator.bit_length())
+
+
+def _check_size(value: Number) -> Number:
+    """Returns the number itself. Raises OverflowError if it is infinite or has too many digits."""
+    if isinstance(value, float):
+        is_bounded = math.isfinite(value)
+    else:
+        is_bounded = _bits(value) <= MOST_BITS
+    if not is_bounded:
+        raise OverflowError
+    return value
+
+
+def _power(base: Number, exponent: Number) -> Number:
+    if isinstance(base, Fraction) and isinstance(exponent, Fraction):
+        if exponent == Fraction(1, 2):
+            return _sqrt(base)
+        if exponent.denominator == 1:
+            # A power is refused by a lower bound of its size, before it is computed.
+            if abs(base) != 1 and (_bits(base) - 1) * abs(exponent.numerator) > MOST_BITS:
+                raise OverflowError
+            return Fraction(base**exponent.numerator)
+    return math.pow(base, exponent)
+
+
+def _sqrt(value: Number) -> Number:
+    if isinstance(value, Fraction) and value >= 0:
+        root = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))
+        if root * root == value:
+            return root
+    return math.sqrt(value)
+
+
+def _of_whole(function: Callable[..., int], *, grows: bool = False) -> Callable[..., Number]:
+    """Returns a function of whole numbers; one that grows is refused by its size beforehand."""
+
+    def body(*values: Number) -> Number:
+        numbers: list[int] = []
+        for value in values:
+            if isinstance(value, float) or value.denominator != 1:
+                raise Trouble(f"{function.__name__} takes whole numbers only.")
+            numbers.append(value.numerator)
+        if grows and numbers[0].bit_length() * numbers[-1] > MOST_BITS:
+            raise OverflowError
+        return Fraction(function(*numbers))
+
+    return body
+
+
+def _log(value: Number, base: Number | None = None) -> Number:
+    if base is None:
+        # "log" means base 10 to some people and e to others; a guess would be silently wrong.
+        raise Trouble("log needs its base: write ln(x), log10(x), log2(x) or log(x, base).")
+    return math.log(value) / math.log(base)
+
+
+def _round_number(value: Number, places: Number = Fraction(0)) -> Number:
+    if places not in range(-MOST_PLACES, MOST_PLACES + 1):
+        raise Trouble(f"round takes a whole number of places, {MOST_PLACES} at most.")
+    scale = Fraction(10) ** int(places)
+    # Rounds half away from zero, as taught at school and done with money.
+    rounded = math.floor(abs(Fraction(value)) * scale + Fraction(1, 2)) / scale
+    return rounded if value >= 0 else -rounded
+
+
+def _sum(*values: Number) -> Number:
+    total: Number = Fraction(0)
+    for value in values:
+        total = _check_size(total + value)
+    return total
+
+
+def _median(*values: Number) -> Number:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return (ordered[middle] + ordered[~middle]) / 2
+
+
+# Both operands of one operator have one type, which mypy cannot see.
+_OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: lambda left, right: Fraction(math.floor(left / right)),
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
 }
+
+
+class MathFunction(NamedTuple):
+    """The function of a name, and how many arguments it takes."""
+
+    body: Callable[..., Number]
+    fewest: int = 1
+    most: int = 1
+
+
+CONSTANTS: Mapping[str, Number] = {"pi": math.pi, "π": math.pi, "e": math.e}
+_OF_MATH = ("acos", "asin", "atan", "cos", "exp", "log10", "log2", "sin", "tan")
+FUNCTIONS: Mapping[str, MathFunction] = {
+    **{name: MathFunction(getattr(math, name)) for name in _OF_MATH},
+    "abs": MathFunction(abs),
+    "ceil": MathFunction(lambda value: Fraction(math.ceil(value))),
+    "comb": MathFunction(_of_whole(math.comb, grows=True), 2, 2),
+    "factorial": MathFunction(_of_whole(math.factorial, grows=True)),
+    "floor": MathFunction(lambda value: Fraction(math.floor(value))),
+    "gcd": MathFunction(_of_whole(math.gcd), most=LONGEST),
+    "lcm": MathFunction(_of_whole(math.lcm), most=LONGEST),
+    "ln": MathFunction(math.log),
+    "log": MathFunction(_log, most=2),
+    "max": MathFunction(lambda *values: max(values), most=LONGEST),
+    "mean": MathFunction(lambda *values: _sum(*values) / len(values), most=LONGEST),
+    "median": MathFunction(_median, most=LONGEST),
+    "min": MathFunction(lambda *values: min(values), most=LONGEST),
+    "round": MathFunction(_round_number, most=2),
+    "sqrt": MathFunction(_sqrt),
+    "sum": MathFunction(_sum, most=LONGEST),
+}
+
+
+def show(value: Number) -> str:
+    """Returns the number in digits, with a note if digits were left out."""
+    if isinstance(value, float):
+        return f"{_significant(_ROUNDING.create_decimal_from_float(value))} (rounded)"
+    numerator = Decimal(value.numerator)
+    denominator = Decimal(value.denominator)
+    exact = Context(prec=MOST_DIGITS + MOST_PLACES + 1)
+    digits = f"{exact.divide(numerator, denominator):f}"
+    if not exact.flags[Inexact] and len(digits.partition(".")[2]) <= MOST_PLACES:
+        return digits
+    rounded = _ROUNDING.divide(numerator, denominator)
+    if Fraction(rounded) == value:
+        return _significant(rounded)
+    if len(str(value)) <= 12:  # noqa: PLR2004 - a fraction that is easy to read
+        return f"{_significant(rounded)} (rounded from {value})"
+    return f"{_significant(rounded)} (rounded)"
+
+
+def _significant(value: Decimal) -> str:
+    """Returns the number without zeros at its end, in scientific notation if it is large or small."""
+    if value == 0:
+        return "0"
+    is_plain = Decimal("1e-7") <= abs(value) < Decimal("1e21")
+    return format(_ROUNDING.normalize(value), "f" if is_plain else "e")
+
+
+_PARAMETERS: JsonObject = object_schema(
+    ["expression"],
+    expression={"type": "string", "description": "The expression to work out, such as (17 + 5) * 23."},
+)
 _DESCRIPTION = (
     "Work out an arithmetic expression exactly. Use it for every calculation. "
-    "Knows + - * / // % ** ( ), percentages (15% of 80), n!, pi, e, and sqrt, cbrt, abs, round, floor, "
-    "ceil, min, max, sum, mean, median, gcd, lcm, comb, perm, factorial, exp, ln, log10, log2, "
-    "log(x, base), sin, cos, tan (radians)."
+    "Knows + - * / // % ** ( ), percentages (15% of 80), pi, e, and sqrt, abs, round, floor, ceil, min, "
+    "max, sum, mean, median, gcd, lcm, comb, factorial, exp, ln, log10, log2, log(x, base), "
+    "sin, cos, tan (radians)."
 )
 
 
@@ -87,313 +231,120 @@ def calculate() -> Tool:
 
 
 def evaluate(expression: str) -> Number:
-    """The value of an expression. Raises Trouble, whose message says what is wrong and where."""
+    """Returns the value of an expression. Raises Trouble, whose message says what is wrong and where."""
     if len(expression) > LONGEST:
         raise Trouble(f"the expression has {len(expression):,} characters; {LONGEST:,} is the most.")
+    text = encodable(expression).translate(_PRINTED_SIGNS).replace("^", "**")
     # Models often end an expression with =, as a person would.
-    written, columns = _skeleton(_tokens(re.sub(r"=\s*\??\s*$", "", encodable(expression))))
+    text = re.sub(r"=\s*\??\s*$", "", text).strip()
+    if not re.search(r"[A-Za-z]\s*\(", text):  # there a comma stands between arguments
+        text = re.sub(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])", _without_commas, text)
+    elif re.search(r"[0-9],[0-9]{3}(?![0-9])", text) and re.search(r",\s", text):
+        raise Trouble("is 1,500 one number or two? Write 1500, or a space after each comma.")
+    for sum_of in _ADDED_PERCENTAGE.finditer(text):
+        is_factor = sum_of["left"] == "1" and re.search(r"(?:^|[(,\[])\s*$", text[: sum_of.start()])
+        if not is_factor and not sum_of["left"].endswith("%"):
+            raise Trouble("a percentage of what? Write a * (1 + 10%) for 10% of a more, or a + 10/100.")
+    text = re.sub(r"(?<=\))\s*of\b", "*", _PERCENTAGE.sub(r"(\1/100)", text))
+    text = re.sub(r"\bmod\b", "%", text)
+    if "#" in text:
+        raise Trouble("# is not understood.")
     try:
-        return _value(ast.parse(written, mode="eval").body, columns)[0]
-    except (RecursionError, MemoryError):
-        raise Trouble("there is too little room here to work it out.") from None  # the caller's stack
+        return _Evaluation(text).value_of(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError):
+        hint = " For n! write factorial(n)." if "!" in text else ""
+        raise Trouble(f"{shorten(text)} is no arithmetic expression.{hint}") from None
+    except (RecursionError, MemoryError):  # or the caller left too little of the stack
+        raise Trouble("it nests too deep to be worked out.") from None
 
 
-# Characters that keyboards, word processors and models use for arithmetic operators.
-_SPELLINGS = {
-    "^": "**",
-    **dict.fromkeys("\u00d7\u00b7\u22c5\u2217\u2022\uff0a", "*"),
-    **dict.fromkeys("\u00f7\u2215\u2044\uff0f", "/"),
-    **dict.fromkeys("\u2212\u2013\uff0d", "-"),
-    "\uff0b": "+", "\uff05": "%", "π": "pi", "τ": "tau", "√": "sqrt",
-    "plus": "+", "minus": "-", "times": "*", "multiplied by": "*", "divided by": "/",
-    "percent": "%", "squared": "²", "cubed": "³", r"\times": "*", r"\cdot": "*", r"\div": "/",
-}  # fmt: skip
-_SPOKEN = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in _SPELLINGS if len(word) > 1)
-_TOKEN = re.compile(
-    rf"""(?P<thousands>[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![0-9,])(?:\.[0-9]+)?)
-    |(?P<number>(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?)
-    |(?P<word>(?i:{_SPOKEN})\b)
-    |(?P<name>(?:math\.)?[A-Za-z_][A-Za-z0-9_]*|[πτ√])
-    |(?P<sign>\*\*|//|.)""",
-    re.DOTALL | re.VERBOSE,
+def _without_commas(number: re.Match[str]) -> str:
+    return number[0].replace(",", "")
+
+
+_PRINTED_SIGNS = str.maketrans(
+    "\u00d7\u00b7\u22c5\u2217\u2022\uff0a\u00f7\u2215\u2044\uff0f\u2212\u2013\uff0d\uff0b\uff05\n\r",
+    "******////---+%  ",
 )
-_NUMBER = re.compile(r"[0-9][0-9_]*(?:\.[0-9_]*)?(?:[eE][+-]?[0-9]+)?")
-_TIMES = re.compile(r"[xX](?=[ \t\n\r\f\v0-9(.])")
-_SIGNS = frozenset("+-*/%()[],!°=?²³") | {"**", "//"}
-_OPERATORS = frozenset({"+", "-", "*", "/", "//", "%", "**"})
-_POSTFIXES: Mapping[str, Callable[[Number], Number]] = {
-    "!": factorial,
-    "%": lambda value: combine("/", value, Fraction(100)),
-    "°": lambda value: combine("*", value, math.pi / 180),
-    "²": lambda value: combine("**", value, Fraction(2)),
-    "³": lambda value: combine("**", value, Fraction(3)),
-}
-_GROUP = 3
+"""What keyboards, word processors and models write for the signs of arithmetic."""
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+# A number with % is a percentage where no operand follows. In "10 % 3" it is a remainder.
+_PERCENTAGE = re.compile(rf"(?<![\w.])({_NUMBER})%(?=\s*(?:[-+*/),\]]|of\b|$))")
+_ADDED_PERCENTAGE = re.compile(
+    rf"(?P<left>(?<![\w.]){_NUMBER}(?:[eE][-+]?[0-9]+)?%?|\))\s*[-+]\s*{_NUMBER}%(?!\s*(?:of\b|[*/]))"
+)
 
 
-class _Token(Struct, frozen=True, gc=False):
-    kind: Literal["number", "name", "sign", "end"]
-    text: str
-    at: int
-    """The position of its first character, counted from 1."""
-    value: Fraction = Fraction(0)
-    glued: bool = False
-    """No white space separates it from the token before."""
+class _Evaluation:
+    """The values of the parts of a text, by its tree."""
 
+    def __init__(self, text: str) -> None:
+        # Python counts columns in bytes; ast's own function would split the text again for every part.
+        self._text = text.encode()
 
-def _tokens(text: str) -> list[_Token]:
-    """The tokens of an expression, ending with an end token."""
-    tokens: list[_Token] = []
-    brackets: list[bool] = []
-    at = 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-            continue
-        # Inside a function's brackets a comma separates two arguments.
-        token, at = _token(text, at, tokens, in_call=bool(brackets) and brackets[-1])
-        if token.text in {"(", "["}:
-            brackets.append(token.text == "[" or bool(tokens and tokens[-1].kind == "name"))
-        elif token.text in {")", "]"} and brackets:
-            brackets.pop()
-        if token.kind == "number" and tokens and tokens[-1].text.lower() == "sqrt":
-            tokens += [_Token("sign", "(", token.at), token, _Token("sign", ")", token.at, glued=True)]
-        else:
-            tokens.append(token)
-    if not tokens:
-        raise Trouble("there is nothing to work out.")
-    return [*tokens, _Token("end", "", len(text) + 1)]
+    def value_of(self, node: ast.expr) -> Number:
+        match node:
+            case ast.Constant(int() | float()) if not isinstance(node.value, bool):
+                return self._number(node)
+            case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
+                operands = (self.value_of(left), self.value_of(right))
+                return self._compute(node, _OPERATORS[type(sign)], operands)
+            case ast.UnaryOp(sign, operand) if type(sign) in _OPERATORS:
+                return self._compute(node, _OPERATORS[type(sign)], (self.value_of(operand),))
+            case ast.Name(name) if name.lower() in CONSTANTS:
+                return CONSTANTS[name.lower()]
+            case ast.Call(ast.Name() | ast.Attribute(ast.Name("math")) as function, arguments, []):
+                return self._call(node, self._source(function).lower().removeprefix("math."), arguments)
+            case ast.Name(name):
+                raise self._unknown_name(name)
+            case ast.Tuple():
+                raise Trouble("write numbers without commas, and decimals with a point.")
+            case _:
+                raise Trouble(f"{shorten(self._source(node))} is no arithmetic.")
 
+    def _source(self, node: ast.expr) -> str:
+        return self._text[node.col_offset : node.end_col_offset].decode()
 
-def _token(text: str, at: int, before: list[_Token], *, in_call: bool) -> tuple[_Token, int]:
-    glued = at > 0 and not text[at - 1].isspace()
-    ends_operand = before and (before[-1].kind == "number" or before[-1].text in {*_POSTFIXES, *")]"})
-    if ends_operand and _TIMES.match(text, at):
-        return _Token("sign", "*", at + 1, glued=glued), at + 1
-    found = _TOKEN.match(text, at)
-    if found is not None and found["thousands"] and in_call:
-        found = _NUMBER.match(text, at)
-    assert found is not None
-    written, end = found[0], found.end()
-    match found.lastgroup:
-        case "sign" | "word":
-            sign = _SPELLINGS.get(" ".join(written.lower().split()), written)
-            if sign not in _SIGNS:
-                raise Trouble(f"{shorten(written)} is not understood.", at + 1)
-            return _Token("sign", sign, at + 1, glued=glued or written.lower() == "percent"), end
-        case "name":
-            name = written.removeprefix("math.") if written.isascii() else _SPELLINGS[written]
-            return _Token("name", name, at + 1, glued=glued), end
-        case _:
-            digits = written.replace(",", "")
-            return _Token("number", digits, at + 1, _read(digits, at + 1), glued=glued), end
+    def _unknown_name(self, name: str) -> Trouble:
+        hint = "Only numbers, functions, pi and e are."
+        for near in get_close_matches(name.lower(), [*FUNCTIONS, *CONSTANTS], n=1):
+            hint = f"Did you mean {near}?"
+        return Trouble(f"{shorten(name)} is not known. {hint}")
 
+    def _number(self, node: ast.Constant) -> Fraction:
+        digits = self._source(node).lower()
+        if re.fullmatch("0[0_]+", digits):  # mostly the end of 1,000
+            raise Trouble(f"{digits} is no number. Write numbers without commas.")
+        if abs(int(digits.partition("e")[2] or 0)) > MOST_DIGITS:
+            raise Trouble(f"the number {shorten(digits)} has more than {MOST_DIGITS:,} digits.")
+        return Fraction(digits)
 
-def _read(digits: str, at: int) -> Fraction:
-    mantissa, _, exponent = digits.lower().partition("e")
-    if len(mantissa) > MOST_DIGITS or abs(int(exponent or 0)) > MOST_DIGITS:
-        raise Trouble(f"the number has more than {MOST_DIGITS:,} digits.", at)
-    if mantissa.strip("_") != mantissa or "__" in mantissa or "_." in mantissa or "._" in mantissa:
-        raise Trouble("a _ stands only between two digits of a number.", at)
-    return Fraction(digits)
+    def _call(self, node: ast.Call, name: str, arguments: list[ast.expr]) -> Number:
+        if name not in FUNCTIONS:
+            raise self._unknown_name(name)
+        values = []
+        for argument in arguments:
+            parts = argument.elts if isinstance(argument, ast.List) else [argument]
+            values += [self.value_of(part) for part in parts]
+        body, fewest, most = FUNCTIONS[name]
+        if not fewest <= len(values) <= most:
+            wanted = str(fewest) if fewest == most else f"{fewest} to {most:,}"
+            words = "Numbers in brackets are written without thousands separators."
+            raise Trouble(f"{name} takes {wanted} arguments, not {len(values)}. {words}")
+        return self._compute(node, body, tuple(values))
 
-
-class _Bracket(Struct):
-    """An open bracket, or the expression as a whole."""
-
-    closing: str = ""
-    takes_commas: bool = False
-    """It holds a function's arguments."""
-    nested: int = 1
-    """The nesting depth of the next operand here: signs before it and powers count."""
-    commas: set[str] = field(default_factory=set)
-
-
-def _skeleton(tokens: list[_Token]) -> tuple[str, Mapping[int, _Token]]:
-    """The tokens as Python, and the token for each column of it. Refuses what is not an expression."""
-    written, columns, levels = "", {}, [_Bracket()]
-    before, wants_operand = tokens[-1], True
-    for at, token in enumerate(tokens[:-1]):
-        level, following = levels[-1], tokens[at + 1]
-        piece = (_begun if wants_operand else _continued)(token, before, following, level)
-        if piece in {")", "]"}:
-            levels.pop()
-        elif wants_operand and piece in {"n(", "(", "["}:
-            levels.append(_Bracket("]" if piece == "[" else ")", takes_commas=piece != "n("))
-        elif piece not in {"n", "[n]"}:
-            # Signs and powers nest to the right; all other operators start again at the bracket's depth.
-            level.nested = level.nested + 1 if wants_operand or piece == "**" else 1
-        if sum(each.nested for each in levels) > DEEPEST:
-            raise Trouble(f"it nests more than {DEEPEST} deep.", token.at)
-        if not wants_operand and token.kind == "name":
-            token = _Token("sign", piece, token.at)  # noqa: PLW2901 - of and mod are operators here
-        columns[len(written)] = before = token
-        written += piece
-        wants_operand = piece not in {"n", "[n]", ")", "]"} or _is_function(token)
-    if wants_operand or len(levels) > 1:
-        (_begun if wants_operand else _continued)(tokens[-1], before, tokens[-1], levels[-1])
-    return written, columns
-
-
-def _is_function(token: _Token) -> bool:
-    return token.kind == "name" and token.text.lower() in FUNCTIONS
-
-
-def _begun(token: _Token, before: _Token, following: _Token, level: _Bracket) -> str:
-    """The Python text for a token where an operand should begin."""
-    if token.kind == "number":
-        return "n"
-    if token.kind == "name":
-        return _named(token, following)
-    if token.text == "(":
-        return "(" if _is_function(before) else "n("
-    if token.text in {"+", "-"}:
-        return token.text
-    if level.takes_commas:
-        if token.text == "[" and level.closing == ")" and before.text in {"(", ","}:
-            return "["
-        if token.text == level.closing and before.text in {"(", "["}:
-            return token.text
-    raise Trouble(f"a number is expected, not {_what(token)}.", token.at)
-
-
-def _named(token: _Token, following: _Token) -> str:
-    name = token.text.lower()
-    if name in CONSTANTS or (name in FUNCTIONS and following.text == "("):
-        return "n"
-    if name in FUNCTIONS:
-        raise Trouble(f"{name} needs its arguments in brackets: {name}(…).", token.at)
-    near = get_close_matches(name, [*FUNCTIONS, *CONSTANTS], n=1)
-    hint = f" Did you mean {near[0]}?" if near else " Only numbers, functions, pi and e are."
-    raise Trouble(f"{shorten(token.text)} is not known.{hint}", token.at)
-
-
-def _continued(token: _Token, before: _Token, following: _Token, level: _Bracket) -> str:
-    """The Python text for a token after an operand."""
-    if token.kind == "sign" and token.text == level.closing:
-        return token.text
-    if token.text == "," and level.takes_commas:
-        _refuse_thousands(before, token, following, level)
-        return ","
-    if before.text != "]":
-        if token.text == "!" == following.text:
-            raise Trouble("!! is not understood; write (n!)! for it.", token.at)
-        if token.text in _POSTFIXES and (token.text != "%" or _is_percent(token, following)):
-            return "[n]"
-        if (sign := _operator(token)) in _OPERATORS:
-            return sign
-    raise _unexpected(token, level)
-
-
-def _operator(token: _Token) -> str:
-    return {"of": "*", "mod": "%"}.get(token.text.lower(), token.text)
-
-
-def _is_percent(token: _Token, following: _Token) -> bool:
-    """Whether a % means a percentage and not the remainder of a division."""
-    if following.text in {"+", "-"}:
-        # "15% - 3" and "10 % -3": people who write a percentage put no space before the sign.
-        return token.glued
-    if following.kind == "name":
-        return _operator(following) != following.text
-    return following.kind != "number" and following.text != "("
-
-
-def _refuse_thousands(before: _Token, comma: _Token, after: _Token, level: _Bracket) -> None:
-    """Refuse commas some of which may belong to a number: in sum(1,234, 5) the first one may."""
-    is_digits = before.kind == after.kind == "number" and comma.glued and before.text.isdigit()
-    if not after.glued:
-        level.commas.add("spaced")
-    elif is_digits and len(after.text.partition(".")[0]) == _GROUP:
-        level.commas.add("grouping")
-    if len(level.commas) > 1:
-        raise Trouble(f"one number or two? {_NO_THOUSANDS}", after.at)
-
-
-_NO_THOUSANDS = "Numbers in brackets are written without thousands separators."
-
-
-def _what(token: _Token) -> str:
-    return "the end" if token.kind == "end" else shorten(token.text)
-
-
-def _unexpected(token: _Token, level: _Bracket) -> Trouble:
-    if level.closing:
-        words = f"{shorten(',' if level.takes_commas else ')')} is expected, not {_what(token)}."
-    elif token.text == ",":
-        words = (
-            "a comma stands between a function's arguments, or before each three digits of a "
-            "number; decimals begin with a point."
-        )
-    elif token.text == "=":
-        words = "leave out the = and what follows it."
-    else:
-        words = f"{_what(token)} is not expected; is an operator missing before it?"
-    return Trouble(words, token.at)
-
-
-_Operand: TypeAlias = tuple[Number, bool]
-"""A number, and whether it was written as a percentage."""
-
-
-def _value(node: ast.expr, tokens: Mapping[int, _Token]) -> _Operand:
-    """The value of a skeleton's syntax tree."""
-    # Sums and postfixes nest to the left as deep as they are long, so that side is iterated.
-    above: list[ast.BinOp | ast.Subscript] = []
-    while isinstance(node, ast.BinOp | ast.Subscript):
-        above.append(node)
-        node = node.left if isinstance(node, ast.BinOp) else node.value
-    operand = _innermost(node, tokens)
-    for each in reversed(above):
-        if isinstance(each, ast.BinOp):
-            sign = tokens[each.left.end_col_offset or 0]
-            operand = _combined(sign, operand, _value(each.right, tokens))
-        else:
-            sign = tokens[each.value.end_col_offset or 0]
-            operand = _placed(sign, _POSTFIXES[sign.text], operand[0]), sign.text == "%"
-    return operand
-
-
-def _innermost(node: ast.expr, tokens: Mapping[int, _Token]) -> _Operand:
-    token = tokens[node.col_offset]
-    match node:
-        case ast.Name():
-            return (token.value if token.kind == "number" else CONSTANTS[token.text.lower()]), False
-        case ast.UnaryOp(operand=inner):
-            value, percent = _value(inner, tokens)
-            return (-value if token.text == "-" else value), percent
-        case ast.Call(args=[inner]) if token.text == "(":
-            return _value(inner, tokens)[0], False
-        case ast.Call(args=arguments):
-            lists = [each.elts if isinstance(each, ast.List) else [each] for each in arguments]
-            return _called(token, [_value(each, tokens)[0] for each in chain(*lists)]), False
-        case _:
-            raise Trouble("it is not understood.", token.at)
-
-
-def _called(token: _Token, values: list[Number]) -> Number:
-    name = token.text.lower()
-    fewest, most = FUNCTIONS[name].fewest, FUNCTIONS[name].most
-    if fewest <= len(values) <= (most or len(values)):
-        return _placed(token, FUNCTIONS[name].body, *values)
-    wanted = f"{fewest} to {most} arguments" if most else f"at least {fewest}"
-    if most == fewest:
-        wanted = f"{fewest} argument{'s' * (fewest > 1)}"
-    raise Trouble(f"{name} takes {wanted}, not {len(values)}. {_NO_THOUSANDS}", token.at)
-
-
-def _combined(token: _Token, left: _Operand, right: _Operand) -> _Operand:
-    sign = token.text
-    is_sum = sign in {"+", "-"}
-    if is_sum and right[1] and not left[1] and left[0] != 1:
-        instead = f"Write a * (1 {sign} p%) for one of a itself, or a {sign} (p%)."
-        raise Trouble(f"a percentage of what? {instead}", token.at)
-    return _placed(token, combine, sign, left[0], right[0]), is_sum and left[1] and right[1]
-
-
-def _placed(token: _Token, function: Callable[..., Number], *values: Any) -> Number:
-    """The value of a function call; an error names the place in the expression."""
-    try:
-        return function(*values)
-    except Trouble as trouble:
-        raise Trouble(trouble.words, token.at) from None
+    def _compute(
+        self, node: ast.expr, function: Callable[..., Number], values: tuple[Number, ...]
+    ) -> Number:
+        """Returns the value of a function; a failure names the part of the expression."""
+        try:
+            return _check_size(function(*values))
+        except OverflowError:
+            words = "the result is too large to be worked out."
+        except ZeroDivisionError:
+            words = "division by zero."
+        except (ValueError, TypeError):  # of Python's math
+            words = "it has no real value."
+        except Trouble as trouble:
+            words = str(trouble)
+        raise Trouble(f"In {shorten(self._source(node))}: {words}")

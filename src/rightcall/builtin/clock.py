@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo, available_timezones
 from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject, shorten
 from rightcall.core.limits import Limits
-from rightcall.core.options import checked
-from rightcall.core.tool import Tool
+from rightcall.core.options import check_keywords
+from rightcall.core.tool import Tool, object_schema
 from rightcall.errors import ToolFailure, UsageError
 
 Now: TypeAlias = Callable[[], Moment]
@@ -30,34 +30,28 @@ _BETWEEN_STEPS = re.compile(r"(?:\s|,|and\b)*", re.IGNORECASE)
 _MOST_MINUTES = 24 * 60 - 1
 _MONTHS_IN_A_YEAR = 12
 
-_DATETIME_PARAMETERS: JsonObject = {
-    "type": "object",
-    "properties": {
-        "timezone": {
-            "type": "string",
-            "description": "IANA time zone, such as Europe/Paris. Leave it out for the user's own.",
-        }
+_DATETIME_PARAMETERS: JsonObject = object_schema(
+    [],
+    timezone={
+        "type": "string",
+        "description": "IANA time zone, such as Europe/Paris. Leave it out for the user's own.",
     },
-    "additionalProperties": False,
-}
-_DATE_PARAMETERS: JsonObject = {
-    "type": "object",
-    "properties": {
-        "date": {
-            "type": "string",
-            "description": "Where to start: YYYY-MM-DD or YYYY-MM-DDTHH:MM. Leave it out for now.",
-        },
-        "add": {
-            "type": "string",
-            "description": "What to add, such as '10 days', '-2 weeks' or '1 year 6 months'.",
-        },
-        "until": {
-            "type": "string",
-            "description": "Count the days from the date to this one: YYYY-MM-DD or YYYY-MM-DDTHH:MM.",
-        },
+)
+_DATE_PARAMETERS: JsonObject = object_schema(
+    [],
+    date={
+        "type": "string",
+        "description": "Where to start: YYYY-MM-DD or YYYY-MM-DDTHH:MM. Leave it out for now.",
     },
-    "additionalProperties": False,
-}
+    add={
+        "type": "string",
+        "description": "What to add, such as '10 days', '-2 weeks' or '1 year 6 months'.",
+    },
+    until={
+        "type": "string",
+        "description": "Count the days from the date to this one: YYYY-MM-DD or YYYY-MM-DDTHH:MM.",
+    },
+)
 
 
 def local_time() -> Moment:
@@ -65,7 +59,7 @@ def local_time() -> Moment:
     return Moment.now(UTC).astimezone()
 
 
-@checked("rc.builtin.datetime")
+@check_keywords("rc.builtin.datetime")
 def datetime(*, now: Now = local_time, timezone: str | None = None) -> Tool:
     """A tool that tells the date and the time; in ``timezone`` unless the model names another."""
     home = _zone_of_user(timezone)
@@ -74,8 +68,8 @@ def datetime(*, now: Now = local_time, timezone: str | None = None) -> Tool:
     async def handler(timezone: str = "") -> JsonObject:
         moment = now()
         if timezone.strip():
-            return described(moment.astimezone(find_zone(timezone)))
-        return described(moment if home is None else moment.astimezone(home))
+            return describe_moment(moment.astimezone(find_zone(timezone)))
+        return describe_moment(moment if home is None else moment.astimezone(home))
 
     return Tool(
         "datetime",
@@ -93,7 +87,7 @@ def datetime(*, now: Now = local_time, timezone: str | None = None) -> Tool:
     )
 
 
-@checked("rc.builtin.date_math")
+@check_keywords("rc.builtin.date_math")
 def date_math(*, now: Now = local_time, timezone: str | None = None) -> Tool:
     """A tool that adds to dates and counts the days between them."""
     home = _zone_of_user(timezone)
@@ -102,11 +96,20 @@ def date_math(*, now: Now = local_time, timezone: str | None = None) -> Tool:
         present = now() if home is None else now().astimezone(home)
         start = _read(date, present) if date.strip() else present
         if add.strip():
-            start = _added(start, add)
-        found = {**described(start), "iso": start.isoformat(timespec="seconds")}
+            start = _add_span(start, add)
+        found = {**describe_moment(start), "iso": start.isoformat(timespec="seconds")}
         if not until.strip():
             return found
-        return {**found, **_difference(start, _read(until, present))}
+        end = _read(until, present)
+        days = (end.date() - start.date()).days
+        return {
+            **found,
+            "until": end.isoformat(timespec="seconds"),
+            "until_weekday": calendar.day_name[end.weekday()],
+            "days_until": days,
+            "weeks_until": f"{'-' if days < 0 else ''}{abs(days) // 7} weeks {abs(days) % 7} days",
+            "hours_until": round(int((end - start).total_seconds()) / 3600, 2),
+        }
 
     return Tool(
         "date_math",
@@ -131,7 +134,7 @@ def date_math(*, now: Now = local_time, timezone: str | None = None) -> Tool:
     )
 
 
-def described(moment: Moment) -> JsonObject:
+def describe_moment(moment: Moment) -> JsonObject:
     """The current time in the fields that people ask for. Few: a small model must find the right one."""
     zone = moment.tzinfo
     return {
@@ -197,10 +200,12 @@ def _read(text: str, present: Moment) -> Moment:
         raise ToolFailure(
             f"{shorten(text)} is not a date. Write YYYY-MM-DD or YYYY-MM-DDTHH:MM."
         ) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=present.tzinfo)
+    if found.tzinfo is not None:
+        return found
+    return found.replace(tzinfo=present.tzinfo)
 
 
-def _added(moment: Moment, text: str) -> Moment:
+def _add_span(moment: Moment, text: str) -> Moment:
     at = _skip(text, 0)
     sign = 1
     while at < len(text):
@@ -213,7 +218,7 @@ def _added(moment: Moment, text: str) -> Moment:
         # A minus applies to everything after it: -1 year 6 months is a year and a half back.
         sign = {"+": 1, "-": -1}.get(step[1], sign)
         try:
-            moment = _moved(moment, sign * int(step[2]), step[3].lower())
+            moment = _shift_moment(moment, sign * int(step[2]), step[3].lower())
         except (OverflowError, ValueError):
             raise ToolFailure(
                 f"{shorten(text)} leads out of the calendar, which has the years 1 to 9999."
@@ -224,10 +229,12 @@ def _added(moment: Moment, text: str) -> Moment:
 
 def _skip(text: str, at: int) -> int:
     skipped = _BETWEEN_STEPS.match(text, at)
-    return at if skipped is None else skipped.end()
+    if skipped is None:
+        return at
+    return skipped.end()
 
 
-def _moved(moment: Moment, count: int, unit: str) -> Moment:
+def _shift_moment(moment: Moment, count: int, unit: str) -> Moment:
     if unit in {"hour", "minute", "second"}:
         # Hours are added in UTC; days, months and years on the local calendar.
         passed = moment.astimezone(UTC) + timedelta(**{f"{unit}s": count})
@@ -241,15 +248,3 @@ def _moved(moment: Moment, count: int, unit: str) -> Moment:
     # A month after 31 January is the last day of February.
     day = min(moment.day, calendar.monthrange(year, month + 1)[1])
     return moment.replace(year=year, month=month + 1, day=day)
-
-
-def _difference(start: Moment, end: Moment) -> JsonObject:
-    days = (end.date() - start.date()).days
-    seconds = int((end - start).total_seconds())
-    return {
-        "until": end.isoformat(timespec="seconds"),
-        "until_weekday": calendar.day_name[end.weekday()],
-        "days_until": days,
-        "weeks_until": f"{'-' if days < 0 else ''}{abs(days) // 7} weeks {abs(days) % 7} days",
-        "hours_until": round(seconds / 3600, 2),
-    }

@@ -5,20 +5,17 @@ from collections.abc import Awaitable, Callable
 from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
-from rightcall.core.options import checked
-from rightcall.core.tool import Tool
+from rightcall.core.options import check_keywords
+from rightcall.core.tool import Tool, object_schema
 from rightcall.errors import ToolFailure
 
-_PARAMETERS: JsonObject = {
-    "type": "object",
-    "properties": {"question": {"type": "string", "description": "What you need to know."}},
-    "required": ["question"],
-    "additionalProperties": False,
-}
+_PARAMETERS: JsonObject = object_schema(
+    ["question"], question={"type": "string", "description": "What you need to know."}
+)
 _A_DAY = 24 * 60 * 60.0
 
 
-@checked("rc.builtin.human")
+@check_keywords("rc.builtin.human")
 def human(
     ask: Callable[[str], Awaitable[str]] | None = None,
     *,

@@ -12,8 +12,8 @@ from msgspec import Struct
 from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message, Reply, Results
-from rightcall.core.options import checked
-from rightcall.core.tool import Tool
+from rightcall.core.options import check_keywords
+from rightcall.core.tool import Tool, object_schema
 from rightcall.errors import ToolFailure
 
 Status: TypeAlias = Literal["pending", "in_progress", "done"]
@@ -28,28 +28,20 @@ Keep a plan for work of several steps. Each call writes the whole plan anew: all
 pending, in_progress or done. Write it before you begin, mark a step in_progress when you start on it, \
 mark it done as soon as it is, and change the steps when you learn better. Not for work of one or two \
 steps."""
-_PARAMETERS: JsonObject = {
-    "type": "object",
-    "properties": {
-        "steps": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "text": {"type": "string", "description": "What is to be done, in a few words."},
-                    "status": {"type": "string", "enum": list(_MARKS)},
-                },
-                "required": ["text", "status"],
-                "additionalProperties": False,
-            },
-        }
+_PARAMETERS: JsonObject = object_schema(
+    ["steps"],
+    steps={
+        "type": "array",
+        "items": object_schema(
+            ["text", "status"],
+            text={"type": "string", "description": "What is to be done, in a few words."},
+            status={"type": "string", "enum": list(_MARKS)},
+        ),
     },
-    "required": ["steps"],
-    "additionalProperties": False,
-}
+)
 
 
-class Step(Struct, frozen=True, gc=False):
+class PlanStep(Struct, frozen=True, gc=False):
     """One step of a plan."""
 
     text: str
@@ -57,15 +49,31 @@ class Step(Struct, frozen=True, gc=False):
 
 
 class _PlanArguments(Struct):
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
 
 
-@checked("rc.builtin.plan")
+@check_keywords("rc.builtin.plan")
 def plan(*, name: str = "plan", description: str = _DESCRIPTION) -> Tool:
     """A tool with which a model keeps a plan. ``plan_in`` reads it from a transcript."""
 
     async def handler(steps: Sequence[dict[str, Any]]) -> str:
-        return _render(_checked(msgspec.convert(steps, tuple[Step, ...])))
+        planned = msgspec.convert(steps, tuple[PlanStep, ...])
+        if not 0 < len(planned) <= MAX_STEPS:
+            raise ToolFailure(f"A plan has 1 to {MAX_STEPS} steps, not {len(planned)}.")
+        lines = []
+        current = []
+        for number, step in enumerate(planned, start=1):
+            if not step.text.strip() or len(step.text) > MAX_CHARACTERS:
+                raise ToolFailure(f"Step {number} must have 1 to {MAX_CHARACTERS} characters.")
+            lines.append(f"{number}. {_MARKS[step.status]} {' '.join(step.text.split())}")
+            if step.status == "in_progress":
+                current.append(str(number))
+        if len(current) > 1:
+            raise ToolFailure(
+                f"Only one step at a time is in_progress; here are {len(current)}: {', '.join(current)}."
+            )
+        done = sum(step.status == "done" for step in planned)
+        return "\n".join([*lines, f"{done} of {len(planned)} done."])
 
     return Tool(
         name,
@@ -79,10 +87,10 @@ def plan(*, name: str = "plan", description: str = _DESCRIPTION) -> Tool:
     )
 
 
-@checked("rc.builtin.plan_in")
-def plan_in(messages: Iterable[Message], *, name: str = "plan") -> tuple[Step, ...]:
+@check_keywords("rc.builtin.plan_in")
+def plan_in(messages: Iterable[Message], *, name: str = "plan") -> tuple[PlanStep, ...]:
     """The steps of the last accepted plan; empty if there is none."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PlanStep, ...] = ()
     calls = {}
     for message in messages:
         if isinstance(message, Reply):
@@ -94,25 +102,3 @@ def plan_in(messages: Iterable[Message], *, name: str = "plan") -> tuple[Step, .
                         calls[result.call_id].arguments, type=_PlanArguments
                     ).steps
     return steps
-
-
-def _checked(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    if not 0 < len(steps) <= MAX_STEPS:
-        raise ToolFailure(f"A plan has 1 to {MAX_STEPS} steps, not {len(steps)}.")
-    for number, step in enumerate(steps, start=1):
-        if not step.text.strip() or len(step.text) > MAX_CHARACTERS:
-            raise ToolFailure(f"Step {number} must have 1 to {MAX_CHARACTERS} characters.")
-    current = [number for number, step in enumerate(steps, start=1) if step.status == "in_progress"]
-    if len(current) > 1:
-        numbers = ", ".join(map(str, current))
-        raise ToolFailure(f"Only one step at a time is in_progress; here are {len(current)}: {numbers}.")
-    return steps
-
-
-def _render(steps: tuple[Step, ...]) -> str:
-    lines = [
-        f"{number}. {_MARKS[step.status]} {' '.join(step.text.split())}"
-        for number, step in enumerate(steps, start=1)
-    ]
-    done = sum(step.status == "done" for step in steps)
-    return "\n".join([*lines, f"{done} of {len(steps)} done."])

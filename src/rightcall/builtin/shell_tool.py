@@ -22,10 +22,11 @@ from msgspec.structs import replace
 from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
-from rightcall.core.options import checked
-from rightcall.core.tool import Tool
+from rightcall.core.options import check_keywords
+from rightcall.core.tool import Tool, object_schema
 from rightcall.errors import ToolFailure, UsageError
 from rightcall.process.command import Command, Completed, Exited, Isolation, Pids, decode, describe
+from rightcall.process.runner import run
 
 Signature: TypeAlias = Literal["plain", "anthropic", "openai", "openai_local"]
 """The shell that it imitates: our own, or one that a vendor has trained its models on."""
@@ -50,13 +51,16 @@ _PROGRAM = 'cd -- "$1" && shift && exec env -- "$@"'
 
 
 async def _run(shell: Command, *arguments: str, seconds: float | None = None) -> Completed:
-    from rightcall.process.runner import run  # noqa: PLC0415 - starting processes is heavy
-
     timeout = shell.timeout if seconds is None else seconds
     return await run(replace(shell, argv=(*shell.argv, *arguments), timeout=timeout))
 
 
-@checked("rc.builtin.shell")
+def _seconds(shell: Command, timeout_ms: int | None) -> float:
+    """The timeout that a model asks for, within the shell's own."""
+    return shell.timeout if timeout_ms is None else min(timeout_ms / 1000, shell.timeout)
+
+
+@check_keywords("rc.builtin.shell")
 def shell(
     *,
     cwd: str | Path = ".",
@@ -77,17 +81,28 @@ def shell(
     ``openai_local`` the older ``local_shell``, which takes a program and its arguments. With
     ``pids="host"`` commands see the machine's processes, also where they could have their own.
     """
-    form = _form(signature)
-    # The shell's command line, without the command to run.
+    if signature not in get_args(Signature):
+        raise UsageError(
+            f"shell: signature {signature!r} is not one of {', '.join(get_args(Signature))}"
+        )
+    form = _FORMS[signature]
+    path = Path(cwd).expanduser().resolve()
+    if not path.is_dir():
+        raise UsageError(f"shell: cwd {str(path)!r} is not a directory; name one that exists")
+    added = env or {}
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     command = Command(
         argv=_program(signature),
-        directory=_directory(cwd),
-        environment=_environment(env or {}),
+        directory=str(path),
+        environment={"PATH": _DEFAULT_PATH, "TERM": "dumb", **inherited, **added},
         timeout=timeout,
         max_output_bytes=max_output_bytes,
         isolation=isolation,
         pids=pids,
     )
+    size = 4 * max_output_bytes
+    # What a command printed before its timeout is its output, not part of the failure's message.
+    seconds = timeout + _SLACK
     return Tool(
         form.name,
         form.description,
@@ -101,23 +116,9 @@ def shell(
         effect="write",
         approval=approval,
         serial=True,
-        limits=_limits(timeout, 4 * max_output_bytes),
+        limits=Limits(timeout=seconds, concurrency=1, max_output_bytes=size, max_failure_bytes=size),
         facts=Facts(untrusted=True, private=True, reach="outside", targets=tuple(form.targets)),
     )
-
-
-def _form(signature: Signature) -> "_ShellForm":
-    if signature not in get_args(Signature):
-        raise UsageError(
-            f"shell: signature {signature!r} is not one of {', '.join(get_args(Signature))}"
-        )
-    return _FORMS[signature]
-
-
-def _limits(timeout: float, size: int) -> Limits:
-    # What a command printed before its timeout is its output, not part of the failure's message.
-    seconds = timeout + _SLACK
-    return Limits(timeout=seconds, concurrency=1, max_output_bytes=size, max_failure_bytes=size)
 
 
 def show(done: Completed, longest: int | None = None) -> str:
@@ -163,8 +164,7 @@ def _openai(shell: Command) -> Callable[..., Awaitable[Any]]:
     async def handler(
         commands: Sequence[str], timeout_ms: int | None = None, max_output_length: int | None = None
     ) -> str:
-        given = shell.timeout if timeout_ms is None else timeout_ms / 1000
-        left = min(given, shell.timeout)
+        left = _seconds(shell, timeout_ms)
         end = monotonic() + left
         done: list[Completed] = []
         for command in commands:
@@ -174,7 +174,19 @@ def _openai(shell: Command) -> Callable[..., Awaitable[Any]]:
                 break
         if len(commands) == 1:
             return show(done[0], max_output_length)
-        return _show_all(done, len(commands) - len(done), max_output_length)
+        # First how each command ended, and below all that the output of each, which cannot forge it.
+        ends = []
+        outputs = []
+        for number, each in enumerate(done, start=1):
+            ends.append(f"Command {number} {describe(each.exit)}.")
+            if output := decode(each.output).rstrip()[:max_output_length]:
+                outputs.append(f"Output of command {number}:\n{output}")
+        for number in range(len(done) + 1, len(commands) + 1):
+            ends.append(f"Command {number} was not run.")
+        text = "\n\n".join(["\n".join(ends), *outputs])
+        if len(done) < len(commands) or not isinstance(done[-1].exit, Exited):
+            raise ToolFailure(text)
+        return text
 
     return handler
 
@@ -190,31 +202,12 @@ def _openai_local(shell: Command) -> Callable[..., Awaitable[Any]]:
     ) -> str:
         if user:
             raise ToolFailure(f"Commands run as one user only, and not as {user!r}.")
-        given = shell.timeout if timeout_ms is None else timeout_ms / 1000
         variables = [f"{name}={value}" for name, value in (env or {}).items()]
         place = working_directory or "."
         words = ("bash", place, *variables, *command)
-        done = await _run(shell, "-c", _PROGRAM, *words, seconds=min(given, shell.timeout))
-        return show(done)
+        return show(await _run(shell, "-c", _PROGRAM, *words, seconds=_seconds(shell, timeout_ms)))
 
     return handler
-
-
-def _show_all(done: Sequence[Completed], skipped: int, longest: int | None) -> str:
-    """How each command ended, and below all that the output of each.
-
-    Raises ToolFailure if one did not end by itself or was not started.
-    """
-    ends = [f"Command {number} {describe(each.exit)}." for number, each in enumerate(done, start=1)]
-    ends += [f"Command {len(done) + number} was not run." for number in range(1, skipped + 1)]
-    outputs = [
-        (number, decode(each.output).rstrip()[:longest]) for number, each in enumerate(done, start=1)
-    ]
-    said = [f"Output of command {number}:\n{output}" for number, output in outputs if output]
-    text = "\n\n".join(["\n".join(ends), *said])
-    if skipped or not isinstance(done[-1].exit, Exited):
-        raise ToolFailure(text)
-    return text
 
 
 def _program(signature: Signature) -> tuple[str, ...]:
@@ -224,18 +217,6 @@ def _program(signature: Signature) -> tuple[str, ...]:
     if signature == "anthropic":
         raise UsageError("shell: there is no bash on this machine, which signature 'anthropic' needs")
     return ("/bin/sh",)
-
-
-def _directory(cwd: str | Path) -> str:
-    path = Path(cwd).expanduser().resolve()
-    if not path.is_dir():
-        raise UsageError(f"shell: cwd {str(path)!r} is not a directory; name one that exists")
-    return str(path)
-
-
-def _environment(added: Mapping[str, str]) -> dict[str, str]:
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    return {"PATH": _DEFAULT_PATH, "TERM": "dumb", **inherited, **added}
 
 
 class _ShellForm(Struct, frozen=True, kw_only=True):
@@ -256,12 +237,7 @@ _FORMS: Mapping[Signature, _ShellForm] = {
     "plain": _ShellForm(
         name="shell",
         description=f"Run a command line in a new shell. Gives its exit code and output. {_WARNING}",
-        parameters={
-            "type": "object",
-            "properties": {"command": _COMMAND},
-            "required": ["command"],
-            "additionalProperties": False,
-        },
+        parameters=object_schema(["command"], command=_COMMAND),
         examples=({"command": "ls -la"},),
         targets=("command",),
         handler=_plain,
@@ -273,14 +249,11 @@ _FORMS: Mapping[Signature, _ShellForm] = {
             "Run a command in bash. The directory and exported variables are kept from one command to "
             f"the next. {_WARNING}"
         ),
-        parameters={
-            "type": "object",
-            "properties": {
-                "command": _COMMAND,
-                "restart": {"type": "boolean", "description": "Begin with a new shell; run nothing."},
-            },
-            "additionalProperties": False,
-        },
+        parameters=object_schema(
+            [],
+            command=_COMMAND,
+            restart={"type": "boolean", "description": "Begin with a new shell; run nothing."},
+        ),
         examples=({"command": "ls -la"}, {"restart": True}),
         targets=("command",),
         handler=_anthropic,
@@ -290,24 +263,20 @@ _FORMS: Mapping[Signature, _ShellForm] = {
     "openai": _ShellForm(
         name="shell",
         description=f"Run command lines one after the other, each in a new shell. {_WARNING}",
-        parameters={
-            "type": "object",
-            "properties": {
-                "commands": {"type": "array", "items": _COMMAND, "minItems": 1, "maxItems": 32},
-                "timeout_ms": {
-                    "type": ["integer", "null"],
-                    "minimum": 1,
-                    "description": "Milliseconds for all of them.",
-                },
-                "max_output_length": {
-                    "type": ["integer", "null"],
-                    "minimum": 0,
-                    "description": "Characters of output to give for each.",
-                },
+        parameters=object_schema(
+            ["commands"],
+            commands={"type": "array", "items": _COMMAND, "minItems": 1, "maxItems": 32},
+            timeout_ms={
+                "type": ["integer", "null"],
+                "minimum": 1,
+                "description": "Milliseconds for all of them.",
             },
-            "required": ["commands"],
-            "additionalProperties": False,
-        },
+            max_output_length={
+                "type": ["integer", "null"],
+                "minimum": 0,
+                "description": "Characters of output to give for each.",
+            },
+        ),
         examples=({"commands": ["ls -la"]},),
         targets=("commands",),
         handler=_openai,
@@ -317,19 +286,15 @@ _FORMS: Mapping[Signature, _ShellForm] = {
     "openai_local": _ShellForm(
         name="local_shell",
         description=f"Run a program with its arguments, without a shell. {_WARNING}",
-        parameters={
-            "type": "object",
-            "properties": {
-                "type": {"const": "exec"},
-                "command": {"type": "array", "items": {"type": "string"}, "minItems": 1},
-                "env": {"type": ["object", "null"], "additionalProperties": {"type": "string"}},
-                "timeout_ms": {"type": ["integer", "null"], "minimum": 1},
-                "working_directory": {"type": ["string", "null"]},
-                "user": {"type": ["string", "null"]},
-            },
-            "required": ["command"],
-            "additionalProperties": False,
-        },
+        parameters=object_schema(
+            ["command"],
+            type={"const": "exec"},
+            command={"type": "array", "items": {"type": "string"}, "minItems": 1},
+            env={"type": ["object", "null"], "additionalProperties": {"type": "string"}},
+            timeout_ms={"type": ["integer", "null"], "minimum": 1},
+            working_directory={"type": ["string", "null"]},
+            user={"type": ["string", "null"]},
+        ),
         examples=({"command": ["ls", "-la"]},),
         targets=("command", "env", "working_directory"),
         handler=_openai_local,

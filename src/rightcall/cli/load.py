@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 import sys
 import traceback
 from argparse import Namespace
@@ -19,23 +20,23 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightcall import builtin, manifest, record
+from rightcall import builtin, manifest
 from rightcall.agent import Agent
+from rightcall.builtin.files.root import parse_root_grant
 from rightcall.core.history import mend
-from rightcall.core.message import Transcript, said
-from rightcall.core.ports import Journal, Model
-from rightcall.core.tool import Tool
+from rightcall.core.jsontext import JsonError, JsonObject, JsonValue, parse
+from rightcall.core.message import Transcript, user_text
+from rightcall.core.ports import Model
+from rightcall.core.tool import Tool, object_schema
 from rightcall.declare.function import FunctionTool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError, UsageError
-from rightcall.wire.history import Said, from_messages
+from rightcall.record.journal_file import FileJournal
+from rightcall.record.journal_kinds import JOURNAL_ENDINGS, kind_by_name
+from rightcall.wire.history import ChatHistory, from_messages
 
 MAX_FILE = 256 * 1024 * 1024
 """The largest conversation file, in bytes."""
-_JOURNALS = {
-    **dict.fromkeys((".jsonl", ".ndjson"), "JsonLinesJournal"),
-    **dict.fromkeys((".db", ".sqlite", ".sqlite3"), "SqliteJournal"),
-}
 _decode = msgspec.json.Decoder(Transcript).decode
 
 
@@ -54,10 +55,10 @@ def load_toolbox(options: Namespace) -> Toolbox:
 def _builtins(options: Namespace) -> Iterator[Tool]:
     """The built-in tools that the options enable."""
     if options.allow_fs:
-        from rightcall.builtin.files.root import granted  # noqa: PLC0415 - light until used
-
-        yield builtin.fs(granted(options.allow_fs))
-    search = builtin.web_search(options.web_search) if options.web_search else None
+        yield builtin.fs(parse_root_grant(options.allow_fs))
+    search = None
+    if options.web_search:
+        search = builtin.web_search(options.web_search)
     if options.allow_web:
         yield builtin.web(search)
     elif search is not None:
@@ -80,27 +81,31 @@ def add_manifests(box: Toolbox, options: Namespace, taken: tuple[str, ...] = ())
 
 def load_tools(*places: str) -> Toolbox:
     """The tools at these paths: what a file declares by ``@tool``, ``Tool`` or ``Toolbox``, or lists."""
-    return Toolbox([_tools_at(place) for place in places])
-
-
-def _tools_at(place: str) -> Toolbox:
-    path, name = split(place)
-    module = load_module(Path(path))
-    if name:
-        return Toolbox(named(module, path, name))
-    found = _declared(module)
-    if not found:
-        raise UsageError(f"{path} declares no tools; decorate a function with @rc.tool")
-    return Toolbox(list(found.values()))
+    boxes = []
+    for place in places:
+        path, name = split(place)
+        module = load_module(Path(path))
+        if name:
+            boxes.append(Toolbox(named_object(module, path, name)))
+            continue
+        declared = _declared_tools(module)
+        if not declared:
+            raise UsageError(f"{path} declares no tools; decorate a function with @rc.tool")
+        boxes.append(Toolbox(list(declared.values())))
+    return Toolbox(boxes)
 
 
 def declares_tools(place: str) -> bool:
     """Whether the file of a place declares tools."""
-    return bool(_declared(load_module(Path(split(place)[0]))))
+    return bool(_declared_tools(load_module(Path(split(place)[0]))))
 
 
-def _declared(module: ModuleType) -> dict[int, Tool]:
-    return {id(tool): tool for value in vars(module).values() for tool in tools_in(value)}
+def _declared_tools(module: ModuleType) -> dict[int, Tool]:
+    tools = {}
+    for value in vars(module).values():
+        for tool in tools_in(value):
+            tools[id(tool)] = tool
+    return tools
 
 
 def load_model(place: str) -> Model:
@@ -108,7 +113,7 @@ def load_model(place: str) -> Model:
     path, name = split(place)
     if not name:
         raise UsageError(f"{place}: say which model in it, as {place}:NAME")
-    found = named(load_module(Path(path)), path, name)
+    found = named_object(load_module(Path(path)), path, name)
     is_model = hasattr(found, "profile") and callable(getattr(found, "stream", 0))
     if isinstance(found, type) or not is_model:
         raise UsageError(f"{place} is not a model: one has a profile and a stream(request)")
@@ -118,23 +123,23 @@ def load_model(place: str) -> Model:
 
 def load_agent(place: str) -> Agent[Any]:
     """The agent at ``FILE.py:NAME``, or at ``module:NAME`` of an importable module."""
-    found = found_at("--agent", place)
+    found = object_at("--agent", place)
     if not isinstance(found, Agent):
         raise UsageError(f"{place} is not an agent")
     return found
 
 
-def found_at(option: str, place: str) -> Any:
+def object_at(option: str, place: str) -> Any:
     """The object at ``FILE.py:NAME``, or at ``module:NAME`` of an importable module."""
     path, name = split(place)
     if not name:
         raise UsageError(f"{option} {place}: say which in it, as {place}:NAME")
     if is_place(place):
-        return named(load_module(Path(path)), path, name)
+        return named_object(load_module(Path(path)), path, name)
     # Started as a script, Python would not look where the user stands.
     sys.path.insert(0, "")
     try:
-        return named(import_module(path), path, name)
+        return named_object(import_module(path), path, name)
     except ImportError as error:
         raise UsageError(f"{option} {place}: {error}") from error
     finally:
@@ -149,21 +154,22 @@ def is_place(text: str) -> bool:
 def split(place: str) -> tuple[str, str]:
     """The path, and the name after its last colon; a name has no dots, slashes or drive letters."""
     path, _, name = place.rpartition(":")
-    return (path, name) if name.isidentifier() and path else (place, "")
+    if name.isidentifier() and path:
+        return (path, name)
+    return (place, "")
 
 
 def is_journal(path: str) -> bool:
     """Whether the file's extension is that of a journal."""
-    return Path(path).suffix.lower() in _JOURNALS
+    return kind_by_name(path) is not None
 
 
-def load_journal(path: str) -> Journal:
+def load_journal(path: str) -> FileJournal:
     """The journal in a file, by the file's extension."""
-    kind = _JOURNALS.get(Path(path).suffix.lower())
+    kind = kind_by_name(path)
     if kind is None:
-        raise UsageError(f"--journal {path}: the name must end in {', '.join(_JOURNALS)}")
-    journal: Journal = getattr(record, kind)(path)
-    return journal
+        raise UsageError(f"--journal {path}: the name must end in {', '.join(JOURNAL_ENDINGS)}")
+    return kind.open(path)
 
 
 def save_transcript(messages: Transcript, path: Path) -> None:
@@ -182,11 +188,11 @@ def save_transcript(messages: Transcript, path: Path) -> None:
 def load_transcript(path: Path) -> Transcript:
     """The messages in a file, with every call answered. A system text among them is the developer's."""
     found = load_conversation(path)
-    first = (said(found.system, "developer"),) if found.system else ()
+    first = (user_text(found.system, "developer"),) if found.system else ()
     return (*first, *found.messages)
 
 
-def load_conversation(path: Path) -> Said:
+def load_conversation(path: Path) -> ChatHistory:
     """The conversation in a file, by /save or in a vendor's format, with every call answered."""
     try:
         if path.stat().st_size > MAX_FILE:
@@ -195,29 +201,23 @@ def load_conversation(path: Path) -> Said:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        found = _said(data)
+        try:
+            found = ChatHistory(_decode(data))
+        except msgspec.ValidationError:
+            # Our messages have our own types; those without are a vendor's.
+            given = msgspec.json.decode(data)
+            if not isinstance(given, list):
+                raise
+            for message in given:
+                if isinstance(message, dict) and message.get("type") in ("user", "reply", "results"):
+                    raise
+            found = from_messages(given)
         return replace(found, messages=mend(found.messages).messages)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, UsageError) as error:
         raise UsageError(f"{path} does not hold a conversation: {error}") from error
 
 
-def _said(data: bytes) -> Said:
-    try:
-        return Said(_decode(data))
-    except msgspec.ValidationError:
-        # Our messages have our own types; those without are a vendor's.
-        given = msgspec.json.decode(data)
-        is_ours = isinstance(given, list) and any(_is_ours(each) for each in given)
-        if is_ours or not isinstance(given, list):
-            raise
-        return from_messages(given)
-
-
-def _is_ours(message: object) -> bool:
-    return isinstance(message, dict) and message.get("type") in ("user", "reply", "results")
-
-
-def named(module: ModuleType, path: str, name: str) -> Any:
+def named_object(module: ModuleType, path: str, name: str) -> Any:
     """What a file calls so."""
     if not hasattr(module, name):
         raise UsageError(f"{path} has no {name!r}")
@@ -230,9 +230,12 @@ def tools_in(value: object) -> list[Tool]:
         return list(value)
     if isinstance(value, Tool) and not (isinstance(value, FunctionTool) and value.unbound):
         return [value]
+    tools = []
     if isinstance(value, list | tuple):
-        return [tool for each in value if isinstance(each, Tool | Toolbox) for tool in tools_in(each)]
-    return []
+        for each in value:
+            if isinstance(each, Tool | Toolbox):
+                tools += tools_in(each)
+    return tools
 
 
 def load_module(path: Path) -> ModuleType:
@@ -264,3 +267,64 @@ def load_module(path: Path) -> ModuleType:
     finally:
         sys.path.pop(0)
     return module
+
+
+# Parses ``--schema`` to a JSON Schema: a file, the schema itself, or a short list of names. The
+# short form is ``name, age int, bio: in one sentence``: a name, optionally a type, optionally a
+# colon and a description; separated by commas or, if there are several lines, one on each.
+
+MAX_SCHEMA = 1024 * 1024
+_TYPES: dict[str, JsonObject] = {
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+}
+_FIELD = re.compile(
+    r"(?P<name>[A-Za-z_]\w*)(?:\s+(?P<type>\w+)(?P<many>\[\])?)?\s*(?::\s*(?P<words>.+))?"
+)
+
+
+def read_schema(given: str) -> JsonObject:
+    """The JSON Schema of an option's value."""
+    text = given.strip()
+    if text.startswith("{"):
+        return _parse_schema(text, "--schema")
+    path = Path(text).expanduser()
+    if text.endswith(".json") or ("\n" not in text and path.is_file()):
+        try:
+            data = path.read_bytes()[: MAX_SCHEMA + 1]
+        except OSError as error:
+            raise UsageError(f"--schema {text}: {error.strerror}") from error
+        if len(data) > MAX_SCHEMA:
+            raise UsageError(f"--schema {text}: has more than {MAX_SCHEMA:,} bytes")
+        return _parse_schema(data.decode(errors="replace"), text)
+    properties: dict[str, JsonValue] = {}
+    for each in filter(None, map(str.strip, text.split("\n" if "\n" in text else ","))):
+        found = _FIELD.fullmatch(each)
+        kind = None if found is None else _TYPES.get(found["type"] or "str")
+        if found is None or kind is None:
+            known = ", ".join(_TYPES)
+            raise UsageError(
+                f"--schema: {each!r} is no name with a type; write it as 'age int', of {known}, or "
+                "'tags str[]' for several; or give a file or a JSON Schema"
+            )
+        described: dict[str, JsonValue] = dict(kind)
+        if found["many"]:
+            described = {"type": "array", "items": kind}
+        if found["words"]:
+            described["description"] = found["words"]
+        properties[found["name"]] = described
+    if not properties:
+        raise UsageError("--schema: names no fields")
+    return object_schema(list(properties), **properties)
+
+
+def _parse_schema(text: str, where: str) -> JsonObject:
+    try:
+        found = parse(text)
+    except JsonError as error:
+        raise UsageError(f"{where} is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UsageError(f"{where} is no JSON Schema: one is an object")
+    return found

@@ -1,18 +1,19 @@
 """``rightcall``: parses the arguments, runs the command, and returns an exit code.
 
-Arguments are declared apart from commands. A command's module is imported only when it is run.
+``rightcall.cli.commands`` says what can be typed; what carries a command out is imported when it is run.
 """
 
 import os
+import re
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
-from importlib import import_module
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
 import rightcall
 from rightcall.cli import BAD_USAGE, BROKEN_PIPE, INTERRUPTED, NO_ANSWER
-from rightcall.cli.arguments import COMMANDS
+from rightcall.cli.commands import COMMANDS, FIRST, FORMER, GROUPS, CommandGroup, CommandRow
+from rightcall.cli.options import add_verbose
 from rightcall.core.sanitize import printable
 from rightcall.errors import RightcallError
 
@@ -28,98 +29,7 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    _have_streams()
-    try:
-        try:
-            return _run(list(sys.argv[1:] if arguments is None else arguments))
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        _let_go()
-        return BROKEN_PIPE
-    except OSError as error:
-        # Usually a full disk. Failures of tools and models are handled earlier.
-        _let_go()
-        print(f"rightcall: {error}", file=sys.stderr)
-        return NO_ANSWER
-    except RightcallError as error:
-        print(f"rightcall: {printable(str(error))}", file=sys.stderr)
-        return BAD_USAGE
-    except KeyboardInterrupt:
-        return INTERRUPTED
-
-
-def _run(arguments: list[str]) -> int:
-    commands = {name: command for group in COMMANDS.values() for name, command in group.items()}
-    name = arguments[0] if arguments else ""
-    if name not in commands:
-        _explain(arguments, list(commands))
-    from rightcall.cli.logs import add_verbose, shown_log  # noqa: PLC0415 - light until used
-
-    add_arguments = commands[name].add_arguments
-    parser = ArgumentParser(
-        prog=f"rightcall {name}",
-        description="\n".join(map(str.strip, (add_arguments.__doc__ or "").strip().splitlines())),
-        formatter_class=RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add_arguments(parser)
-    add_verbose(parser)
-    options = _parsed(parser, arguments[1:])
-    # The commands that run one call show what it raised themselves.
-    quiet = getattr(options, "quiet", False) or name in ("call", "manifest")
-    with shown_log(options.verbose, quiet=quiet):
-        code: int = import_module(f"rightcall.cli.commands.{name.replace('-', '_')}").run(options)
-    return code
-
-
-def _parsed(parser: ArgumentParser, words: list[str]) -> Namespace:
-    """Parse the options, which may be anywhere among the arguments."""
-    try:
-        return parser.parse_intermixed_args(words)
-    except TypeError:
-        # Commands with actions cannot be parsed so: each action has its own arguments.
-        return parser.parse_args(words)
-
-
-def _explain(arguments: list[str], known: list[str]) -> NoReturn:
-    """Show the commands, or why the given name is not one."""
-    parser = _overview()
-    given, rest = parser.parse_known_args(arguments)
-    unknown = given.command or next(iter(rest), "")
-    if not unknown:
-        parser.error("which command? rightcall --help lists them")
-    if unknown.startswith("-"):
-        parser.error(f"no option {unknown!r} before a command")
-    from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
-
-    near = get_close_matches(unknown, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(known)}"
-    parser.error(f"no command {unknown!r}; {hint}")
-
-
-def _overview() -> ArgumentParser:
-    width = max(len(name) for group in COMMANDS.values() for name in group)
-    groups = [
-        f"{title}:\n"
-        + "\n".join(f"  {name:<{width}}  {command.line}" for name, command in group.items())
-        for title, group in COMMANDS.items()
-    ]
-    parser = ArgumentParser(
-        prog="rightcall",
-        usage="rightcall COMMAND [...]",
-        description="A tool-calling runtime for language models.\n\n" + "\n\n".join(groups),
-        epilog=_EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("command", nargs="?", help=SUPPRESS)
-    parser.add_argument("--version", action="version", version=rightcall.__version__)
-    return parser
-
-
-def _have_streams() -> None:
-    """Replace closed streams by empty ones, and escape characters that a stream cannot encode."""
+    # Replace closed streams by empty ones, and escape characters that a stream cannot encode.
     for name, mode, errors in (
         ("stdin", "r", "replace"),
         ("stdout", "w", "backslashreplace"),
@@ -130,9 +40,156 @@ def _have_streams() -> None:
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors=errors)
+    try:
+        try:
+            return _run(list(sys.argv[1:] if arguments is None else arguments))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return BROKEN_PIPE
+    except OSError as error:
+        # Usually a full disk. Failures of tools and models are handled earlier.
+        _discard_output()
+        print(f"rightcall: {error}", file=sys.stderr)
+        return NO_ANSWER
+    except RightcallError as error:
+        print(f"rightcall: {printable(str(error))}", file=sys.stderr)
+        return BAD_USAGE
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
-def _let_go() -> None:
+def _run(arguments: list[str]) -> int:
+    words = FORMER.get(arguments[0], arguments[0]).split() if arguments else []
+    words += arguments[1:]
+    if words and words[0] in GROUPS:
+        words = _with_command_first(words)
+    name = " ".join(words[:2]) if words and words[0] in GROUPS else "".join(words[:1])
+    if name not in COMMANDS:
+        _explain(words)
+    command = COMMANDS[name]
+    parser = ArgumentParser(
+        prog=f"rightcall {name}",
+        description="\n".join(map(str.strip, (command.arguments.__doc__ or "").strip().splitlines())),
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.arguments(parser)
+    add_verbose(parser)
+    rest = words[len(name.split()) :]
+    _refuse_unknown(parser, name, rest)
+    try:
+        options = parser.parse_intermixed_args(rest)
+    except TypeError:
+        # Commands with actions cannot be parsed so: each action has its own arguments.
+        options = parser.parse_args(rest)
+    from rightcall.cli.work import run_command  # noqa: PLC0415 - what carries it out is not light
+
+    quiet = getattr(options, "quiet", False) or command.shows_errors
+    return run_command(command.work, options, quiet=quiet)
+
+
+_OPTION = re.compile(r"-[A-Za-z]|--[A-Za-z][\w-]*")
+_MEANT = {
+    ("serve", "-m"): "--model NAME=SPEC",
+    ("serve", "-p"): "--listen [HOST:]PORT",
+    ("serve", "--port"): "--listen [HOST:]PORT",
+    ("serve", "--host"): "--listen [HOST:]PORT",
+}
+"""What options of other commands, or of other programs, are called here."""
+
+
+def _refuse_unknown(parser: ArgumentParser, name: str, rest: list[str]) -> None:
+    """Say the nearest option for one that is not there; argparse would blame what follows it."""
+    known: set[str] = set()
+    parsers = [parser]
+    while parsers:
+        for action in parsers.pop()._actions:  # noqa: SLF001 - argparse lists them nowhere else
+            known.update(action.option_strings)
+            if isinstance(action.choices, dict):
+                parsers.extend(action.choices.values())
+    for word in rest:
+        option = word.partition("=")[0]
+        if word == "--":
+            return
+        if option in known or not _OPTION.fullmatch(option):
+            continue
+        near = _MEANT.get((name, option), "")
+        if not near:
+            near = _nearest(option, sorted(known))
+        parser.error(f"no option {option!r}" + (f"; did you mean {near}?" if near else ""))
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    """Returns the known word that was meant, most likely; empty if none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
+
+    return next(iter(get_close_matches(word, list(known), n=1)), "")
+
+
+def _with_command_first(words: list[str]) -> list[str]:
+    """Returns a group's words, its command before the flags: ``runs -v list`` is ``runs list -v``."""
+    at = 1
+    while at < len(words) and words[at] in ("-v", "-vv", "--verbose"):
+        at += 1
+    return [words[0], *words[at : at + 1], *words[1:at], *words[at + 1 :]]
+
+
+def _explain(words: list[str]) -> NoReturn:
+    """Show the commands, or those of a group, or why the given name is not one."""
+    group = words[0] if words and words[0] in GROUPS else ""
+    parser = _overview(group)
+    given, rest = parser.parse_known_args(words[1:] if group else words)
+    unknown = given.command or next(iter(rest), "")
+    if not unknown:
+        parser.error(f"which command? {f'rightcall {group}'.strip()} --help lists them")
+    if unknown.startswith("-"):
+        parser.error(f"no option {unknown!r} before a command")
+    known: dict[str, str] = {}
+    for name in (*COMMANDS, *GROUPS):
+        if name.startswith(group):
+            known.setdefault(name.rpartition(" ")[2], name)
+    near = _nearest(unknown, known)
+    if near:
+        hint = f"did you mean {known[near]!r}?"
+    elif group:
+        hint = f"there is {', '.join(GROUPS[group].commands)}"
+    else:
+        first = [name for commands in FIRST.values() for name in commands]
+        hint = f"there is {', '.join([*first, *GROUPS])}"
+    parser.error(f"no command {f'{group} {unknown}'.strip()!r}; {hint}")
+
+
+def _overview(group: str) -> ArgumentParser:
+    """The parser whose help lists the first commands and the groups, or the commands of a group."""
+    if group:
+        sections = {"commands": _lines(GROUPS[group].commands)}
+        description = f"{GROUPS[group].line.capitalize()}."
+    else:
+        sections = {title: _lines(commands) for title, commands in FIRST.items()}
+        sections["more, each with commands of its own"] = _lines(GROUPS)
+        description = "A tool-calling runtime for language models."
+    text = "\n\n".join(f"{title}:\n{lines}" for title, lines in sections.items())
+    prog = f"rightcall {group}".strip()
+    parser = ArgumentParser(
+        prog=prog,
+        usage=f"{prog} COMMAND [...]",
+        description=f"{description}\n\n{text}",
+        epilog=f"  {prog} COMMAND --help" if group else _EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("command", nargs="?", help=SUPPRESS)
+    parser.add_argument("--version", action="version", version=rightcall.__version__)
+    return parser
+
+
+def _lines(rows: Mapping[str, CommandRow] | Mapping[str, CommandGroup]) -> str:
+    return "\n".join(f"  {name:<9}  {row.line}" for name, row in rows.items())
+
+
+def _discard_output() -> None:
     """Redirect output to /dev/null: Python flushes at exit, which would fail on a closed pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):

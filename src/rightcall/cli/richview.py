@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from rightcall.cli.summary import INTERRUPTION, PATIENCE, Summary, View
-from rightcall.cli.wording import cost_words, interruption_words, progress_words, result_line
+from rightcall.cli.formatting import cost_words, interruption_words, progress_words, result_line
+from rightcall.cli.summary import INTERRUPTION, PATIENCE, OutputView, Summary
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -32,10 +32,14 @@ from rightcall.loop.events import Event
 MOST_ARGUMENTS = 2000
 """Characters of a call's arguments that are shown."""
 _WAITING = "waiting for the model"
-_TEXT, _REASONING, _CALL, _GOOD, _BAD = "none", "dim", "cyan", "green", "red"
+_TEXT = "none"
+_REASONING = "dim"
+_CALL = "cyan"
+_GOOD = "green"
+_BAD = "red"
 
 
-class RichView(View):
+class RichView(OutputView):
     """A live view for people. One view may show several runs, one after the other."""
 
     def __init__(self, people: TextIO, *, loading: str, reasoning: bool = False) -> None:
@@ -66,21 +70,34 @@ class RichView(View):
             self._show_progress(event)
             return
         if isinstance(event, ReasoningDelta) and not self.reasoning:
-            self._fold()
+            # Hidden reasoning: animate the spinner while it arrives.
+            if self._thinking_since is None:
+                self.hush()
+                self._new_line()
+                self._thinking_since = time.monotonic()
+            self._hushed = False
+            self._doing = "thinking"
+            if time.monotonic() - self._thinking_since > PATIENCE:
+                self.waiting()
             return
         self.hush()
-        self._unfold()
+        self._end_thinking()
         self._hushed = False
         match event:
             case TurnStart(turn):
-                self._running, self._calls = {}, {}
+                self._running = {}
+                self._calls = {}
                 self._doing = self._loading if turn == 1 else _WAITING
             case TextDelta(text):
                 self._write(text, _TEXT)
             case ReasoningDelta(text):
                 self._write(text, _REASONING)
             case CallStart(index, name):
-                self._begin_call(index, name)
+                self._new_line()
+                self._calls[index] = name
+                self._written[index] = 0
+                self._at = index
+                self._write(f"{self._arrow} {name} ", _CALL)
             case CallDelta(index, text):
                 self._arguments(index, text)
             case CallEnd(_, call):
@@ -114,7 +131,7 @@ class RichView(View):
     def end(self, summary: Summary) -> None:
         """Show the cost, and if there is no answer, the reason."""
         self.hush()
-        self._unfold()
+        self._end_thinking()
         self._new_line()
         if summary.is_unsaid:
             self._write(f"{summary.text}\n", _TEXT)
@@ -124,27 +141,21 @@ class RichView(View):
             self._write(f"no answer: {summary.trouble}\n", _BAD)
         self._write(f"{cost_words(summary)}\n", _REASONING)
 
-    def _fold(self) -> None:
-        """Hidden reasoning: animate the spinner while it arrives."""
-        if self._thinking_since is None:
-            self.hush()
-            self._new_line()
-            self._thinking_since = time.monotonic()
-        self._hushed, self._doing = False, "thinking"
-        if time.monotonic() - self._thinking_since > PATIENCE:
-            self.waiting()
-
-    def _unfold(self) -> None:
+    def _end_thinking(self) -> None:
         if self._thinking_since is not None:
             seconds = time.monotonic() - self._thinking_since
-            self._thinking_since, self._doing = None, _WAITING
+            self._thinking_since = None
+            self._doing = _WAITING
             self._write(f"thought for {seconds:.1f} s\n", _REASONING)
 
     def _show_result(self, result: Result, seconds: float) -> None:
-        mark, style = ("x", _BAD) if result.is_error else ("<-" if self._plainly else "←", _GOOD)
-        outcome = f" {result.outcome}" if result.is_error else ""
-        head = f"{mark} {result.name}{outcome} {seconds:.1f} s "
-        self._write(f"{head}{result_line(result, 2 * self._console.width)}\n", style)
+        style = _GOOD
+        head = f"{'<-' if self._plainly else '←'} {result.name}"
+        if result.is_error:
+            style = _BAD
+            head = f"x {result.name} {result.outcome}"
+        line = result_line(result, 2 * self._console.width)
+        self._write(f"{head} {seconds:.1f} s {line}\n", style)
         if self._running.pop(result.call_id, None) is not None:
             self._doing = self._running_words()
 
@@ -158,12 +169,6 @@ class RichView(View):
 
     def _running_words(self) -> str:
         return f"running {', '.join(self._running.values())}"
-
-    def _begin_call(self, index: int, name: str) -> None:
-        self._new_line()
-        self._calls[index], self._written[index] = name, 0
-        self._at = index
-        self._write(f"{self._arrow} {name} ", _CALL)
 
     def _arguments(self, index: int, text: str) -> None:
         if index not in self._calls or self._written[index] > MOST_ARGUMENTS:

@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack
 from rightcall.core.sanitize import printable
 from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
-from rightcall.mcp import Group, Server, connect_all, load_config
+from rightcall.mcp import Group, connect_all, load_config
 from rightcall.mcp.client.endpoints import Given, endpoint_of
 from rightcall.mcp.client.remote_servers import name_of
-from rightcall.mcp.client.remote_tool import fit_all
+from rightcall.mcp.client.remote_tool import fit_names
 
 
 async def open_servers(places: Sequence[str]) -> Group:
@@ -25,15 +25,16 @@ async def open_servers(places: Sequence[str]) -> Group:
 async def list_tools(places: Sequence[str]) -> dict[str, dict[str, Tool]]:
     """Each server's current tools, by the server's own names, which facts use."""
     group = await open_servers(places)
+    listed: dict[str, dict[str, Tool]] = {}
     async with AsyncExitStack() as opened:
         opened.push_async_exit(group)
-        return {name: _by_own_name(server) for name, server in group.servers.items()}
-
-
-def _by_own_name(server: Server) -> dict[str, Tool]:
-    tools = {tool.name: tool for tool in server}
-    names = fit_all([each.name for each in server.definitions])
-    return {own: tools[here] for own, here in names.items() if here in tools}
+        for name, server in group.servers.items():
+            tools = {tool.name: tool for tool in server}
+            listed[name] = {}
+            for own, here in fit_names([each.name for each in server.definitions]).items():
+                if here in tools:
+                    listed[name][own] = tools[here]
+    return listed
 
 
 def targets_of(places: Sequence[str]) -> dict[str, Given]:

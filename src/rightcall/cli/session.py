@@ -6,31 +6,30 @@ from contextlib import AsyncExitStack
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
+from rightcall import cli
 from rightcall.agent import Agent
-from rightcall.cli.conversations import Earlier, Keeping, earlier
-from rightcall.cli.keys import key_for
-from rightcall.cli.load import is_place, load_journal, load_model, load_toolbox
-from rightcall.cli.schema_text import read_schema
-from rightcall.cli.settings import default_model, keeps_conversations
-from rightcall.cli.summary import View
+from rightcall.cli.conversations import ConversationRecorder, EarlierConversation, earlier_conversation
+from rightcall.cli.formatting import is_lively
+from rightcall.cli.load import is_place, load_journal, load_model, load_toolbox, read_schema
+from rightcall.cli.summary import OutputView
 from rightcall.cli.terminal import approver
+from rightcall.cli.user_config import default_model, keeps_conversations, key_for
 from rightcall.cli.views import JsonLinesView, PlainView
-from rightcall.cli.wiretap import RawFile, ShownModel, Tapped, show_body
-from rightcall.cli.wording import is_lively
+from rightcall.cli.wiretap import RawFile, ShownModel, TappedTransport, show_body
 from rightcall.core.budget import Budget
 from rightcall.core.message import Transcript
 from rightcall.core.ports import Model, Observer
 from rightcall.core.request import ModelOptions, Named, ToolChoice
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError
-from rightcall.loop.setup import RunOptions
+from rightcall.loop.settings import RunOptions
 from rightcall.models.catalogue import SERVERS, is_local
 from rightcall.models.connect import connect
 from rightcall.models.providers import PROVIDERS
 from rightcall.transport.http import HttpTransport
-from rightcall.trust.file import read_rules
-from rightcall.trust.overlay import facts_at
+from rightcall.trust.facts_file import facts_at
 from rightcall.trust.rules import Rules
+from rightcall.trust.rules_file import read_rules
 
 if TYPE_CHECKING:
     from rightcall.mcp import Group
@@ -41,12 +40,18 @@ class Session:
 
     def __init__(self, options: Namespace) -> None:
         self._options = options
-        self._own = _with_facts(load_toolbox(options), options)
+        self._own = load_toolbox(options)
+        if options.facts:
+            if options.servers:
+                raise UsageError(
+                    "--facts are laid over tools of this machine; give a server's with rc.mcp.connect"
+                )
+            self._own = Toolbox(facts_at(options.facts).over(self._own))
         self._schema = read_schema(options.schema) if getattr(options, "schema", None) else None
         self._earlier = _earlier(options)
         self.model_name: str = options.model or self._earlier.model or default_model()
         keeps = not options.no_log and keeps_conversations()
-        self._keeping = Keeping(self.model_name) if keeps else None
+        self._keeping = ConversationRecorder(self.model_name) if keeps else None
         self._servers: Group | None = None
         self._opened = AsyncExitStack()
         self._raw: RawFile | None = None
@@ -61,17 +66,17 @@ class Session:
     @property
     def tools(self) -> Toolbox:
         """The current tools: servers may change theirs."""
-        return self._own if self._servers is None else self._own + list(self._servers)
+        if self._servers is None:
+            return self._own
+        return self._own + list(self._servers)
 
     async def open(self) -> None:
         """Start the MCP servers."""
         if self._options.servers:
-            from rightcall.cli.servers import open_servers  # noqa: PLC0415 - MCP is an extra
-
-            self._servers = await open_servers(self._options.servers)
+            self._servers = await cli.servers.open_servers(self._options.servers)
             self._opened.push_async_exit(self._servers)
 
-    def view(self) -> View:
+    def view(self) -> OutputView:
         """The view of its runs."""
         return view_for(self._options, self.model_name)
 
@@ -79,11 +84,12 @@ class Session:
         """Switch to another model."""
         model = self._model_of(name)
         await _close(self._model)
-        self._model, self.model_name = model, name
+        self._model = model
+        self.model_name = name
         if self._keeping is not None:
             self._keeping.model = name
 
-    def agent(self, view: View, *observers: Observer) -> Agent[Any]:
+    def agent(self, view: OutputView, *observers: Observer) -> Agent[Any]:
         """An agent whose approvals are requested in the view."""
         options = self._options
         return Agent(
@@ -97,7 +103,7 @@ class Session:
             trust=_rules(options),
             options=cast(
                 "ModelOptions",
-                _given(
+                _without_none(
                     temperature=options.temperature, seed=options.seed, strict=options.strict or None
                 ),
             ),
@@ -116,7 +122,7 @@ class Session:
             if close is not None:
                 close()
 
-    def said(self, history: Transcript) -> RunOptions[Any]:
+    def run_options(self, history: Transcript) -> RunOptions[Any]:
         """The messages for a run: the earlier ones, and then the question."""
         return {"history": history, "choice": self.choice, "dry_run": self._options.dry_run}
 
@@ -137,7 +143,7 @@ class Session:
                 raise UsageError(f"--choice: no tool {name!r}; {hint}")
 
     def _budget(self) -> Budget:
-        return Budget(**_given(turns=self._options.max_turns, seconds=self._options.timeout))
+        return Budget(**_without_none(turns=self._options.max_turns, seconds=self._options.timeout))
 
     def _model_of(self, name: str) -> Model:
         shown = self._options.show_prompt
@@ -145,21 +151,23 @@ class Session:
             self._refuse_raw(name)
             if self._options.family:
                 raise UsageError(f"--family: {name} is a model of your own; connect it with family=")
-            return ShownModel(load_model(name)) if shown else load_model(name)
+            if shown:
+                return ShownModel(load_model(name))
+            return load_model(name)
         here = is_local(name) and name not in PROVIDERS and name.partition(":")[0] not in SERVERS
         if here:
             self._refuse_raw(name)
             model = connect(name, family=self._options.family)
             if not shown:
                 return model
-            from rightcall.models.local_prompt import prompt_of  # noqa: PLC0415 - templates are an extra
+            from rightcall.models.local import prompt_of  # noqa: PLC0415 - templates are an extra
 
             return ShownModel(model, prompt_of(name))
         tapped = None
         if self._options.raw and self._raw is None:
             self._raw = RawFile(self._options.raw)
         if self._raw is not None or shown:
-            tapped = Tapped(HttpTransport(), self._raw, show_body if shown else None)
+            tapped = TappedTransport(HttpTransport(), self._raw, show_body if shown else None)
         return connect(name, api_key=key_for(name), transport=tapped, family=self._options.family)
 
     def _refuse_raw(self, name: str) -> None:
@@ -169,27 +177,27 @@ class Session:
             )
 
 
-def view_for(options: Namespace, model_name: str) -> View:
+def view_for(options: Namespace, model_name: str) -> OutputView:
     """JSON for programs, a live view for a capable terminal, lines otherwise."""
     loading = waiting_words(model_name)
     if getattr(options, "json", False):
         return JsonLinesView(sys.stdout, sys.stderr)
     if is_lively() and not options.quiet:
-        from rightcall.cli.richview import RichView  # noqa: PLC0415 - rich is an extra
-
-        return RichView(sys.stdout, loading=loading, reasoning=options.reasoning)
+        return cli.richview.RichView(sys.stdout, loading=loading, reasoning=options.reasoning)
     return PlainView(
         sys.stdout, sys.stderr, loading=loading, quiet=options.quiet, reasoning=options.reasoning
     )
 
 
-def _earlier(options: Namespace) -> Earlier:
+def _earlier(options: Namespace) -> EarlierConversation:
     if options.conversation is not None:
-        return earlier(options.conversation)
-    return earlier(None) if options.go_on else Earlier(run="", messages=())
+        return earlier_conversation(options.conversation)
+    if options.go_on:
+        return earlier_conversation(None)
+    return EarlierConversation(run="", messages=())
 
 
-def _given(**options: Any) -> dict[str, Any]:
+def _without_none(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -198,20 +206,12 @@ def waiting_words(name: str) -> str:
     return f"{'loading' if is_local(name) else 'waiting for'} {name} …"
 
 
-def _with_facts(tools: Toolbox, options: Namespace) -> Toolbox:
-    if not options.facts:
-        return tools
-    if options.servers:
-        raise UsageError(
-            "--facts are laid over tools of this machine; give a server's with rc.mcp.connect"
-        )
-    return Toolbox(facts_at(options.facts).over(tools))
-
-
 def _rules(options: Namespace) -> Rules | None:
     if options.policy:
         return read_rules(options.policy)
-    return Rules() if options.trust else None
+    if options.trust:
+        return Rules()
+    return None
 
 
 async def _close(model: Model) -> None:

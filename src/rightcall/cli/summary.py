@@ -10,12 +10,11 @@ from msgspec import Struct
 
 from rightcall.cli import INTERRUPTED, NO_ANSWER, OK
 from rightcall.core.budget import Stop
-from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta, TurnStart
 from rightcall.core.history import mend
 from rightcall.core.jsontext import dump
-from rightcall.core.message import Message, Reply, Results, Transcript, User, said
-from rightcall.core.parts import Text, Usage
+from rightcall.core.message import Message, Reply, Results, Transcript, User, user_text
+from rightcall.core.parts import Call, Text, Usage
 from rightcall.errors import RightcallError
 from rightcall.loop.events import Event
 from rightcall.loop.result import CallRecord, RunEnd, RunResult
@@ -72,21 +71,28 @@ class Summary(Struct, frozen=True, kw_only=True):
             case "error":
                 return self.detail or "the reply broke off"
             case _:
-                return f"{self.reason}: {self.detail}" if self.detail else self.reason
+                if self.detail:
+                    return f"{self.reason}: {self.detail}"
+                return self.reason
 
     @property
     def code(self) -> int:
         """The exit code for this summary."""
         if self.reason == INTERRUPTION:
             return INTERRUPTED
-        return OK if self.is_answer else NO_ANSWER
+        if self.is_answer:
+            return OK
+        return NO_ANSWER
 
 
-class Progress:
+class SummaryProgress:
     """Follows a run by its events, starting from the earlier messages."""
 
     def __init__(self, prompt: str | User = "", history: Transcript = ()) -> None:
-        asked = said(prompt) if isinstance(prompt, str) else prompt
+        if isinstance(prompt, str):
+            asked = user_text(prompt)
+        else:
+            asked = prompt
         self._messages: list[Message] = [*history, asked]
         self._calls: dict[str, Call] = {}
         self._records: list[CallRecord] = []
@@ -120,7 +126,7 @@ class Progress:
             case _:
                 pass
 
-    def ended(self, seconds: float, error: RightcallError | None = None) -> Summary:
+    def summarise(self, seconds: float, error: RightcallError | None = None) -> Summary:
         """The run's summary, after RunEnd or after the error that ended it."""
         result = self._result if error is None else error.result
         if isinstance(result, RunResult):
@@ -138,10 +144,13 @@ class Progress:
                 transcript=mend(result.transcript).messages,
                 run=result.run,
             )
-        detail = "the run ended without its end" if error is None else str(error)
+        if error is None:
+            detail = "the run ended without its end"
+        else:
+            detail = str(error)
         return self._so_far("error", detail, seconds)
 
-    def interrupted(self, seconds: float) -> Summary:
+    def summarise_interruption(self, seconds: float) -> Summary:
         """The summary of an interrupted run."""
         return self._so_far(INTERRUPTION, "", seconds)
 
@@ -172,7 +181,7 @@ class Progress:
             self._draft = []
 
 
-class View:
+class OutputView:
     """A view of runs, one after the other.
 
     ``people`` is the stream where a person would read a question. ``reasoning``: whether the model's
@@ -196,12 +205,12 @@ class View:
         """Show the run's summary."""
 
 
-class Watch:
+class RunWatch:
     """One run from its first event to its summary."""
 
-    def __init__(self, view: View, prompt: str | User, history: Transcript = ()) -> None:
+    def __init__(self, view: OutputView, prompt: str | User, history: Transcript = ()) -> None:
         self._view = view
-        self._progress = Progress(prompt, history)
+        self._progress = SummaryProgress(prompt, history)
         self._started = time.monotonic()
 
     async def watch(self, events: AsyncIterator[Event]) -> Summary:
@@ -213,14 +222,15 @@ class Watch:
                 await self._follow(cast("AsyncGenerator[Event, None]", events))
         except RightcallError as problem:
             error = problem
-        return self._end(self._progress.ended(self._seconds(), error))
+        return self._end(self._progress.summarise(self._seconds(), error))
 
-    def interrupted(self) -> Summary:
+    def show_interruption(self) -> Summary:
         """The run was cancelled; show how far it got."""
-        return self._end(self._progress.interrupted(self._seconds()))
+        return self._end(self._progress.summarise_interruption(self._seconds()))
 
     async def _follow(self, events: AsyncGenerator[Event, None]) -> None:
-        loop, view = asyncio.get_running_loop(), self._view
+        loop = asyncio.get_running_loop()
+        view = self._view
         waiting = loop.call_later(PATIENCE, view.waiting)
         try:
             async with aclosing(events):

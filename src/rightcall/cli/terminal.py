@@ -9,12 +9,12 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TextIO
 
-from rightcall.cli.places import state_folder
-from rightcall.cli.summary import View
-from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal, Scope
+from rightcall.cli.summary import OutputView
+from rightcall.cli.user_config import state_folder
+from rightcall.core.decision import Allow, Deny, FinalDecision, Scope
+from rightcall.core.proposal import Proposal, question, summary
 from rightcall.core.sanitize import printable
 from rightcall.gate.gate import Approve
-from rightcall.trust.asking import question, summary
 
 MAX_LINE = 16 * 1024 * 1024
 """The most bytes of a line from a pipe; a longer line is split."""
@@ -51,11 +51,13 @@ def next_line(prompt: str, people: TextIO) -> str | None:
         people.write(prompt)
         people.flush()
     line = sys.stdin.buffer.readline(MAX_LINE)
-    return line.decode(errors="replace").rstrip("\r\n") if line else None
+    if line:
+        return line.decode(errors="replace").rstrip("\r\n")
+    return None
 
 
 @contextmanager
-def remembered() -> Iterator[None]:
+def line_history() -> Iterator[None]:
     """Line editing, and the history of earlier conversations, if Python has readline."""
     if sys.platform == "win32":
         yield
@@ -88,7 +90,7 @@ def history_file() -> Path:
     return state_folder() / "history"
 
 
-def approver(options: Namespace, view: View) -> Approve:
+def approver(options: Namespace, view: OutputView) -> Approve:
     """The approver: automatic with ``--yes`` or ``--no``, otherwise the person if one is there."""
     if options.yes or options.no:
         return _always(Allow() if options.yes else Deny())
@@ -107,7 +109,7 @@ def _always(decision: FinalDecision) -> Approve:
 class _Person:
     """Asks on the terminal, one question at a time."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: OutputView) -> None:
         self._view = view
         self._alone = asyncio.Lock()
         self._told = ""
@@ -123,14 +125,17 @@ class _Person:
             # The run is slightly ahead of the view; the call must be shown before the question.
             await asyncio.sleep(_CATCH_UP)
             self._view.hush()
-            told, self._told = self._told, ""
+            told = self._told
+            self._told = ""
             asked = question(proposal, columns())
             people.write(f"{told}{asked}\n{_HOW_FAR}\nRun it? [y/N/why not] ")
             people.flush()
             answer = printable((await _line()).strip())
         if (scope := _YES.get(answer.lower())) is not None:
             return Allow(scope)
-        return Deny() if answer.lower() in _NO else Deny(answer)
+        if answer.lower() in _NO:
+            return Deny()
+        return Deny(answer)
 
 
 def columns() -> int:
@@ -140,7 +145,8 @@ def columns() -> int:
 
 async def _line() -> str:
     """A line that a person types. A terminal delivers whole lines, so a readable one is complete."""
-    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
     try:
         loop.add_reader(sys.stdin.fileno(), ready.set)
     except NotImplementedError:  # Windows' event loop cannot poll a terminal.

@@ -8,9 +8,15 @@ from typing import TextIO, assert_never
 
 from msgspec.structs import asdict
 
-from rightcall.cli.summary import INTERRUPTION, Summary, View
-from rightcall.cli.wording import cost_words, interruption_words, json_line, one_line, result_line, write
-from rightcall.core.call import Call
+from rightcall.cli.formatting import (
+    cost_words,
+    interruption_words,
+    json_line,
+    one_line,
+    result_line,
+    write,
+)
+from rightcall.cli.summary import INTERRUPTION, OutputView, Summary
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -28,7 +34,7 @@ from rightcall.core.events import (
 from rightcall.core.handler import CallProgress
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply
-from rightcall.core.parts import Media, Result
+from rightcall.core.parts import Call, Media
 from rightcall.core.sanitize import printable
 from rightcall.loop.events import Event
 from rightcall.loop.result import RunEnd
@@ -36,7 +42,7 @@ from rightcall.loop.result import RunEnd
 _WIDTH = 200
 
 
-class PlainView(View):
+class PlainView(OutputView):
     """For pipes, files, logs and terminals that only print.
 
     The answer is written when the run ends, because only then is it known: text before a call is not
@@ -44,13 +50,7 @@ class PlainView(View):
     """
 
     def __init__(
-        self,
-        out: TextIO,
-        people: TextIO,
-        *,
-        loading: str,
-        quiet: bool = False,
-        reasoning: bool = False,
+        self, out: TextIO, people: TextIO, *, loading: str, quiet: bool = False, reasoning: bool = False
     ) -> None:
         super().__init__(people, reasoning=reasoning)
         self._out = out
@@ -66,7 +66,8 @@ class PlainView(View):
         self._begun = self._begun or not isinstance(event, TurnStart)
         match event:
             case TurnStart():
-                self._said, self._thought = [], []
+                self._said = []
+                self._thought = []
             case TextDelta(text):
                 self._tell_thoughts()
                 self._said.append(text)
@@ -133,7 +134,7 @@ class PlainView(View):
         print(f"rightcall: {printable(words)}", file=self.people, flush=True)
 
 
-class JsonLinesView(View):
+class JsonLinesView(OutputView):
     """JSON lines for programs."""
 
     def __init__(self, out: TextIO, people: TextIO) -> None:
@@ -173,16 +174,10 @@ def event_object(event: Event) -> JsonObject | None:
             far = {"done": done, "total": total, "text": text}
             return {"event": "call_progress", "id": call_id, **far}
         case ResultEnd(result, seconds):
-            return {"event": "result_end", **_result_object(result), "seconds": round(seconds, 6)}
-        case RetryStart() | ModelChange() | SubagentEvent() | ReasoningEnd():
-            return _seldom_object(event)
-        case RunEnd():
-            return None
-    assert_never(event)
-
-
-def _seldom_object(event: RetryStart | ModelChange | SubagentEvent | ReasoningEnd) -> JsonObject:
-    match event:
+            named = {"id": result.call_id, "name": result.name, "outcome": result.outcome}
+            media = [_media_object(part) for part in result.content if isinstance(part, Media)]
+            took = {"seconds": round(seconds, 6)}
+            return {"event": "result_end", **named, "text": result.text, "media": media, **took}
         case ReasoningEnd(reasoning):
             return {"event": "reasoning_end", "text": reasoning.text}
         case RetryStart(attempt, seconds, kind, reason):
@@ -193,6 +188,9 @@ def _seldom_object(event: RetryStart | ModelChange | SubagentEvent | ReasoningEn
         case SubagentEvent(agent, call_id, inner):
             shown = event_object(inner)
             return {"event": "subagent", "agent": agent, "call_id": call_id, "inner": shown}
+        case RunEnd():
+            return None
+    assert_never(event)
 
 
 def summary_object(summary: Summary) -> JsonObject:
@@ -236,21 +234,11 @@ def _call_object(call: Call) -> JsonObject:
     return {"id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def _result_object(result: Result) -> JsonObject:
-    media: list[JsonObject] = [
-        {"media_type": part.media_type, **_given(part)}
-        for part in result.content
-        if isinstance(part, Media)
-    ]
-    named = {"id": result.call_id, "name": result.name, "outcome": result.outcome}
-    return {**named, "text": result.text, "media": media}
-
-
-def _given(media: Media) -> JsonObject:
+def _media_object(media: Media) -> JsonObject:
     match media.way:
         case "address":
-            return {"url": media.url}
+            return {"media_type": media.media_type, "url": media.url}
         case "id":
-            return {"id": media.id}
+            return {"media_type": media.media_type, "id": media.id}
         case _:
-            return {"bytes": len(media.data)}
+            return {"media_type": media.media_type, "bytes": len(media.data)}

@@ -14,7 +14,7 @@ from rightcall.core.events import ModelEvent
 from rightcall.core.ports import Model
 from rightcall.core.request import Profile, Request
 from rightcall.core.sanitize import printable
-from rightcall.core.transport import Incoming, Timeouts, Transport
+from rightcall.core.transport import StreamedResponse, Timeouts, Transport
 from rightcall.errors import UsageError
 
 BETWEEN = b": rightcall: the next reply\n\n"
@@ -37,7 +37,9 @@ class RawFile:
         """Begin another reply."""
         if self._last:
             # An interrupted reply may lack its final line end.
-            self._file.write((b"" if self._last == b"\n" else b"\n\n") + BETWEEN)
+            if self._last != b"\n":
+                self._file.write(b"\n\n")
+            self._file.write(BETWEEN)
 
     def write(self, chunk: bytes) -> None:
         """Write, and flush, so that the bytes before a crash are there."""
@@ -50,7 +52,7 @@ class RawFile:
         self._file.close()
 
 
-class Tapped:
+class TappedTransport:
     """A transport that shows its traffic: request bodies to ``sent``, replies to ``raw``."""
 
     def __init__(
@@ -62,15 +64,15 @@ class Tapped:
 
     def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[Incoming]:
+    ) -> AbstractAsyncContextManager[StreamedResponse]:
         """Send a body, and show it."""
         if self._sent is not None:
             self._sent(body)
-        return self._seen(self._transport.post(url, headers=headers, body=body, timeouts=timeouts))
+        return self._tap_reply(self._transport.post(url, headers=headers, body=body, timeouts=timeouts))
 
     def get(
         self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[Incoming]:
+    ) -> AbstractAsyncContextManager[StreamedResponse]:
         """A GET request, which is not shown: it is no model's reply."""
         return self._transport.get(url, headers=headers, timeouts=timeouts)
 
@@ -79,16 +81,20 @@ class Tapped:
         await self._transport.close()
 
     @asynccontextmanager
-    async def _seen(self, exchange: AbstractAsyncContextManager[Incoming]) -> AsyncIterator[Incoming]:
+    async def _tap_reply(
+        self, exchange: AbstractAsyncContextManager[StreamedResponse]
+    ) -> AsyncIterator[StreamedResponse]:
         async with exchange as incoming:
             if self._raw is None:
                 yield incoming
             else:
                 self._raw.begin()
-                yield Incoming(incoming.status, incoming.headers, _copied(incoming.chunks, self._raw))
+                yield StreamedResponse(
+                    incoming.status, incoming.headers, _copy_chunks(incoming.chunks, self._raw)
+                )
 
 
-async def _copied(chunks: AsyncIterator[bytes], raw: RawFile) -> AsyncIterator[bytes]:
+async def _copy_chunks(chunks: AsyncIterator[bytes], raw: RawFile) -> AsyncIterator[bytes]:
     async for chunk in chunks:
         raw.write(chunk)
         yield chunk
@@ -97,7 +103,7 @@ async def _copied(chunks: AsyncIterator[bytes], raw: RawFile) -> AsyncIterator[b
 def show_body(body: bytes) -> None:
     """Show a request's body, as JSON if it is JSON."""
     try:
-        shown = json.dumps(_shortened(json.loads(body)), ensure_ascii=False, indent=2)
+        shown = json.dumps(_cut_strings(json.loads(body)), ensure_ascii=False, indent=2)
     except ValueError:
         shown = body[:_LONGEST].decode(errors="replace")
     show_prompt(shown)
@@ -108,14 +114,14 @@ def show_prompt(text: str) -> None:
     print(printable(f"--- prompt\n{text}\n---"), file=sys.stderr, flush=True)
 
 
-def _shortened(value: object) -> object:
+def _cut_strings(value: object) -> object:
     match value:
         case str() if len(value) > _LONGEST:
             return f"{value[:_LONGEST]}… ({len(value):,} characters)"
         case list():
-            return [_shortened(each) for each in value]
+            return [_cut_strings(each) for each in value]
         case dict():
-            return {name: _shortened(each) for name, each in value.items()}
+            return {name: _cut_strings(each) for name, each in value.items()}
         case _:
             return value
 
@@ -147,4 +153,4 @@ class ShownModel:
 def _request_words(request: Request) -> str:
     fields = ("system", "messages", "specs", "choice", "options", "max_tokens")
     plain = {name: to_builtins(getattr(request, name)) for name in fields}
-    return fast_json.format(json.dumps(_shortened(plain), default=str), indent=2)
+    return fast_json.format(json.dumps(_cut_strings(plain), default=str), indent=2)

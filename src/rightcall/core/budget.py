@@ -4,17 +4,17 @@ from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from rightcall.core.options import Worded
+from rightcall.core.options import TypeCheckedMeta
 from rightcall.errors import UsageError
 
 LimitName: TypeAlias = Literal["turns", "calls", "seconds", "tokens", "cost", "repeats"]
-_AMOUNTS = get_args(LimitName)
+_AMOUNTS = (*get_args(LimitName), "failures")
 
-_COST = 10.0
+DEFAULT_COST = 10.0
 """US dollars. The default limit, which applies only if prices are known."""
 
 
-class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=Worded):
+class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=TypeCheckedMeta):
     """Limits of one run. Every run has these by default; None lifts a limit."""
 
     turns: int | None = 32
@@ -25,12 +25,15 @@ class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, me
     """Wall time in the model and in tools. A run that is paused for approval spends none."""
     tokens: int | None = 2_000_000
     """Input and output tokens of all turns, including subagents."""
-    cost: float | None = _COST
+    cost: float | None = DEFAULT_COST
     """US dollars, if prices are known: ``pip install 'rightcall[prices]'``. If you set a limit and the
     model's price is unknown, the limit cannot be enforced, and a warning is logged."""
     repeats: int | None = 3
     """How often the same calls, or the same cycle of calls, may come in a row before the model is
     warned; if it continues, the run stops."""
+    failures: int | None = 8
+    """How often in a row a tool may fail before the run leaves it alone: later calls of it are not run.
+    Only a call that returns ends the row; a refusal in a tool's own words is not counted."""
     strict: bool = False
     """Refuse to run a model with an unknown price, instead of warning that ``cost`` is not enforced."""
 
@@ -42,12 +45,6 @@ class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, me
                 raise UsageError(
                     f"rc.Budget: {name} must not be less than 0, not {amount!r}; None lifts it"
                 )
-
-    @property
-    def names_cost(self) -> bool:
-        """Whether the user has set a limit in dollars."""
-        # By identity: a user who writes 10.0 must be warned if it cannot be enforced.
-        return self.cost is not None and (self.strict or self.cost is not _COST)
 
 
 StopWord: TypeAlias = Literal[

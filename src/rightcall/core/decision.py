@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.options import Spelt
+from rightcall.core.options import NameCheckedMeta
 from rightcall.errors import UsageError
 
 Origin: TypeAlias = Literal[
@@ -37,14 +37,14 @@ class Evidence(Struct, frozen=True, gc=False, omit_defaults=True):
         return self.origin not in ("listed", "unfit", "untrusted", "nowhere")
 
 
-class Allow(Struct, frozen=True, gc=False, omit_defaults=True, tag="allow", metaclass=Spelt):
+class Allow(Struct, frozen=True, gc=False, omit_defaults=True, tag="allow", metaclass=NameCheckedMeta):
     """Run the call."""
 
     scope: Scope = "once"
     """What the approval covers, when a person decides under trust rules."""
 
 
-class Deny(Struct, frozen=True, gc=False, omit_defaults=True, tag="deny", metaclass=Spelt):
+class Deny(Struct, frozen=True, gc=False, omit_defaults=True, tag="deny", metaclass=NameCheckedMeta):
     """Do not run the call; the model reads the reason."""
 
     reason: str = ""
@@ -52,19 +52,21 @@ class Deny(Struct, frozen=True, gc=False, omit_defaults=True, tag="deny", metacl
     """What the model should do instead. The agent sends it as a separate message, after the results."""
 
 
-class Ask(Struct, frozen=True, gc=False, omit_defaults=True, tag="ask", metaclass=Spelt):
+class Ask(Struct, frozen=True, gc=False, omit_defaults=True, tag="ask", metaclass=NameCheckedMeta):
     """A person must decide; they read the reason."""
 
     reason: str = ""
 
 
-class Rewrite(Struct, frozen=True, gc=False, omit_defaults=True, tag="rewrite", metaclass=Spelt):
+class Rewrite(
+    Struct, frozen=True, gc=False, omit_defaults=True, tag="rewrite", metaclass=NameCheckedMeta
+):
     """Run the call with these arguments instead. They are checked like the model's own."""
 
     arguments: JsonObject
 
 
-class Answer(Struct, frozen=True, gc=False, omit_defaults=True, tag="answer", metaclass=Spelt):
+class Answer(Struct, frozen=True, gc=False, omit_defaults=True, tag="answer", metaclass=NameCheckedMeta):
     """Do not run the call; this text is its result."""
 
     text: str
@@ -74,20 +76,6 @@ Decision: TypeAlias = Allow | Deny | Ask | Rewrite | Answer
 """A policy's decision about a checked call."""
 FinalDecision: TypeAlias = Allow | Deny | Rewrite | Answer
 """A decision that asks nobody any more."""
-
-
-class Proposal(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A call that waits for approval."""
-
-    call_id: str
-    name: str
-    arguments: JsonObject
-    reason: str = ""
-    evidence: tuple[Evidence, ...] = ()
-    """The values that are not vouched for, and where each was seen."""
-    agent: str = ""
-    """The subagent that made the call, if any: ``writer``, or ``writer/checker`` for a subagent of
-    it."""
 
 
 class Approval(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -103,7 +91,7 @@ class Approval(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """By parameter: the amounts that were shown; no later call may exceed them."""
 
 
-class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=Spelt):
+class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=NameCheckedMeta):
     """The tools that a request may use, fixed before the run reads any untrusted text."""
 
     tools: tuple[str, ...] = ()

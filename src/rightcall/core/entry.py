@@ -10,15 +10,14 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import Call, Repair
 from rightcall.core.decision import Evidence, FinalDecision, Grant
 from rightcall.core.events import ModelChange
 from rightcall.core.facts import Effect
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.message import Reply, Results, Transcript, User
 from rightcall.core.outcome import OutcomeKind
-from rightcall.core.parts import Result, Usage
-from rightcall.core.request import ToolChoice, Wanted
+from rightcall.core.parts import Call, Repair, Result, Usage
+from rightcall.core.request import RequiredOutput, ToolChoice
 from rightcall.core.tool import Spec
 
 VERSION = 1
@@ -27,7 +26,7 @@ CONTINUED = 2
 it."""
 
 
-class After(Struct, frozen=True, kw_only=True, gc=False):
+class EarlierMessages(Struct, frozen=True, kw_only=True, gc=False):
     """A reference to the first messages that another run of the journal started with."""
 
     run: str
@@ -43,7 +42,7 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
 
     digest: str = ""
     """The hash of the messages. File journals write it, and remove it on reading."""
-    after: After | None = None
+    after: EarlierMessages | None = None
     """The run whose messages come before these, as file journals write it; readers get all messages."""
     messages: Transcript
     budget: Budget
@@ -52,7 +51,7 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     choice: ToolChoice = "auto"
     sticky_choice: bool = False
     retry_broken: bool = False
-    wanted: Wanted | None = None
+    wanted: RequiredOutput | None = None
     grant: Grant | None = None
     dry_run: bool = False
     """Only calls that change nothing are run."""
@@ -86,6 +85,9 @@ class ReplyReceived(
     """The models that failed before this one was asked, and why."""
     notes: tuple[User, ...] = ()
     """Hooks' messages to the model, sent after this reply and its results."""
+    offer: tuple[str, ...] | None = None
+    """The only tools that this reply may call, because of ``choice`` or of a hook that took others out
+    of the request; None for all that the run has."""
 
 
 class ToolsChanged(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="tools_changed"):
@@ -174,7 +176,7 @@ class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, 
     value: str
 
 
-class Kept(Struct, frozen=True, gc=False, tag="kept"):
+class UnchangedMessages(Struct, frozen=True, gc=False, tag="kept"):
     """Messages of the request that are unchanged, from index ``first`` to before ``last``."""
 
     first: int
@@ -184,7 +186,7 @@ class Kept(Struct, frozen=True, gc=False, tag="kept"):
 class RequestChange(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What hooks changed in a request before it was sent; unset fields are unchanged."""
 
-    messages: tuple[Kept | User | Reply | Results, ...] | UnsetType = UNSET
+    messages: tuple[UnchangedMessages | User | Reply | Results, ...] | UnsetType = UNSET
     system: str | UnsetType = UNSET
     specs: tuple[Spec, ...] | UnsetType = UNSET
     choice: ToolChoice | UnsetType = UNSET

@@ -9,12 +9,11 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from rightcall.core.call import Call
 from rightcall.core.handler import CallProgress
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply
 from rightcall.core.partial import PartialJson
-from rightcall.core.parts import Result, Text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.errors import ErrorKind
 
 
@@ -135,7 +134,7 @@ StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | Sub
 Emit: TypeAlias = Callable[[StreamEvent], None]
 
 
-def unfolded(reply: Reply, fragment: int | None = None) -> Iterator[ModelEvent]:
+def reply_events(reply: Reply, fragment: int | None = None) -> Iterator[ModelEvent]:
     """Yields the events that a reply streams as, in pieces of ``fragment`` characters, or whole."""
     index = 0
     for part in reply.content:
@@ -162,7 +161,7 @@ def _pieces(text: str, size: int | None) -> Iterator[str]:
     return (text[at : at + step] for at in range(0, len(text), step))
 
 
-def both(emit: Emit, show: Emit) -> Emit:
+def emit_to_both(emit: Emit, show: Emit) -> Emit:
     """Returns a function that passes each event to both."""
 
     def emit_both(event: StreamEvent) -> None:

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from rightcall.core.options import Worded
+from rightcall.core.options import TypeCheckedMeta
 
 Effect: TypeAlias = Literal["pure", "read", "idempotent", "write"]
 """Whether a call is safe to run again: no effect and the same result (pure), no effect (read), the same
@@ -31,7 +31,7 @@ choose the targets either, and decides whether the call is made only if the plan
 (named); or it decides nothing at all (choice)."""
 
 
-class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclass=Worded):
+class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclass=TypeCheckedMeta):
     """The risks of a tool, for trust rules. A fact that is None is unknown; rules then assume the worst.
 
     A field is named by its key, at any depth of the returned value, or by the end of its path:

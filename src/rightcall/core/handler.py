@@ -1,5 +1,6 @@
 """How a tool's function is called: its arguments, its context, and whether it is awaited."""
 
+import builtins
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Generic, Union, get_args, get_origin, get_typ
 from msgspec import Struct, field
 from typing_extensions import TypeVar
 
-from rightcall.core.jsontext import shorten
+from rightcall.core.jsontext import JsonObject, shorten
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError
 
@@ -119,20 +120,29 @@ def inspect_handler(
         for name in function.keywords:
             parameters.pop(name, None)
     hints = _resolve_hints(function, namespace or {})
-    resolved = {
-        name: parameter.replace(annotation=hints.get(name, parameter.annotation))
-        for name, parameter in parameters.items()
-    }
-    context = next((n for n, p in resolved.items() if _takes_context(p)), None)
-    positional = [p for p in resolved.values() if p.kind is p.POSITIONAL_ONLY]
+    context = None
+    positional = []
+    defaults = {}
+    for name, parameter in parameters.items():
+        resolved = parameter.replace(annotation=hints.get(name, parameter.annotation))
+        parameters[name] = resolved
+        several = resolved.kind in {resolved.VAR_POSITIONAL, resolved.VAR_KEYWORD}
+        if context is None and not several and is_context(resolved.annotation):
+            context = name
+        if resolved.kind is resolved.POSITIONAL_ONLY:
+            positional.append(name)
+            if resolved.default is not resolved.empty:
+                defaults[name] = resolved.default
+    if context is not None:
+        del parameters[context]
     handler = Handler(
         function=function,
         is_async=inspect.iscoroutinefunction(unwrap(function)),
         context=context,
-        positional=tuple(p.name for p in positional),
-        defaults={p.name: p.default for p in positional if p.default is not p.empty},
+        positional=tuple(positional),
+        defaults=defaults,
     )
-    return handler, {name: p for name, p in resolved.items() if name != context}
+    return handler, parameters
 
 
 def _resolve_hints(function: Callable[..., Any], namespace: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,6 +151,13 @@ def _resolve_hints(function: Callable[..., Any], namespace: Mapping[str, Any]) -
     around = getattr(target, "__globals__", {})
     hints = {}
     for name, hint in getattr(target, "__annotations__", {}).items():
+        named = hint
+        if isinstance(hint, str) and hint.isidentifier():
+            named = namespace.get(hint, around.get(hint, vars(builtins).get(hint)))
+        if isinstance(named, type):
+            # Most annotations are a class or its name, and ``get_type_hints`` compiles each anew.
+            hints[name] = named
+            continue
         alone = SimpleNamespace(__annotations__={name: hint})
         try:
             hints.update(get_type_hints(alone, around, dict(namespace), include_extras=True))
@@ -158,16 +175,22 @@ def unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
     return type(function).__call__
 
 
-def _takes_context(parameter: inspect.Parameter) -> bool:
-    many = parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}
-    return not many and _is_context(parameter.annotation)
-
-
-def _is_context(annotation: object) -> bool:
+def is_context(annotation: object) -> bool:
     """Whether an annotation is the Context, or ``Context | None``."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _is_context(get_args(annotation)[0])
+        return is_context(get_args(annotation)[0])
     if origin in {Union, UnionType}:
-        return any(map(_is_context, get_args(annotation)))
+        return any(map(is_context, get_args(annotation)))
     return annotation is Context or origin is Context
+
+
+class FoundTools(Struct, frozen=True, gc=False):
+    """What a tool returns that finds other tools: text, and what the model is offered from then on."""
+
+    text: str
+    names: tuple[str, ...] = ()
+    source: str | None = None
+    """Who wrote the text, if it was not the developer."""
+    vendor: Mapping[str, JsonObject] = {}
+    """By dialect: what the result holds instead of the text, so that a vendor loads the tools."""

@@ -12,10 +12,9 @@ from itertools import count
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.call import Call
 from rightcall.core.jsontext import shorten
 from rightcall.core.message import Message, Reply, Results, Transcript, User
-from rightcall.core.parts import Result, Text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.sanitize import encodable
 from rightcall.errors import UsageError
 
@@ -59,16 +58,18 @@ class _Slot(Struct, frozen=True, gc=False):
     result: Result
 
 
-class _Turn(Struct, frozen=True, gc=False):
+class _HistoryTurn(Struct, frozen=True, gc=False):
     """A reply and everything up to the next one. Messages before any reply are a turn without one."""
 
     index: int
     reply: Reply | None
-    rest: Sequence[tuple[int, User | Results]]
+    rest: list[tuple[int, User | Results]]
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        return self.reply.calls if self.reply else ()
+        if self.reply:
+            return self.reply.calls
+        return ()
 
 
 def mend(messages: Iterable[Message], *, strict: bool = False, open_end: bool = False) -> History:
@@ -78,23 +79,29 @@ def mend(messages: Iterable[Message], *, strict: bool = False, open_end: bool = 
     the last reply stay unanswered, as in a paused run, as long as no message follows. Messages that need
     no repair come back as the same tuple.
     """
-    given = tuple(messages)
-    if _is_sound(given, open_end=open_end):
-        return History(given)
+    original = tuple(messages)
+    if _is_sound(original, open_end=open_end):
+        return History(original)
+    turns = [_HistoryTurn(-1, None, [])]
+    taken: set[str] = set()
+    for index, message in enumerate(original):
+        if isinstance(message, Reply):
+            turns.append(_HistoryTurn(index, message, []))
+            taken.update(call.id for call in message.calls)
+            continue
+        turns[-1].rest.append((index, message))
+        if isinstance(message, Results):
+            taken.update(result.call_id for result in message.results)
     mended: list[Message] = []
     defects: list[_Defect] = []
     used: set[str] = set()
-    taken = _ids_in(given)
-    turns = _turns(given)
     for turn in turns:
-        ids = _own_ids([call.id for call in turn.calls], turn.index, used, taken)
+        ids = _unique_ids(turn.calls, turn.index, used, taken)
         used.update(ids)
         taken.update(ids)
-        right, wrong = _mend_turn(turn, ids, is_open=open_end and turn is turns[-1])
-        mended += right
-        defects += wrong
+        mended += _mend_turn(turn, ids, defects, is_open=open_end and turn is turns[-1])
     if not defects:
-        return History(given)
+        return History(original)
     defects.sort(key=lambda defect: (defect.message, defect.item))
     if strict:
         raise UsageError(f"{defects[0].path}: {defects[0].wrong}")
@@ -104,7 +111,14 @@ def mend(messages: Iterable[Message], *, strict: bool = False, open_end: bool = 
 
 def made_up_id(message_index: int, call_index: int, taken: Container[str]) -> str:
     """Returns an id for a call that has none: the same for the same place, and not in ``taken``."""
-    return next(made_up for made_up in _candidates(message_index, call_index) if made_up not in taken)
+    return next(each for each in _candidates(message_index, call_index) if each not in taken)
+
+
+def _candidates(message_index: int, call_index: int) -> Iterator[str]:
+    name = f"call_{message_index}_{call_index}"
+    yield name
+    for number in count(2):
+        yield f"{name}_{number}"
 
 
 def with_ids(reply: Reply, index: int, taken: Collection[str]) -> Reply:
@@ -112,38 +126,35 @@ def with_ids(reply: Reply, index: int, taken: Collection[str]) -> Reply:
 
     ``taken`` are the ids before it. A reply that needs no change comes back as the same object.
     """
-    ids = [call.id for call in reply.calls]
-    return _given(reply, _own_ids(ids, index, taken, taken))
+    return _with_call_ids(reply, _unique_ids(reply.calls, index, taken, taken))
 
 
-def _own_ids(ids: Sequence[str], index: int, used: Container[str], taken: Container[str]) -> list[str]:
+def _unique_ids(
+    calls: Sequence[Call], index: int, used: Container[str], taken: Container[str]
+) -> list[str]:
     """Returns a unique id for every call of message ``index``: its own, if that is valid.
 
     ``used`` are the ids given before; ``taken`` those that a made-up id must not be.
     """
-    own: dict[str, None] = {}
-    given = set(ids)
-    for position, call_id in enumerate(ids):
-        if call_id and call_id not in used and call_id not in own:
-            own[call_id] = None
-        else:
-            free = (one for one in _candidates(index, position) if one not in taken)
-            own[next(one for one in free if one not in given and one not in own)] = None
-    return list(own)
+    unique: dict[str, None] = {}
+    own = {call.id for call in calls}
+    for position, call in enumerate(calls):
+        if call.id and call.id not in used and call.id not in unique:
+            unique[call.id] = None
+            continue
+        for made_up in _candidates(index, position):
+            if made_up not in taken and made_up not in own and made_up not in unique:
+                unique[made_up] = None
+                break
+    return list(unique)
 
 
-def _given(reply: Reply, ids: Sequence[str]) -> Reply:
+def _with_call_ids(reply: Reply, ids: Sequence[str]) -> Reply:
     if [call.id for call in reply.calls] == ids:
         return reply
     fresh = iter(ids)
     parts = [replace(part, id=next(fresh)) if isinstance(part, Call) else part for part in reply.content]
     return replace(reply, content=tuple(parts))
-
-
-def _candidates(message_index: int, call_index: int) -> Iterator[str]:
-    name = f"call_{message_index}_{call_index}"
-    yield name
-    yield from (f"{name}_{number}" for number in count(2))
 
 
 def _is_sound(messages: Transcript, *, open_end: bool) -> bool:
@@ -166,62 +177,47 @@ def _is_sound(messages: Transcript, *, open_end: bool) -> bool:
     return open_end or not waiting
 
 
-def _ids_in(messages: Transcript) -> set[str]:
-    taken: set[str] = set()
-    for message in messages:
-        if isinstance(message, Reply):
-            taken.update(call.id for call in message.calls)
-        elif isinstance(message, Results):
-            taken.update(result.call_id for result in message.results)
-    return taken
-
-
-def _turns(messages: Transcript) -> list[_Turn]:
-    rest: list[tuple[int, User | Results]] = []
-    turns = [_Turn(-1, None, rest)]
-    for index, message in enumerate(messages):
-        if isinstance(message, Reply):
-            rest = []
-            turns.append(_Turn(index, message, rest))
+def _mend_turn(
+    turn: _HistoryTurn, ids: Sequence[str], defects: list[_Defect], *, is_open: bool
+) -> list[Message]:
+    """Returns one turn repaired, its calls under ``ids``, and adds its defects."""
+    users: list[Message] = []
+    slots: list[_Slot] = []
+    for index, message in turn.rest:
+        if isinstance(message, User):
+            users.append(message)
         else:
-            rest.append((index, message))
-    return turns
-
-
-def _mend_turn(turn: _Turn, ids: Sequence[str], *, is_open: bool) -> tuple[list[Message], list[_Defect]]:
-    """Returns one turn repaired, its calls under ``ids``, and its defects."""
-    users = [message for _, message in turn.rest if isinstance(message, User)]
-    slots = [
-        _Slot(index, item, result)
-        for index, message in turn.rest
-        if isinstance(message, Results)
-        for item, result in enumerate(message.results)
-    ]
-    answers = _matched(turn.calls, slots)
-    defects = [*_renamed(turn, ids), *_left_over(turn, slots, answers), *_misplaced(turn, answers)]
+            slots += [_Slot(index, item, result) for item, result in enumerate(message.results)]
+    answers = _match_results(turn.calls, slots)
     results: list[Result] = []
     for item, (call, call_id, slot) in enumerate(zip(turn.calls, ids, answers, strict=True)):
+        if call.id != call_id:
+            wrong = "the call has no id"
+            if call.id:
+                wrong = f"the id {_quote(call.id)} was given before"
+            done = f"it and its result now have {_quote(call_id)}"
+            defects.append(_Defect(turn.index, wrong, done, item, "calls"))
         if slot is not None:
-            same = slot.result.call_id == call_id
-            results.append(slot.result if same else replace(slot.result, call_id=call_id))
+            result = slot.result
+            if result.call_id != call_id:
+                result = replace(result, call_id=call_id)
+            results.append(result)
         elif not is_open or users:
-            results.append(_missing(call_id, call.name))
+            text = (Text(NO_RESULT),)
+            results.append(Result(call_id=call_id, name=call.name, outcome="interrupted", content=text))
             done = "one was put in that says so"
             defects.append(_Defect(turn.index, "the call has no result", done, item, "calls"))
-    mended: list[Message] = [] if turn.reply is None else [_given(turn.reply, ids)]
+    defects += _unmatched_defects(turn, slots, answers)
+    defects += _order_defects(turn, answers)
+    mended: list[Message] = []
+    if turn.reply is not None:
+        mended.append(_with_call_ids(turn.reply, ids))
     if results:
-        mended.append(_found(turn, tuple(results)))
-    return mended + users, defects
-
-
-def _missing(call_id: str, name: str) -> Result:
-    return Result(call_id=call_id, name=name, outcome="interrupted", content=(Text(NO_RESULT),))
-
-
-def _found(turn: _Turn, results: tuple[Result, ...]) -> Results:
-    """Returns the given Results message if it was right, else a new one."""
-    given = [message for _, message in turn.rest if isinstance(message, Results)]
-    return next((message for message in given if message.results == results), Results(results))
+        whole = Results(tuple(results))
+        # The message that was right already, as the same object.
+        same = [message for _, message in turn.rest if message == whole]
+        mended.append(same[0] if same else whole)
+    return mended + users
 
 
 _RULES: tuple[Callable[[Call, Result], bool], ...] = (
@@ -234,7 +230,7 @@ _RULES: tuple[Callable[[Call, Result], bool], ...] = (
 order decide."""
 
 
-def _matched(calls: Sequence[Call], slots: Sequence[_Slot]) -> list[_Slot | None]:
+def _match_results(calls: Sequence[Call], slots: Sequence[_Slot]) -> list[_Slot | None]:
     """Returns the result slot that answers each call."""
     answers: list[_Slot | None] = [None] * len(calls)
     left = list(slots)
@@ -248,45 +244,38 @@ def _matched(calls: Sequence[Call], slots: Sequence[_Slot]) -> list[_Slot | None
     return answers
 
 
-def _renamed(turn: _Turn, ids: Sequence[str]) -> Iterator[_Defect]:
-    for item, (call, call_id) in enumerate(zip(turn.calls, ids, strict=True)):
-        if call.id != call_id:
-            wrong = f"the id {_quoted(call.id)} was given before" if call.id else "the call has no id"
-            done = f"it and its result now have {_quoted(call_id)}"
-            yield _Defect(turn.index, wrong, done, item, "calls")
-
-
-def _left_over(
-    turn: _Turn, slots: Sequence[_Slot], answers: Sequence[_Slot | None]
+def _unmatched_defects(
+    turn: _HistoryTurn, slots: Sequence[_Slot], answers: Sequence[_Slot | None]
 ) -> Iterator[_Defect]:
     """Yields results that answer no call, and those that do without naming it."""
     ids = {call.id for call in turn.calls}
-    names = {
-        (slot.message, slot.item): call for call, slot in zip(turn.calls, answers, strict=True) if slot
-    }
+    answered: dict[tuple[int, int], Call] = {}
+    for call, slot in zip(turn.calls, answers, strict=True):
+        if slot:
+            answered[slot.message, slot.item] = call
     for slot in slots:
         call_id = slot.result.call_id
-        call = names.get((slot.message, slot.item))
-        if call is not None and call.id == call_id:
+        answer = answered.get((slot.message, slot.item))
+        if answer is not None and answer.id == call_id:
             continue
         done = "the result was dropped"
-        if call is not None:
+        if answer is not None:
             wrong = "the result names no call"
-            done = f"it was matched by name to {_quoted(call.id)}"
+            done = f"it was matched by name to {_quote(answer.id)}"
         elif not call_id:
             wrong = "the result names no call, and none is left for it"
         elif call_id in ids:
-            wrong = f"the call {_quoted(call_id)} has another result already"
+            wrong = f"the call {_quote(call_id)} has another result already"
         else:
-            wrong = f"the reply before has no call {_quoted(call_id)}"
+            wrong = f"the reply before has no call {_quote(call_id)}"
         yield _Defect(slot.message, wrong, done, slot.item, "results")
 
 
-def _misplaced(turn: _Turn, answers: Sequence[_Slot | None]) -> Iterator[_Defect]:
+def _order_defects(turn: _HistoryTurn, answers: Sequence[_Slot | None]) -> Iterator[_Defect]:
     """Yields what is wrong with the position of the results."""
     places = [(slot.message, slot.item) for slot in answers if slot]
     holders = {message for message, _ in places}
-    first = min(places)[0] if places else -1
+    first = min(holders, default=-1)
     if places != sorted(places):
         yield _Defect(first, "the results are not in the order of their calls", "they were put in order")
     for index, message in turn.rest:
@@ -303,5 +292,5 @@ def _misplaced(turn: _Turn, answers: Sequence[_Slot | None]) -> Iterator[_Defect
                 pass
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return shorten(encodable(text))

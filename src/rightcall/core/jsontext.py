@@ -8,11 +8,12 @@ says where. So two parsers of one text can never see two different values.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from rightcall.core.pattern import pattern
+from rightcall.core.lazy import pattern
 
 if TYPE_CHECKING:
     JsonValue: TypeAlias = (
@@ -35,6 +36,11 @@ _UNFINISHED = pattern(r'|"[\s\S]*|u[0-9a-fA-F]{0,4}|t(ru?)?|f(a(ls?)?)?|n(ul?)?|
 begin."""
 
 
+_TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+_TOO_LARGE = "a number is too large to be held exactly"
+_HALF_PAIR = "half of a surrogate pair in a \\u escape"
+
+
 class JsonError(ValueError):
     """The text is not valid, unambiguous JSON; the message says why, for a model to read."""
 
@@ -49,20 +55,25 @@ def parse(text: str) -> JsonValue:
     try:
         value: JsonValue = _decode(text)
     except msgspec.ValidationError:
-        raise _too_large() from None
+        raise JsonError(_TOO_LARGE) from None
     except msgspec.DecodeError as error:
         raise _explain(text, str(error)) from None
     except UnicodeEncodeError as error:
         raise JsonError(f"half of a surrogate pair at character {error.start}") from None
     except RecursionError:
-        raise _too_deep() from None
+        raise JsonError(_TOO_DEEP) from None
     if text.count("[") + text.count("{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
-        raise _too_deep()
+        raise JsonError(_TOO_DEEP)
     # Without escapes, each key and string has two quotes, so a repeated key, of which one is lost, shows
     # in their number. With escapes only the slower check can tell.
     if "\\" in text or text.count('"') != _encode(value).count(b'"'):
-        json.loads(text, object_pairs_hook=_refuse_repeats)
+        check_repeats(text)
     return value
+
+
+def check_repeats(text: str | bytes) -> None:
+    """Raise JsonError for a key that appears twice in one object."""
+    json.loads(text, object_pairs_hook=_refuse_repeats)
 
 
 def dump(value: object) -> str:
@@ -72,11 +83,22 @@ def dump(value: object) -> str:
 
 def depth(value: JsonValue) -> int:
     """Returns how deep ``value`` nests: 0 for a scalar, 1 for a flat object."""
-    level, layer = 0, [value]
-    while layer := [item for item in layer if isinstance(item, dict | list)]:
+    level = 0
+    layer: list[JsonValue] = [value]
+    while True:
+        below: list[JsonValue] = []
+        is_nested = False
+        for item in layer:
+            if isinstance(item, dict):
+                below += item.values()
+                is_nested = True
+            elif isinstance(item, list):
+                below += item
+                is_nested = True
+        if not is_nested:
+            return level
+        layer = below
         level += 1
-        layer = [child for item in layer for child in _children(item)]
-    return level
 
 
 def kind_of(value: object) -> str:
@@ -100,10 +122,6 @@ def kind_of(value: object) -> str:
             return "a value that is not JSON"
 
 
-def _children(value: "dict[str, JsonValue] | list[JsonValue]") -> list[JsonValue]:
-    return list(value.values()) if isinstance(value, dict) else value
-
-
 def _refuse_repeats(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     result: dict[str, JsonValue] = {}
     for key, value in pairs:
@@ -118,19 +136,9 @@ def shorten(value: object, limit: int = 60) -> str:
     if isinstance(value, str) and len(value) > limit:
         return f'{dump(value[: limit - 10])[:-1]}…" ({len(value):,} characters)'
     text = _encode_any(value).decode()
-    return text if len(text) <= limit or isinstance(value, str) else text[: limit - 1] + "…"
-
-
-def _too_deep() -> JsonError:
-    return JsonError(f"nested more than {MAX_DEPTH} levels deep")
-
-
-def _half_escape() -> JsonError:
-    return JsonError("half of a surrogate pair in a \\u escape")
-
-
-def _too_large() -> JsonError:
-    return JsonError("a number is too large to be held exactly")
+    if len(text) <= limit or isinstance(value, str):
+        return text
+    return text[: limit - 1] + "…"
 
 
 def _explain(text: str, refusal: str) -> JsonError:
@@ -138,7 +146,7 @@ def _explain(text: str, refusal: str) -> JsonError:
     if text.startswith("\ufeff"):
         return JsonError("the text begins with a byte order mark, which is not part of JSON")
     if "surrogate" in refusal:
-        return _half_escape()
+        return JsonError(_HALF_PAIR)
     may_stop = "truncated" in refusal or "invalid number" in refusal
     try:
         json.loads(text, parse_constant=_refuse_constant)
@@ -151,10 +159,10 @@ def _explain(text: str, refusal: str) -> JsonError:
     except JsonError as error:
         return error
     except RecursionError:
-        return _too_deep()
+        return JsonError(_TOO_DEEP)
     except ValueError:
-        return _too_large()
-    return _half_escape()
+        return JsonError(_TOO_LARGE)
+    return JsonError(_HALF_PAIR)
 
 
 def _refuse_constant(name: str) -> None:
@@ -184,10 +192,13 @@ def leaves(value: JsonValue, path: Place = ()) -> Iterator[tuple[Place, str]]:
             case str():
                 yield place, item
             case dict():
-                yield from (((*place, _Key(key)), key) for key in item)
-                todo.extend(((*place, key), each) for key, each in reversed(item.items()))
+                for key in item:
+                    yield (*place, _Key(key)), key
+                for key in reversed(item):
+                    todo.append(((*place, key), item[key]))
             case list() | tuple():
-                todo.extend(((*place, at), each) for at, each in reversed(list(enumerate(item))))
+                for at in reversed(range(len(item))):
+                    todo.append(((*place, at), item[at]))
             case _:
                 yield place, dump(item)
 
@@ -199,8 +210,9 @@ def is_key(place: Place) -> bool:
 
 def field_at(place: Place) -> str:
     """Returns the path of the field that a text of ``leaves`` is in; for a key, that of its object."""
-    steps = [step for step in place if isinstance(step, str)]
-    return ".".join(steps[:-1] if is_key(place) else steps)
+    if is_key(place):
+        place = place[:-1]
+    return ".".join([step for step in place if isinstance(step, str)])
 
 
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
@@ -221,7 +233,9 @@ def nodes(document: Any) -> Iterator[Mapping[str, Any]]:
 def at(document: Any, pointer: str) -> Any:
     """Resolve a JSON pointer in a URI fragment (``#/$defs/a``); None if nothing is there."""
     node = document
-    for step in _unescaped(pointer.removeprefix("#")).split("/")[1:]:
+    escaped = pointer.removeprefix("#").encode()
+    decoded = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), escaped).decode(errors="replace")
+    for step in decoded.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(node, Mapping) and key in node:
             node = node[key]
@@ -232,5 +246,39 @@ def at(document: Any, pointer: str) -> Any:
     return node
 
 
-def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), text.encode()).decode(errors="replace")
+_LONG = 1000
+
+
+def size_of(value: JsonValue, most: int) -> tuple[int, int]:
+    """Returns how many values a value holds, and how deep it nests; counts only up to ``most``.
+
+    A long text counts as several values: an error about it makes a copy of it.
+    """
+    level: list[JsonValue] = [value]
+    count = depth = 0
+    while level and count <= most:
+        count += len(level)
+        below: list[JsonValue] = []
+        for each in level:
+            if isinstance(each, dict):
+                below += each.values()
+            elif isinstance(each, list | tuple):
+                below += each
+            elif isinstance(each, str):
+                count += len(each) // _LONG
+        level = below
+        depth += 1
+    return count, max(depth - 1, 0)
+
+
+def cut_down(
+    value: JsonValue, kept: int, steps: tuple[str | int, ...], cuts: list[tuple[str | int, ...]]
+) -> JsonValue:
+    """Returns the value with only the first items and members of each; ``cuts`` lists where."""
+    if isinstance(value, list | tuple | dict) and len(value) > kept:
+        cuts.append(steps)
+    if isinstance(value, dict):
+        return {key: cut_down(value[key], kept, (*steps, key), cuts) for key in islice(value, kept)}
+    if isinstance(value, list | tuple):
+        return [cut_down(each, kept, (*steps, at), cuts) for at, each in enumerate(value[:kept])]
+    return value

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from rightcall.core.options import Worded
+from rightcall.core.options import TypeCheckedMeta
 from rightcall.errors import UsageError
 
 _MORE_THAN_NONE = (
@@ -17,7 +18,7 @@ _MORE_THAN_NONE = (
 )
 
 
-class Limits(Struct, frozen=True, kw_only=True, metaclass=Worded):
+class Limits(Struct, frozen=True, kw_only=True, metaclass=TypeCheckedMeta):
     """Limits of a tool: time, retries, rate, concurrency, sizes. Every tool has limits by default."""
 
     timeout: float = 60.0
@@ -47,16 +48,19 @@ class Limits(Struct, frozen=True, kw_only=True, metaclass=Worded):
     def __post_init__(self) -> None:
         for name in _MORE_THAN_NONE:
             value = getattr(self, name)
-            if not (value is None and name == "concurrency") and not value > 0:
+            is_unlimited = value is None and name == "concurrency"
+            if not is_unlimited and not value > 0:
                 raise UsageError(f"limits: {name} must be more than 0, not {value!r}")
         for name in ("retries", "backoff", "max_media_bytes"):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"limits: {name} must not be negative")
         if self.rate is not None and not _is_rate(self.rate):
             raise UsageError("limits: rate must be (calls, seconds), each more than 0")
-        named = self.retry_on if isinstance(self.retry_on, tuple) else (self.retry_on,)
+        named: tuple[object, ...] = (self.retry_on,)
+        if isinstance(self.retry_on, tuple):
+            named = self.retry_on
         for each in named:
-            if not _is_exception(each):
+            if not isinstance(each, type) or not issubclass(each, Exception):
                 raise UsageError(f"limits: retry_on takes classes of exceptions, and not {each!r}")
         if named and not self.retries:
             raise UsageError("limits: retry_on needs to know how often; add retries=3, or so")
@@ -93,14 +97,13 @@ def with_limits(options: Mapping[str, Any], base: Limits | None = None) -> dict[
     flat = {name: settings.pop(name) for name in options if name in LIMITS}
     if not flat:
         return settings
-    given = settings.get("limits")
-    if given is not None:
-        twice = [name for name in flat if getattr(given, name) != getattr(_NO_LIMITS, name)]
-        if twice:
-            raise UsageError(f"{twice[0]} is given twice: by itself and in limits; say it once")
-    whole = given or base or _NO_LIMITS
-    merged = {name: getattr(whole, name) for name in Limits.__struct_fields__}
-    settings["limits"] = Limits(**{**merged, **flat})
+    limits = settings.get("limits")
+    if limits is not None:
+        for name in flat:
+            if getattr(limits, name) != getattr(_NO_LIMITS, name):
+                raise UsageError(f"{name} is given twice: by itself and in limits; say it once")
+    # Made anew, and not copied with changes: copies are not checked.
+    settings["limits"] = Limits(**{**asdict(limits or base or _NO_LIMITS), **flat})
     return settings
 
 
@@ -109,7 +112,3 @@ def _is_rate(rate: object) -> bool:
     if len(numbers) != 2 or not all(isinstance(each, int | float) for each in numbers):  # noqa: PLR2004
         return False
     return bool(numbers[0] >= 1 and numbers[1] > 0)
-
-
-def _is_exception(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Exception)

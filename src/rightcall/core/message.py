@@ -1,16 +1,47 @@
-"""The messages of a transcript, between a user, a model and its tools."""
+"""The messages of a transcript, and an estimate of their tokens."""
 
-from collections.abc import Mapping
-from typing import Literal, TypeAlias
+import string
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
-from msgspec import Struct, field
+from msgspec import Struct, field, json
 from msgspec.structs import replace
 
-from rightcall.core.call import Call
-from rightcall.core.citation import Citation, Token
-from rightcall.core.jsontext import JsonValue
-from rightcall.core.options import Spelt
-from rightcall.core.parts import Media, Result, Text, Usage, is_much
+from rightcall.core.jsontext import JsonValue, dump
+from rightcall.core.options import NameCheckedMeta
+from rightcall.core.parts import Call, Media, Result, Text, Usage
+
+if TYPE_CHECKING:
+    from rightcall.core.tool import Spec
+
+
+class Citation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """The source of something in a reply, in the same form for every vendor.
+
+    The vendor's own form stays in the vendor data, and is sent back to it from there.
+    """
+
+    start: int | None = None
+    """Where the cited span begins in the reply's ``text``; None if not given."""
+    end: int | None = None
+    """Where it ends; equal to ``start`` if the vendor gives a position between two characters."""
+    url: str = ""
+    title: str = ""
+    file: str = ""
+    """The vendor's id of a file, or the file's name if it has none."""
+    quote: str = ""
+    """The quoted text of the source."""
+
+
+class Token(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A token that the model wrote, and its log probability."""
+
+    text: str
+    logprob: float
+    """The natural logarithm of its probability."""
+    top: tuple[tuple[str, float], ...] = ()
+    """The most likely tokens at its place with their log probabilities, as many as were requested."""
+
 
 StopReason: TypeAlias = Literal[
     "end", "calls", "length", "stop_sequence", "refusal", "pause", "filtered", "error"
@@ -37,7 +68,7 @@ class Unknown(Struct, frozen=True, gc=False, omit_defaults=True, tag="unknown"):
     vendor: Mapping[str, JsonValue]
 
 
-class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user", metaclass=Spelt):
+class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user", metaclass=NameCheckedMeta):
     """A message to the model."""
 
     content: tuple[Text | Media, ...]
@@ -48,6 +79,13 @@ class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user", metacl
     def text(self) -> str:
         """The text parts, joined."""
         return "".join([part.text for part in self.content if isinstance(part, Text)])
+
+    def without_outsiders(self) -> "User":
+        """The message without attachments that somebody else could have written."""
+        own = [part for part in self.content if isinstance(part, Text) or not part.untrusted]
+        if len(own) == len(self.content):
+            return self
+        return replace(self, content=tuple(own))
 
 
 class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
@@ -98,7 +136,9 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
         if len(content) == 1:
             # Most replies are one text or one call, and this is asked for ten times in a turn.
             part = content[0]
-            return (part,) if isinstance(part, Call) else ()
+            if isinstance(part, Call):
+                return (part,)
+            return ()
         return tuple([part for part in self.content if isinstance(part, Call)])
 
 
@@ -112,12 +152,12 @@ Message: TypeAlias = User | Reply | Results
 Transcript: TypeAlias = tuple[Message, ...]
 
 
-def said(text: str, author: Author = "user") -> User:
+def user_text(text: str, author: Author = "user") -> User:
     """Returns a user message of plain text."""
-    return replace(_SILENCE, content=(Text(text),), author=author)
+    return replace(_EMPTY_USER, content=(Text(text),), author=author)
 
 
-_SILENCE = User(())
+_EMPTY_USER = User(())
 """Copied for each new message: that is faster than the constructor, which checks names."""
 
 
@@ -130,7 +170,113 @@ def holds_much(messages: Transcript, *, begun: bool = False) -> bool:
     for message in reversed(messages):
         if begun and isinstance(message, Reply):
             return False
-        parts = message.results if isinstance(message, Results) else (message,)
-        if any(is_much(part) for each in parts for part in each.content):
-            return True
+        holders = message.results if isinstance(message, Results) else (message,)
+        for holder in holders:
+            for part in holder.content:
+                if type(part) is Media and len(part.data) > _MUCH:
+                    return True
     return False
+
+
+_MUCH = 256 * 1024
+"""Bytes of a file that take so long to encode that the event loop would be blocked."""
+
+
+# Tokens are estimated without a tokenizer.
+
+_PER_TOOL = 12
+"""What a tool definition adds around its name, description and schema, in the vendors' formats."""
+_PER_MESSAGE = 8
+_PER_CALL = 50
+"""Anthropic's models take 30 to 57 tokens for a call besides its name and arguments, others 3 to 20."""
+_PER_RESULT = 30
+_PER_MEDIA = 1_600
+"""The tokens of a large image. Documents are sent page by page, as images and text."""
+_BYTES_PER_TOKEN = {"audio": 100, "video": 400, "application": 10, "text": 2}
+
+_ASCII = bytes(range(128))
+_BUT_DIGITS = bytes(set(range(256)) - set(string.digits.encode()))
+_BUT_MARKS = bytes(set(range(256)) - set(string.punctuation.encode()))
+
+
+def estimate_tokens(message: Message) -> int:
+    """Estimates the tokens of a message, rather too many than too few.
+
+    Letters and spaces count four to a token, bytes of other scripts two, marks one and a third, digits
+    one. Checked against SmolLM2's tokenizer, a hard case with its small English vocabulary and a token
+    for every digit, that is 1.0 to 1.4 times the truth for English, code, HTML and JSON, 0.9 to 1.0 for
+    numbers and logs, 0.75 to 0.85 for German, French and Spanish, 0.85 to 1.2 for other scripts, and 0.5
+    to 0.8 for hashes, base64 and emoji. Of 184 vendors' replies, most with calls, 8 had more tokens than
+    estimated.
+    """
+    return _tokens(message, text_tokens)
+
+
+def most_tokens(message: Message) -> int:
+    """Returns a number of tokens that the estimate does not exceed, without looking at the text."""
+    return _tokens(message, _most_of_text)
+
+
+def _tokens(message: Message, count: Callable[[str], int]) -> int:
+    tokens = _PER_MESSAGE
+    if isinstance(message, Results):
+        for result in message.results:
+            tokens += _PER_RESULT
+            for inner in result.content:
+                tokens += _part_tokens(inner, count)
+    else:
+        for part in message.content:
+            tokens += _part_tokens(part, count)
+    return tokens
+
+
+def _part_tokens(part: Text | Media | Reasoning | Call | Unknown, count: Callable[[str], int]) -> int:
+    if isinstance(part, Text):
+        # Before the match, which takes three times as long: every turn of a run counts its messages.
+        return count(part.text)
+    match part:
+        case Reasoning(text, vendor):
+            return max(count(text), _vendor_tokens(vendor))
+        case Call():
+            words = count(part.name) + count(part.arguments)
+            return _PER_CALL + words + _vendor_tokens(part.vendor)
+        case Media(data, media_type):
+            rate = _BYTES_PER_TOKEN.get(media_type.partition("/")[0])
+            if rate is None:
+                return _PER_MEDIA
+            return max(_PER_MEDIA, len(data) // rate)
+        case Unknown(vendor):
+            return _vendor_tokens(vendor)
+        case _:
+            assert_never(part)
+
+
+def _most_of_text(text: str) -> int:
+    """Returns two for each character: what the estimate makes of an emoji, its dearest."""
+    return 2 * len(text)
+
+
+def text_tokens(text: str) -> int:
+    """Estimates the tokens of a text."""
+    data = text.encode(errors="surrogatepass")
+    if len(data) == len(text):
+        foreign = 0
+    else:
+        foreign = len(data.translate(None, _ASCII))
+    marks = len(data.translate(None, _BUT_MARKS))
+    digits = len(data.translate(None, _BUT_DIGITS))
+    quarters = len(data) + foreign + 2 * marks + 3 * digits
+    return -(-quarters // 4)
+
+
+def _vendor_tokens(vendor: Mapping[str, JsonValue]) -> int:
+    """Encrypted thoughts are about as long as the thoughts."""
+    if vendor:
+        return len(json.encode(vendor)) // 4
+    return 0
+
+
+def spec_tokens(specs: "Iterable[Spec]") -> int:
+    """Estimates the tokens of tool definitions."""
+    written = [spec.name + spec.description + dump(spec.parameters) for spec in specs]
+    return _PER_TOOL * len(written) + sum(map(text_tokens, written))

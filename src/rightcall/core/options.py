@@ -6,7 +6,7 @@ refused with the nearest known one, or with our name for another library's optio
 """
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, wraps
 from numbers import Integral, Real
@@ -32,73 +32,66 @@ from rightcall.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_TURNS = "budget=rc.Budget(turns=…)"
-_INSTRUCTIONS = "instructions=… of rc.Agent"
-_OUTPUT = "output=… of rc.Agent"
-_OPTIONS = "options={{{!r}: …}} of rc.Agent"
-_CONNECT = "rc.Agent(rc.connect(name, {}=…))"
 _OF_A_BUDGET = ("turns", "calls", "seconds", "tokens", "cost")
 """Words so common that they mean a budget only where one can be given."""
-_RETRY = "retries=… of a tool, and retry=rc.Retry(attempts=…) of rc.connect"
 
-_ELSEWHERE = {
-    **dict.fromkeys(
-        ["deps", "context", "dependency", "context_variables"], "dependencies=… of agent.run"
+_OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
+    "dependencies=… of agent.run": ("deps", "context", "dependency", "context_variables"),
+    "budget=rc.Budget(turns=…)": (
+        *("max_turns", "max_steps", "max_iterations", "max_iter", "recursion_limit"),
     ),
-    **dict.fromkeys(["max_turns", "max_steps", "max_iterations", "max_iter", "recursion_limit"], _TURNS),
-    **{name: f"budget=rc.Budget({name}=…)" for name in _OF_A_BUDGET},
-    **dict.fromkeys(["usage_limits", "limits_per_run", "max_budget"], "budget=rc.Budget(…)"),
-    **dict.fromkeys(["max_cost", "dollars", "usd"], "budget=rc.Budget(cost=…)"),
-    **dict.fromkeys(["system_prompt", "system", "system_message", "prompt_template"], _INSTRUCTIONS),
-    **dict.fromkeys(["response_model", "output_type", "result_type", "output_schema"], _OUTPUT),
-    **dict.fromkeys(["response_format", "response_schema", "text_format"], _OUTPUT),
-    **dict.fromkeys(["message_history", "messages", "chat_history"], "history=… of agent.run"),
-    "tool_choice": "choice=… of agent.run",
-    **dict.fromkeys(["functions", "toolsets", "toolkits", "mcp_servers"], "tools=… of rc.Agent"),
-    **dict.fromkeys(["model_settings", "model_kwargs", "settings"], "options={…} of rc.Agent"),
-    **dict.fromkeys(["max_output_tokens", "max_completion_tokens"], "max_tokens=… of rc.Agent"),
-    "parallel_tool_calls": _OPTIONS.format("parallel"),
-    **dict.fromkeys(["reasoning_effort", "thinking", "thinking_budget"], _OPTIONS.format("reasoning")),
-    "stop_sequences": _OPTIONS.format("stop"),
-    "topP": _OPTIONS.format("top_p"),
-    "top_logprobs": _OPTIONS.format("logprobs"),
-    "prompt_cache_key": _OPTIONS.format("cache_key"),
-    **dict.fromkeys(["prompt_cache_retention", "prompt_cache_ttl"], _OPTIONS.format("cache_ttl")),
-    "eager_input_streaming": _OPTIONS.format("eager"),
-    **{name: _CONNECT.format(name) for name in ("api_key", "base_url", "headers", "keep_raw")},
-    **dict.fromkeys(["callbacks", "event_handler", "tracing"], "observers=[…] of rc.Agent"),
-    **dict.fromkeys(["checkpointer", "store"], "journal=… of rc.Agent"),
-    **dict.fromkeys(
-        ["session", "session_id", "thread_id", "run_id"], "run=… of agent.run, with a journal"
+    "budget=rc.Budget(…)": ("usage_limits", "limits_per_run", "max_budget"),
+    "budget=rc.Budget(cost=…)": ("max_cost", "dollars", "usd"),
+    "instructions=… of rc.Agent": ("system_prompt", "system", "system_message", "prompt_template"),
+    "output=… of rc.Agent": (
+        *("response_model", "output_type", "result_type", "output_schema"),
+        *("response_format", "response_schema", "text_format"),
     ),
-    **dict.fromkeys(
-        ["needs_approval", "require_approval", "requires_approval"], "approval=True of a tool"
+    "history=… of agent.run": ("message_history", "messages", "chat_history"),
+    "choice=… of agent.run": ("tool_choice",),
+    "tools=… of rc.Agent": ("functions", "toolsets", "toolkits", "mcp_servers"),
+    "options={…} of rc.Agent": ("model_settings", "model_kwargs", "settings"),
+    "max_tokens=… of rc.Agent": ("max_output_tokens", "max_completion_tokens"),
+    "options={'parallel': …} of rc.Agent": ("parallel_tool_calls",),
+    "options={'reasoning': …} of rc.Agent": ("reasoning_effort", "thinking", "thinking_budget"),
+    "options={'stop': …} of rc.Agent": ("stop_sequences",),
+    "options={'top_p': …} of rc.Agent": ("topP",),
+    "options={'logprobs': …} of rc.Agent": ("top_logprobs",),
+    "options={'cache_key': …} of rc.Agent": ("prompt_cache_key",),
+    "options={'cache_ttl': …} of rc.Agent": ("prompt_cache_retention", "prompt_cache_ttl"),
+    "options={'eager': …} of rc.Agent": ("eager_input_streaming",),
+    "observers=[…] of rc.Agent": ("callbacks", "event_handler", "tracing"),
+    "journal=… of rc.Agent": ("checkpointer", "store"),
+    "run=… of agent.run, with a journal": ("session", "session_id", "thread_id", "run_id"),
+    "approval=True of a tool": ("needs_approval", "require_approval", "requires_approval"),
+    "retries=… of a tool, and retry=rc.Retry(attempts=…) of rc.connect": (
+        *("retries", "max_retries", "num_retries", "tries"),
     ),
-    **dict.fromkeys(["retries", "max_retries", "num_retries", "tries"], _RETRY),
-    **dict.fromkeys(
-        ["args_schema", "input_schema", "inputSchema"], "rc.Tool(name, description, schema)"
+    "rc.Tool(name, description, schema)": ("args_schema", "input_schema", "inputSchema"),
+    'effect="read" of a tool': ("readOnlyHint", "read_only"),
+    'effect="idempotent" of a tool': ("idempotentHint",),
+    "agent.stream(…)": ("stream", "event_stream_handler"),
+    "observers=[rc.observe.OpenTelemetry()] of rc.Agent": ("instrument", "instrumentation"),
+    "hooks=rc.Hooks(…) of rc.Agent": (
+        *("middleware", "capabilities", "guardrails", "input_guardrails", "output_guardrails"),
     ),
-    **dict.fromkeys(["readOnlyHint", "read_only"], 'effect="read" of a tool'),
-    "idempotentHint": 'effect="idempotent" of a tool',
-    **dict.fromkeys(["stream", "event_stream_handler"], "agent.stream(…)"),
-    **dict.fromkeys(
-        ["instrument", "instrumentation"], "observers=[rc.observe.OpenTelemetry()] of rc.Agent"
-    ),
-    **dict.fromkeys(
-        ["middleware", "capabilities", "guardrails", "input_guardrails", "output_guardrails"],
-        "hooks=rc.Hooks(…) of rc.Agent",
-    ),
-    "handoffs": "tools=[other.as_tool()] of rc.Agent",
-    **dict.fromkeys(["fallbacks", "fallback_models"], "rc.Agent([first, second])"),
-    "deferred_tool_results": "agent.resume(paused, {call_id: True})",
-    **dict.fromkeys(["deps_type", "context_schema"], "rc.Agent[Deps, Output](…), for type checkers"),
-    "name_override": "name=… of a tool",
-    "description_override": "description=… of a tool",
+    "tools=[other.as_tool()] of rc.Agent": ("handoffs",),
+    "rc.Agent([first, second])": ("fallbacks", "fallback_models"),
+    "agent.resume(paused, {call_id: True})": ("deferred_tool_results",),
+    "rc.Agent[Deps, Output](…), for type checkers": ("deps_type", "context_schema"),
+    "name=… of a tool": ("name_override",),
+    "description=… of a tool": ("description_override",),
 }
-"""Other libraries' names, and what they are called here."""
+"""What an option is called here, and by other libraries."""
+
+_ELSEWHERE: dict[str, str] = {name: f"budget=rc.Budget({name}=…)" for name in _OF_A_BUDGET}
+for _ours, _theirs in _OTHER_WORDS.items():
+    _ELSEWHERE.update(dict.fromkeys(_theirs, _ours))
+for _name in ("api_key", "base_url", "headers", "keep_raw"):
+    _ELSEWHERE[_name] = f"rc.Agent(rc.connect(name, {_name}=…))"
 
 _HINTS = {
-    "choice": 'one tool is chosen by rc.Named("its_name")',
+    "choice": 'one tool is chosen by rc.models.Named("its_name")',
     "budget": "as in rc.Budget(turns=5)",
     "limits": "as in rc.Limits(timeout=5)",
     "rate": "so many calls in so many seconds, as in (5, 60)",
@@ -110,11 +103,11 @@ _HINTS = {
     "history": "as in history=result.transcript; an empty one is ()",
 }
 
-_places: list["Known"] = []
+_places: list["KnownOptions"] = []
 """Every place with declared options, to find where an option that is unknown here belongs."""
 
 
-class Known:
+class KnownOptions:
     """The options that one place accepts, by name, with their types."""
 
     def __init__(self, place: str, kinds: Mapping[str, Any], *, say: str = "", more: str = "") -> None:
@@ -137,15 +130,19 @@ class Known:
 
     def check_names(self, given: Mapping[str, object]) -> None:
         """Raise UsageError for unknown options."""
-        if not given.keys() <= self.kinds.keys():
-            unknown = [name for name in given if name not in self.kinds]
-            raise UsageError(f"{self.place} takes no {self.unknown(unknown)}")
+        if unknown := self.describe_unknown(given):
+            raise UsageError(f"{self.place} takes no {unknown}")
 
-    def unknown(self, names: Iterable[str]) -> str:
-        """Returns the message for unknown names: what each may have meant, and what there is."""
-        told = [f"{shorten(name)}{self._instead(name)}" for name in names]
+    def describe_unknown(self, given: Mapping[str, object]) -> str:
+        """Returns what each unknown name may have meant, and what there is; empty if all are known."""
+        if given.keys() <= self.kinds.keys():
+            return ""
+        names = []
+        for name in given:
+            if name not in self.kinds:
+                names.append(f"{shorten(name)}{self._instead(name)}")
         more = f"; {self._more}" if self._more else ""
-        return f"{', no '.join(told)}. There is: {', '.join(self.kinds)}{more}"
+        return f"{', no '.join(names)}. There is: {', '.join(self.kinds)}{more}"
 
     def _instead(self, name: str) -> str:
         if name in _ELSEWHERE and (name not in _OF_A_BUDGET or "budget" in self.kinds):
@@ -153,8 +150,10 @@ class Known:
         near = get_close_matches(name, self.kinds, n=1)
         if near:
             return f" (did you mean {near[0]!r}?)"
-        place = next((each for each in _places if name in each.kinds and each is not self), None)
-        return "" if place is None else f" (it belongs to {place.place}: {place._say.format(name)})"  # noqa: SLF001
+        for other in _places:
+            if name in other.kinds and other is not self:
+                return f" (it belongs to {other.place}: {other._say.format(name)})"  # noqa: SLF001
+        return ""
 
 
 def fits(value: object, kind: Any) -> bool:
@@ -163,7 +162,8 @@ def fits(value: object, kind: Any) -> bool:
         return True
     if kind is None:
         return value is None
-    origin, inner = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    inner = get_args(kind)
     if origin in (Union, UnionType):
         return any(fits(value, each) for each in inner)
     if origin is Literal:
@@ -183,51 +183,58 @@ def fits(value: object, kind: Any) -> bool:
         return isinstance(value, type)
     if plain is Sequence:
         return isinstance(value, Sequence) and not isinstance(value, str | bytes)
-    return _is_one(value, plain)
-
-
-def _is_one(value: object, kind: Any) -> bool:
-    if is_typeddict(kind):
+    if is_typeddict(plain):
         return isinstance(value, Mapping)
-    if getattr(kind, "_is_protocol", False):
-        members = [name for name in vars(kind) if name == "__call__" or not name.startswith("_")]
+    if getattr(plain, "_is_protocol", False):
+        members = [name for name in vars(plain) if name == "__call__" or not name.startswith("_")]
+        if isinstance(value, type) and "__call__" not in members:
+            # The class itself has the methods as well, and nobody to call them on.
+            return False
         return all(hasattr(value, name) for name in members)
-    return not isinstance(kind, type) or isinstance(value, kind)
+    return not isinstance(plain, type) or isinstance(value, plain)
 
 
 def misfit(name: str, value: object, kind: Any) -> str:
     """Returns the message for a value of the wrong type."""
-    wanted = " or ".join(dict.fromkeys(_described(kind)))
-    words = [word for word in _described(kind) if word.startswith("'")]
-    near = get_close_matches(repr(value), words, n=1) if isinstance(value, str) else []
-    meant = f"; did you mean {near[0]}?" if near else ""
+    words = list(dict.fromkeys(_kind_words(kind)))
+    meant = ""
+    if isinstance(value, str):
+        choices = [word for word in words if word.startswith("'")]
+        if near := get_close_matches(repr(value), choices, n=1):
+            meant = f"; did you mean {near[0]}?"
     hint = f" ({_HINTS[name]})" if name in _HINTS else ""
-    shown = repr(value) if isinstance(value, str | int | float | None) else ""
-    got = shorten(shown)[1:-1] if len(shown) > 60 else shown  # noqa: PLR2004
-    return f"{name} must be {wanted}, not {got or f'of the type {type(value).__name__}'}{meant}{hint}"
+    if isinstance(value, str | int | float | None):
+        got = repr(value)
+        if len(got) > 60:  # noqa: PLR2004
+            got = shorten(got)[1:-1]
+    else:
+        got = f"of the type {type(value).__name__}"
+    return f"{name} must be {' or '.join(words)}, not {got}{meant}{hint}"
 
 
-def _described(kind: Any) -> Iterable[str]:
-    origin, inner = get_origin(kind), get_args(kind)
+_KIND_WORDS = {"int": "a whole number", "float": "a number", "str": "text", "bool": "True or False"}
+
+
+def _kind_words(kind: Any) -> Iterator[str]:
+    origin = get_origin(kind)
+    plain = origin or kind
     if origin in (Union, UnionType):
-        for each in inner:
-            yield from _described(each)
+        for each in get_args(kind):
+            yield from _kind_words(each)
     elif origin is Literal:
-        yield from map(repr, inner)
+        yield from map(repr, get_args(kind))
     elif kind in (None, NoneType):
         yield "None"
-    elif (origin or kind) is Callable:
+    elif plain is Callable:
         yield "a function"
-    elif (origin or kind) is type:
+    elif plain is type:
         yield "a class"
     else:
-        name = getattr(origin or kind, "__name__", str(kind))
-        yield {"int": "a whole number", "float": "a number", "str": "text", "bool": "True or False"}.get(
-            name, f"a {name}"
-        )
+        name = getattr(plain, "__name__", str(kind))
+        yield _KIND_WORDS.get(name, f"a {name}")
 
 
-def checked(place: str, *, say: str = "", more: str = "") -> Callable[[F], F]:
+def check_keywords(place: str, *, say: str = "", more: str = "") -> Callable[[F], F]:
     """Check a function's keywords, and show its ``**options`` in its signature.
 
     The options are those of the typed dict in ``**options: Unpack[...]``, beside the parameters. Only
@@ -235,7 +242,7 @@ def checked(place: str, *, say: str = "", more: str = "") -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        check = known_of(function, place, say=say, more=more).check
+        check = known_options(function, place, say=say, more=more).check
 
         @wraps(function)
         def wrapper(*args: Any, **options: Any) -> Any:
@@ -249,16 +256,20 @@ def checked(place: str, *, say: str = "", more: str = "") -> Callable[[F], F]:
     return decorate
 
 
-def known_of(function: Callable[..., Any], place: str, *, say: str = "", more: str = "") -> Known:
+def known_options(
+    function: Callable[..., Any], place: str, *, say: str = "", more: str = ""
+) -> KnownOptions:
     """Returns what a function takes by name, including the members of its typed dict."""
-    named = [each for each in _shown(function).parameters.values() if each.kind in _BY_NAME]
-    kinds = {each.name: each.annotation for each in named if each.name != "self"}
-    return Known(place, kinds, say=say, more=more)
+    kinds = {}
+    for parameter in _expanded_signature(function).parameters.values():
+        if parameter.kind in _BY_NAME and parameter.name != "self":
+            kinds[parameter.name] = parameter.annotation
+    return KnownOptions(place, kinds, say=say, more=more)
 
 
 def show_options(function: Callable[..., Any]) -> None:
     """Show a function's ``**options`` in its signature."""
-    function.__signature__ = _shown(function)  # type: ignore[attr-defined]
+    function.__signature__ = _expanded_signature(function)  # type: ignore[attr-defined]
 
 
 class _LeftOut:
@@ -272,7 +283,7 @@ _LEFT_OUT = _LeftOut()
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def _shown(function: Callable[..., Any]) -> inspect.Signature:
+def _expanded_signature(function: Callable[..., Any]) -> inspect.Signature:
     """Returns the signature with the members of the typed dict in place of ``**options``."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
@@ -280,44 +291,67 @@ def _shown(function: Callable[..., Any]) -> inspect.Signature:
         return signature
     *before, last = parameters
     (options,) = get_args(last.annotation)
-    taken = {each.name for each in before}
-    members = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_LEFT_OUT, annotation=annotation)
-        for name, annotation in annotations_of(options).items()
-        if name not in taken
-    ]
-    return signature.replace(parameters=[*before, *members])
+    expanded = {each.name: each for each in before}
+    for name, annotation in annotations_of(options).items():
+        expanded.setdefault(
+            name,
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=_LEFT_OUT, annotation=annotation
+            ),
+        )
+    return signature.replace(parameters=list(expanded.values()))
 
 
 def annotations_of(kind: Any) -> Mapping[str, Any]:
     """Returns the annotation of every member of a typed dict or a struct, inherited ones included."""
     plain = get_origin(kind) or kind
     if is_typeddict(plain):
-        found: Mapping[str, Any] = plain.__annotations__
-        return found
+        members: Mapping[str, Any] = plain.__annotations__
+        return members
     merged: dict[str, Any] = {}
     for each in reversed(plain.__mro__):
         merged |= inspect.get_annotations(each)
     return merged
 
 
-_ROOMS = ("builtin", "local", "manifest", "mcp", "process", "record", "testing", "trust")
+_ROOMS = (
+    "builtin",
+    "local",
+    "manifest",
+    "mcp",
+    "models",
+    "process",
+    "record",
+    "testing",
+    "tools",
+    "trust",
+)
 """The packages that are part of a public name: ``rc.trust.Rules``."""
+_OFFERED_BY = {
+    **dict.fromkeys(("Named", "Profile", "Request"), "models"),
+    **dict.fromkeys(("Defer", "Spec"), "tools"),
+    "Grant": "trust",
+}
+"""The packages that offer a struct of the core or of the declarations under their own name."""
 
 
 @cache
-def _of_struct(struct: type) -> Known:
+def _of_struct(struct: type) -> KnownOptions:
+    annotations = annotations_of(struct)
     fields: Collection[str] = struct.__struct_fields__  # type: ignore[attr-defined]
-    kinds = {name: kind for name, kind in annotations_of(struct).items() if name in fields}
-    room = struct.__module__.split(".")[1:2]
-    return Known(".".join(["rc", *(each for each in room if each in _ROOMS), struct.__name__]), kinds)
+    kinds = {name: annotations[name] for name in annotations if name in fields}
+    room = struct.__module__.partition(".")[2].partition(".")[0]
+    place = f"rc.{room}" if room in _ROOMS else "rc"
+    if struct.__name__ in _OFFERED_BY:
+        place = f"rc.{_OFFERED_BY[struct.__name__]}"
+    return KnownOptions(f"{place}.{struct.__name__}", kinds)
 
 
 _make: Callable[..., Any] = StructMeta.__call__
 """Looked up once: ``super()`` would take longer than making the struct."""
 
 
-class Spelt(StructMeta):
+class NameCheckedMeta(StructMeta):
     """The metaclass of structs that developers write: explains an unknown field in its error.
 
     The fields are looked up only after an error, so that a correct call costs nothing more. Structs that
@@ -337,7 +371,7 @@ class Spelt(StructMeta):
                 raise UsageError(words) from error
 
 
-class Worded(Spelt):
+class TypeCheckedMeta(NameCheckedMeta):
     """The metaclass of structs whose values are checked too: one of the wrong type raises UsageError.
 
     Decoding and replacing do not pass through here, and need no such messages.
@@ -350,3 +384,16 @@ class Worded(Spelt):
             if fields:
                 _of_struct(self).check(fields)
             return super().__call__(*args, **fields)
+
+
+def other_words(words: Mapping[str, str]) -> Callable[[object, str], Any]:
+    """Returns a ``__getattr__`` whose errors give our name for other libraries' attributes."""
+
+    def missing(self: object, name: str) -> Any:
+        if name in words:
+            kind = type(self).__name__
+            raise AttributeError(f"{kind!r} object has no attribute {name!r} (here it is {words[name]})")
+        # Look it up again, to raise Python's own message, or that of a property that failed.
+        return object.__getattribute__(self, name)
+
+    return missing

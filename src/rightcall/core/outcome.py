@@ -15,6 +15,8 @@ OutcomeKind: TypeAlias = Literal[
     "failed",
     "invalid",
     "unknown",
+    "not_offered",
+    "given_up",
     "denied",
     "timed_out",
     "cancelled",
@@ -69,6 +71,24 @@ class UnknownTool(Struct, frozen=True, gc=False, tag="unknown"):
     """The most similar names, if there are too many tools to list."""
 
 
+class NotOffered(Struct, frozen=True, gc=False, tag="not_offered"):
+    """There is such a tool, but the turn did not offer it; it was not run."""
+
+    kind: ClassVar[OutcomeKind] = "not_offered"
+
+    offered: tuple[str, ...]
+    """The tools that the turn did offer."""
+
+
+class GivenUp(Struct, frozen=True, gc=False, tag="given_up"):
+    """The tool failed so often in a row that the run leaves it alone; it was not run."""
+
+    kind: ClassVar[OutcomeKind] = "given_up"
+
+    failures: int
+    """How often in a row it failed."""
+
+
 class Denied(Struct, frozen=True, gc=False, tag="denied"):
     """A policy, a hook or a person denied the call."""
 
@@ -120,6 +140,8 @@ Outcome: TypeAlias = (
     | Failed
     | Invalid
     | UnknownTool
+    | NotOffered
+    | GivenUp
     | Denied
     | TimedOut
     | Cancelled

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from rightcall.core.jsontext import MAX_DEPTH, JsonValue
-from rightcall.core.pattern import pattern
+from rightcall.core.lazy import pattern
 
 _State: TypeAlias = Literal[
     "value",
@@ -126,7 +126,9 @@ class PartialJson:
         keep it or to change it. After an error in the text it stays as it was.
         """
         self._advance()
-        return self._root[0] if self._root else None
+        if self._root:
+            return self._root[0]
+        return None
 
     @property
     def is_complete(self) -> bool:
@@ -197,7 +199,11 @@ class PartialJson:
         if end == len(chunk):
             return end
         if chunk[end] == '"':
-            self._end_key() if self._state == "in_key" else self._end_value()
+            if self._state != "in_key":
+                self._end_value()
+                return end + 1
+            self._key = "".join(self._pieces)
+            self._state = "broken" if self._key in self._open[-1] else "colon"
             return end + 1
         if _CUT_ESCAPE.fullmatch(chunk, end):
             self._rest = chunk[end:]
@@ -208,15 +214,23 @@ class PartialJson:
     def _read_scalar(self, chunk: str, position: int) -> int:
         end = _end(_SCALAR, chunk, position)
         self._pieces.append(chunk[position:end])
-        if end < len(chunk):
-            self._end_scalar(chunk[end])
+        if end == len(chunk):
+            return end
+        try:
+            value = _scalar("".join(self._pieces), chunk[end])
+        except ValueError:
+            self._state = "broken"
+        else:
+            self._put(value)
+            self._end_value()
         return end
 
     def _grow(self, piece: str) -> None:
         """Append to the open string."""
         # Python appends to a string in place while nothing else refers to it, so the view drops its
         # reference first: otherwise reading after every fragment would copy the string every time.
-        shown, self._shown = self._shown, ""
+        shown = self._shown
+        self._shown = ""
         self._put_open_string("")
         shown += piece
         self._put_open_string(shown)
@@ -237,25 +251,13 @@ class PartialJson:
             container.append(value)
 
     def _end_value(self) -> None:
-        container = self._open[-1]
         if len(self._open) == 1:
             self._state = "end"
             self._complete = True
+        elif isinstance(self._open[-1], dict):
+            self._state = "after_member"
         else:
-            self._state = "after_member" if isinstance(container, dict) else "after_item"
-
-    def _end_key(self) -> None:
-        self._key = "".join(self._pieces)
-        self._state = "broken" if self._key in self._open[-1] else "colon"
-
-    def _end_scalar(self, delimiter: str) -> None:
-        try:
-            value = _scalar("".join(self._pieces), delimiter)
-        except ValueError:
-            self._state = "broken"
-        else:
-            self._put(value)
-            self._end_value()
+            self._state = "after_item"
 
     def _nest(self, container: dict[str, JsonValue] | list[JsonValue]) -> None:
         if len(self._open) > MAX_DEPTH:
@@ -268,7 +270,9 @@ class PartialJson:
 def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
     """Returns where the longest match of ``pattern`` ends."""
     found = pattern.match(text, position)
-    return position if found is None else found.end()
+    if found is None:
+        return position
+    return found.end()
 
 
 def _scalar(text: str, delimiter: str) -> JsonValue:

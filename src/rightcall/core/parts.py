@@ -1,20 +1,91 @@
-"""The parts of messages: text, media, a call's result; and what a reply costs."""
+"""The parts of messages: text, media, a call, its result; and what a reply costs."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from rightcall.core.jsontext import JsonValue
-from rightcall.core.media_type import ANY_BYTES, MediaKind, kind_of
-from rightcall.core.options import Spelt
+from rightcall.core.jsontext import JsonValue, dump
+from rightcall.core.options import NameCheckedMeta
 from rightcall.core.outcome import OutcomeKind
 from rightcall.errors import UsageError
 
+MediaKind: TypeAlias = Literal["image", "pdf", "document", "text", "audio", "video", "other"]
+"""The kinds that vendors distinguish. A document is an office document; ``other`` is anything
+unknown."""
+
+ANY_BYTES = "application/octet-stream"
+PLAIN_TEXT = "text/plain"
+
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+    (b"\x1aE\xdf\xa3", "video/webm"),
+)
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+_BRANDS = {b"avif": "image/avif", b"heic": "image/heic", b"mif1": "image/heif", b"M4A ": "audio/mp4"}
+
+_TEXTS = frozenset(
+    f"application/{name}"
+    for name in ("json", "xml", "yaml", "x-yaml", "toml", "javascript", "x-javascript", "sql", "x-sh")
+)
+_TEXT_ENDINGS = ("+json", "+xml", "+yaml")
+_DOCUMENTS = (
+    "application/vnd.openxmlformats-",
+    "application/vnd.oasis.opendocument.",
+    "application/vnd.ms-",
+)
+_OTHER_DOCUMENTS = frozenset(("application/msword", "application/rtf", "application/epub+zip"))
+
+
+def essence(media_type: str) -> str:
+    """Returns the type without its parameters, in lower case."""
+    return media_type.partition(";")[0].strip().lower()
+
+
+def media_kind(media_type: str) -> MediaKind:
+    """Returns the kind of a media type."""
+    plain = essence(media_type)
+    match plain.partition("/")[0]:
+        case "image":
+            return "image"
+        case "audio":
+            return "audio"
+        case "video":
+            return "video"
+        case "text" | "message":
+            # A mail, as ``message/rfc822``, is text as well.
+            return "text"
+        case _:
+            pass
+    if plain == "application/pdf":
+        return "pdf"
+    if plain in _TEXTS or plain.endswith(_TEXT_ENDINGS):
+        return "text"
+    if plain in _OTHER_DOCUMENTS or plain.startswith(_DOCUMENTS):
+        return "document"
+    return "other"
+
+
+def sniff(data: bytes) -> str:
+    """Returns the media type that the first bytes show, or plain bytes."""
+    if data[:4] == b"RIFF":
+        return _RIFF.get(data[8:12], ANY_BYTES)
+    if data[4:8] == b"ftyp":
+        return _BRANDS.get(data[8:12], "video/mp4")
+    for signature, media_type in _SIGNATURES:
+        if data.startswith(signature):
+            return media_type
+    return ANY_BYTES
+
+
 Way: TypeAlias = Literal["bytes", "address", "id"]
 """How media are given: as bytes, by a URL that the vendor fetches, or by the vendor's id."""
-
-_MUCH = 256 * 1024
 
 
 class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
@@ -27,7 +98,7 @@ class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
     """Have the vendor cache the prompt up to the end of this part, if it supports that."""
 
 
-class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", metaclass=Spelt):
+class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", metaclass=NameCheckedMeta):
     """An image, audio, a document: bytes with a type, or where they are. A tool may return one.
 
     ``rc.image`` and ``rc.file`` make them from paths, bytes, URLs and ids of uploaded files.
@@ -45,6 +116,8 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", meta
     """The vendor's id of an uploaded file, instead of bytes."""
     cache: bool = False
     """Have the vendor cache the prompt up to the end of this part, if it supports that."""
+    untrusted: str = ""
+    """Whose words these are, if an outsider could have written them; the trust rules go by it."""
 
     def __post_init__(self) -> None:
         if (self.url is not None) + (self.id is not None) + bool(self.data) > 1:
@@ -53,14 +126,16 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", meta
     @property
     def kind(self) -> MediaKind:
         """Image, pdf, document, text, audio, video or other."""
-        return kind_of(self.media_type)
+        return media_kind(self.media_type)
 
     @property
     def way(self) -> Way:
         """How it is given."""
         if self.url is not None:
             return "address"
-        return "bytes" if self.id is None else "id"
+        if self.id is None:
+            return "bytes"
+        return "id"
 
     @property
     def about(self) -> str:
@@ -69,11 +144,58 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", meta
         if self.url is not None:
             # A data URL would repeat the data.
             return f"{self.media_type}{name} at {self.url[:200]}"
-        size = f", {len(self.data):,} bytes" if self.id is None else f", file {self.id}"
+        if self.id is None:
+            size = f", {len(self.data):,} bytes"
+        else:
+            size = f", file {self.id}"
         return f"{self.media_type}{name}{size}"
 
 
 Part: TypeAlias = Text | Media
+
+
+CallForm: TypeAlias = Literal["json", "text", "approval"]
+"""What the arguments are: JSON; plain text, for a tool whose input is text; or ``approval``: a call that
+the vendor itself runs once a person approves it. Only a vendor makes the last."""
+
+TEXT_MEMBER = "input"
+"""The key that holds a call's text for vendors that support only JSON."""
+
+
+class Call(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="call"):
+    """A call as the model wrote it. The arguments stay the raw text."""
+
+    id: str
+    name: str
+    arguments: str = ""
+    truncated: bool = False
+    """The reply stopped before this call was complete. Such a call is never run."""
+    form: CallForm = "json"
+    nulls: bool = False
+    """The vendor's strict mode made the model write every optional member, so null means "left out"
+    where the schema takes no null."""
+    vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What the vendor attached, by dialect; sent back unchanged to the same dialect."""
+
+    @property
+    def as_json(self) -> str:
+        """The arguments as JSON text, if they are JSON."""
+        if self.form == "text":
+            return dump({TEXT_MEMBER: self.arguments})
+        return self.arguments
+
+
+class Repair(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One lossless change that made arguments fit their schema, or a null that was removed.
+
+    Only if the tool allows it, or if the vendor's strict mode demanded the null.
+    """
+
+    path: str
+    before: JsonValue
+    after: JsonValue
+    removed: bool = False
+    """The member was removed."""
 
 
 class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):
@@ -119,11 +241,6 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
         return "".join([part.text for part in self.content if isinstance(part, Text)])
 
 
-def is_much(part: object) -> bool:
-    """Whether encoding this for a vendor takes so long that it would block the event loop."""
-    return type(part) is Media and len(part.data) > _MUCH
-
-
 class Usage(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """Tokens and cost. Cached and reasoning tokens are parts of input and output, not on top."""
 
@@ -143,9 +260,9 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
-        cost = self.cost
-        if other.cost is not None:
-            cost = other.cost if cost is None else cost + other.cost
+        cost = other.cost
+        if self.cost is not None:
+            cost = self.cost + (other.cost or 0.0)
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,

@@ -1,15 +1,29 @@
 """The interfaces that the core expects of other code, as Protocols."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from rightcall.core.around import End, Lasting
+from msgspec import Struct
+
+from rightcall.core.budget import Stop
 from rightcall.core.entry import Entry
 from rightcall.core.events import ModelEvent, StreamEvent
-from rightcall.core.message import Message, Reply
-from rightcall.core.request import Outgoing, Profile, Request, Sign
-from rightcall.core.served import Answer, Asked, Listed, Refused
-from rightcall.core.tool import Tool
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.message import Message, Reply, Transcript
+from rightcall.core.outcome import Outcome
+from rightcall.core.parts import Call, Result, Usage
+from rightcall.core.request import (
+    ClientRequest,
+    EncodedRequest,
+    ErrorResponse,
+    ListedModel,
+    Profile,
+    ReplyHeader,
+    Request,
+    Sign,
+)
+from rightcall.core.tool import Spec, Tool
 from rightcall.errors import RightcallError, VendorError
 
 
@@ -18,11 +32,9 @@ class Tools(Protocol):
 
     def get(self, name: str, /) -> Tool | None:
         """The tool of that name."""
-        ...
 
     def names(self) -> Sequence[str]:
         """The names of all tools, in order."""
-        ...
 
 
 @runtime_checkable
@@ -32,11 +44,9 @@ class LiveTools(Protocol):
     @property
     def version(self) -> int:
         """A number that changes whenever the tools change."""
-        ...
 
     def __iter__(self) -> Iterator[Tool]:
         """The tools as they are now."""
-        ...
 
 
 class Model(Protocol):
@@ -45,11 +55,9 @@ class Model(Protocol):
     @property
     def profile(self) -> Profile:
         """Facts about it."""
-        ...
 
     def stream(self, request: Request, /) -> AsyncIterator[ModelEvent]:
         """The events of one reply, ending with ReplyEnd. Errors are RightcallErrors."""
-        ...
 
 
 class Decoder(Protocol):
@@ -57,19 +65,16 @@ class Decoder(Protocol):
 
     def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
         """Returns the events that these bytes complete. A refusal in the stream raises VendorError."""
-        ...
 
     def finish(self) -> tuple[ModelEvent, ...]:
         """Returns the events that only the stream's end completes; TruncatedStream if that is early."""
-        ...
 
 
 class Encode(Protocol):
     """Encodes a request as bytes."""
 
-    def __call__(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
+    def __call__(self, request: Request, /, *, model: str, stream: bool) -> EncodedRequest:
         """Encode the request for the vendor. The same request gives the same bytes."""
-        ...
 
 
 class Dialect(Protocol):
@@ -78,34 +83,27 @@ class Dialect(Protocol):
     @property
     def name(self) -> str:
         """The key of this dialect in vendor data."""
-        ...
 
-    def encode(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
+    def encode(self, request: Request, /, *, model: str, stream: bool) -> EncodedRequest:
         """Encode the request for the vendor. The same request gives the same bytes."""
-        ...
 
     def encoder(self) -> Encode:
         """Returns an ``encode`` for one conversation, which encodes each of its messages once."""
-        ...
 
     def decoder(self) -> Decoder:
         """Returns a decoder for one streamed reply."""
-        ...
 
     def decode(self, body: bytes, /) -> Reply:
         """Decode the reply in a body that was not streamed."""
-        ...
 
     def error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> VendorError:
         """Decode the vendor's refusal."""
-        ...
 
     def authorize(self, key: str, /) -> Mapping[str, str] | Sign:
         """Returns the headers that carry the key, the same for every request.
 
         If a vendor wants each request signed: a signer, called again for every attempt.
         """
-        ...
 
 
 class ReplyWriter(Protocol):
@@ -117,26 +115,21 @@ class ReplyWriter(Protocol):
     @property
     def left_out(self) -> Sequence[str]:
         """Which parts of the reply so far the client's dialect cannot express."""
-        ...
 
     def start(self) -> bytes:
         """Returns the beginning of the stream; otherwise the first ``write`` includes it."""
-        ...
 
     def write(self, event: ModelEvent, /) -> bytes:
         """Returns what the event adds to the stream; with ReplyEnd, its end.
 
         A reply that broke off ends with the dialect's error, and never as if it were whole.
         """
-        ...
 
     def fail(self, error: RightcallError, /) -> bytes:
         """Returns the dialect's error inside a stream, and the stream's end."""
-        ...
 
     def keep_alive(self) -> bytes:
         """Returns a keep-alive, which changes nothing."""
-        ...
 
 
 class ServerDialect(Protocol):
@@ -145,46 +138,39 @@ class ServerDialect(Protocol):
     @property
     def name(self) -> str:
         """The dialect's name, the same as the client half's."""
-        ...
 
-    def asked(
+    def parse_request(
         self, body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]
-    ) -> Asked:
+    ) -> ClientRequest:
         """Parse the request. An invalid one raises a UsageError that says where."""
-        ...
 
-    def writer(self, asked: Asked, answer: Answer, /) -> ReplyWriter:
+    def writer(self, asked: ClientRequest, answer: ReplyHeader, /) -> ReplyWriter:
         """Returns a writer for one streamed reply."""
-        ...
 
-    def whole(self, reply: Reply, asked: Asked, answer: Answer, /) -> bytes:
+    def encode_reply(self, reply: Reply, asked: ClientRequest, answer: ReplyHeader, /) -> bytes:
         """Encode the reply as one body. One that broke off raises VendorError."""
-        ...
 
-    def refused(self, error: RightcallError, asked: Asked | None = None, /) -> Refused:
+    def encode_error(
+        self, error: RightcallError, asked: ClientRequest | None = None, /
+    ) -> ErrorResponse:
         """Encode the error for the client. ``asked`` is given if the request could be parsed."""
-        ...
 
-    def counted(self, tokens: int, /) -> bytes:
+    def encode_token_count(self, tokens: int, /) -> bytes:
         """Encode the number of tokens of a request."""
-        ...
 
-    def listed(self, models: Sequence[Listed], /) -> bytes:
+    def encode_model_list(self, models: Sequence[ListedModel], /) -> bytes:
         """Encode the list of models."""
-        ...
 
 
 @runtime_checkable
-class Keeping(Protocol):
+class StatefulDialect(Protocol):
     """A dialect whose vendor stores the conversation, so that requests need not repeat it."""
 
-    def kept(self, reply: Reply, request: Request, /) -> Reply:
+    def mark_stored(self, reply: Reply, request: Request, /) -> Reply:
         """Returns the reply with the id it is stored under, and what came before it."""
-        ...
 
-    def anew(self, request: Request, refusal: RightcallError, /) -> Request | None:
+    def rebuild_request(self, request: Request, refusal: RightcallError, /) -> Request | None:
         """Returns the whole request, if the refusal means that the vendor lost the conversation."""
-        ...
 
 
 class Journal(Protocol):
@@ -192,15 +178,12 @@ class Journal(Protocol):
 
     def append(self, run: str, entry: Entry, /) -> None:
         """Write one entry at the end of a run's record."""
-        ...
 
     def entries(self, run: str, /) -> Iterable[Entry]:
         """All entries of a run, in order; empty for an unknown run."""
-        ...
 
     def runs(self) -> Sequence[str]:
         """The runs that are recorded, oldest first."""
-        ...
 
 
 class Hold(Protocol):
@@ -208,11 +191,9 @@ class Hold(Protocol):
 
     def append(self, entry: Entry, /) -> None:
         """Write one entry at the end of the run's record; RunHeld if another holder took it over."""
-        ...
 
     def release(self) -> None:
         """Let others hold the run."""
-        ...
 
 
 @runtime_checkable
@@ -221,7 +202,6 @@ class HoldingJournal(Protocol):
 
     def hold(self, run: str, /) -> Hold:
         """Hold a run; RunHeld, with the holder, if another one holds it."""
-        ...
 
 
 class AsyncJournal(Protocol):
@@ -229,15 +209,12 @@ class AsyncJournal(Protocol):
 
     async def append(self, run: str, entry: Entry, /) -> None:
         """Write one entry at the end of a run's record."""
-        ...
 
     async def entries(self, run: str, /) -> Iterable[Entry]:
         """All entries of a run, in order; empty for an unknown run."""
-        ...
 
     async def runs(self) -> Sequence[str]:
         """The runs that are recorded, oldest first."""
-        ...
 
 
 class Steps(Protocol):
@@ -248,15 +225,102 @@ class Steps(Protocol):
 
     async def step(self, key: str, body: Callable[[], Awaitable[Entry]], /) -> Entry:
         """The recorded entry of that key, or what ``body`` returns, recorded."""
-        ...
 
     async def note(self, key: str, entry: Entry, /) -> bool:
         """Record something on the way to a step, once; False if it was recorded already."""
-        ...
 
     def was_started(self, key: str, /) -> bool:
         """Whether an earlier attempt at the run started this call, and its end is unknown."""
-        ...
+
+
+# What observers around a run are shown. A plain observer is called after something has happened; one
+# around it is called before it begins, so that the context that it sets, such as the current span,
+# applies to everything inside: a tool's own code, a thread, a request, an inner run.
+
+
+class RunSegment(Struct, frozen=True, kw_only=True, eq=False):
+    """A run, from its start or its resumption to its end, a pause or an error."""
+
+    run: str
+    agent: str
+    """The agent's name; empty if it is not an agent's run."""
+    model: Any
+    """The Model that is asked first."""
+    messages: Transcript
+    """All messages so far."""
+    system: str = ""
+    specs: tuple[Spec, ...] = ()
+    options: Mapping[str, JsonValue] = {}
+    max_tokens: int | None = None
+    wants_output: bool = False
+    """Whether it must end with a structured output."""
+    traces: tuple[str, ...] = ()
+    """The observers' trace ids of the run's earlier segments, in this process or another."""
+
+
+class SegmentEnd(Struct, frozen=True, kw_only=True, eq=False):
+    """How a segment ended."""
+
+    stop: Stop
+    usage: Usage
+    """What the segment itself spent, inner runs included."""
+    replies: tuple[Reply, ...] = ()
+    """The model's replies in this segment."""
+    calls: int = 0
+    """How many of its calls were run."""
+
+
+class ModelExchange(Struct, frozen=True, eq=False):
+    """A request to a model: all attempts at it, and all models that were asked."""
+
+    key: str
+    """The key of the run's step; empty for a request outside a run, such as a gateway's."""
+    model: Any
+    request: Request
+
+
+class ExchangeEnd(Struct, frozen=True, eq=False):
+    """A model's reply, whole or partial."""
+
+    reply: Reply
+    first: float | None = None
+    """Seconds until the first piece of the reply; None if that was not measured."""
+
+
+class ToolCall(Struct, frozen=True, eq=False):
+    """A call, from its start to its outcome; or one that is not run, which ends at once."""
+
+    key: str
+    call: Call
+    tool: Tool | None = None
+    """None if there is no tool of that name, or the call was not parsed."""
+    early: bool = False
+    """Started while the reply still streamed; perhaps in vain."""
+
+
+class CallEnd(Struct, frozen=True, eq=False):
+    """How a call ended."""
+
+    outcome: Outcome
+    result: Result
+    seconds: float = 0.0
+    attempts: int = 0
+    """How often the tool was started; 0 for a call that was not run."""
+
+
+Lasting: TypeAlias = RunSegment | ModelExchange | ToolCall
+End: TypeAlias = SegmentEnd | ExchangeEnd | CallEnd
+
+Headers: TypeAlias = Callable[[str], Mapping[str, str]]
+"""Returns the extra headers for a request to an address. Never raises."""
+
+HEADERS: ContextVar[Headers | None] = ContextVar("rightcall_headers", default=None)
+"""Set by an observer around a request, so that the server can continue its trace."""
+
+TRACE = ("traceparent", "tracestate")
+"""The headers that carry a trace to another process (W3C Trace Context)."""
+CALLER: ContextVar[Mapping[str, str] | None] = ContextVar("rightcall_caller", default=None)
+"""Set by a server: the TRACE headers of the request that it is handling."""
 
 
 class Observer(Protocol):
@@ -264,7 +328,6 @@ class Observer(Protocol):
 
     def __call__(self, run: str, happened: Entry | StreamEvent, /) -> None:
         """Take what happened in a run: an entry of its record, or an event of its stream."""
-        ...
 
 
 class Watch(Protocol):
@@ -273,11 +336,9 @@ class Watch(Protocol):
     @property
     def trace(self) -> str:
         """Its name outside this process, such as W3C's ``traceparent``; empty for none."""
-        ...
 
     def end(self, end: End | None, error: BaseException | None, /) -> None:
         """Called at the end, with the result or the error."""
-        ...
 
 
 @runtime_checkable
@@ -290,7 +351,6 @@ class AroundObserver(Protocol):
 
     def around(self, lasting: Lasting, /) -> Watch | None:
         """Called when something begins, in the same context; return None to ignore it."""
-        ...
 
 
 class TokenCounter(Protocol):
@@ -298,7 +358,6 @@ class TokenCounter(Protocol):
 
     def __call__(self, message: Message, /) -> int:
         """The tokens of one message."""
-        ...
 
 
 class Clock(Protocol):
@@ -306,8 +365,25 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Returns seconds on a monotonic clock."""
-        ...
 
     async def sleep(self, seconds: float, /) -> None:
         """Wait."""
-        ...
+
+
+# Replies that a model has begun at its vendor and not fetched yet. A model that answers in the
+# background reports what it began. The run records it, and a later attempt at the run continues
+# with it instead of asking again.
+
+
+class BackgroundReplies(Protocol):
+    """Stores what was begun for one request."""
+
+    def last_id(self, model: str, /) -> str:
+        """Returns the id of what this model began last in an earlier attempt; empty if nothing."""
+
+    async def record_start(self, model: str, identity: str, /) -> None:
+        """Store the id of what this model has begun."""
+
+
+BACKGROUND_REPLIES: ContextVar[BackgroundReplies | None] = ContextVar("rightcall_pending", default=None)
+"""The store for the request that is being sent."""

@@ -59,7 +59,13 @@ class Validator(Protocol):
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         """Validate the arguments, given both as the model's text and as that text parsed."""
-        ...
+
+
+class Description(Struct, frozen=True, eq=False):
+    """The JSON Schema of the arguments, and their validator."""
+
+    parameters: JsonObject
+    validator: Validator
 
 
 MAX_PROBLEMS = 50
@@ -68,7 +74,7 @@ MAX_PROBLEMS = 50
 _ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object", "null": "null"}
 
 
-def unexpected(name: str, known: list[str]) -> str:
+def describe_unexpected(name: str, known: list[str]) -> str:
     """Returns the sentence for a member that the schema does not have."""
     if nearest := get_close_matches(name, known, n=1):
         return f"is not a parameter; did you mean {shorten(nearest[0])}?"
@@ -81,10 +87,10 @@ def must_be(types: list[str], value: object) -> str:
     """Returns the sentence for a value of the wrong type."""
     last_null = sorted(types, key=lambda kind: kind == "null")
     wanted = list(dict.fromkeys(_ARTICLES.get(kind, f"a {kind}") for kind in last_null))
-    return f"must be {' or '.join(wanted)}, not {described(value)}"
+    return f"must be {' or '.join(wanted)}, not {describe_value(value)}"
 
 
-def described(value: object) -> str:
+def describe_value(value: object) -> str:
     """Returns a value for use in a sentence: its type, and the value if that adds something."""
     if value is None or value in ([], {}):
         return kind_of(value).replace("an ", "an empty ")

@@ -7,12 +7,12 @@ from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.message import Transcript
-from rightcall.core.options import Known, Spelt, Worded, annotations_of
-from rightcall.core.secret import redact_formats
+from rightcall.core.options import KnownOptions, NameCheckedMeta, TypeCheckedMeta, annotations_of
+from rightcall.core.secret_formats import redact_formats
 from rightcall.core.tool import Spec
 
 
-class Named(Struct, frozen=True, gc=False, tag="named", metaclass=Spelt):
+class Named(Struct, frozen=True, gc=False, tag="named", metaclass=NameCheckedMeta):
     """The model must call this tool."""
 
     name: str
@@ -48,7 +48,7 @@ class Conversation:
         return "Conversation()"
 
 
-class Request(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
+class Request(Struct, frozen=True, kw_only=True, gc=False, metaclass=NameCheckedMeta):
     """One request to a model."""
 
     messages: Transcript
@@ -111,7 +111,7 @@ class ModelOptions(TypedDict, total=False):
     """Members to put into the request's body as they are."""
 
 
-MODEL_OPTIONS = Known(
+MODEL_OPTIONS = KnownOptions(
     "options",
     annotations_of(ModelOptions),
     say="options={{{!r}: …}}",
@@ -129,7 +129,7 @@ ANY_OBJECT: JsonObject = {"type": "object"}
 """The schema for JSON mode: any object."""
 
 
-class Held(Struct, frozen=True, kw_only=True):
+class StrictTools(Struct, frozen=True, kw_only=True):
     """Which tools of a request the vendor enforces the schema of."""
 
     forced: frozenset[str] = frozenset()
@@ -138,20 +138,20 @@ class Held(Struct, frozen=True, kw_only=True):
     """Why others are not sent as strict, by name."""
 
 
-NONE_HELD = Held()
+NONE_HELD = StrictTools()
 
 
-class Outgoing(Struct, frozen=True, kw_only=True, gc=False):
+class EncodedRequest(Struct, frozen=True, kw_only=True, gc=False):
     """An encoded request, without address and key."""
 
     path: str
     """The path after the base URL."""
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
-    held: Held = NONE_HELD
+    held: StrictTools = NONE_HELD
 
 
-class Prepared(Struct, frozen=True, kw_only=True, gc=False):
+class PreparedRequest(Struct, frozen=True, kw_only=True, gc=False):
     """A request that is about to be sent, for a signer."""
 
     method: str
@@ -162,10 +162,10 @@ class Prepared(Struct, frozen=True, kw_only=True, gc=False):
     """Seconds since the epoch: signatures are dated, and a dialect has no clock."""
 
     def __repr__(self) -> str:
-        return f"Prepared({self.method} {redact_formats(self.url)!r}, {len(self.body)} bytes)"
+        return f"PreparedRequest({self.method} {redact_formats(self.url)!r}, {len(self.body)} bytes)"
 
 
-Sign: TypeAlias = Callable[[Prepared], Mapping[str, str]]
+Sign: TypeAlias = Callable[[PreparedRequest], Mapping[str, str]]
 """Returns the headers that sign a whole request."""
 
 
@@ -174,7 +174,7 @@ OutputMode: TypeAlias = Literal["native", "tool", "text", "json"]
 ``json`` the vendor enforces JSON, and the schema is asked for."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+class RequiredOutput(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """The output that a run must end with."""
 
     tool: str
@@ -186,11 +186,11 @@ class Wanted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """How often an invalid answer may be returned to the model with its problems."""
 
 
-class Profile(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
+class Profile(Struct, frozen=True, kw_only=True, gc=False, metaclass=TypeCheckedMeta):
     """Facts about one model."""
 
     context_window: int | None = None
-    """Tokens of input and output together."""
+    """Tokens of input and output together; of an unknown context, agents assume 128,000."""
     structured: OutputMode = "tool"
     """How it is held to an output type: ``native`` by the vendor, ``tool`` by a forced call, ``json`` by
     the vendor's JSON mode, ``text`` by asking and checking."""
@@ -201,3 +201,61 @@ class Profile(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     Otherwise a limit in dollars cannot be enforced."""
     has_another: bool = False
     """Whether there is a fallback model, which can be asked again when an answer broke off."""
+
+
+# The other side: a client's request to a server of models, and the answer. The server half of a dialect
+# makes these values, which are all that the serving code knows of it.
+
+Framing: TypeAlias = Literal["sse", "array"]
+"""How a stream is framed: as server-sent events, or as the items of one JSON array."""
+
+
+class ClientRequest(Struct, frozen=True, kw_only=True, gc=False):
+    """A client's request, parsed."""
+
+    request: Request
+    model: str
+    """The client's name for the model."""
+    stream: bool = False
+    usage: bool = True
+    """Whether a stream should report its usage. Chat's clients ask for it, the others always get it."""
+    framing: Framing = "sse"
+    client: str = ""
+    """A client whose needs differ from others of its dialect: ``codex``."""
+    left_out: tuple[str, ...] = ()
+    """By path: what in the request only the dialect's own vendor would understand."""
+    forms: Mapping[str, JsonObject] = field(default_factory=dict)
+    """By a tool's name in the request: how the dialect writes its calls; used by its writer."""
+
+
+class ReplyHeader(Struct, frozen=True, kw_only=True, gc=False):
+    """What is fixed about a reply before the model has begun it."""
+
+    id: str
+    """Letters and digits that are unique to this answer; the ids of the response, its items and its
+    calls are made from it."""
+    model: str
+    created: int = 0
+    """Seconds since the epoch."""
+    input_tokens: int = 0
+    """About how many tokens the request has, for dialects that report it first; corrected at the end."""
+    shorten: Callable[[str], str] | None = None
+    """Returns a handle for a long token in a call's id; None where nothing may be kept."""
+
+
+class ErrorResponse(Struct, frozen=True, kw_only=True, gc=False):
+    """A refusal in the client's own format."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class ListedModel(Struct, frozen=True, kw_only=True, gc=False):
+    """A model in a list of models."""
+
+    name: str
+    created: int = 0
+    owner: str = "rightcall"
+    context_window: int | None = None
+    output_tokens: int | None = None

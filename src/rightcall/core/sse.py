@@ -13,8 +13,11 @@ from rightcall.errors import ProtocolError
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 """A longer single event is an attack or a fault, and is refused instead of buffered."""
 
+_MOST_UNREAD = 64 * 1024
+"""Bytes of an event that are held before its lines are read."""
 _BOM = b"\xef\xbb\xbf"
 _CR, _LF = b"\r\n"
+_COLON = b":"[0]
 """As numbers: looking for a bytes object with ``in`` raises and catches an exception inside Python."""
 _NAMED = re.compile(rb"^event: ([^\n]*)\ndata: ([^\n]*)\n\n", re.MULTILINE)
 
@@ -36,6 +39,12 @@ class SseDecoder:
         self._held = 0
         self._began = False
         self._after_cr = False
+        self._unread = 0
+        """Bytes of an event that are held and whose lines were not read yet."""
+        self._is_begun = False
+        """Whether lines of an event were read before its end has come."""
+        self._data: list[bytes] = []
+        self._name = ""
         self._id: str | None = None
         self.retry: int | None = None
         """The reconnection time that the stream asked for, in milliseconds."""
@@ -43,13 +52,17 @@ class SseDecoder:
     def feed(self, chunk: bytes) -> tuple[ServerEvent, ...]:
         """Returns the events that these bytes complete."""
         text = self._whole_blocks(chunk)
-        return tuple(self._events(text)) if text else ()
+        if text:
+            return tuple(self._events(text))
+        return ()
 
     def payloads(self, chunk: bytes) -> list[bytes]:
         """Returns the data of the events that these bytes complete, where their names mean nothing."""
         text = self._whole_blocks(chunk)
-        alone = _alone(text)
-        return [event.data for event in self._events(text)] if alone is None else alone
+        alone = None if self._is_begun else _alone(text)
+        if alone is None:
+            return [event.data for event in self._events(text)]
+        return alone
 
     def _whole_blocks(self, chunk: bytes) -> bytes:
         """Returns the blocks that these bytes complete, and holds back what comes after them."""
@@ -61,7 +74,11 @@ class SseDecoder:
         if _CR in chunk:
             self._after_cr = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if not self._ends_an_event(chunk):
+        ends_event = b"\n\n" in chunk
+        if not ends_event and chunk.startswith(b"\n") and self._pieces:
+            # A blank line that was cut in two.
+            ends_event = self._pieces[-1].endswith(b"\n")
+        if not ends_event:
             self._hold(chunk)
             return b""
         text = self._take(chunk)
@@ -76,22 +93,21 @@ class SseDecoder:
 
         The standard drops it; vendors forget the blank line and mean the event.
         """
-        if not self._pieces:
+        if not (self._pieces or self._is_begun):
             return ()
-        left = self._lines(self._take(b""))
-        return () if left is None else (left,)
-
-    def _ends_an_event(self, chunk: bytes) -> bool:
-        if chunk.find(b"\n\n") >= 0:
-            return True
-        return chunk.startswith(b"\n") and bool(self._pieces) and self._pieces[-1].endswith(b"\n")
+        last = self._lines(self._take(b""))
+        if last is None:
+            return ()
+        return (last,)
 
     def _take(self, chunk: bytes) -> bytes:
         """Returns the buffered bytes with these appended."""
         text = chunk
         if self._pieces:
             text = b"".join([*self._pieces, chunk])
-            self._pieces, self._held = [], 0
+            self._pieces = []
+            self._held = 0
+            self._unread = 0
         if not self._began:
             self._began = True
             text = text.removeprefix(_BOM)
@@ -103,39 +119,75 @@ class SseDecoder:
             if self._held > MAX_EVENT_BYTES:
                 raise ProtocolError(f"an event of the stream is longer than {MAX_EVENT_BYTES:,} bytes")
             self._pieces.append(piece)
+            self._unread += len(piece)
+            if self._unread > _MOST_UNREAD and _LF in piece:
+                self._read_held_lines()
+
+    def _read_held_lines(self) -> None:
+        """Read the lines of an event that goes on: all at its end, they could take seconds.
+
+        The last one is held, as what comes next may be a blank line.
+        """
+        held = self._held
+        text = self._take(b"")
+        last = text.rfind(b"\n", 0, -1) + 1
+        if last:
+            self._is_begun = True
+            self._add_lines(text[: last - 1])
+        self._pieces = [text[last:]]
+        self._held = held
 
     def _events(self, text: bytes) -> list[ServerEvent]:
         """Returns the events of whole blocks."""
         # Fast path: vendors' events have one line of data, and either all or none have a name.
         last = self._id
-        if (alone := _alone(text)) is not None:
+        is_usual = not self._is_begun
+        if is_usual and (alone := _alone(text)) is not None:
             return [ServerEvent(data, "", last) for data in alone]
-        if text.startswith(b"event: "):
+        if is_usual and text.startswith(b"event: "):
             named = _NAMED.findall(text)
             if text.count(b"\n") == 3 * len(named):
                 return [ServerEvent(data, name.decode(errors="replace"), last) for name, data in named]
-        blocks = text.split(b"\n\n")[:-1]
-        return [event for block in blocks if (event := self._lines(block)) is not None]
+        events = []
+        for block in text.split(b"\n\n"):
+            # Nothing, or one line of comment: a stream may consist of millions of those.
+            if block and (block[0] != _COLON or _LF in block or self._is_begun):
+                event = self._lines(block)
+                if event is not None:
+                    events.append(event)
+        return events
 
     def _lines(self, block: bytes) -> ServerEvent | None:
-        """Returns one event from its lines."""
+        """Returns one event from its lines; None if it has no data."""
+        self._add_lines(block)
+        data = self._data
+        if data:
+            self._data = []
+        name = self._name
+        self._name = ""
+        self._is_begun = False
+        if data:
+            return ServerEvent(b"\n".join(data), name, self._id)
+        return None
+
+    def _add_lines(self, text: bytes) -> None:
         data: list[bytes] = []
-        name = ""
-        for line in block.split(b"\n"):
+        for line in text.split(b"\n"):
             field, _, value = line.partition(b":")
             value = value.removeprefix(b" ")
             match field:
                 case b"data":
                     data.append(value)
                 case b"event":
-                    name = value.decode(errors="replace")
+                    self._name = value.decode(errors="replace")
                 case b"id" if b"\0" not in value:
                     self._id = value.decode(errors="replace")
                 case b"retry" if value.isdigit():
                     self.retry = int(value)
                 case _:
                     pass
-        return ServerEvent(b"\n".join(data), name, self._id) if data else None
+        if data:
+            self._data.append(b"\n".join(data))
 
 
 def _alone(text: bytes) -> list[bytes] | None:
@@ -144,4 +196,6 @@ def _alone(text: bytes) -> list[bytes] | None:
         return None
     # A long separator is searched for in long steps: a pattern takes twice as long.
     found = text[6:-2].split(b"\n\ndata: ")
-    return None if _LF in b"".join(found) else found
+    if _LF in b"".join(found):
+        return None
+    return found

@@ -1,7 +1,8 @@
 """A tool: spec, handler, limits and security facts."""
 
+import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, Unpack, get_args
 
@@ -11,15 +12,16 @@ from typing_extensions import TypeVar
 
 from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
 from rightcall.core.handler import Handler, Parameters, inspect_handler
-from rightcall.core.jsontext import JsonObject, kind_of
+from rightcall.core.jsontext import JsonObject, JsonValue, dump, kind_of
 from rightcall.core.limits import LimitOptions, Limits, with_limits
-from rightcall.core.options import Known, Spelt, Worded, annotations_of
-from rightcall.core.problem import Problem, Valid, Validator, json_path, unexpected
-from rightcall.core.tool_check import check_tool
+from rightcall.core.options import KnownOptions, NameCheckedMeta, TypeCheckedMeta, annotations_of
+from rightcall.core.parts import Call, Repair
+from rightcall.core.problem import Problem, Valid, Validator, describe_unexpected, json_path
 from rightcall.errors import DeclarationError, UsageError
 
 if TYPE_CHECKING:
     from rightcall.core.schema import Schema
+
 
 ErrorWords: TypeAlias = Literal["words", "neutral"]
 """What the model reads when a tool raises anything but a ToolFailure: the exception's message, or one
@@ -35,7 +37,7 @@ _ROOT = "_root"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
-class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=Spelt):
+class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=NameCheckedMeta):
     """What the model is told about a tool."""
 
     name: str
@@ -61,27 +63,33 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=Spel
     with the other tools; for dialects that can express that."""
 
 
-class _Declared(Worded):
+class _ToolMeta(TypeCheckedMeta):
     """The metaclass of tools: takes limits one by one; unknown options raise DeclarationError."""
 
     if not TYPE_CHECKING:
 
         def __call__(self, *args: Any, **fields: Any) -> Any:
             """Make a tool; an unknown option raises DeclarationError."""
-            name = str(args[0] if args else fields.get("name", self.__name__))
+            first = args[0] if args else fields.get("name", self.__name__)
+            if callable(first):
+                raise DeclarationError(
+                    getattr(first, "__name__", self.__name__),
+                    "rc.Tool takes a name, a description and a schema.",
+                    fix="A function becomes a tool by rc.tool(function).",
+                )
+            name = str(first)
             check_options(name, _TOOL, fields)
-            # Not through Worded: a tool reports problems with its fields itself.
+            # Not through TypeCheckedMeta: a tool reports problems with its fields itself.
             try:
                 return type(Struct).__call__(self, *args, **worded_limits(name, fields))
             except TypeError as error:
                 raise DeclarationError(name, f"{error}.") from error
 
 
-def check_options(tool: str, known: Known, given: Mapping[str, Any]) -> None:
+def check_options(tool: str, known: KnownOptions, given: Mapping[str, Any]) -> None:
     """Raise DeclarationError for unknown options of a tool."""
-    if not given.keys() <= known.kinds.keys():
-        unknown = [name for name in given if name not in known.kinds]
-        raise DeclarationError(tool, f"no {known.unknown(unknown)}.", where="options")
+    if unknown := known.describe_unknown(given):
+        raise DeclarationError(tool, f"no {unknown}.", where="options")
 
 
 def worded_limits(tool: str, options: Mapping[str, Any], base: Limits | None = None) -> dict[str, Any]:
@@ -96,7 +104,16 @@ def worded_limits(tool: str, options: Mapping[str, Any], base: Limits | None = N
         raise DeclarationError(tool, f"{error}.", where="limits") from None
 
 
-class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
+def object_schema(required: Sequence[str], /, **properties: JsonValue) -> dict[str, JsonValue]:
+    """The schema of an object with these members and no others."""
+    schema: dict[str, JsonValue] = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = list(required)
+    schema["additionalProperties"] = False
+    return schema
+
+
+class ToolSettings(Struct, frozen=True, kw_only=True, eq=False, metaclass=_ToolMeta):
     """The options of any tool, however it was declared."""
 
     short: str = ""
@@ -156,13 +173,13 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     resources: Mapping[str, JsonObject] = field(default_factory=dict)
     """Schemas that a raw schema's ``$ref`` may name, by URI. Nothing is ever fetched."""
     validator: Validator | None = None
-    """Validates arguments instead of the schema; ``@tool`` puts pydantic here."""
+    """Validates arguments instead of the schema; ``@tool`` puts pydantic or plain types here."""
     calling: Handler | None = None
     """How the handler is called; by default read from its signature."""
 
 
 class RawOptions(LimitOptions, total=False):
-    """The keyword options of a tool; ``Options`` documents each."""
+    """The keyword options of a tool; ``ToolSettings`` documents each."""
 
     short: str
     examples: Sequence[JsonObject]
@@ -197,7 +214,7 @@ def _never(_: str) -> bool:
     return False
 
 
-class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, weakref=True):
+class Tool(ToolSettings, Generic[Needs_contra], frozen=True, eq=False, dict=True, weakref=True):
     """A tool from a JSON Schema 2020-12 and a handler, which is called with the arguments by name.
 
     Without a handler a call returns its own checked arguments: a form for the model to fill in.
@@ -222,6 +239,11 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        for where in ("name", "description"):
+            given: object = getattr(self, where)
+            if not isinstance(given, str):
+                reason = f"it is text, not {kind_of(given)}."
+                raise DeclarationError(str(self.name), reason, where=where)
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(
                 self.name,
@@ -229,8 +251,13 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
                 where="name",
                 fix='Give it another with name="…".',
             )
-        self._check_words()
-        check_tool(self)
+        _check_words(self)
+        if self.validator is None:
+            _check_schema(self)
+        _check_facts(self)
+        _check_text(self)
+        _check_reconcile(self)
+        _check_examples(self)
 
     @property
     def spec(self) -> Spec:
@@ -253,22 +280,18 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
     @cached_property
     def schema(self) -> "Schema":
         """The parameters' schema, compiled."""
-        from rightcall.core.schema import (  # noqa: PLC0415 - light until used
-            Schema,
-            SchemaError,
-            SchemaTooCostly,
-        )
+        from rightcall.core import schema  # noqa: PLC0415 - light until used
 
         try:
-            return Schema(self.parameters, resources=self.resources, formats=self.formats)
-        except SchemaTooCostly as error:
+            return schema.Schema(self.parameters, resources=self.resources, formats=self.formats)
+        except schema.SchemaTooCostly as error:
             reason = f"a schema that can take too long to check with: it {error.problem.message}."
             fix = (
                 "Nest fewer alternatives in each other, or have it checked in a process that a deadline "
                 "ends, with validator=rightcall.process.DeadlineValidator(schema)."
             )
             raise DeclarationError(self.name, reason, where="parameters", fix=fix) from None
-        except SchemaError as error:
+        except schema.SchemaError as error:
             raise DeclarationError(
                 self.name,
                 f"not a valid JSON Schema: {error.problem.message}.",
@@ -290,7 +313,9 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
     @cached_property
     def validate(self) -> Callable[[str, JsonObject], Valid | tuple[Problem, ...]]:
         """Validates arguments, given both as text and as that text parsed."""
-        return self._validate_raw if self.validator is None else self.validator.validate
+        if self.validator is None:
+            return self._validate_raw
+        return self.validator.validate
 
     @cached_property
     def waits(self) -> bool:
@@ -304,10 +329,14 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
 
     def _validate_raw(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         verdict = self.schema.validate(text, value)
-        if self.accepted is None or not isinstance(verdict, Valid):
+        known = self.accepted_names
+        if known is None or not isinstance(verdict, Valid):
             return verdict
-        extra = [name for name in value if name not in self.accepted]
-        return tuple(_unexpected(extra, self.accepted)) or verdict
+        problems = []
+        for name in value:
+            if name not in known:
+                problems.append(Problem(json_path([name]), describe_unexpected(name, list(known))))
+        return tuple(problems) or verdict
 
     def replace(self, **changes: Any) -> "Tool[Needs_contra]":
         """A copy of the tool with other options; limits may be given one by one."""
@@ -315,7 +344,9 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
         if "handler" in changes:
             changes.setdefault("calling", None)
         copy = replace(self, **worded_limits(self.name, changes, self.limits))
-        return copy.copied_from(self) if copy.handler is self.handler else copy
+        if copy.handler is self.handler:
+            return copy.copied_from(self)
+        return copy
 
     @property
     def root(self) -> "Tool[Any]":
@@ -328,25 +359,6 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
         self.__dict__[_ROOT] = other.root
         return self
 
-    def _check_words(self) -> None:
-        reach = self.facts.reach
-        dangers = [("facts.dangers", danger, Danger) for danger in self.facts.dangers or ()]
-        kinds = [("facts.kinds", kind, Kind) for kind in self.facts.kinds.values()]
-        for where, word, words in (
-            ("effect", self.effect, Effect),
-            ("input", self.input, InputForm),
-            ("errors", self.errors, ErrorWords),
-            ("facts.reach", reach, Reach),
-            *dangers,
-            *kinds,
-        ):
-            if word is not None and word not in get_args(words):
-                raise DeclarationError(
-                    self.name,
-                    f"{word!r} is not one of {', '.join(get_args(words))}.",
-                    where=where,
-                )
-
     @cached_property
     def takes(self) -> Parameters | None:
         """The handler's parameters; None if they cannot be determined."""
@@ -358,17 +370,175 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
             return None
 
     @cached_property
-    def accepted(self) -> tuple[str, ...] | None:
+    def accepted_names(self) -> tuple[str, ...] | None:
         """The argument names that the handler accepts; None when it accepts any."""
         if self.takes is None or any(p.kind is p.VAR_KEYWORD for p in self.takes.values()):
             return None
         return tuple(n for n, p in self.takes.items() if p.kind is not p.VAR_POSITIONAL)
 
 
-def _unexpected(names: list[str], known: Sequence[str]) -> Iterator[Problem]:
-    for name in names:
-        yield Problem(json_path([name]), unexpected(name, list(known)))
+class CheckedCall(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, eq=False):
+    """A call that passed the gate. Only ``check`` makes one; only this can be executed."""
+
+    call: Call
+    tool: Tool
+    arguments: JsonObject
+    """The validated arguments as JSON; for policies and the journal."""
+    bound: Any
+    """The arguments as the handler takes them: coerced Python values by parameter name, or, for a
+    model used as a tool, the instance."""
+    repairs: tuple[Repair, ...] = ()
+
+
+# A tool that contradicts itself is refused when it is made.
+
+GRAMMARS = ("lark", "regex")
+"""The grammar notations that vendors support."""
+_LONGEST_WHAT = 200
+
+
+def text_parameter(parameters: JsonObject) -> str | None:
+    """Returns the only parameter of a tool, if it is a required string; None for any other tool."""
+    properties = parameters.get("properties")
+    if not isinstance(properties, Mapping) or len(properties) != 1:
+        return None
+    ((name, schema),) = properties.items()
+    is_text = isinstance(schema, Mapping) and schema.get("type") == "string"
+    required = parameters.get("required")
+    if is_text and isinstance(required, list) and name in required:
+        return name
+    return None
+
+
+def _property_names(tool: Tool) -> list[str]:
+    properties = tool.parameters.get("properties")
+    if isinstance(properties, Mapping):
+        return list(properties)
+    return []
+
+
+def _check_words(tool: Tool) -> None:
+    for where, words, allowed in (
+        ("effect", [tool.effect], Effect),
+        ("input", [tool.input], InputForm),
+        ("errors", [tool.errors], ErrorWords),
+        ("facts.reach", [tool.facts.reach], Reach),
+        ("facts.dangers", tool.facts.dangers or (), Danger),
+        ("facts.kinds", tool.facts.kinds.values(), Kind),
+    ):
+        for word in words:
+            if word is not None and word not in get_args(allowed):
+                reason = f"{word!r} is not one of {', '.join(get_args(allowed))}."
+                raise DeclarationError(tool.name, reason, where=where)
+
+
+def _check_schema(tool: Tool) -> None:
+    """Check the schema, and that the handler takes what it promises, as far as Python can tell."""
+    parameters: object = tool.parameters
+    if not isinstance(parameters, Mapping) or parameters.get("type") != "object":
+        raise DeclarationError(
+            tool.name,
+            "a tool's arguments are an object.",
+            where="parameters at $.type",
+            fix='Write {"type": "object", "properties": {…}}.',
+        )
+    _ = tool.schema
+    if tool.handler is not None and not callable(tool.handler):
+        raise DeclarationError(tool.name, "the handler is not callable.", where="handler")
+    for name in _property_names(tool):
+        if tool.accepted_names is not None and name not in tool.accepted_names:
+            raise DeclarationError(
+                tool.name,
+                f"the handler has no parameter {name!r}, which the schema offers.",
+                where="handler",
+                fix="Add it, or **arguments.",
+            )
+    required = parameters.get("required")
+    several = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    for name, parameter in (tool.takes or {}).items():
+        is_needed = parameter.default is parameter.empty and parameter.kind not in several
+        is_required = isinstance(required, list) and name in required
+        if is_needed and not is_required:
+            raise DeclarationError(
+                tool.name,
+                f"the handler needs {name!r}, which the schema does not require.",
+                where="handler",
+                fix="Give it a default, or list it under required.",
+            )
+
+
+def _check_facts(tool: Tool) -> None:
+    what = tool.facts.what
+    if len(what) > _LONGEST_WHAT or not what.isprintable():
+        reason = f"must be one line of at most {_LONGEST_WHAT} characters."
+        raise DeclarationError(tool.name, reason, where="facts.what")
+    known = _property_names(tool)
+    for where in ("targets", "content", "sources", "bounded", "widens"):
+        for name in getattr(tool.facts, where) or ():
+            if name not in known:
+                reason = f"there is no parameter {name!r}."
+                raise DeclarationError(tool.name, reason, where=f"facts.{where}")
+
+
+def _check_text(tool: Tool) -> None:
+    if tool.grammar and tool.input != "text":
+        raise DeclarationError(
+            tool.name, "a grammar is of text.", where="grammar", fix='Say input="text", too.'
+        )
+    if tool.input == "text" and text_parameter(tool.parameters) is None:
+        raise DeclarationError(
+            tool.name,
+            "a tool whose input is text has one parameter, a string without a default.",
+            where="input",
+            fix='Take one: (text: str); or leave out input="text".',
+        )
+    notations = list(tool.grammar)
+    if len(notations) > 1 or not set(notations) <= set(GRAMMARS):
+        raise DeclarationError(
+            tool.name,
+            f"a grammar has one notation, {' or '.join(GRAMMARS)}, not {', '.join(notations)}.",
+            where="grammar",
+            fix='Write {"lark": "start: …"} or {"regex": "…"}.',
+        )
+
+
+def _check_reconcile(tool: Tool) -> None:
+    if tool.reconcile is None:
+        return
+    if not callable(tool.reconcile):
+        raise DeclarationError(tool.name, "reconcile is a function of a key.", where="reconcile")
+    if tool.effect != "write":
+        raise DeclarationError(
+            tool.name,
+            f"after a crash a call whose effect is {tool.effect} is run again, and nobody is asked.",
+            where="reconcile",
+            fix='Say effect="write", or leave reconcile out.',
+        )
+
+
+def _check_examples(tool: Tool) -> None:
+    if len(tool.questions) > len(tool.examples):
+        raise DeclarationError(
+            tool.name,
+            f"{len(tool.questions)} questions, but {len(tool.examples)} examples.",
+            where="questions",
+            fix="Give each question the arguments it asks for, in examples.",
+        )
+    if isinstance(tool.examples, Mapping):
+        raise DeclarationError(
+            tool.name, "examples are a list of objects.", where="examples", fix="Write examples=[{…}]."
+        )
+    examples: Sequence[object] = tool.examples
+    for index, example in enumerate(examples):
+        where = f"examples[{index}]"
+        if not isinstance(example, Mapping):
+            reason = f"an example is an object of arguments, not {kind_of(example)}."
+            raise DeclarationError(tool.name, reason, where=where)
+        verdict = tool.validate(dump(example), example)
+        if not isinstance(verdict, Valid):
+            reason = f"the example does not fit the schema: {'; '.join(map(str, verdict))}."
+            raise DeclarationError(tool.name, reason, where=where)
 
 
 _OWN = ("name", "description", "parameters", "handler", "unbound", "delegates", "inside", "unpriced")
-_TOOL = Known("rc.Tool", {**dict.fromkeys(_OWN, Any), **annotations_of(RawOptions)})
+_TOOL = KnownOptions("rc.Tool", {**dict.fromkeys(_OWN, Any), **annotations_of(RawOptions)})

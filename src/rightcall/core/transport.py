@@ -1,19 +1,25 @@
 """The interface of an HTTP transport."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from typing import Protocol
 
 from msgspec import Struct
 
-from rightcall.core.options import Worded
+from rightcall.core.options import TypeCheckedMeta
 
 MAX_REPLY_BYTES = 128 * 1024 * 1024
 """Bytes. A longer streamed reply, all events together, is an attack or a fault: 128,000 tokens, each in
 an event of 350 bytes, are a third of it."""
 
 
-class Timeouts(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
+SENDING: ContextVar[Callable[[], None] | None] = ContextVar("rightcall_sending", default=None)
+"""Set by who has to know when a request is really sent: a transport whose ``tells_sending`` is True
+calls it when there is a connection, before it writes the request."""
+
+
+class Timeouts(Struct, frozen=True, kw_only=True, gc=False, metaclass=TypeCheckedMeta):
     """How long each part of an exchange may take, in seconds. None lifts a limit."""
 
     connect: float | None = 10.0
@@ -27,7 +33,7 @@ class Timeouts(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     """The exchange from beginning to end."""
 
 
-class Incoming(Struct, frozen=True, eq=False):
+class StreamedResponse(Struct, frozen=True, eq=False):
     """A reply whose head is here and whose body is still streaming."""
 
     status: int
@@ -45,16 +51,13 @@ class Transport(Protocol):
 
     def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[Incoming]:
+    ) -> AbstractAsyncContextManager[StreamedResponse]:
         """POST a body, and return the reply while it streams."""
-        ...
 
     def get(
         self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[Incoming]:
+    ) -> AbstractAsyncContextManager[StreamedResponse]:
         """GET a URL, and return the reply while it streams."""
-        ...
 
     async def close(self) -> None:
         """Close every connection."""
-        ...

@@ -2,7 +2,6 @@
 
 import mimetypes
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
@@ -11,11 +10,11 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
-from rightcall.core.jsontext import JsonValue
-from rightcall.core.media_type import ANY_BYTES, PLAIN_TEXT, kind_of, sniff
-from rightcall.core.message import User, said
-from rightcall.core.options import checked
-from rightcall.core.parts import Media, Part, Text
+from rightcall.core.jsontext import JsonValue, dump
+from rightcall.core.message import User, user_text
+from rightcall.core.options import check_keywords
+from rightcall.core.parts import ANY_BYTES, PLAIN_TEXT, Media, Part, Text, media_kind, sniff
+from rightcall.core.sanitize import encodable, escape_hidden
 from rightcall.errors import UsageError
 
 Piece: TypeAlias = str | Text | Media | Path | bytes
@@ -33,7 +32,7 @@ _TYPES = {".md": "text/markdown", ".toml": "application/toml", ".yaml": "applica
 _TYPES |= {".yml": "application/yaml", ".webp": "image/webp", ".jsonl": PLAIN_TEXT, ".log": PLAIN_TEXT}
 
 
-@checked("rc.image")
+@check_keywords("rc.image")
 def image(
     source: str | Path | bytes | None = None,
     *,
@@ -42,23 +41,26 @@ def image(
     name: str | None = None,
     vendor: Mapping[str, JsonValue] | None = None,
     cache: bool = False,
+    untrusted: str = "",
 ) -> Media:
     """An image for a prompt, or for a tool to return: a path, bytes, a URL, or the id of an upload.
 
     A text that begins with ``https://`` is a URL, which the vendor fetches; with ``data:``, the bytes
     themselves; any other is a path, which is read now. ``vendor`` has more fields for a dialect:
     ``{"openai_chat": {"detail": "low"}}``. With ``cache`` the vendor caches the prompt up to its end,
-    if it supports that.
+    if it supports that. ``untrusted`` is as for ``file``.
     """
-    made = file(source, id=id, media_type=media_type, name=name, vendor=vendor, cache=cache)
-    if made.kind == "image":
-        return made
-    if made.way != "bytes" and made.kind == "other" and not media_type:
-        return replace(made, media_type="image/*")
-    raise UsageError(f"this is no image: [{made.about}]; rc.file takes files of any type")
+    media = file(
+        source, id=id, media_type=media_type, name=name, vendor=vendor, cache=cache, untrusted=untrusted
+    )
+    if media.kind == "image":
+        return media
+    if media.way != "bytes" and media.kind == "other" and not media_type:
+        return replace(media, media_type="image/*")
+    raise UsageError(f"this is no image: [{media.about}]; rc.file takes files of any type")
 
 
-@checked("rc.file")
+@check_keywords("rc.file")
 def file(
     source: str | Path | bytes | None = None,
     *,
@@ -67,43 +69,70 @@ def file(
     name: str | None = None,
     vendor: Mapping[str, JsonValue] | None = None,
     cache: bool = False,
+    untrusted: str = "",
 ) -> Media:
     """A file for a prompt, or for a tool to return: a PDF, a text, audio, video, an image.
 
     The source is as for ``image``. The type is detected from the first bytes, or else from the file's
     extension, unless it is given. More than 32 MB are an error: upload such a file, and pass its
     ``id``.
+
+    ``untrusted`` says whose words it holds, if an outsider could have written them, as in ``"a
+    customer's mail"``. A text is then sent as data that says so, and trust rules count it as theirs.
     """
-    made = _made(source, id, media_type, name, vendor or {})
-    return replace(made, cache=True) if cache else made
+    media = _read_source(source, id, media_type, name, vendor or {}, cache=cache)
+    if untrusted:
+        return _quote_outsider(media, untrusted)
+    return media
 
 
-def _made(
+def _quote_outsider(media: Media, whose: str) -> Media:
+    """The same, labelled. The name of a file is its sender's word as well."""
+    is_text = media.way == "bytes" and media.kind == "text"
+    if media.way == "bytes" and media.kind in ("document", "other"):
+        # A mail, or text under some other type: what can be encoded is.
+        is_text = _is_text(media.data)
+    if not is_text:
+        return replace(media, name=None, untrusted=whose)
+    label = {"untrusted_source": whose}
+    if media.name:
+        label["name"] = encodable(media.name)
+    envelope = escape_hidden(dump({**label, "content": media.data.decode(errors="replace")}))
+    return replace(media, data=envelope.encode(), media_type=PLAIN_TEXT, name=None, untrusted=whose)
+
+
+def _read_source(
     source: str | Path | bytes | None,
-    id: str | None,  # noqa: A002
+    id: str | None,  # noqa: A002 - what vendors call it
     media_type: str,
     name: str | None,
     more: Mapping[str, JsonValue],
+    *,
+    cache: bool,
 ) -> Media:
     if (source is None) == (id is None):
         raise UsageError("give a source (a path, bytes or an address) or the id of an uploaded file")
     if id is not None:
-        return Media(b"", media_type or _named(name) or ANY_BYTES, name, more, None, id)
-    if isinstance(source, str) and source.startswith("data:"):
-        data, kind = _held(source)
-        return Media(data, media_type or kind or _told(data, name), name, more)
+        kind = media_type or _type_by_name(name) or ANY_BYTES
+        return Media(media_type=kind, name=name, vendor=more, id=id, cache=cache)
     if isinstance(source, str) and source.lower().startswith(_ADDRESSES):
         ending = PurePosixPath(unquote(urlsplit(source).path)).name
-        return Media(b"", media_type or _named(name or ending) or ANY_BYTES, name, more, source)
-    if isinstance(source, bytes | bytearray | memoryview):
+        kind = media_type or _type_by_name(name or ending) or ANY_BYTES
+        return Media(media_type=kind, name=name, vendor=more, url=source, cache=cache)
+    if isinstance(source, str) and source.startswith("data:"):
+        data, kind = _decode_data_url(source)
+        media_type = media_type or kind
+    elif isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
         _check_size(len(data), "these bytes")
-        return Media(data, media_type or _told(data, name), name, more)
-    if not isinstance(source, str | Path):
+    elif isinstance(source, str | Path):
+        path = Path(source)
+        data = _read(path)
+        name = name or path.name
+    else:
         raise UsageError(f"a file is a path, bytes or an address, and not {type(source).__name__}")
-    path = Path(source)
-    data, name = _read(path), name or path.name
-    return Media(data, media_type or _told(data, name), name, more)
+    kind = media_type or _detect_media_type(data, name)
+    return Media(data, kind, name, more, cache=cache)
 
 
 def message_of(prompt: Prompt) -> User:
@@ -111,7 +140,7 @@ def message_of(prompt: Prompt) -> User:
     if isinstance(prompt, User):
         return prompt
     if isinstance(prompt, str):
-        return said(prompt)
+        return user_text(prompt)
     if isinstance(prompt, Text | Media | Path | bytes):
         return User((_part(prompt, "the prompt"),))
     if not isinstance(prompt, Sequence):
@@ -123,10 +152,10 @@ def reads_files(prompt: Prompt) -> bool:
     """Whether making the message reads the disk or processes many bytes."""
     if isinstance(prompt, str):
         return False
-    pieces = prompt if isinstance(prompt, list | tuple) else (prompt,)
-    return any(
-        isinstance(piece, Path) or (isinstance(piece, bytes) and len(piece) > _MUCH) for piece in pieces
-    )
+    for piece in prompt if isinstance(prompt, list | tuple) else (prompt,):
+        if isinstance(piece, Path) or (isinstance(piece, bytes) and len(piece) > _MUCH):
+            return True
+    return False
 
 
 def _part(piece: object, where: str) -> Part:
@@ -169,7 +198,7 @@ def _check_size(size: int, what: str) -> None:
         )
 
 
-def _held(url: str) -> tuple[bytes, str]:
+def _decode_data_url(url: str) -> tuple[bytes, str]:
     """The bytes and the media type in a ``data:`` URL."""
     head, comma, data = url.removeprefix("data:").partition(",")
     kind, *parameters = head.split(";")
@@ -180,25 +209,24 @@ def _held(url: str) -> tuple[bytes, str]:
         return unquote(data).encode(), kind or PLAIN_TEXT
     try:
         return b64decode(data, validate=True), kind
-    except (Base64Error, ValueError) as error:
+    except ValueError as error:
         raise UsageError("the data in this data: address is not valid base64") from error
 
 
-def _told(data: bytes, name: str | None) -> str:
+def _detect_media_type(data: bytes, name: str | None) -> str:
     """The media type by the bytes, else by the name, else text if it decodes."""
     found = sniff(data)
-    named = _named(name)
+    named = _type_by_name(name)
     if found != ANY_BYTES:
         # A container's signature does not say what is in it; the file's name may.
-        return named if kind_of(named) in ("audio", "video") and kind_of(found) == "video" else found
-    if named and kind_of(named) not in ("image", "pdf"):
+        if media_kind(named) in ("audio", "video") and media_kind(found) == "video":
+            return named
+        return found
+    if named and media_kind(named) not in ("image", "pdf"):
         return named
-    return PLAIN_TEXT if _is_text(data) else named or ANY_BYTES
-
-
-def _named(name: str | None) -> str:
-    ending = PurePosixPath(name or "").suffix.lower()
-    return _TYPES.get(ending) or mimetypes.guess_type(f"x{ending}")[0] or ""
+    if _is_text(data):
+        return PLAIN_TEXT
+    return named or ANY_BYTES
 
 
 def _is_text(data: bytes) -> bool:
@@ -206,3 +234,8 @@ def _is_text(data: bytes) -> bool:
         return "\0" not in data.decode()
     except UnicodeDecodeError:
         return False
+
+
+def _type_by_name(name: str | None) -> str:
+    ending = PurePosixPath(name or "").suffix.lower()
+    return _TYPES.get(ending) or mimetypes.guess_type(f"x{ending}")[0] or ""

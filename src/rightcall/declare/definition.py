@@ -14,7 +14,7 @@ from typing import Any
 
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.tool import Tool
-from rightcall.declare.parameters import is_model
+from rightcall.declare.plain import is_model
 from rightcall.errors import DeclarationError, ToolFailure
 
 NOT_OURS = "{name} is not run by this program, and nobody has given its result."
@@ -59,29 +59,29 @@ def tools_defined(source: object) -> Iterator[Tool]:
 
 def tool_defined(source: object, handler: Callable[..., Any] | None = None, **options: Any) -> Tool:
     """The one tool of a definition, run by ``handler``; ``options`` are those of any tool."""
-    found = list(_each(_plain(source)))
-    if len(found) != 1:
-        names = ", ".join(str(each.get("name")) for each in found)
+    definitions = list(_each(_plain(source)))
+    if len(definitions) != 1:
+        names = ", ".join([str(each.get("name")) for each in definitions])
         raise DeclarationError(
             names or "definition",
-            f"{len(found)} functions in one definition.",
+            f"{len(definitions)} functions in one definition.",
             fix="Give each its handler: rc.tool(declaration, handler=…).",
         )
-    definition = found[0]
+    definition = definitions[0]
     name = definition.get("name")
     if not isinstance(name, str):
         raise DeclarationError("definition", "it has no name.", where=_members(definition))
     description = definition.get("description")
-    said: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "name": name,
         "description": description if isinstance(description, str) else "",
         **_facts(definition),
         **options,
     }
     if handler is None:
-        handler = _somebody_elses(said["name"])
-        said["approval"] = True
-    return Tool(parameters=_schema(name, definition), handler=handler, **said)
+        handler = _somebody_elses(settings["name"])
+        settings["approval"] = True
+    return Tool(parameters=_schema(name, definition), handler=handler, **settings)
 
 
 def _plain(source: Any) -> JsonObject:
@@ -96,20 +96,28 @@ def _each(source: JsonObject) -> Iterator[JsonObject]:
     """The functions in a definition, each as the object with its name."""
     for member in _DECLARATIONS:
         if isinstance(declared := source.get(member), list):
-            yield from (_plain(each) for each in declared)
+            yield from map(_plain, declared)
             return
-    inner = source.get("function", source.get("toolSpec"))
-    definition = inner if isinstance(inner, Mapping) else source
+    definition = source.get("function", source.get("toolSpec"))
+    if not isinstance(definition, Mapping):
+        definition = source
     kind = source.get("type")
     is_known = any(member in definition for member in _SCHEMAS)
     # A function may have no parameters; a custom tool without a schema takes text, and is no function.
     is_known = is_known or ("name" in definition and kind != "custom")
+    if kind in ("function", None) and not is_known:
+        raise DeclarationError(
+            "definition",
+            f"a definition has a name, and this has {_members(definition)}.",
+            where="name",
+            fix='Write {"name": …, "description": …, "input_schema": {…}}.',
+        )
     if kind not in _FUNCTION_TYPES or not is_known:
         raise DeclarationError(
             str(definition.get("name") or kind or "definition"),
             f"no shape of a function that is known here: {_members(source)}.",
             fix="A vendor's own tool goes into options={'vendor_tools': […]}; "
-            "a tool of LangChain's through rc.from_langchain.",
+            "a tool of LangChain's through rightcall.langchain.from_langchain.",
         )
     yield definition
 
@@ -131,59 +139,56 @@ def _facts(definition: JsonObject) -> dict[str, Any]:
 
 
 def _schema(name: str, definition: JsonObject) -> JsonObject:
-    member = next((each for each in _SCHEMAS if definition.get(each) is not None), None)
-    if member is None:
-        return {"type": "object", "properties": {}}
-    given = definition[member]
-    if isinstance(given, Mapping) and set(given) == {"json"}:
-        # Bedrock nests the schema under its format.
-        given = given["json"]
-    if not isinstance(given, Mapping):
-        raise DeclarationError(name, "a schema is an object.", where=member)
-    return _json_schema(given) if _is_googles(given) else given
+    for member in _SCHEMAS:
+        schema = definition.get(member)
+        if schema is None:
+            continue
+        if isinstance(schema, Mapping) and set(schema) == {"json"}:
+            # Bedrock nests the schema under its format.
+            schema = schema["json"]
+        if not isinstance(schema, Mapping):
+            raise DeclarationError(name, "a schema is an object.", where=member)
+        if schema.get("type") in _GOOGLE_TYPES:
+            converted: JsonObject = _json_schema(schema)
+            return converted
+        return schema
+    return {"type": "object", "properties": {}}
 
 
-def _is_googles(schema: JsonObject) -> bool:
-    """Whether the schema is in Gemini's own dialect, which is almost JSON Schema."""
-    return schema.get("type") in _GOOGLE_TYPES
-
-
-def _json_schema(schema: JsonObject) -> JsonObject:
-    """Gemini's schema as JSON Schema: lower-case types, null as a type, numbers as numbers."""
-    found: dict[str, JsonValue] = {}
+def _json_schema(schema: JsonValue) -> Any:
+    """Gemini's own dialect as JSON Schema: lower-case types, null as a type, numbers as numbers."""
+    if not isinstance(schema, Mapping):
+        return schema
+    result: dict[str, Any] = {}
     for word, value in schema.items():
         key = _SNAKE.get(word, word)
         match value:
             case str() if key == "type":
-                found[key] = value.lower()
+                result[key] = value.lower()
             case str() if key in _NUMBERS and value.isdigit():
-                found[key] = int(value)
+                result[key] = int(value)
             case Mapping() if key == "properties":
-                found[key] = {
-                    each: _json_schema(inner) if isinstance(inner, Mapping) else inner
-                    for each, inner in value.items()
-                }
+                result[key] = {name: _json_schema(inner) for name, inner in value.items()}
             case Mapping() if key in ("items", "additionalProperties"):
-                found[key] = _json_schema(value)
+                result[key] = _json_schema(value)
             case list() if key == "anyOf":
-                found[key] = [
-                    _json_schema(each) if isinstance(each, Mapping) else each for each in value
-                ]
+                result[key] = [_json_schema(each) for each in value]
             case _ if key not in _GOOGLE_ONLY:
-                found[key] = value
+                result[key] = value
             case _:
                 pass
-    return _with_null(found) if schema.get("nullable") is True else found
-
-
-def _with_null(schema: JsonObject) -> JsonObject:
-    values = schema.get("enum")
-    more = {"enum": [*values, None]} if isinstance(values, list) and None not in values else {}
-    return {**schema, "type": [schema["type"], "null"], **more} if "type" in schema else schema
+    if schema.get("nullable") is True and "type" in result:
+        result["type"] = [result["type"], "null"]
+        values = result.get("enum")
+        if isinstance(values, list) and None not in values:
+            result["enum"] = [*values, None]
+    return result
 
 
 def _members(source: JsonObject) -> str:
-    return f"members {', '.join(map(str, source))}" if source else "no members"
+    if source:
+        return f"members {', '.join(map(str, source))}"
+    return "no members"
 
 
 def _somebody_elses(name: str) -> Callable[..., Any]:

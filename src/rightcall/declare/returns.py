@@ -16,10 +16,10 @@ from pydantic_core import PydanticSerializationError
 from rightcall.core.handler import unwrap
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.problem import Valid
+from rightcall.core.references import definition_at_root
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Tool
-from rightcall.declare.signature import NO_SCHEMA
-from rightcall.declare.typed_dict import readable
+from rightcall.declare.signature import NO_SCHEMA, rebuild_typed_dicts
 
 WRAPPER = "result"
 """The field that holds a value that is not an object."""
@@ -34,7 +34,7 @@ class Misfit(ValueError):
     """A value does not fit its tool's return type; the message says why, for the developer."""
 
 
-class TooLong(Misfit):
+class ReturnTooLong(Misfit):
     """A value fits as far as it was checked, but is longer than allowed."""
 
 
@@ -61,7 +61,7 @@ class Returns(Struct, frozen=True, eq=False):
         if self.wrapped:
             text = _WRAPPED % text
         if most is not None and len(text) > most:
-            raise TooLong(f"longer than {most:,} bytes")
+            raise ReturnTooLong(f"longer than {most:,} bytes")
         found: JsonObject = msgspec.json.decode(text)
         verdict = self.compiled.validate(text.decode(), found)
         if not isinstance(verdict, Valid):
@@ -76,23 +76,24 @@ _WORKED_OUT: WeakKeyDictionary[Tool, Returns | None] = WeakKeyDictionary()
 def returns_of(tool: Tool) -> Returns | None:
     """A tool's declared output; None if it declares none, or none that is JSON: text, media, files."""
     if tool not in _WORKED_OUT:
-        _WORKED_OUT[tool] = _returned(return_hint(tool))
+        _WORKED_OUT[tool] = _returns_from_hint(return_hint(tool))
     return _WORKED_OUT[tool]
 
 
-def _returned(hint: Any) -> Returns | None:
+def _returns_from_hint(hint: Any) -> Returns | None:
     if hint in _PLAIN or _holds_file([hint]):
         return None
     try:
-        adapter = TypeAdapter(readable(hint))
+        adapter = TypeAdapter(rebuild_typed_dicts(hint))
         schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
     except NO_SCHEMA:
         return None
-    if "$ref" in schema:  # a model that contains itself
-        schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
+    schema = definition_at_root(schema)
     wrapped = schema.get("type") != "object"
     if wrapped:
-        schema = _wrap(schema)
+        definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
+        properties = {WRAPPER: schema}
+        schema = {"type": "object", "properties": properties, "required": [WRAPPER], **definitions}
     return Returns(schema, wrapped, adapter, Schema(schema), not _runs_code(adapter.core_schema))
 
 
@@ -105,12 +106,6 @@ def _runs_code(schema: Any) -> bool:
     if schema.get("computed_fields") or "function" in (schema.get("serialization") or {}):
         return True
     return any(_runs_code(each) for each in schema.values())
-
-
-def _wrap(schema: dict[str, Any]) -> dict[str, Any]:
-    definitions = schema.pop("$defs", None)
-    whole = {"type": "object", "properties": {WRAPPER: schema}, "required": [WRAPPER]}
-    return whole if definitions is None else {**whole, "$defs": definitions}
 
 
 def return_hint(tool: Tool) -> Any:
@@ -129,10 +124,12 @@ def return_hint(tool: Tool) -> Any:
 
 def _holds_file(hints: Iterable[Any]) -> bool:
     """Whether bytes or paths occur anywhere in a type: those are shown by their content."""
-    return any(
-        (inspect.isclass(hint) and issubclass(hint, _FILES)) or _holds_file(get_args(hint))
-        for hint in hints
-    )
+    for hint in hints:
+        if inspect.isclass(hint) and issubclass(hint, _FILES):
+            return True
+        if _holds_file(get_args(hint)):
+            return True
+    return False
 
 
 class _Plain(GenerateJsonSchema):

@@ -9,13 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import nsmallest
-from itertools import chain, compress
+from itertools import chain, compress, islice
 from math import log
 from typing import Any, NamedTuple, TypeAlias
 
+from rightcall.core.references import local_target
 from rightcall.core.tool import Spec
-from rightcall.declare.stranger import in_own_words
-from rightcall.declare.words import terms
+from rightcall.declare.manual import original_spec
+from rightcall.declare.search_words import terms
 
 Shares: TypeAlias = tuple[list[int], list[float]]
 """The indexes of the tools that have a word, with the word's weight for each."""
@@ -24,10 +25,14 @@ _Fields: TypeAlias = tuple[list[str], list[str], list[str]]
 """The fields of a definition: descriptions and parameter names, parameter descriptions, and values."""
 
 # Tuned on half of the Berkeley function-calling questions; the other half was only measured.
-_NAME, _TEXT, _HINT, _VALUE = 5.0, 1.5, 1.0, 2.0
+_NAME = 5.0
+_TEXT = 1.5
+_HINT = 1.0
+_VALUE = 2.0
 _REPEATS = 3
 """How often a word counts in one field, at most."""
-_SATURATION, _LENGTH = 1.2, 0.4
+_SATURATION = 1.2
+_LENGTH = 0.4
 """BM25's k1 and b."""
 _COVER = 0.3
 """The share by which a tool's score grows if its whole name is in the query."""
@@ -40,7 +45,8 @@ _MANY = 20
 words."""
 _SERVED = 0.7
 """The factor for a word that a better tool already matches."""
-_SPREAD, _POOL = 8, 30
+_SPREAD = 8
+_POOL = 30
 """How many ranks are assigned this way, and among how many of the best."""
 _DEPTH = 6
 """How many levels of a schema are read."""
@@ -74,8 +80,10 @@ class ToolIndex:
         for place, spec in enumerate(self.specs):
             self._places.setdefault(spec.name.casefold(), place)
         self._needs = [_needs(spec.parameters) for spec in self.specs]
-        counted = [_counted(spec) for spec in self.specs]
-        rarity = _rarity([each.counts for each in counted])
+        counted = [_count_words(spec) for spec in self.specs]
+        rarity = {}
+        for word, holders in Counter(chain.from_iterable([each.counts for each in counted])).items():
+            rarity[word] = log(1 + (len(counted) - holders + 0.5) / (holders + 0.5))
         self._worth = _worth(counted, rarity)
         self._cover = _cover([each.name for each in counted], rarity)
 
@@ -83,20 +91,23 @@ class ToolIndex:
         """The best tools, each by the phrasing that fits it best. An exact name comes first."""
         best: dict[int, float] = {}
         for query in queries:
-            for place, score in self._ranked(query, max(limit, _POOL)):
+            for place, score in self._rank_places(query, max(limit, _POOL)):
                 if score > best.get(place, 0.0):
                     best[place] = score
-        named = [self._places.get(query.strip().casefold()) for query in queries]
-        first = dict.fromkeys(place for place in named if place is not None)
-        rest = sorted(best, key=lambda place: (-best[place], place))
-        places = [*first, *(place for place in rest if place not in first)]
-        return tuple([self.specs[place] for place in places[:limit]])
+        places: dict[int, None] = {}
+        for query in queries:
+            named = self._places.get(query.strip().casefold())
+            if named is not None:
+                places[named] = None
+        ranked = sorted(best, key=lambda place: (-best[place], place))
+        places.update(dict.fromkeys(ranked))
+        return tuple([self.specs[place] for place in islice(places, limit)])
 
-    def scored(self, query: str, limit: int = 10) -> tuple[tuple[Spec, float], ...]:
+    def scored_tools(self, query: str, limit: int = 10) -> tuple[tuple[Spec, float], ...]:
         """The best tools with their scores, which are comparable only within one query."""
-        return tuple([(self.specs[place], score) for place, score in self._ranked(query, limit)])
+        return tuple([(self.specs[place], score) for place, score in self._rank_places(query, limit)])
 
-    def _ranked(self, query: str, most: int) -> list[tuple[int, float]]:
+    def _rank_places(self, query: str, most: int) -> list[tuple[int, float]]:
         """The tools that have the words, best first, with their scores."""
         words = dict.fromkeys(terms(query)) or dict.fromkeys(terms(query, empty=True))
         scores: dict[int, float] = {}
@@ -154,7 +165,7 @@ class ToolIndex:
         return [*first, *among, *order[_POOL:]]
 
 
-class _Counted(NamedTuple):
+class _WordCounts(NamedTuple):
     """The indexed words of a definition."""
 
     counts: dict[str, float]
@@ -165,7 +176,7 @@ class _Counted(NamedTuple):
     """The words of the name."""
 
 
-def _worth(counted: Sequence[_Counted], rarity: Mapping[str, float]) -> dict[str, Shares]:
+def _worth(counted: Sequence[_WordCounts], rarity: Mapping[str, float]) -> dict[str, Shares]:
     """The BM25 weight of each word for the tools that have it."""
     average = sum([each.length for each in counted]) / max(1, len(counted)) or 1.0
     worth: dict[str, Shares] = {word: ([], []) for word in rarity}
@@ -191,14 +202,9 @@ def _cover(names: Sequence[Collection[str]], rarity: Mapping[str, float]) -> dic
     return cover
 
 
-def _rarity(documents: Sequence[Iterable[str]]) -> dict[str, float]:
-    number, held = len(documents), Counter(chain.from_iterable(documents))
-    return {word: log(1 + (number - n + 0.5) / (n + 0.5)) for word, n in held.items()}
-
-
-def _counted(spec: Spec) -> _Counted:
+def _count_words(spec: Spec) -> _WordCounts:
     if spec.origin:
-        spec = in_own_words(spec)
+        spec = original_spec(spec)
     besides = (spec.short, spec.origin, *spec.questions)
     texts = [spec.description, *[text for text in besides if text not in spec.description]]
     hints: list[str] = []
@@ -215,23 +221,19 @@ def _counted(spec: Spec) -> _Counted:
         (_VALUE, terms("\n".join(values))),
     ):
         length += len(words)
-        _count(counts, words, weight)
-    return _Counted(counts, length, named)
-
-
-def _count(counts: dict[str, float], words: Sequence[str], weight: float) -> None:
-    """Add the weights of words in a field; repeated words are added again, up to a limit."""
-    once = set(words)
-    number = len(once)
-    known = once & counts.keys()
-    for word in known:
-        counts[word] += weight
-    once -= known
-    counts.update(dict.fromkeys(once, weight))
-    if number < len(words):
-        often = Counter(words)
-        for word in compress(often, map((1).__lt__, often.values())):
-            counts[word] += weight * (min(often[word], _REPEATS) - 1)
+        once = set(words)
+        number = len(once)
+        known = once & counts.keys()
+        for word in known:
+            counts[word] += weight
+        once -= known
+        counts.update(dict.fromkeys(once, weight))
+        if number < len(words):
+            # Repeated words are added again, up to a limit.
+            often = Counter(words)
+            for word in compress(often, map((1).__lt__, often.values())):
+                counts[word] += weight * (min(often[word], _REPEATS) - 1)
+    return _WordCounts(counts, length, named)
 
 
 def _read(schema: Any, root: Mapping[str, Any], depth: int, into: _Fields) -> None:
@@ -249,27 +251,18 @@ def _read(schema: Any, root: Mapping[str, Any], depth: int, into: _Fields) -> No
                 hints.append(hint)
             if not _DEEPER.isdisjoint(member):
                 _read(member, root, depth - 1, into)
-    given = schema.get("enum")
-    for value in (*(given if isinstance(given, list) else ()), schema.get("const")):
+    choices = schema.get("enum")
+    if not isinstance(choices, list):
+        choices = []
+    for value in (*choices, schema.get("const")):
         if isinstance(value, str):
             values.append(value)
-    for inner in _inner(schema, root):
-        _read(inner, root, depth - 1, into)
-
-
-def _inner(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
-    """The subschemas of a schema: items, alternatives, and the target of a local reference."""
-    found: list[Any] = [schema["items"]] if "items" in schema else []
+    _read(schema.get("items"), root, depth - 1, into)
     for key in ("anyOf", "oneOf", "allOf"):
-        if isinstance(schemas := schema.get(key), list):
-            found += schemas
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/"):
-        named: Any = root
-        for step in reference[2:].split("/"):
-            named = named.get(step) if isinstance(named, dict) else None
-        found.append(named)
-    return found
+        if isinstance(branches := schema.get(key), list):
+            for branch in branches:
+                _read(branch, root, depth - 1, into)
+    _read(local_target(root, schema.get("$ref")), root, depth - 1, into)
 
 
 def _needs(parameters: Mapping[str, Any]) -> int:
@@ -283,7 +276,8 @@ def _needs(parameters: Mapping[str, Any]) -> int:
         member = properties.get(name)
         if not isinstance(member, dict):
             continue
-        kind, lower = member.get("type"), str(name).lower()
+        kind = member.get("type")
+        lower = str(name).lower()
         items = member.get("items")
         if kind in _NUMERIC:
             needs |= _BITS["number"]

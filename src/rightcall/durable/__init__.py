@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from rightcall.durable.app import App, Handle
-    from rightcall.durable.engine import Queue
-    from rightcall.durable.live import Live
-    from rightcall.durable.segment import Submitted
-    from rightcall.durable.standing import RunInfo
-
-__all__ = ["App", "Handle", "Live", "Queue", "RunInfo", "Submitted"]
+    from rightcall.core.ports import Steps as Steps
+    from rightcall.durable.app import App as App
+    from rightcall.durable.app import Handle as Handle
+    from rightcall.durable.app import RunInfo as RunInfo
+    from rightcall.durable.engine import Queue as Queue
+    from rightcall.durable.live import Live as Live
+    from rightcall.durable.segment import Submitted as Submitted
 
 lazily(
     __name__,
@@ -20,7 +20,8 @@ lazily(
         "Handle": "durable.app",
         "Live": "durable.live",
         "Queue": "durable.engine",
-        "RunInfo": "durable.standing",
+        "RunInfo": "durable.app",
+        "Steps": "core.ports",
         "Submitted": "durable.segment",
     },
 )

@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from os import urandom
 from time import time
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.agent import Agent
 from rightcall.core.budget import Budget
@@ -12,33 +15,43 @@ from rightcall.core.decision import FinalDecision, Grant
 from rightcall.core.entry import Entry
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
+from rightcall.core.proposal import Proposal
 from rightcall.core.request import ModelOptions, ToolChoice, check_model_options
 from rightcall.declare.attachment import Prompt
-from rightcall.durable.engine import Engine, Job, Queue, Segment, StepRecord
-from rightcall.durable.engines import engine_at
+from rightcall.durable.engine import (
+    JOURNAL_VERSION,
+    DurableEngine,
+    Queue,
+    Segment,
+    SegmentJob,
+    Status,
+    StepRecord,
+    engine_at,
+)
 from rightcall.durable.live import Latest, Live
 from rightcall.durable.segment import (
-    Begin,
+    BeginInput,
+    CancelInput,
     Dependencies,
-    GoOn,
-    Quit,
+    Outcome,
+    ResumeInput,
+    RunSettings,
     Segments,
-    Settings,
+    encode_input,
     read_input,
-    written,
+    read_outcome,
+    read_record,
 )
-from rightcall.durable.standing import RunInfo, Shown, Standing, info_of, latest_of
-from rightcall.durable.steps import read
-from rightcall.durable.story import story_of
-from rightcall.errors import AlreadyDecided, UsageError
-from rightcall.gate.checked_async import checked_async
-from rightcall.gate.gate import Decisions, decided_about, final_decision
-from rightcall.loop.basis import user_message
+from rightcall.durable.stored_run import story_of
+from rightcall.errors import AlreadyDecided, JournalError, RunStopped, UsageError
+from rightcall.gate.executor import checked_async
+from rightcall.gate.gate import Decisions, final_decision, validate_decisions
+from rightcall.loop.agent_config import user_message
 from rightcall.loop.events import RunEnd
 from rightcall.loop.result import RunResult
 from rightcall.record.entry_text import check_name
-from rightcall.wire.history import Said, history_of
+from rightcall.wire.history import ChatHistory, history_of
 
 _STATUS = 0.1
 """Seconds between two checks by a watcher whether the run has ended."""
@@ -47,6 +60,131 @@ _LAST = 2**31 - 1
 """The lowest priority."""
 _AT_ONCE = 500
 """Runs that are deleted in one batch."""
+
+
+RunStatus: TypeAlias = Literal[
+    "queued", "running", "waiting", "done", "failed", "cancelled", "parked", "stranded"
+]
+"""The status of a run. ``waiting``: for a person. ``parked``: too many processes died executing it.
+``stranded``: no worker of this version can go on with it."""
+_OF_SEGMENTS: Mapping[Status, RunStatus] = {
+    "queued": "queued",
+    "running": "running",
+    "cancelled": "cancelled",
+    "parked": "parked",
+    "broken": "failed",
+    "stranded": "stranded",
+}
+
+
+class RunInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run, and its status."""
+
+    run: str
+    agent: str
+    status: RunStatus
+    segment: int
+    """The number of its latest segment: how often it went on after a pause."""
+    attempts: int
+    """How often that segment was started; more than once after a process died."""
+    queue: str
+    created: float
+    updated: float
+    """Seconds since 1970, of the latest segment."""
+    worker: str = ""
+    reason: str = ""
+    """Why it failed, was parked or is stranded."""
+    stop: str = ""
+    """Why it stopped, once it is done."""
+    pending: tuple[Proposal, ...] = ()
+    """The calls that it waits for."""
+    forked_from: str = ""
+
+
+class RunDetails(Struct, frozen=True, kw_only=True):
+    """A run with everything that is stored of it."""
+
+    info: RunInfo
+    segments: tuple[Segment, ...]
+    steps: Mapping[int, Sequence[StepRecord]]
+    """By the number of the segment."""
+
+
+class RunSnapshot:
+    """The state of a run, from its latest segment."""
+
+    def __init__(self, engine: DurableEngine, segment: Segment, output: Any = None) -> None:
+        self._engine = engine
+        self.segment = segment
+        self._output = output
+        ended = segment.status == "ended"
+        self.outcome: Outcome | None = read_outcome(segment.outcome, segment.job.run) if ended else None
+        """The segment's outcome, if it has ended."""
+
+    @property
+    def status(self) -> RunStatus:
+        """The status of the run."""
+        if self.outcome is None:
+            return _OF_SEGMENTS[self.segment.status]
+        if self.outcome.kind == "failed" and self.outcome.code == RunStopped.code:
+            return "cancelled"
+        return self.outcome.kind
+
+    @property
+    def reason(self) -> str:
+        """Why there is no result."""
+        if self.outcome is None or self.outcome.kind != "failed":
+            return self.segment.reason
+        return f"{self.outcome.code}: {self.outcome.message}"
+
+    def info(self) -> RunInfo:
+        """The public description of the run."""
+        segment = self.segment
+        outcome = self.outcome
+        return RunInfo(
+            run=segment.job.run,
+            agent=segment.job.agent,
+            status=self.status,
+            segment=segment.job.segment,
+            attempts=segment.attempts,
+            queue=segment.job.queue,
+            created=segment.created,
+            updated=segment.updated,
+            worker=segment.worker,
+            reason=self.reason,
+            stop="" if outcome is None else outcome.stop,
+            pending=() if outcome is None else outcome.pending,
+            forked_from=segment.forked_from,
+        )
+
+    async def result(self) -> RunResult[Any]:
+        """The run's result. Raises RunStopped, with the partial result, if it has none."""
+        outcome = self.outcome
+        kept = None
+        if outcome is not None and outcome.result:
+            data = await self._engine.blobs.get(outcome.result)
+            kept = RunResult.from_json(data, output=self._output)
+        if outcome is None or outcome.kind == "failed" or kept is None:
+            error = RunStopped(self.segment.job.run, self.status, self.reason)
+            error.result = kept
+            raise error
+        return kept
+
+
+def info_of(engine: DurableEngine, segment: Segment) -> RunInfo:
+    """A run as lists show it. One whose outcome cannot be read is a failed one, and hides no other."""
+    try:
+        return RunSnapshot(engine, segment).info()
+    except JournalError as error:
+        return RunSnapshot(engine, replace(segment, status="broken", reason=str(error))).info()
+
+
+async def latest_of(engine: DurableEngine, run: str) -> RunSnapshot:
+    """A run by its latest segment. Raises UsageError if there is no such run."""
+    segments = await engine.segments(run)
+    if not segments:
+        raise UsageError(f"there is no run {run!r}")
+    return RunSnapshot(engine, max(segments, key=lambda each: each.job.segment))
 
 
 class SubmitOptions(TypedDict, total=False):
@@ -64,7 +202,7 @@ class SubmitOptions(TypedDict, total=False):
     details: Mapping[str, JsonValue] | None
     """Passed to the app's ``dependencies=`` function, which makes what the run's tools share."""
     budget: Budget | None
-    history: Sequence[Message] | Sequence[Mapping[str, Any]] | Said | None
+    history: Sequence[Message] | Sequence[Mapping[str, Any]] | ChatHistory | None
     choice: ToolChoice
     sticky_choice: bool
     grant: Grant | None
@@ -99,7 +237,7 @@ class App:
     makes what the tools of a run share, in the process that executes it.
     """
 
-    @checked("rc.durable.App")
+    @check_keywords("rc.durable.App")
     def __init__(
         self,
         address: str,
@@ -116,7 +254,7 @@ class App:
             self.agents[agent.name] = agent
         self.queues = tuple(Queue(name=each) if isinstance(each, str) else each for each in queues)
         self._dependencies = dependencies
-        self._engine: Engine | None = None
+        self._engine: DurableEngine | None = None
         self._opening: asyncio.Lock | None = None
 
     async def open(self) -> Self:
@@ -133,7 +271,8 @@ class App:
 
     async def close(self, *, patience: float = 0.0) -> None:
         """Take no more runs, wait so many seconds for those under way, and leave the rest to others."""
-        engine, self._engine = self._engine, None
+        engine = self._engine
+        self._engine = None
         if engine is not None:
             await engine.close(patience=patience)
 
@@ -143,7 +282,7 @@ class App:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _at(self) -> Engine:
+    async def _at(self) -> DurableEngine:
         if self._engine is None:
             await self.open()
         assert self._engine is not None
@@ -154,28 +293,36 @@ class App:
         self, agent: str | Agent[Any, Any], prompt: Prompt, **options: Unpack[SubmitOptions]
     ) -> Handle:
         """Submit a run of an agent, to be executed by any worker. A name can be submitted only once."""
-        engine, name = await self._at(), agent if isinstance(agent, str) else agent.name
+        engine = await self._at()
+        name = agent if isinstance(agent, str) else agent.name
         if self.agents and name not in self.agents:
             raise UsageError(f"there is no agent {name!r} here; there is {', '.join(self.agents)}")
-        run = _checked_name(urandom(16).hex() if (given := options.get("run")) is None else given)
-        if not 0 <= (priority := options.get("priority", 0)) <= _LAST:
+        run = options.get("run")
+        run = _checked_name(urandom(16).hex() if run is None else run)
+        priority = options.get("priority", 0)
+        if not 0 <= priority <= _LAST:
             raise UsageError(
                 f"a priority is 0 for what goes first, or more, up to {_LAST}, and not {priority}"
             )
         check_model_options(options.get("options") or {})
-        said = history_of(options.get("history"))
-        begin = Begin(
+        earlier = history_of(options.get("history"))
+        settings: dict[str, Any] = {}
+        for option, value in options.items():
+            if option in RunSettings.__struct_fields__ and value is not None:
+                settings[option] = value
+        begin = BeginInput(
             message=await user_message(prompt),
-            history=said.messages,
-            system=said.system,
-            settings=_settings(options),
+            history=earlier.messages,
+            system=earlier.system,
+            settings=RunSettings(**settings),
         )
-        job = Job(
+        seconds = options.get("deadline")
+        job = SegmentJob(
             run=run,
             segment=0,
             agent=name,
-            input=await written(run, begin, engine.blobs),
-            deadline=None if (left := options.get("deadline")) is None else time() + left,
+            input=await encode_input(run, begin, engine.blobs),
+            deadline=None if seconds is None else time() + seconds,
             queue=options.get("queue", "default"),
             priority=priority,
             lane=options.get("lane", ""),
@@ -203,9 +350,9 @@ class App:
             if found.job.segment == ended.job.segment:
                 return await self._standing(engine, ended).result()
 
-    def _standing(self, engine: Engine, segment: Segment) -> Standing:
+    def _standing(self, engine: DurableEngine, segment: Segment) -> RunSnapshot:
         agent = self.agents.get(segment.job.agent)
-        return Standing(engine, segment, None if agent is None else agent.output)
+        return RunSnapshot(engine, segment, None if agent is None else agent.output)
 
     async def watch(self, run: str) -> AsyncIterator[Live]:
         """The events of a run from now on; the last is its RunEnd, as it is stored.
@@ -213,7 +360,8 @@ class App:
         It ends when the run ends or waits for a person. Raises RunStopped if the run has no result.
         """
         engine = await self._at()
-        seen, looked = Latest(run), 0.0
+        seen = Latest(run)
+        looked = 0.0
         found = (await latest_of(engine, run)).segment
         async for texts in engine.channel.follow(run):
             for text in texts:
@@ -238,28 +386,26 @@ class App:
         engine = await self._at()
         found = await latest_of(engine, run)
         if found.outcome is None or found.outcome.kind != "waiting":
-            await self._look_at_earlier(engine, found, decisions)
+            # A run that does not wait: the decisions must be those that were made already.
+            made = await _decisions_in(engine, found.segment.job)
+            if not made or made.keys() != decisions.keys():
+                raise UsageError(f"the run {run!r} has no pending calls: it is {found.status}")
+            if {name: final_decision(each) for name, each in decisions.items()} != made:
+                raise AlreadyDecided(run, made, advice=_ADVICE)
             return Handle(self, run)
-        job, outcome = found.segment.job, found.outcome
+        job = found.segment.job
+        outcome = found.outcome
         before = await read_input(job, engine.blobs)
-        settings = Settings() if isinstance(before, Quit) else before.settings
-        decided = decided_about(outcome.pending, decisions)
-        given = GoOn(result=outcome.result, decisions=decided, settings=settings)
-        following = _next(job, await written(run, given, engine.blobs))
+        settings = RunSettings()
+        if not isinstance(before, CancelInput):
+            settings = before.settings
+        decided = validate_decisions(outcome.pending, decisions)
+        given = ResumeInput(result=outcome.result, decisions=decided, settings=settings)
+        following = _next(job, await encode_input(run, given, engine.blobs))
         standing = await engine.submit(following)
         if standing.input != following.input:
             raise AlreadyDecided(run, await _decisions_in(engine, standing), advice=_ADVICE)
         return Handle(self, run)
-
-    async def _look_at_earlier(self, engine: Engine, found: Standing, decisions: Decisions) -> None:
-        """Check decisions about a run that does not wait: they must be those that were made already."""
-        job = found.segment.job
-        stand = await _decisions_in(engine, job)
-        if not stand or stand.keys() != decisions.keys():
-            raise UsageError(f"the run {job.run!r} has no pending calls: it is {found.status}")
-        given = {name: final_decision(each) for name, each in decisions.items()}
-        if given != stand:
-            raise AlreadyDecided(job.run, stand, advice=_ADVICE)
 
     async def cancel(self, run: str) -> bool:
         """Cancel a run, wherever it is: inside an async tool at once, else when the tool returns.
@@ -270,11 +416,22 @@ class App:
         found = await latest_of(engine, run)
         if found.status == "waiting":
             # Submitting the next segment prevents any later answer.
-            job = found.segment.job
-            standing = await engine.submit(_next(job, await written(run, Quit(), engine.blobs)))
+            quit_ = await encode_input(run, CancelInput(), engine.blobs)
+            standing = await engine.submit(_next(found.segment.job, quit_))
             await engine.cancel(run)
-            return isinstance(await read_input(standing, engine.blobs), Quit)
+            return isinstance(await read_input(standing, engine.blobs), CancelInput)
         return await engine.cancel(run)
+
+    async def retry(self, run: str) -> Handle:
+        """Queue a parked run again, once what ended its processes is mended; it goes on where it was.
+
+        Raises UsageError for any other run.
+        """
+        engine = await self._at()
+        found = await latest_of(engine, run)
+        if found.status != "parked" or not await engine.retry(run, found.segment.job.segment):
+            raise UsageError(f"the run {run!r} is {found.status}, and only a parked one is retried")
+        return Handle(self, run)
 
     @checked_async("app.fork")
     async def fork(self, run: str, *, at: str, new: str | None = None) -> Handle:
@@ -289,7 +446,7 @@ class App:
         keys: list[str] = []
         for segment in sorted(await engine.segments(run), key=lambda each: each.job.segment):
             for step in await engine.history(run, segment.job.segment):
-                pairs = await read(step.value, engine.blobs, f"the run {run!r}, {step.key}")
+                pairs = await read_record(step.value, engine.blobs, f"the run {run!r}, {step.key}")
                 keys += [key for key, _ in pairs]
                 if at in keys:
                     await engine.fork(run, segment.job.segment, step.key, name)
@@ -307,7 +464,7 @@ class App:
                 found[segment.job.run] = segment
         return [info_of(engine, segment) for segment in found.values()]
 
-    async def show(self, run: str) -> Shown:
+    async def show(self, run: str) -> RunDetails:
         """A run with its segments and steps."""
         engine = await self._at()
         info = (await latest_of(engine, run)).info()
@@ -315,7 +472,7 @@ class App:
         steps: dict[int, Sequence[StepRecord]] = {
             each.job.segment: await engine.history(run, each.job.segment) for each in segments
         }
-        return Shown(info=info, segments=tuple(segments), steps=steps)
+        return RunDetails(info=info, segments=tuple(segments), steps=steps)
 
     async def story(self, run: str) -> Sequence[tuple[float, Entry]]:
         """The entries of a run, as a journal would hold them, each with its time.
@@ -331,12 +488,12 @@ class App:
         """Delete runs that ended so many seconds ago, with all that they stored; returns how many."""
         if not older >= 0:
             raise UsageError(f"older= is in seconds, 0 or more, and not {older}")
-        engine, before = await self._at(), time() - older
-        over = [
-            each.run
-            for each in await self.list()
-            if each.updated < before and each.status in ("done", "failed", "cancelled")
-        ]
+        engine = await self._at()
+        before = time() - older
+        over = []
+        for each in await self.list():
+            if each.updated < before and each.status in ("done", "failed", "cancelled"):
+                over.append(each.run)
         for at in range(0, len(over), _AT_ONCE):
             await engine.delete(over[at : at + _AT_ONCE])
         return len(over)
@@ -354,24 +511,12 @@ def _checked_name(run: str) -> str:
     return check_name(run)
 
 
-def _next(job: Job, text: str) -> Job:
-    return Job(
-        run=job.run,
-        segment=job.segment + 1,
-        agent=job.agent,
-        input=text,
-        queue=job.queue,
-        priority=job.priority,
-        lane=job.lane,
-        deadline=job.deadline,
-    )
+def _next(job: SegmentJob, text: str) -> SegmentJob:
+    return replace(job, segment=job.segment + 1, input=text, version=JOURNAL_VERSION)
 
 
-async def _decisions_in(engine: Engine, job: Job) -> Mapping[str, FinalDecision]:
+async def _decisions_in(engine: DurableEngine, job: SegmentJob) -> Mapping[str, FinalDecision]:
     given = await read_input(job, engine.blobs)
-    return given.decisions if isinstance(given, GoOn) else {}
-
-
-def _settings(options: SubmitOptions) -> Settings:
-    said = {name: given for name, given in options.items() if name in Settings.__struct_fields__}
-    return Settings(**{name: given for name, given in said.items() if given is not None})  # type: ignore[arg-type]
+    if isinstance(given, ResumeInput):
+        return given.decisions
+    return {}

@@ -13,24 +13,37 @@ import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
 from msgspec import json
 
-from rightcall.durable.blobs import SqlBlobs
-from rightcall.durable.channel import SqlChannel
-from rightcall.durable.database import Database, migrating, open_database, told
-from rightcall.durable.dbos_journal import APPLICATION, VERSION, WORKFLOW, job_of, rows_of
-from rightcall.durable.dbos_worker import Worker, hear_dbos
+from rightcall.durable.blame import Suspects
+from rightcall.durable.database import (
+    Database,
+    SqlBlobs,
+    SqlChannel,
+    database_errors,
+    in_thread,
+    migrating,
+    open_database,
+    when_it_is_there,
+    when_there_is_room,
+)
+from rightcall.durable.dbos_worker import (
+    APPLICATION,
+    VERSION,
+    WORKFLOW,
+    DbosWorker,
+    hear_dbos,
+    job_of,
+    rows_of,
+)
 from rightcall.durable.engine import (
-    MOST_DEATHS,
     Caps,
     Execute,
-    Job,
     Queue,
     Segment,
+    SegmentJob,
     Status,
     StepRecord,
     segment_id,
 )
-from rightcall.durable.patience import when_it_is_there, when_there_is_room
-from rightcall.durable.threads import in_thread
 from rightcall.errors import UsageError
 
 _POLL = 0.05
@@ -58,20 +71,21 @@ class DbosEngine:
         self._database: Database = open_database(address)
         self.blobs = SqlBlobs(self._database.engine)
         self.channel = SqlChannel(self._database)
+        self._suspects = Suspects(self._database)
         self.caps = Caps(
             name="DBOS on SQLite" if self._database.is_sqlite else "DBOS on Postgres",
             hosts=not self._database.is_sqlite,
             live=True,
         )
         self._client_field: DBOSClient | None = None
-        self._worker: Worker | None = None
+        self._worker: DbosWorker | None = None
 
     async def open(self, execute: Execute | None, queues: Sequence[Queue]) -> None:
         """Connect, create the tables, and start a worker if there is something to execute."""
         try:
             await in_thread(self._connect)
             if execute is not None and queues:
-                worker = Worker(self._database, self._client, execute)
+                worker = DbosWorker(self._database, self._client, execute)
                 await worker.open(queues)
                 self._worker = worker
         except BaseException:
@@ -80,20 +94,18 @@ class DbosEngine:
 
     def _connect(self) -> None:
         hear_dbos()
-        with told(self._address):
-            self._client_field = self._connected()
-
-    def _connected(self) -> DBOSClient:
-        client = DBOSClient(
-            system_database_engine=self._database.engine,
-            serializer=DBOSPortableJSONSerializer(),
-            application_name=APPLICATION,
-        )
-        with migrating(self._database):
-            client._sys_db.run_migrations()  # noqa: SLF001 - a client may be the first to come
-            self.blobs.create()
-            self.channel.create()
-        return client
+        with database_errors(self._address):
+            client = DBOSClient(
+                system_database_engine=self._database.engine,
+                serializer=DBOSPortableJSONSerializer(),
+                application_name=APPLICATION,
+            )
+            with migrating(self._database):
+                client._sys_db.run_migrations()  # noqa: SLF001 - a client may be the first to come
+                self.blobs.create()
+                self.channel.create()
+                self._suspects.create()
+            self._client_field = client
 
     @property
     def _client(self) -> DBOSClient:
@@ -101,7 +113,7 @@ class DbosEngine:
             raise UsageError("this is not open; say async with app, or await app.open()")
         return self._client_field
 
-    async def submit(self, job: Job) -> Job:
+    async def submit(self, job: SegmentJob) -> SegmentJob:
         """Enqueue a segment, and return the job that is stored under its id."""
         options: EnqueueOptions = {
             "workflow_name": WORKFLOW,
@@ -114,17 +126,18 @@ class DbosEngine:
         if job.priority:
             options["priority"] = job.priority
         await when_there_is_room(partial(self._client.enqueue, options, json.encode(job).decode()))
-        standing = await self._found(job.run, job.segment)
+        standing = await self._read_segment(job.run, job.segment)
         return standing.job
 
     async def wait(self, run: str, segment: int) -> Segment:
         """Poll until the segment is neither queued nor running."""
-        pause, found = _POLL, await self._found(run, segment)
+        pause = _POLL
+        found = await self._read_segment(run, segment)
         while found.status in ("queued", "running"):
             await asyncio.sleep(pause)
             pause = min(pause * 1.1, _SLOWEST_POLL)
             if await when_it_is_there(partial(self._is_over, found.job.id)):
-                found = await self._found(run, segment)
+                found = await self._read_segment(run, segment)
         return found
 
     def _is_over(self, workflow: str) -> bool:
@@ -137,9 +150,11 @@ class DbosEngine:
 
     async def cancel(self, run: str) -> bool:
         """Cancel what is queued or running, here at once, elsewhere when its worker polls next."""
-        active = [
-            each.job.id for each in await self.segments(run) if each.status in ("queued", "running")
-        ]
+        segments = await self.segments(run)
+        active = []
+        for segment in segments:
+            if segment.status in ("queued", "running", "parked"):
+                active.append(segment.job.id)
         if active:
             cancel = partial(self._client.cancel_workflows, active, cancel_children=True)
             await when_there_is_room(cancel)
@@ -147,11 +162,20 @@ class DbosEngine:
                 self._worker.look_for_cancelled()
         return bool(active)
 
+    async def retry(self, run: str, segment: int) -> bool:
+        """Queue a parked segment again."""
+        found = await self._read_segment(run, segment)
+        return await when_there_is_room(partial(self._suspects.pardon, found.job.id, found.job.queue))
+
     async def fork(self, run: str, segment: int, before: str, new: str) -> None:
         """Have DBOS copy the workflow, with its steps before the one of that key."""
-        old = await self._found(run, segment)
+        old = await self._read_segment(run, segment)
         steps = await when_it_is_there(partial(rows_of, self._database, old.job.id))
-        start = next((step.number for step in steps if step.key == before), None)
+        start = None
+        for step in steps:
+            if step.key == before:
+                start = step.number
+                break
         if start is None:
             raise UsageError(f"the run {run!r} has recorded no step {before!r}")
         await self.blobs.share(run, new)
@@ -177,32 +201,33 @@ class DbosEngine:
     async def segments(
         self, run: str | None = None, *, before: float | None = None, limit: int | None = None
     ) -> Sequence[Segment]:
-        """The segments of one run, or of all."""
-        if run is not None:
-            found = await self._of_run(run)
+        """The segments of one run, or of all, latest first."""
+        list_workflows = self._client.list_workflows
+        if run is None:
+            rows = await in_thread(list_workflows, name=WORKFLOW, sort_desc=True, limit=limit)
+            found = list(map(_segment, rows))
         else:
-            rows = await in_thread(
-                self._client.list_workflows, name=WORKFLOW, sort_desc=True, limit=limit
-            )
-            found = [_segment(row) for row in rows]
-        return [each for each in found if before is None or each.updated < before]
-
-    async def _of_run(self, run: str) -> list[Segment]:
-        """The segments of a run, latest first. Looked up by id, because no index helps with a prefix."""
-        found: list[Segment] = []
-        while len(found) % _AT_ONCE == 0:
-            ids = [segment_id(run, len(found) + number) for number in range(_AT_ONCE)]
-            rows = await in_thread(self._client.list_workflows, workflow_ids=ids)
-            if not rows:
-                break
-            found += [_segment(row) for row in rows]
-        return sorted(found, key=lambda each: -each.job.segment)
+            # Looked up by id, because no index helps with a prefix.
+            found = []
+            while len(found) % _AT_ONCE == 0:
+                ids = [segment_id(run, len(found) + number) for number in range(_AT_ONCE)]
+                rows = await in_thread(list_workflows, workflow_ids=ids)
+                if not rows:
+                    break
+                found += map(_segment, rows)
+            found.sort(key=lambda each: -each.job.segment)
+        if before is not None:
+            found = [each for each in found if each.updated < before]
+        return found
 
     async def delete(self, runs: Sequence[str]) -> None:
         """Delete runs, and the values that only they refer to."""
-        ids = [each.job.id for run in runs for each in await self.segments(run)]
+        ids = []
+        for run in runs:
+            ids += [each.job.id for each in await self.segments(run)]
         if ids:
             await in_thread(self._client.delete_workflows, ids)
+            await in_thread(self._suspects.forget, ids)
         await self.blobs.drop(runs)
 
     async def close(self, *, patience: float = 0.0) -> None:
@@ -221,7 +246,7 @@ class DbosEngine:
         await in_thread(self.channel.close)
         await in_thread(self._database.close)
 
-    async def _found(self, run: str, segment: int) -> Segment:
+    async def _read_segment(self, run: str, segment: int) -> Segment:
         rows = await in_thread(self._client.list_workflows, workflow_ids=[segment_id(run, segment)])
         if not rows:
             raise UsageError(f"there is no run {run!r} with a segment {segment}")
@@ -234,25 +259,27 @@ def _segment(row: WorkflowStatus) -> Segment:
     status = _STATUSES[row.status]
     if status in ("queued", "running") and row.app_version != VERSION:
         status = "stranded"
+    reason = ""
+    if status == "parked":
+        reason = (
+            f"{row.recovery_attempts} processes died while they executed {job.run!r}, the last of them "
+            f"{row.executor_id}; mend what ends them, and retry the run"
+        )
+    elif status == "stranded":
+        reason = (
+            f"it was begun as {row.app_version!r}, and workers of this rightcall go on with {VERSION!r} "
+            "alone; start a worker of the version that began it"
+        )
+    elif status == "broken":
+        reason = str(row.error)
     return Segment(
         job=job,
         status=status,
         outcome=row.output if isinstance(row.output, str) else "",
-        reason=_reason(row, status),
+        reason=reason,
         attempts=row.recovery_attempts or 0,
         created=(row.created_at or 0) / 1000,
         updated=(row.updated_at or 0) / 1000,
         worker=row.executor_id or "",
         forked_from=row.forked_from or "",
     )
-
-
-def _reason(row: WorkflowStatus, status: Status) -> str:
-    if status == "parked":
-        return f"{MOST_DEATHS} processes died while they executed it, the last of them {row.executor_id}"
-    if status == "stranded":
-        return (
-            f"it was begun as {row.app_version!r}, and workers of this rightcall go on with {VERSION!r} "
-            "alone; start a worker of the version that began it, or cancel it"
-        )
-    return str(row.error) if status == "broken" else ""

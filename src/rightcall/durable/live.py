@@ -11,11 +11,10 @@ from types import TracebackType
 from typing import Self
 
 from msgspec import Struct, json
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from rightcall.core.events import CallDelta, ReasoningDelta, StreamEvent, SubagentEvent, TextDelta
-from rightcall.durable.engine import Channel, Job
-from rightcall.durable.steps import encodable
+from rightcall.durable.engine import LiveChannel, SegmentJob, encodable
 from rightcall.log import run_logger
 from rightcall.loop.events import RunEnd
 
@@ -51,9 +50,11 @@ _ENCODER = json.Encoder()
 class Publisher:
     """Sends the events of one segment, in batches."""
 
-    def __init__(self, channel: Channel, job: Job, attempt: int) -> None:
+    def __init__(self, channel: LiveChannel, job: SegmentJob, attempt: int) -> None:
         self._channel = channel
-        self._run, self._segment, self._attempt = job.run, job.segment, attempt
+        self._run = job.run
+        self._segment = job.segment
+        self._attempt = attempt
         self._events: list[StreamEvent] = []
         self._wake = asyncio.Event()
         self._seq = 0
@@ -76,36 +77,36 @@ class Publisher:
 
     def show(self, event: StreamEvent) -> None:
         """Send an event with the next batch."""
-        last = self._events[-1] if self._events else None
-        merged = None if last is None else _together(last, event)
-        if merged is None:
-            self._events.append(event)
-        else:
+        if self._events and (merged := _together(self._events[-1], event)) is not None:
             self._events[-1] = merged
+        else:
+            self._events.append(event)
         self._wake.set()
 
     async def _send(self) -> None:
         while self._events or not self._over.is_set():
             await self._wake.wait()
             self._wake.clear()
-            events, self._events = self._events, []
+            events = self._events
+            self._events = []
             if events:
-                await self._publish(events)
+                first = self._seq
+                self._seq = self._seq + len(events)
+                sent = [
+                    _Sent(
+                        segment=self._segment, attempt=self._attempt, seq=first + n, event=_plain(event)
+                    )
+                    for n, event in enumerate(events, 1)
+                ]
+                try:
+                    texts = [encodable(_ENCODER, each).decode() for each in sent]
+                    await self._channel.publish(self._run, texts)
+                except Exception:
+                    # Watching does not affect the run: it goes on, and its end is read from the store.
+                    run_logger.exception("run %s: live events were not sent", self._run)
             with suppress(TimeoutError):
                 async with asyncio.timeout(PAUSE):
                     await self._over.wait()
-
-    async def _publish(self, events: list[StreamEvent]) -> None:
-        first, self._seq = self._seq, self._seq + len(events)
-        sent = [
-            _Sent(segment=self._segment, attempt=self._attempt, seq=first + n, event=_plain(event))
-            for n, event in enumerate(events, 1)
-        ]
-        try:
-            await self._channel.publish(self._run, [encodable(_ENCODER, each).decode() for each in sent])
-        except Exception:
-            # Watching does not affect the run: it goes on, and its end is read from the store.
-            run_logger.exception("run %s: live events were not sent", self._run)
 
 
 class Latest:
@@ -122,13 +123,7 @@ class Latest:
         if at <= self._last:
             return None
         self._last = at
-        return Live(
-            run=self._run,
-            segment=sent.segment,
-            attempt=sent.attempt,
-            seq=sent.seq,
-            event=sent.event,
-        )
+        return Live(run=self._run, **asdict(sent))
 
     def last(self, segment: int, end: RunEnd) -> Live:
         """The end of a run, as it is stored."""

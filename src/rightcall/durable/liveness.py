@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Protocol
+from typing import TypeAlias
 from uuid import uuid4
 
 import psycopg
@@ -21,6 +21,9 @@ import psycopg
 from rightcall.durable.database import Database
 from rightcall.log import logger
 from rightcall.platforms import posix_only
+
+if sys.platform != "win32":
+    import fcntl
 
 _KEEPALIVES = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
 """For the connection that holds the lock: the server notices within some ten seconds that a machine is
@@ -30,29 +33,7 @@ GRACE = 10.0
 server, and live processes need time to take theirs again."""
 
 
-class Liveness(Protocol):
-    """Holds this process's lock, and finds processes that have lost theirs.
-
-    For one thread at a time; ``release`` may be called while another thread still checks.
-    """
-
-    name: str
-    """The name of this process, for the others."""
-
-    def hold(self) -> None:
-        """Take this process's lock, or make sure that it is held."""
-        ...
-
-    def dead(self, names: Iterable[str], /) -> Iterator[str]:
-        """Those of the processes that are dead. While one is yielded, no other process finds it dead."""
-        ...
-
-    def release(self) -> None:
-        """Release the lock for good: it is not taken again."""
-        ...
-
-
-def liveness_of(database: Database) -> Liveness:
+def liveness_of(database: Database) -> "Liveness":
     """The kind of locks that a database needs."""
     name = f"{platform.node()}-{os.getpid()}-{uuid4().hex[:12]}"
     if database.path is None:
@@ -120,11 +101,10 @@ def _if_free(path: Path) -> Iterator[bool]:
 
 
 def _lock(file: int) -> None:
-    if sys.platform == "win32":
-        raise posix_only("a durable store in SQLite")
-    import fcntl  # noqa: PLC0415 - not on every system, and asked for by nobody else
-
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if sys.platform != "win32":
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    raise posix_only("a durable store in SQLite")
 
 
 class SessionLocks:
@@ -143,7 +123,24 @@ class SessionLocks:
         """Connect and take this process's lock; again, if the session was lost."""
         with self._turn:
             if not self._is_released and not self._is_held():
-                self._take()
+                session = psycopg.connect(
+                    self._address,
+                    autocommit=True,
+                    options=_KEEPALIVES,
+                    application_name="rightcall alive",
+                    connect_timeout=5,
+                )
+                try:
+                    session.execute(
+                        "SELECT pg_advisory_lock(hashtextextended(%s, 0))", [_key(self.name)]
+                    )
+                except psycopg.Error:
+                    session.close()
+                    raise
+                self._session = session
+                if self._was_lost:
+                    self._was_lost = False
+                    self._judges_from = monotonic() + GRACE
 
     def _is_held(self) -> bool:
         if self._session is None:
@@ -156,23 +153,6 @@ class SessionLocks:
             self._was_lost = True
             return False
         return True
-
-    def _take(self) -> None:
-        session = psycopg.connect(
-            self._address,
-            autocommit=True,
-            options=_KEEPALIVES,
-            application_name="rightcall alive",
-            connect_timeout=5,
-        )
-        try:
-            session.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [_key(self.name)])
-        except psycopg.Error:
-            session.close()
-            raise
-        self._session = session
-        if self._was_lost:
-            self._was_lost, self._judges_from = False, monotonic() + GRACE
 
     def dead(self, names: Iterable[str]) -> Iterator[str]:
         """Processes whose lock can be taken."""
@@ -206,3 +186,10 @@ class SessionLocks:
 
 def _key(name: str) -> str:
     return f"rightcall worker {name}"
+
+
+Liveness: TypeAlias = FileLocks | SessionLocks
+"""Holds this process's lock, and finds processes that have lost theirs.
+
+For one thread at a time; ``release`` may be called while another thread still checks. While ``dead``
+yields a process, no other process finds it dead."""

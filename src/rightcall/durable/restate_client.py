@@ -37,7 +37,7 @@ class _Deployment(msgspec.Struct, frozen=True):
     services: tuple[_Service, ...]
 
 
-class Places:
+class RestateAddress:
     """A parsed address: where the server is, and where it reaches workers.
 
     ``restate://HOST:PORT`` is the ingress. ``admin`` is the port of its administration, on the same
@@ -50,9 +50,13 @@ class Places:
         parts = urlsplit(address)
         options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         if parts.hostname is None or (unknown := options.keys() - _KNOWN):
-            wrong = f"; there is no {', '.join(sorted(unknown))}" if parts.hostname else ""
+            wrong = ""
+            if parts.hostname:
+                wrong = f"; there is no {', '.join(sorted(unknown))}"
             raise UsageError(f"an address of Restate is {_SHAPE}, and not {address!r}{wrong}")
-        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        host = parts.hostname
+        if ":" in parts.hostname:
+            host = f"[{parts.hostname}]"
         self.ingress = f"http://{host}:{parts.port or 8080}"
         self.admin = f"http://{host}:{options.get('admin', '9070')}"
         serve = options.get("serve", "127.0.0.1:9080")
@@ -67,7 +71,7 @@ class Places:
 class RestateClient:
     """One server, and the connections to it."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: RestateAddress) -> None:
         self._places = places
         self._session: aiohttp.ClientSession | None = None
         self._was_there = False
@@ -80,22 +84,27 @@ class RestateClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        session, self._session = self._session, None
+        session = self._session
+        self._session = None
         if session is not None:
             await session.close()
 
     async def call(self, service: str, key: str, handler: str, body: Any) -> Any:
         """Call a handler of an object; returns its answer, once a worker has run it."""
-        data = body if isinstance(body, bytes) else msgspec.json.encode(body)
-        kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+        if isinstance(body, bytes):
+            data = body
+            kind = "application/octet-stream"
+        else:
+            data = msgspec.json.encode(body)
+            kind = "application/json"
         path = f"/{service}/{quote(key, safe='')}/{handler}"
-        answer = await self._ingress("POST", path, data, kind)
+        answer = await self._ingress(path, data, kind)
         return msgspec.json.decode(answer) if answer else None
 
     async def send(self, service: str, key: str, handler: str, body: Any) -> Mapping[str, Any]:
         """Have a handler run as soon as a worker can; returns the invocation, and if it is new."""
         path = f"/{service}/{quote(key, safe='')}/{handler}/send"
-        answer = await self._ingress("POST", path, msgspec.json.encode(body), "application/json")
+        answer = await self._ingress(path, msgspec.json.encode(body), "application/json")
         return msgspec.json.decode(answer, type=dict[str, Any])
 
     async def attach(self, service: str, key: str) -> bool:
@@ -135,17 +144,16 @@ class RestateClient:
             raise UsageError("this app is not open: async with app: ...")
         return self._session
 
-    async def _ingress(self, method: str, path: str, data: bytes, kind: str) -> bytes:
-        status, answer = await self._request(
-            method, f"{self._places.ingress}{path}", data, {"content-type": kind}
-        )
+    async def _ingress(self, path: str, data: bytes, kind: str) -> bytes:
+        url = f"{self._places.ingress}{path}"
+        status, answer = await self._request("POST", url, data, {"content-type": kind})
         if status == _NOT_FOUND:
             raise UsageError(
                 f"the Restate server at {self._places.ingress} knows no worker of this app yet; "
                 "start one, which tells the server where it is"
             )
         if status >= _BAD:
-            raise TransportError(f"{self._places.ingress}{path}: {status} {answer.decode()[:500]}")
+            raise TransportError(f"{url}: {status} {answer.decode()[:500]}")
         return answer
 
     async def _admin(self, method: str, path: str, body: Any, *, good: tuple[int, ...] = ()) -> bytes:
@@ -161,7 +169,8 @@ class RestateClient:
         self, method: str, url: str, data: bytes, headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
         """Send a request; retry while the server does not answer. Every request may be repeated."""
-        where, lost = URL(url, encoded=True), None
+        where = URL(url, encoded=True)
+        lost = None
         try:
             async with asyncio.timeout(_PATIENCE if self._was_there else _FIRST):
                 while True:
@@ -175,10 +184,12 @@ class RestateClient:
                         lost = error
                         await asyncio.sleep(_PAUSE)
         except TimeoutError:
-            said = f"cannot be reached: {lost}" if lost else "has no worker that answers"
+            said = "has no worker that answers"
+            if lost:
+                said = f"cannot be reached: {lost}"
             raise TransportTimeout(f"the Restate server at {url} {said}") from lost
 
 
-def quoted(text: str) -> str:
+def sql_literal(text: str) -> str:
     """A text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.json import encode
 
-from rightcall.core.extras import load
+from rightcall.core.optional_libraries import load
 from rightcall.durable.engine import JOURNAL_VERSION
 
 JOURNAL = f"rightcall{JOURNAL_VERSION}_journal"
@@ -44,7 +44,9 @@ def _refusal(head: Mapping[str, Any], told: Mapping[str, Any]) -> str:
     """Who holds the segment, if it is not the execution that calls; empty if it is."""
     if head["over"]:
         return f"nobody: it is {head['over']}"
-    return "" if head["attempt"] == told["attempt"] else str(head["worker"])
+    if head["attempt"] == told["attempt"]:
+        return ""
+    return str(head["worker"])
 
 
 def _keep(context: Any, head: dict[str, Any], key: str, value: str, at: float) -> None:

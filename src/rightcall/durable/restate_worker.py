@@ -11,21 +11,23 @@ of the same name (``restate_objects.py``), which counts executions and refuses t
 import asyncio
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from datetime import timedelta
-from time import time
+from heapq import heappop, heappush
+from itertools import count
+from time import monotonic, time
 from typing import Any
 
 from msgspec import json, to_builtins
 
-from rightcall.core.extras import load
-from rightcall.durable.engine import JOURNAL_VERSION, MOST_DEATHS, Execute, Job, Queue
-from rightcall.durable.restate_client import Places, RestateClient, quoted
-from rightcall.durable.restate_limits import Limits
+from rightcall.core.optional_libraries import load
+from rightcall.durable.engine import JOURNAL_VERSION, MOST_DEATHS, Execute, Queue, SegmentJob
+from rightcall.durable.restate_client import RestateAddress, RestateClient, sql_literal
 from rightcall.durable.restate_objects import (
     JOURNAL,
+    LIMIT,
     blobs,
     journals,
     limits,
@@ -34,6 +36,153 @@ from rightcall.durable.restate_objects import (
 )
 from rightcall.errors import RightcallError, RunHeld, TransportError, UsageError
 from rightcall.log import logger
+
+_LOOK = 2.0
+"""Seconds between two checks for segments that are counted as running and have ended."""
+
+
+class PrioritySlots:
+    """A number of slots; of the waiters, the lowest priority number goes first, then the earliest."""
+
+    def __init__(self, slots: int) -> None:
+        self._free = slots
+        self._line: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = count()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a slot is free."""
+        return self._free > 0
+
+    @asynccontextmanager
+    async def hold_slot(self, priority: int) -> AsyncIterator[None]:
+        """Hold a slot."""
+        await self.take(priority)
+        try:
+            yield
+        finally:
+            self.give_back()
+
+    async def take(self, priority: int) -> None:
+        """Wait for a slot."""
+        if self._free:
+            self._free -= 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heappush(self._line, (priority, next(self._numbers), turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                # It was granted at the same moment; pass it on to the next waiter.
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Pass the slot to the next waiter."""
+        while self._line:
+            _, _, turn = heappop(self._line)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+
+class QueueLimits:
+    """The limits of the queues that a worker serves: they say when a segment may start.
+
+    The server hands workers everything it has, and enforces no limits. So a worker queues what it was
+    given, the most urgent first. For a queue with limits over all workers, it asks an object of the
+    server before it starts a segment: one object for each queue, or for each lane of it.
+    """
+
+    def __init__(self, client: RestateClient, queues: Sequence[Queue], workflow: str) -> None:
+        self._client = client
+        self._workflow = workflow
+        self._queues = {queue.name: queue for queue in queues}
+        self._slots = {queue.name: PrioritySlots(queue.concurrency) for queue in queues}
+        self._turns: dict[str, PrioritySlots] = {}
+
+    def serves(self, queue: str) -> bool:
+        """Whether this worker serves that queue."""
+        return queue in self._queues
+
+    @asynccontextmanager
+    async def admit(self, job: SegmentJob) -> AsyncIterator[None]:
+        """Wait until a segment may start; within this scope it counts as running."""
+        queue = self._queues[job.queue]
+        slots = self._slots[job.queue]
+        if queue.rate is None and queue.everywhere is None:
+            async with slots.hold_slot(job.priority):
+                yield
+            return
+        name = _name(queue, job)
+        # One segment of a lane asks at a time, the most urgent first. It holds no slot while it waits.
+        turns = self._turns.setdefault(name, PrioritySlots(1))
+        try:
+            async with turns.hold_slot(job.priority):
+                await self._wait_for_slot(queue, slots, name, job)
+        finally:
+            if turns.is_free:
+                # There may be as many lanes as customers, so unused ones are removed.
+                self._turns.pop(name, None)
+        try:
+            yield
+        finally:
+            slots.give_back()
+
+    async def _wait_for_slot(
+        self, queue: Queue, slots: PrioritySlots, name: str, job: SegmentJob
+    ) -> None:
+        told = {"segment": job.id, "rate": queue.rate, "everywhere": queue.everywhere}
+        looked = -_LOOK
+        while True:
+            await slots.take(job.priority)
+            try:
+                wait = await self._client.call(LIMIT, name, "take", {**told, "now": time()})
+            except BaseException:
+                slots.give_back()
+                raise
+            if not wait:
+                return
+            slots.give_back()
+            if queue.everywhere is not None and monotonic() - looked >= _LOOK:
+                looked = monotonic()
+                # Release segments that were cancelled: nothing else reports that they are no longer
+                # running.
+                for row in await self._client.query(
+                    f"select value_utf8 from state where service_name = {sql_literal(LIMIT)}"  # noqa: S608
+                    f" and service_key = {sql_literal(name)} and key = 'going'"
+                ):
+                    going = json.decode(row["value_utf8"], type=list[str])
+                    for segment in set(going) - await self._running(going):
+                        await self._client.call(LIMIT, name, "release", {"segment": segment})
+            await asyncio.sleep(wait)
+
+    async def _running(self, segments: Sequence[str]) -> set[str]:
+        """Those of the segments that have not ended."""
+        if not segments:
+            return set()
+        rows = await self._client.query(
+            "select target_service_key as name from sys_invocation where status != 'completed'"  # noqa: S608
+            f" and target_service_name = {sql_literal(self._workflow)}"
+            f" and target_service_key in ({', '.join(map(sql_literal, segments))})"
+        )
+        return {row["name"] for row in rows}
+
+    async def release(self, job: SegmentJob) -> None:
+        """No longer count a segment that has ended as running."""
+        queue = self._queues[job.queue]
+        if queue.everywhere is not None:
+            await self._client.call(LIMIT, _name(queue, job), "release", {"segment": job.id})
+
+
+def _name(queue: Queue, job: SegmentJob) -> str:
+    """The name of the object that counts for a queue, or for a lane of it."""
+    if queue.lanes:
+        return f"{queue.name}/{job.lane}"
+    return queue.name
+
 
 SEGMENT = f"rightcall{JOURNAL_VERSION}_segment"
 _LONG = timedelta(days=3650)
@@ -51,7 +200,8 @@ class RestateJournal:
     """The journal of one segment, for one execution of it."""
 
     def __init__(self, client: RestateClient, name: str, attempt: int, known: Mapping[str, str]) -> None:
-        self._client, self._name = client, name
+        self._client = client
+        self._name = name
         self.attempt = attempt
         self.known = known
 
@@ -67,23 +217,28 @@ class RestateJournal:
             raise RunHeld(self._name.rpartition("/")[0], held)
 
 
-async def recorded(client: RestateClient, name: str) -> list[dict[str, Any]]:
+async def recorded_steps(client: RestateClient, name: str) -> list[dict[str, Any]]:
     """The steps of a segment as they were recorded: key, value and time, in order."""
     rows = await client.query(
-        f"select value_utf8 from state where service_name = {quoted(JOURNAL)}"  # noqa: S608
-        f" and service_key = {quoted(name)} and key like 's/%' order by key"
+        f"select value_utf8 from state where service_name = {sql_literal(JOURNAL)}"  # noqa: S608
+        f" and service_key = {sql_literal(name)} and key like 's/%' order by key"
     )
     steps = [json.decode(row["value_utf8"]) for row in rows]
     # A key that was recorded again keeps its first position, with its last value.
     return list({step["key"]: step for step in steps}.values())
 
 
-class Worker:
+class RestateWorker:
     """Executes segments for as long as it is open."""
 
-    def __init__(self, client: RestateClient, places: Places, execute: Execute, name: str) -> None:
-        self._client, self._places, self._execute, self._name = client, places, execute, name
-        self._limits = Limits(client, (), SEGMENT)
+    def __init__(
+        self, client: RestateClient, places: RestateAddress, execute: Execute, name: str
+    ) -> None:
+        self._client = client
+        self._places = places
+        self._execute = execute
+        self._name = name
+        self._limits = QueueLimits(client, (), SEGMENT)
         self._running: set[asyncio.Task[Any]] = set()
         self._closing = False
         self._stop = asyncio.Event()
@@ -92,16 +247,29 @@ class Worker:
 
     async def open(self, queues: tuple[Queue, ...]) -> None:
         """Listen, and tell the server where."""
-        self._limits = Limits(self._client, queues, SEGMENT)
+        self._limits = QueueLimits(self._client, queues, SEGMENT)
         config = load("hypercorn.config").Config()
         config.bind = [f"fd://{self._listen()}"]
-        config.accesslog, config.errorlog = None, None
+        config.accesslog = None
+        config.errorlog = None
         config.h2_max_concurrent_streams = _STREAMS
         config.graceful_timeout = 1.0
         identity = self._places.identity
-        services = [self._segments(), journals(), blobs(), live(), limits()]
+        workflow = self._restate.Workflow(
+            SEGMENT,
+            inactivity_timeout=_SILENCE,
+            abort_timeout=_SILENCE,
+            journal_retention=_LONG,
+            invocation_retry_policy=soon_and_for_ever(),
+        )
+
+        async def run(_: Any, job: dict[str, Any]) -> str:
+            return await self._run(json.decode(json.encode(job), type=SegmentJob))
+
+        workflow.main(workflow_retention=_LONG)(run)
+        services = [workflow, journals(), blobs(), live(), limits()]
         keys = None if identity is None else [identity]
-        app = watched(self._restate.app(services, protocol="bidi", identity_keys=keys))
+        app = watch_disconnects(self._restate.app(services, protocol="bidi", identity_keys=keys))
         serve = load("hypercorn.asyncio").serve
         self._serving = asyncio.create_task(serve(app, config, shutdown_trigger=self._stop.wait))
         await self._client.register(service.name for service in services)
@@ -136,29 +304,29 @@ class Worker:
         listener.listen(512)
         return listener.detach()
 
-    def _segments(self) -> Any:
-        workflow = self._restate.Workflow(
-            SEGMENT,
-            inactivity_timeout=_SILENCE,
-            abort_timeout=_SILENCE,
-            journal_retention=_LONG,
-            invocation_retry_policy=soon_and_for_ever(),
-        )
-
-        async def run(_: Any, job: dict[str, Any]) -> str:
-            return await self._run(json.decode(json.encode(job), type=Job))
-
-        workflow.main(workflow_retention=_LONG)(run)
-        return workflow
-
-    async def _run(self, job: Job) -> str:
+    async def _run(self, job: SegmentJob) -> str:
         retry = load("restate.exceptions").RetryableError
         if not self._limits.serves(job.queue) or self._closing:
             # Another worker serves that queue; a retry reaches it sooner or later.
             raise retry(f"this worker does not serve the queue {job.queue!r}")
         task = asyncio.create_task(self._in_turn(job))
         try:
-            return await unless_gone(task)
+            # The result of a task, if the server stays connected; otherwise the task is cancelled.
+            gone = _gone.get()
+            assert gone is not None
+            watching = asyncio.create_task(gone.wait())
+            try:
+                await asyncio.wait({task, watching}, return_when=asyncio.FIRST_COMPLETED)
+                if not task.done():
+                    task.cancel()
+                    await asyncio.wait({task})
+                    raise load("restate.server_context").DisconnectedException
+                return task.result()
+            except asyncio.CancelledError:
+                task.cancel()
+                raise
+            finally:
+                watching.cancel()
         except asyncio.CancelledError:
             if self._closing:
                 raise retry("this worker is closing") from None
@@ -167,30 +335,26 @@ class Worker:
             # Another execution holds it, or it has ended: the retry then finds nothing left to do.
             raise retry(str(held)) from None
 
-    async def _in_turn(self, job: Job) -> str:
+    async def _in_turn(self, job: SegmentJob) -> str:
         """Execute a segment once it may start. From then on, closing waits for it."""
-        async with self._limits.kept(job):
+        async with self._limits.admit(job):
             task = asyncio.current_task()
             assert task is not None
             self._running.add(task)
             try:
-                return await self._ended(job)
+                ended = await self._attempt(job)
+                await self._limits.release(job)
+                return ended
             finally:
                 self._running.discard(task)
 
-    async def _ended(self, job: Job) -> str:
-        ended = await self._attempt(job)
-        await self._limits.release(job)
-        return ended
-
-    async def _attempt(self, job: Job) -> str:
+    async def _attempt(self, job: SegmentJob) -> str:
         """Execute a segment once, and store how it ended."""
-        begun = await self._client.call(
-            JOURNAL, job.id, "begin", {"worker": self._name, "at": time(), "job": to_builtins(job)}
-        )
+        about = {"worker": self._name, "at": time(), "job": to_builtins(job)}
+        begun = await self._client.call(JOURNAL, job.id, "begin", about)
         if begun["over"]:
             return str(begun["over"])
-        steps = await recorded(self._client, job.id)
+        steps = await recorded_steps(self._client, job.id)
         known = {step["key"]: step["value"] for step in steps}
         journal = RestateJournal(self._client, job.id, begun["attempt"], known)
         if begun["deaths"] >= MOST_DEATHS:
@@ -206,24 +370,21 @@ class Worker:
                     await journal.tell("leave", {})
             raise
 
-    async def _outcome(self, job: Job, journal: RestateJournal) -> dict[str, str]:
-        left = None if job.deadline is None else max(job.deadline - time(), 0.0)
+    async def _outcome(self, job: SegmentJob, journal: RestateJournal) -> dict[str, str]:
+        left = None
+        if job.deadline is not None:
+            left = max(job.deadline - time(), 0.0)
         try:
             async with asyncio.timeout(left) as limit:
                 return {"status": "ended", "outcome": await self._execute(job, journal)}
         except RunHeld:
             raise
-        except TimeoutError as error:
-            if limit.expired():
+        except Exception as error:
+            # Whatever it is, it is kept and shown.
+            if isinstance(error, TimeoutError) and limit.expired():
                 return {"status": "cancelled", "reason": "its deadline has passed"}
-            return _broken(job, error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is kept and shown
-            return _broken(job, error)
-
-
-def _broken(job: Job, error: Exception) -> dict[str, str]:
-    logger.error("segment %s broke: %s", job.id, error, exc_info=error)
-    return {"status": "broken", "reason": f"{type(error).__name__}: {error}"}
+            logger.exception("segment %s broke: %s", job.id, error)  # noqa: TRY401 - for logs of one line
+            return {"status": "broken", "reason": f"{type(error).__name__}: {error}"}
 
 
 async def _finish(journal: RestateJournal, end: dict[str, str]) -> str:
@@ -231,29 +392,7 @@ async def _finish(journal: RestateJournal, end: dict[str, str]) -> str:
     return end["status"]
 
 
-async def unless_gone(task: asyncio.Task[str]) -> str:
-    """The result of a task, if the server stays connected; otherwise the task is cancelled.
-
-    A server that has cancelled a segment, or given it to another worker, disconnects the call.
-    """
-    gone = _gone.get()
-    assert gone is not None
-    watching = asyncio.create_task(gone.wait())
-    try:
-        await asyncio.wait({task, watching}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task})
-            raise load("restate.server_context").DisconnectedException
-        return task.result()
-    except asyncio.CancelledError:
-        task.cancel()
-        raise
-    finally:
-        watching.cancel()
-
-
-def watched(app: Any) -> Any:
+def watch_disconnects(app: Any) -> Any:
     """An ASGI app whose handlers can tell when their caller has disconnected."""
 
     async def with_watch(scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:

@@ -13,29 +13,15 @@ from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.message import User
 from rightcall.core.tool import Spec
 from rightcall.errors import RightcallError, UsageError
-from rightcall.evals.case import ANY, Case, Expected
-from rightcall.wire.history import Said, from_messages
+from rightcall.evals.judgement import ANY, Case, Expected
+from rightcall.wire.history import from_messages
 
 _TYPES: Mapping[str, str | None] = {
-    "dict": "object",
-    "HashMap": "object",
-    "Hashtable": "object",
-    "float": "number",
-    "double": "number",
-    "Float": "number",
-    "long": "integer",
-    "short": "integer",
-    "byte": "integer",
-    "Bigint": "integer",
-    "tuple": "array",
-    "list": "array",
-    "Array": "array",
-    "ArrayList": "array",
-    "Set": "array",
-    "Queue": "array",
-    "Stack": "array",
-    "String": "string",
-    "char": "string",
+    **dict.fromkeys(("dict", "HashMap", "Hashtable"), "object"),
+    **dict.fromkeys(("float", "double", "Float"), "number"),
+    **dict.fromkeys(("long", "short", "byte", "Bigint"), "integer"),
+    **dict.fromkeys(("tuple", "list", "Array", "ArrayList", "Set", "Queue", "Stack"), "array"),
+    **dict.fromkeys(("String", "char"), "string"),
     "Boolean": "boolean",
     "any": None,
 }
@@ -45,7 +31,7 @@ _KEPT = ("description", "enum", "default", "required", "format", "minimum", "max
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def is_one(row: JsonObject) -> bool:
+def is_bfcl(row: JsonObject) -> bool:
     """Whether a row is a question of the Berkeley set."""
     return isinstance(row.get("question"), list) and ("function" in row or "involved_classes" in row)
 
@@ -54,17 +40,26 @@ def cases_of(
     file: Path, rows: Sequence[JsonObject], answers: Mapping[str, JsonObject]
 ) -> tuple[Case, ...]:
     """The cases of a file, given the right answers by id."""
-    wants_none, wants_any = "irrelevance" in file.name, "relevance" in file.name
+    wants_none = "irrelevance" in file.name
+    wants_any = "relevance" in file.name
     cases = []
     for row in rows:
         name = str(row.get("id"))
         try:
-            _refuse_turns(row)
+            question = row.get("question")
+            if "involved_classes" in row or not isinstance(question, list) or len(question) != 1:
+                raise UsageError(
+                    "its functions are to be run, over several turns, and an eval runs nothing"
+                )
+            calls: tuple[Expected, ...] = ()
             if name in answers:
-                calls = _answer(answers[name])
-            elif wants_none or wants_any:
-                calls = () if wants_none else (Expected(names=(ANY,)),)
-            else:
+                truth = answers[name].get("ground_truth")
+                if not isinstance(truth, list):
+                    raise UsageError("ground_truth is a list of calls")
+                calls = tuple(_parse_expected(each) for each in truth)
+            elif wants_any and not wants_none:
+                calls = (Expected(names=(ANY,)),)
+            elif not wants_none:
                 raise UsageError(f"no answer in possible_answer/{file.name} beside it")
             cases.append(_case(row, name, calls))
         except RightcallError as error:
@@ -73,9 +68,12 @@ def cases_of(
 
 
 def _case(row: JsonObject, name: str, calls: tuple[Expected, ...]) -> Case:
-    said = _said(row.get("question"))
-    last = said.messages[-1] if said.messages else None
-    if not isinstance(last, User):
+    question = row.get("question")
+    turn = question[0] if isinstance(question, list) else None
+    if not isinstance(turn, list) or not turn:
+        raise UsageError("it asks nothing")
+    said = from_messages(turn, "openai_chat")
+    if not said.messages or not isinstance(last := said.messages[-1], User):
         raise UsageError("the last message of a question is the user's")
     functions = row.get("function")
     if not isinstance(functions, list):
@@ -90,42 +88,27 @@ def _case(row: JsonObject, name: str, calls: tuple[Expected, ...]) -> Case:
     )
 
 
-def _refuse_turns(row: JsonObject) -> None:
-    question = row.get("question")
-    if "involved_classes" in row or not isinstance(question, list) or len(question) != 1:
-        raise UsageError("its functions are to be run, over several turns, and an eval runs nothing")
-
-
-def _said(question: JsonValue) -> Said:
-    turn = question[0] if isinstance(question, list) else None
-    if not isinstance(turn, list) or not turn:
-        raise UsageError("it asks nothing")
-    return from_messages(turn, "openai_chat")
-
-
-def _answer(row: JsonObject) -> tuple[Expected, ...]:
-    calls = row.get("ground_truth")
-    if not isinstance(calls, list):
-        raise UsageError("ground_truth is a list of calls")
-    return tuple(_expected(each) for each in calls)
-
-
-def _expected(call: JsonValue) -> Expected:
+def _parse_expected(call: JsonValue) -> Expected:
     if not isinstance(call, Mapping) or len(call) != 1:
         raise UsageError("each right call is an object of one function")
     ((name, values),) = call.items()
     if not isinstance(values, Mapping):
         raise UsageError(f"{name}: its arguments are an object")
-    possible = {
-        each: tuple(value) if isinstance(value, list) else (value,) for each, value in values.items()
-    }
-    return Expected(names=(fitting(name),), possible=possible)
+    possible: dict[str, tuple[JsonValue, ...]] = {}
+    for each, value in values.items():
+        if isinstance(value, list):
+            possible[each] = tuple(value)
+        else:
+            possible[each] = (value,)
+    return Expected(names=(fit_name(name),), possible=possible)
 
 
-def fitting(name: str) -> str:
+def fit_name(name: str) -> str:
     """A name that every vendor accepts: the set's own harness also writes ``_`` for the dots."""
     fit = _UNFIT.sub("_", name)[:64]
-    return fit if fit[:1].isalpha() or fit[:1] == "_" else f"_{fit}"[:64]
+    if fit[:1].isalpha() or fit[:1] == "_":
+        return fit
+    return f"_{fit}"[:64]
 
 
 def _spec(function: JsonValue) -> Spec:
@@ -133,7 +116,7 @@ def _spec(function: JsonValue) -> Spec:
         raise UsageError("a function is an object with a name")
     parameters = schema(function.get("parameters", {}))
     return Spec(
-        name=fitting(str(function["name"])),
+        name=fit_name(str(function["name"])),
         description=str(function.get("description", "")),
         parameters={"type": "object", "properties": {}, **parameters},
     )

@@ -6,19 +6,19 @@ from rightcall.evals.recorded_runs import Check, Trajectory
 _MEASURES = ("calls", "turns", "tokens", "seconds", "cost")
 
 
-def _named(words: str, check: Check) -> Check:
+def _with_name(words: str, check: Check) -> Check:
     check.__doc__ = words
     return check
 
 
 def ended(reason: str = "end") -> Check:
     """The run ended for this reason: ``end`` is an answer, ``output`` the output asked for."""
-    return _named(f"ended with {reason}", lambda run: run.stop == reason)
+    return _with_name(f"ended with {reason}", lambda run: run.stop == reason)
 
 
 def says(*words: str) -> Check:
     """The answer contains all of these words, ignoring case."""
-    return _named(
+    return _with_name(
         f"says {', '.join(words)}",
         lambda run: all(word.casefold() in run.text.casefold() for word in words),
     )
@@ -28,15 +28,18 @@ def calls(*names: str) -> Check:
     """All of these tools were called and returned, in any order, possibly among others."""
 
     def check(run: Trajectory) -> bool:
-        returned = {call.name for call in run.calls if call.outcome == "returned"}
+        returned = set()
+        for call in run.calls:
+            if call.outcome == "returned":
+                returned.add(call.name)
         return returned >= set(names)
 
-    return _named(f"calls {', '.join(names)}", check)
+    return _with_name(f"calls {', '.join(names)}", check)
 
 
 def calls_only(*names: str) -> Check:
     """No other tool was called; these need not have been."""
-    return _named(f"calls only {', '.join(names)}", lambda run: set(run.names) <= set(names))
+    return _with_name(f"calls only {', '.join(names)}", lambda run: set(run.names) <= set(names))
 
 
 def calls_in_order(*names: str) -> Check:
@@ -46,7 +49,7 @@ def calls_in_order(*names: str) -> Check:
         left = iter(run.names)
         return all(name in left for name in names)
 
-    return _named(f"calls in order {', '.join(names)}", check)
+    return _with_name(f"calls in order {', '.join(names)}", check)
 
 
 def at_most(**limits: float) -> Check:
@@ -55,7 +58,10 @@ def at_most(**limits: float) -> Check:
         raise UsageError(f"at_most knows {', '.join(_MEASURES)}; not {', '.join(unknown)}")
 
     def check(run: Trajectory) -> bool:
-        cost = float("inf") if run.usage.cost is None else run.usage.cost
+        if run.usage.cost is None:
+            cost = float("inf")
+        else:
+            cost = run.usage.cost
         used = {
             "calls": len(run.calls),
             "turns": run.turns,
@@ -66,4 +72,4 @@ def at_most(**limits: float) -> Check:
         return all(used[name] <= limit for name, limit in limits.items())
 
     words = ", ".join(f"{limit:g} {name}" for name, limit in limits.items())
-    return _named(f"at most {words}", check)
+    return _with_name(f"at most {words}", check)

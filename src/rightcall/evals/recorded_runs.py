@@ -9,19 +9,18 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from rightcall.core.call import Call
 from rightcall.core.entry import CallFinished, Entry, ReplyReceived, RunStarted
 from rightcall.core.jsontext import JsonError, JsonObject, parse
-from rightcall.core.message import Reply, User
-from rightcall.core.parts import Usage
+from rightcall.core.message import User
+from rightcall.core.parts import Call, Usage
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.core.sanitize import printable
 from rightcall.errors import UsageError
-from rightcall.evals.intervals import Share
-from rightcall.record.steps import entries_of, stop_of, unfolded
+from rightcall.evals.scores import Share
+from rightcall.record.steps import entries_of, stop_of, unfold_entries
 
 
-class MadeCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RecordedCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A call of a recorded run."""
 
     name: str
@@ -46,7 +45,7 @@ class Trajectory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer: the text of the last reply."""
     stop: str
     """Why it ended, as ``end``; ``paused``, ``failed (…)`` or ``cut off`` if it did not."""
-    calls: tuple[MadeCall, ...] = ()
+    calls: tuple[RecordedCall, ...] = ()
     """In the order of the replies; including those of inner agents."""
     turns: int = 0
     usage: Usage = Usage()
@@ -63,7 +62,7 @@ Check: TypeAlias = Callable[[Trajectory], bool]
 """Returns whether a run is as it should be. Reports show its docstring's first line, or its name."""
 
 
-class Failing(Struct, frozen=True, kw_only=True):
+class FailingRun(Struct, frozen=True, kw_only=True):
     """A run that failed a check."""
 
     run: str
@@ -74,12 +73,12 @@ class Failing(Struct, frozen=True, kw_only=True):
     """What the check raised, if it did: that also counts as a failure."""
 
 
-class Checked(Struct, frozen=True, kw_only=True):
+class CheckResult(Struct, frozen=True, kw_only=True):
     """The result of one check on all runs."""
 
     name: str
     passed: Share
-    failing: tuple[Failing, ...] = ()
+    failing: tuple[FailingRun, ...] = ()
 
 
 async def trajectory(journal: Journal | AsyncJournal, run: str) -> Trajectory:
@@ -88,20 +87,32 @@ async def trajectory(journal: Journal | AsyncJournal, run: str) -> Trajectory:
     start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
     if start is None:
         raise UsageError(f"the journal holds no run {run!r}")
-    asked = [each.text for each in start.messages if isinstance(each, User)]
-    own = [entry for entry in entries if isinstance(entry, ReplyReceived)]
-    ends = [entry for entry in entries if isinstance(entry, CallFinished)]
-    spent = [entry.reply.usage for entry in own]
-    spent += [entry.usage for entry in ends if entry.usage is not None]
+    question = ""
+    for message in start.messages:
+        if isinstance(message, User):
+            question = message.text
+    text = ""
+    turns = 0
+    usage = Usage()
+    seconds = 0.0
+    for entry in entries:
+        if isinstance(entry, ReplyReceived):
+            text = entry.reply.text
+            turns += 1
+            usage += entry.reply.usage
+            seconds += entry.seconds
+        elif isinstance(entry, CallFinished):
+            usage += entry.usage or Usage()
+            seconds += entry.seconds
     return Trajectory(
         run=run,
-        question=asked[-1] if asked else "",
-        text=own[-1].reply.text if own else "",
+        question=question,
+        text=text,
         stop=stop_of(entries),
         calls=tuple(_calls(entries)),
-        turns=len(own),
-        usage=sum(spent, Usage()),
-        seconds=sum(each.seconds for each in own) + sum(each.seconds for each in ends),
+        turns=turns,
+        usage=usage,
+        seconds=seconds,
     )
 
 
@@ -115,12 +126,12 @@ async def trajectories(
     return tuple([await trajectory(journal, run) for run in runs])
 
 
-def check_runs(found: Sequence[Trajectory], checks: Iterable[Check]) -> tuple[Checked, ...]:
+def check_runs(found: Sequence[Trajectory], checks: Iterable[Check]) -> tuple[CheckResult, ...]:
     """The result of each check on each run. A check that raises fails, and the error is kept."""
-    return tuple(_checked(check, found) for check in checks)
+    return tuple(_run_check(check, found) for check in checks)
 
 
-def check_lines(checked: Iterable[Checked]) -> Iterator[str]:
+def check_lines(checked: Iterable[CheckResult]) -> Iterator[str]:
     """The results of the checks, for a terminal."""
     for each in checked:
         yield printable(f"{each.name}: {each.passed}")
@@ -130,26 +141,23 @@ def check_lines(checked: Iterable[Checked]) -> Iterator[str]:
             yield printable(f"  {run.run}: {calls}; {run.stop}{why}").replace("\n", " ")
 
 
-def _checked(check: Check, found: Sequence[Trajectory]) -> Checked:
+def _run_check(check: Check, found: Sequence[Trajectory]) -> CheckResult:
     failing = []
     for each in found:
         error = ""
         try:
             passed = bool(check(each))
         except Exception as raised:  # noqa: BLE001 - whatever somebody's check cannot take is a no
-            passed, error = False, f"{type(raised).__name__}: {raised}"
+            passed = False
+            error = f"{type(raised).__name__}: {raised}"
         if not passed:
             failing.append(
-                Failing(
-                    run=each.run,
-                    question=each.question,
-                    calls=each.names,
-                    stop=each.stop,
-                    error=error,
+                FailingRun(
+                    run=each.run, question=each.question, calls=each.names, stop=each.stop, error=error
                 )
             )
     share = Share(len(found) - len(failing), len(found))
-    return Checked(name=name_of(check), passed=share, failing=tuple(failing))
+    return CheckResult(name=name_of(check), passed=share, failing=tuple(failing))
 
 
 def name_of(check: Check) -> str:
@@ -158,28 +166,28 @@ def name_of(check: Check) -> str:
     return words or getattr(check, "__name__", repr(check))
 
 
-def _calls(entries: Sequence[Entry]) -> Iterator[MadeCall]:
-    every = list(unfolded(entries))
-    ends = {f"{at}{entry.key}": entry for at, entry in every if isinstance(entry, CallFinished)}
-    for at, entry in every:
-        if isinstance(entry, ReplyReceived):
-            yield from _made(at, entry.key.removesuffix(".model"), entry.reply, ends)
-
-
-def _made(at: str, turn: str, reply: Reply, ends: Mapping[str, CallFinished]) -> Iterator[MadeCall]:
-    for index, call in enumerate(reply.calls):
-        end = ends.get(f"{at}{turn}.{index}.{call.name}")
-        if end is None:
-            yield MadeCall(name=call.name, arguments=_arguments(call), inside=at.rstrip("/"))
+def _calls(entries: Sequence[Entry]) -> Iterator[RecordedCall]:
+    ends = {}
+    for at, entry in unfold_entries(entries):
+        if isinstance(entry, CallFinished):
+            ends[f"{at}{entry.key}"] = entry
+    for at, entry in unfold_entries(entries):
+        if not isinstance(entry, ReplyReceived):
             continue
-        yield MadeCall(
-            name=call.name,
-            arguments=_arguments(call),
-            outcome=end.result.outcome,
-            result=end.result.text,
-            inside=at.rstrip("/"),
-            seconds=end.seconds,
-        )
+        turn = entry.key.removesuffix(".model")
+        for index, call in enumerate(entry.reply.calls):
+            end = ends.get(f"{at}{turn}.{index}.{call.name}")
+            if end is None:
+                yield RecordedCall(name=call.name, arguments=_arguments(call), inside=at.rstrip("/"))
+                continue
+            yield RecordedCall(
+                name=call.name,
+                arguments=_arguments(call),
+                outcome=end.result.outcome,
+                result=end.result.text,
+                inside=at.rstrip("/"),
+                seconds=end.seconds,
+            )
 
 
 def _arguments(call: Call) -> JsonObject:
@@ -187,4 +195,6 @@ def _arguments(call: Call) -> JsonObject:
         given = parse(call.arguments or "{}")
     except JsonError:
         return {}
-    return given if isinstance(given, Mapping) else {}
+    if isinstance(given, Mapping):
+        return given
+    return {}

@@ -4,7 +4,6 @@ No model is called and nothing is run: each call is judged in its place, after w
 then. A call's recorded result is used even if the call would not have run.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, Literal, TypeAlias
@@ -13,8 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.call import Call, CheckedCall
-from rightcall.core.decision import Allow, Ask, Decision, Evidence, Grant, Rewrite
+from rightcall.core.decision import Allow, Ask, Evidence, Grant, Rewrite
 from rightcall.core.entry import (
     CallDecided,
     CallFinished,
@@ -28,21 +26,21 @@ from rightcall.core.entry import (
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Results
 from rightcall.core.outcome import Returned
-from rightcall.core.parts import Result, Text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.core.sanitize import printable
-from rightcall.core.tool import Spec, Tool
+from rightcall.core.tool import CheckedCall, Spec, Tool
 from rightcall.declare.returns import return_hint
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.check import check
 from rightcall.gate.render import render
-from rightcall.loop.grant import Granted
+from rightcall.loop.run_guard import Granted
 from rightcall.record.steps import entries_of
-from rightcall.trust.facts import labelled
+from rightcall.trust.facts import label_untrusted
+from rightcall.trust.facts_file import StatedFacts
 from rightcall.trust.guard import Guard
-from rightcall.trust.overlay import StatedFacts
-from rightcall.trust.pieces import opened
+from rightcall.trust.pieces import open_envelope
 from rightcall.trust.rules import Rules
 
 Fate: TypeAlias = Literal["allowed", "asked", "denied", "rewritten", "not judged"]
@@ -75,8 +73,10 @@ class Trial(Struct, frozen=True, kw_only=True):
     @property
     def counts(self) -> dict[str, int]:
         """The number of calls by verdict."""
-        found = Counter(each.now for each in self.calls)
-        return {fate: found[fate] for fate in _FATES if found[fate]}
+        counts = dict.fromkeys(_FATES, 0)
+        for each in self.calls:
+            counts[each.now] += 1
+        return {fate: count for fate, count in counts.items() if count}
 
     def __str__(self) -> str:
         lines = []
@@ -113,21 +113,20 @@ async def try_rules(
     if runs is None:
         listed = journal.runs()
         runs = await listed if isawaitable(listed) else listed
+    by_name = {tool.name: tool for tool in tools}
     calls: list[TriedCall] = []
     notes: list[str] = []
     inside = 0
     for run in runs:
         entries = await entries_of(journal, run)
-        calls += _Replayed(run, entries, rules, {tool.name: tool for tool in tools}, facts).calls(notes)
-        inside += sum(
-            isinstance(each, Nested) and isinstance(each.entry, CallFinished) for each in entries
-        )
+        calls += _ReplayedRun(run, entries, rules, by_name, facts).calls(notes)
+        for entry in entries:
+            if isinstance(entry, Nested) and isinstance(entry.entry, CallFinished):
+                inside += 1
     return Trial(calls=tuple(calls), inside=inside, notes=tuple(dict.fromkeys(notes)))
 
 
-class _Replayed:
-    """One recorded run."""
-
+class _ReplayedRun:
     def __init__(
         self,
         run: str,
@@ -139,23 +138,33 @@ class _Replayed:
         self._run = run
         self._entries = entries
         self._rules = rules
-        start = next((each for each in entries if isinstance(each, RunStarted)), None)
+        start = None
+        self._finished: dict[str, Result] = {}
+        self._asked = set()
+        specs: dict[str, Spec] = {}
+        for entry in entries:
+            match entry:
+                case RunStarted() if start is None:
+                    start = entry
+                    specs |= {spec.name: spec for spec in entry.specs}
+                case ToolsChanged():
+                    specs |= {spec.name: spec for spec in entry.specs}
+                case CallFinished(result=result):
+                    self._finished[result.call_id] = result
+                case CallDecided(by="person"):
+                    self._asked.add(entry.call_id)
+                case _:
+                    pass
         if start is None:
             raise UsageError(f"the journal holds no run {run!r}")
         self._start = start
-        self._finished = {
-            each.result.call_id: each.result for each in entries if isinstance(each, CallFinished)
-        }
-        self._asked = {
-            each.call_id for each in entries if isinstance(each, CallDecided) and each.by == "person"
-        }
-        self._tools = self._toolbox(tools, facts)
-
-    def _toolbox(self, tools: Mapping[str, Tool], facts: StatedFacts | None) -> Toolbox:
-        changed = [each.specs for each in self._entries if isinstance(each, ToolsChanged)]
-        specs = {spec.name: spec for each in (self._start.specs, *changed) for spec in each}
-        found = [tools.get(name) or _tool(spec) for name, spec in specs.items()]
-        return Toolbox([labelled(each if facts is None else facts(each)) for each in found])
+        labelled = []
+        for name, spec in specs.items():
+            tool = tools.get(name) or _tool(spec)
+            if facts is not None:
+                tool = facts(tool)
+            labelled.append(label_untrusted(tool))
+        self._tools = Toolbox(labelled)
 
     def calls(self, notes: list[str]) -> Iterator[TriedCall]:
         """Each call of the run, judged in its place."""
@@ -168,7 +177,7 @@ class _Replayed:
                 continue
             guard.see(entry.reply)
             for call in entry.reply.calls:
-                yield self._tried(guard, call)
+                yield self._judge_call(guard, call)
             results = [self._again(call) for call in entry.reply.calls if call.id in self._finished]
             if results:
                 guard.see(Results(tuple(results)))
@@ -182,10 +191,12 @@ class _Replayed:
         notes.append(f"{self._run}: no model has stated a grant then; judged without one")
         return None
 
-    def _tried(self, guard: Guard, call: Call) -> TriedCall:
+    def _judge_call(self, guard: Guard, call: Call) -> TriedCall:
         outcome = self._finished[call.id].outcome if call.id in self._finished else "unfinished"
-        asked = ", after a person was asked" if call.id in self._asked else ""
-        told = TriedCall(
+        asked = ""
+        if call.id in self._asked:
+            asked = ", after a person was asked"
+        tried = TriedCall(
             run=self._run,
             tool=call.name,
             arguments=call.as_json or call.arguments,
@@ -194,15 +205,22 @@ class _Replayed:
         )
         checked = check(call, self._tools)
         if not isinstance(checked, CheckedCall):
-            return replace(told, reason=f"the gate: {checked.kind}")
+            return replace(tried, reason=f"the gate: {checked.kind}")
         finding = guard.judge(checked)
-        wants_person = checked.tool.approval and finding.decision is None
-        return replace(
-            told,
-            now="asked" if wants_person else _fate(finding.decision),
-            reason=finding.reason or ("each call wants a yes" if wants_person else ""),
-            evidence=finding.evidence,
-        )
+        fate: Fate
+        match finding.decision:
+            case None if checked.tool.approval:
+                reason = finding.reason or "each call wants a yes"
+                return replace(tried, now="asked", reason=reason, evidence=finding.evidence)
+            case None | Allow():
+                fate = "allowed"
+            case Ask():
+                fate = "asked"
+            case Rewrite():
+                fate = "rewritten"
+            case _:
+                fate = "denied"
+        return replace(tried, now=fate, reason=finding.reason, evidence=finding.evidence)
 
     def _again(self, call: Call) -> Result:
         """A recorded result, labelled by the current facts."""
@@ -210,16 +228,20 @@ class _Replayed:
         tool = self._tools.get(result.name)
         if tool is None or result.outcome not in _SPOKE:
             return result
-        text = opened(result.text) if result.source is not None else result.text
+        text = result.text
+        if result.source is not None:
+            text = open_envelope(text)
         if result.outcome == "failed":
-            source = result.name if tool.facts.untrusted or tool.facts.names else None
+            source = None
+            if tool.facts.untrusted or tool.facts.names:
+                source = result.name
             return replace(result, content=(Text(text),), source=source)
-        value: Any = _structured(text, tool)
+        value: Any = _parse_value(text, tool)
         fresh = render(call, Returned(text if value is None else value), tool)
         return replace(fresh, suspected=result.suspected)
 
 
-def _structured(text: str, tool: Tool) -> Any:
+def _parse_value(text: str, tool: Tool) -> Any:
     """The value that a tool returned, if it was an object or a list; None for text.
 
     Text that happens to be JSON is hardly ever as compact as the gate's own encoding.
@@ -230,7 +252,9 @@ def _structured(text: str, tool: Tool) -> Any:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError:
         return None
-    return value if dump(value) == text else None
+    if dump(value) == text:
+        return value
+    return None
 
 
 def _tool(spec: Spec) -> Tool:
@@ -241,15 +265,3 @@ def _tool(spec: Spec) -> Tool:
         raise UsageError(
             f"the journal's tool {spec.name} cannot be used: {error.reason} Give it with --tools."
         ) from error
-
-
-def _fate(decision: Decision | None) -> Fate:
-    match decision:
-        case None | Allow():
-            return "allowed"
-        case Ask():
-            return "asked"
-        case Rewrite():
-            return "rewritten"
-        case _:
-            return "denied"

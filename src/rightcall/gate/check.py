@@ -4,21 +4,20 @@ Nothing here awaits, and no text makes it raise. Only what this module returns c
 """
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 
-from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import APPROVED, VENDOR_CALL
 from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonError, JsonObject, dump, kind_of, parse
-from rightcall.core.outcome import Failed, Invalid, Truncated, UnknownTool
+from rightcall.core.outcome import Failed, Invalid, NotOffered, Truncated, UnknownTool
+from rightcall.core.parts import Call
 from rightcall.core.ports import Tools
 from rightcall.core.problem import Problem, Valid
-from rightcall.core.tool import Tool
-from rightcall.core.tool_check import text_parameter
-from rightcall.gate.failure import failed
+from rightcall.core.tool import CheckedCall, Tool, text_parameter
+from rightcall.gate.render import failure_from_exception
 
-Refused = Invalid | UnknownTool | Truncated | Failed
+Refused = Invalid | UnknownTool | NotOffered | Truncated | Failed
 """The outcomes of a call that does not pass; Failed only when a tool's own validator raised."""
 
 LARGE = 64 * 1024
@@ -30,10 +29,6 @@ _NEAREST = 3
 _LONGEST_NAME = 100
 _COMPARED = 40
 """The most names that are compared letter by letter: hundreds would take as long as running a tool."""
-
-
-def _approve(server: str, tool: str, arguments: object) -> str:  # noqa: ARG001 - what was asked
-    return APPROVED
 
 
 @cache
@@ -51,7 +46,7 @@ def _vendor_call() -> Tool:
             "properties": {"server": {"type": "string"}, "tool": {"type": "string"}, "arguments": {}},
             "required": ["server", "tool", "arguments"],
         },
-        _approve,
+        lambda server, tool, arguments: APPROVED,  # noqa: ARG005 - the question's members
         approval=True,
         facts=Facts(
             untrusted=False,
@@ -63,20 +58,35 @@ def _vendor_call() -> Tool:
     )
 
 
-def check(call: Call, tools: Tools) -> CheckedCall | Refused:
-    """Check one call: find the tool, parse the arguments, validate them, report every problem."""
+def check(call: Call, tools: Tools, offer: Collection[str] | None = None) -> CheckedCall | Refused:
+    """Check one call: find the tool, parse the arguments, validate them, report every problem.
+
+    ``offer`` holds the only tools that may be called; None for all.
+    """
     if call.truncated:
         return Truncated()
     tool = _vendor_call() if call.form == "approval" else tools.get(call.name)
     if tool is None:
-        return _unknown(call.name, tools.names())
+        return _unknown(call.name, tools.names() if offer is None else tuple(offer))
+    if offer is not None and call.name not in offer and not (offer and call.form == "approval"):
+        # What the vendor would run itself is in no toolbox: only an offer of nothing excludes it.
+        return NotOffered(tuple(offer))
     text = call.arguments
     if len(text) * 4 > tool.limits.max_arguments_bytes:
-        size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
-        if size > tool.limits.max_arguments_bytes:
-            return _too_long(size, tool)
-    if call.form == "text" or not text or text.isspace():
-        text = _as_json(call, tool)
+        if text.isascii():
+            size = len(text)
+        else:
+            size = len(text.encode(errors="surrogatepass"))
+        most = tool.limits.max_arguments_bytes
+        if size > most:
+            problem = f"{size:,} bytes of arguments are too many; at most {most:,}"
+            return Invalid((Problem("$", problem),))
+    if call.form == "text" and (name := text_parameter(tool.parameters)) is not None:
+        text = dump({name: text})
+    elif not text or text.isspace():
+        # Vendors send an empty string for a call without arguments; the schema says whether that is
+        # valid.
+        text = "{}"
     try:
         value = parse(text)
     except JsonError as error:
@@ -85,24 +95,21 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         problem = f"the arguments must be one JSON object, not {kind_of(value)}"
         return Invalid((Problem("$", problem),))
     try:
-        if call.nulls and "null" in text and (found := _without_nulls(call, tool, value)) is not None:
-            return found
+        if call.nulls and "null" in text:
+            repaired = _repair(call, tool, value, nulls_only=True)
+            if repaired is not None:
+                return repaired
         verdict = tool.validate(text, value)
         if isinstance(verdict, Valid):
             return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound)
-        return _mended(call, tool, value) or Invalid(verdict)
+        if not tool.repair or tool.waits:
+            # A repair validates against the schema many times, so that must not take long.
+            return Invalid(verdict)
+        return _repair(call, tool, value, nulls_only=False) or Invalid(verdict)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - a validator is the developer's code, and may panic
-        return failed(error, tool)
-
-
-def _as_json(call: Call, tool: Tool) -> str:
-    """Returns the arguments as JSON, for a call whose arguments are plain text or empty."""
-    if call.form == "text" and (name := text_parameter(tool.parameters)) is not None:
-        return dump({name: call.arguments})
-    # Vendors send an empty string for a call without arguments; the schema says whether that is valid.
-    return call.arguments if call.arguments.strip() else "{}"
+        return failure_from_exception(error, tool)
 
 
 def takes_long(call: Call, tools: Tools) -> bool:
@@ -116,34 +123,19 @@ def takes_long(call: Call, tools: Tools) -> bool:
     return tool is not None and (tool.waits or tool.loads_for(call.arguments))
 
 
-def _without_nulls(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
-    """Returns the call without the nulls that a strict schema forced, if that makes it valid."""
-    from rightcall.gate.repair import without_nulls  # noqa: PLC0415 - light until used
+def _repair(call: Call, tool: Tool, value: JsonObject, *, nulls_only: bool) -> CheckedCall | None:
+    """Returns the call with its arguments repaired, if that makes them valid.
 
-    value, repairs = without_nulls(value, tool.schema)
+    With ``nulls_only`` only the nulls go that a strict schema forced.
+    """
+    from rightcall.gate.repair import repair, without_nulls  # noqa: PLC0415 - light until used
+
+    change = without_nulls if nulls_only else repair
+    value, repairs = change(value, tool.schema)
     verdict = tool.validate(dump(value), value) if repairs else ()
     if not isinstance(verdict, Valid):
         return None
     return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound, repairs=repairs)
-
-
-def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
-    """Returns the call with its arguments repaired, if its tool allows that and it makes them valid."""
-    # A repair validates against the schema many times, so that must not take long.
-    if not tool.repair or tool.waits:
-        return None
-    from rightcall.gate.repair import repair  # noqa: PLC0415 - light until used
-
-    value, repairs = repair(value, tool.schema)
-    verdict = tool.validate(dump(value), value)
-    if not isinstance(verdict, Valid):
-        return None
-    return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound, repairs=repairs)
-
-
-def _too_long(size: int, tool: Tool) -> Invalid:
-    limit = tool.limits.max_arguments_bytes
-    return Invalid((Problem("$", f"{size:,} bytes of arguments are too many; at most {limit:,}"),))
 
 
 def _unknown(name: str, names: Sequence[str]) -> UnknownTool:
@@ -154,10 +146,21 @@ def _unknown(name: str, names: Sequence[str]) -> UnknownTool:
     # Models prefix names with namespaces of their own: functions.search, default_api:search.
     tail = _fold(name.replace(":", ".").rpartition(".")[2][:_LONGEST_NAME])
     exact = [tail] if tail in folded else []
-    among = list(folded) if len(folded) <= _COMPARED else _alike(whole, list(folded))[:_COMPARED]
+    among = list(folded)
+    if len(among) > _COMPARED:
+        # Those that share the most pairs of letters with it.
+        pairs = _letter_pairs(whole)
+
+        def unlike(other: str) -> float:
+            own = _letter_pairs(other)
+            return -2 * len(own & pairs) / (len(own) + len(pairs) + 1)
+
+        among = sorted(among, key=unlike)[:_COMPARED]
     similar = [each for text in (whole, tail) for each in difflib.get_close_matches(text, among)]
     nearest = list(dict.fromkeys(exact + similar))
-    close = [] if len(available) <= _FEW else list(dict.fromkeys(nearest + among))[:_CLOSE]
+    close = []
+    if len(available) > _FEW:
+        close = list(dict.fromkeys(nearest + among))[:_CLOSE]
     return UnknownTool(
         name,
         tuple(folded[each] for each in nearest[:_NEAREST]),
@@ -166,16 +169,9 @@ def _unknown(name: str, names: Sequence[str]) -> UnknownTool:
     )
 
 
-def _alike(name: str, names: Sequence[str]) -> list[str]:
-    """Returns the names sorted by how many pairs of letters they share with this one, the most first."""
-    pairs = {name[at : at + 2] for at in range(len(name) - 1)}
-
-    def unlike(other: str) -> float:
-        own = {other[at : at + 2] for at in range(len(other) - 1)}
-        return -2 * len(own & pairs) / (len(own) + len(pairs) + 1)
-
-    return sorted(names, key=unlike)
-
-
 def _fold(name: str) -> str:
     return name.lower().replace("-", "_")
+
+
+def _letter_pairs(name: str) -> set[str]:
+    return {name[at : at + 2] for at in range(len(name) - 1)}

@@ -4,11 +4,10 @@ from logging import INFO
 
 from msgspec import Struct
 
-from rightcall.core.call import Call, Repair
 from rightcall.core.jsontext import shorten
 from rightcall.core.message import User
 from rightcall.core.outcome import Outcome, OutcomeKind
-from rightcall.core.parts import Result
+from rightcall.core.parts import Call, Repair, Result
 from rightcall.gate.render import render
 from rightcall.log import tool_logger
 

@@ -17,7 +17,7 @@ _LONGEST_NAME = 255
 _FIELD = re.compile(r"[A-Za-z_]{1,40}")
 
 
-class Told(Struct, frozen=True):
+class TextOrigins(Struct, frozen=True):
     """Which texts in a value are the system's, and which are untrusted."""
 
     own: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Told(Struct, frozen=True):
     """The value holds no untrusted text."""
 
 
-NOBODYS = Told()
+NOBODYS = TextOrigins()
 
 
 def has_fields(facts: Facts) -> bool:
@@ -38,7 +38,7 @@ def has_fields(facts: Facts) -> bool:
     return bool(facts.names) or isinstance(facts.untrusted, tuple)
 
 
-def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
+def sort_texts(content: Sequence[Part], facts: Facts, limit: int) -> TextOrigins:
     """Sorts the texts of a result by who wrote them, up to ``limit`` bytes of each kind.
 
     Content that is not structured is not sorted: anybody may have written it.
@@ -47,7 +47,7 @@ def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
     names: dict[tuple[str, str], None] = {}
     is_clean = True
     for part in content:
-        found = _structured(part)
+        found = _parse_structure(part)
         if found is None:
             return NOBODYS
         for place, text in leaves(found):
@@ -63,11 +63,15 @@ def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
             else:
                 own[text, field_at(place)] = None
     if is_clean:
-        return Told(is_clean=True)
-    short = [each for each in names if len(each[0]) <= _LONGEST_NAME]
-    kept, called = _within(own, limit), _within(short, limit)
+        return TextOrigins(is_clean=True)
+    short = []
+    for each in names:
+        if len(each[0]) <= _LONGEST_NAME:
+            short.append(each)
+    kept = _within(own, limit)
+    called = _within(short, limit)
     fields = tuple([field for _, field in (*kept, *called)])
-    return Told(tuple([text for text, _ in kept]), tuple([text for text, _ in called]), fields)
+    return TextOrigins(tuple([text for text, _ in kept]), tuple([text for text, _ in called]), fields)
 
 
 def _within(texts: Iterable[tuple[str, str]], limit: int) -> list[tuple[str, str]]:
@@ -80,7 +84,7 @@ def _within(texts: Iterable[tuple[str, str]], limit: int) -> list[tuple[str, str
     return kept
 
 
-def _structured(part: Part) -> JsonValue:
+def _parse_structure(part: Part) -> JsonValue:
     """Returns the object or list that a part holds; None for anything else."""
     if not isinstance(part, Text):
         return None
@@ -88,7 +92,9 @@ def _structured(part: Part) -> JsonValue:
         found: JsonValue = msgspec.json.decode(part.text)
     except (msgspec.DecodeError, RecursionError):
         return None
-    return found if isinstance(found, dict | list) else None
+    if isinstance(found, dict | list):
+        return found
+    return None
 
 
 def _is_in(place: Place, fields: Fields) -> bool:
@@ -96,9 +102,10 @@ def _is_in(place: Place, fields: Fields) -> bool:
     if isinstance(fields, bool):
         return fields
     names = _steps(place)
-    ends = [
-        end for end in range(1, len(names) + 1) if any(_ends_in(names[:end], each) for each in fields)
-    ]
+    ends = []
+    for end in range(1, len(names) + 1):
+        if any(_ends_in(names[:end], each) for each in fields):
+            ends.append(end)
     return bool(ends) and not (is_key(place) and ends == [len(names)])
 
 

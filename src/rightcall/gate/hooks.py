@@ -20,20 +20,19 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Answer, Deny, FinalDecision, Rewrite
 from rightcall.core.handler import unwrap
 from rightcall.core.message import Reply, User
-from rightcall.core.options import Spelt, Worded
+from rightcall.core.options import NameCheckedMeta, TypeCheckedMeta
 from rightcall.core.outcome import Denied
 from rightcall.core.request import Request
-from rightcall.core.tool import Tool
+from rightcall.core.tool import CheckedCall, Tool
 from rightcall.errors import UsageError
 from rightcall.gate.execution import Execution, not_run
-from rightcall.gate.render import reworded
+from rightcall.gate.render import replace_text
 
 
-class Veto(Struct, frozen=True, metaclass=Spelt):
+class Veto(Struct, frozen=True, metaclass=NameCheckedMeta):
     """A hook's refusal.
 
     Around a model call it ends the run. Before a tool call it denies the call. After one it withholds
@@ -49,7 +48,7 @@ CallAnswer: TypeAlias = Veto | Rewrite | Answer | None
 ResultAnswer: TypeAlias = Veto | Answer | User | Sequence[Answer | User] | None
 
 
-class Hooks(Struct, frozen=True, kw_only=True, metaclass=Worded):
+class Hooks(Struct, frozen=True, kw_only=True, metaclass=TypeCheckedMeta):
     """Functions, sync or async, that may change or veto what happens. All are optional.
 
     A ``before_tool`` hook keeps calls from starting while the reply still streams, unless it is
@@ -71,7 +70,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-class Asked(Struct, frozen=True, eq=False):
+class RequestAfterHooks(Struct, frozen=True, eq=False):
     """A request after the hooks."""
 
     request: Request
@@ -90,14 +89,20 @@ class HookChain:
     """All hooks of an agent or a server, asked one after the other."""
 
     def __init__(self, hooks: Sequence[object] = ()) -> None:
-        self._hooks: dict[str, tuple[Callable[[Any], Any], ...]] = {
-            name: tuple(found for each in hooks if (found := getattr(each, name, None)) is not None)
-            for name in _NAMES
-        }
+        self._hooks: dict[str, list[Callable[[Any], Any]]] = {name: [] for name in _NAMES}
+        for each in hooks:
+            for name, chain in self._hooks.items():
+                found = getattr(each, name, None)
+                if found is not None:
+                    chain.append(found)
         self.changes_requests = any(map(_may_change, self._hooks["before_model"]))
         """Whether a hook may change or veto a request."""
         self.changes_calls = any(map(_may_change, self._hooks["before_tool"]))
         """Whether a hook may change or veto a call before it starts."""
+        self.watches_calls = self.has("before_tool") and not self.changes_calls
+        """Whether hooks only watch calls before they start."""
+        self.changes_results = self.has("after_tool")
+        """Whether there are hooks after a call, which may change its result."""
 
     def has(self, name: str) -> bool:
         """Whether there is a hook of that name."""
@@ -108,15 +113,17 @@ class HookChain:
         chain = HookChain()
         chain._hooks |= {name: self._hooks[name] for name in ("before_tool", "after_tool")}
         chain.changes_calls = self.changes_calls
+        chain.watches_calls = self.watches_calls
+        chain.changes_results = self.changes_results
         return chain
 
-    async def before_model(self, request: Request) -> Asked:
+    async def before_model(self, request: Request) -> RequestAfterHooks:
         """Returns the request after all hooks."""
         notes: tuple[User, ...] = ()
         for hook in self._hooks["before_model"]:
             for answer in await _answers("before_model", hook, request):
                 if isinstance(answer, Veto):
-                    return Asked(request, notes, answer)
+                    return RequestAfterHooks(request, notes, answer)
                 if isinstance(answer, User):
                     note = _note(answer)
                     notes += (note,)
@@ -124,7 +131,7 @@ class HookChain:
                 else:
                     # A hook must not change which conversation the request belongs to.
                     request = replace(answer, conversation=request.conversation)
-        return Asked(request, notes)
+        return RequestAfterHooks(request, notes)
 
     async def after_model(self, reply: Reply) -> Veto | tuple[User, ...]:
         """Returns a hook's veto of a reply, or the messages that the hooks add for the model."""
@@ -152,7 +159,8 @@ class HookChain:
                     case Answer():
                         return answer
                     case Rewrite():
-                        decision, rewritten = answer, await again(answer)
+                        decision = answer
+                        rewritten = await again(answer)
                         if not isinstance(rewritten, CheckedCall):
                             return decision
                         checked = rewritten
@@ -171,7 +179,7 @@ class HookChain:
                     execution = replace(execution, notes=(*execution.notes, _note(answer)))
                 else:
                     original = execution.original or execution.result
-                    result = reworded(execution.result, answer.text, tool)
+                    result = replace_text(execution.result, answer.text, tool)
                     execution = replace(execution, result=result, original=original)
         return execution
 
@@ -179,16 +187,23 @@ class HookChain:
 NO_HOOKS = HookChain()
 
 
-def gathered(hooks: object) -> HookChain:
+def chain_hooks(hooks: object) -> HookChain:
     """Returns one, several or no hooks as one chain."""
-    several = hooks if isinstance(hooks, list | tuple) else () if hooks is None else (hooks,)
+    if isinstance(hooks, list | tuple):
+        several = hooks
+    elif hooks is None:
+        several = ()
+    else:
+        several = (hooks,)
     for each in several:
         if not any(hasattr(each, name) for name in _NAMES):
             raise UsageError(
                 f"hooks are rc.Hooks(…), or objects with one of {', '.join(_NAMES)}, and not "
                 f"{type(each).__name__}"
             )
-    return HookChain(several) if several else NO_HOOKS
+    if several:
+        return HookChain(several)
+    return NO_HOOKS
 
 
 async def _answers(name: str, hook: Callable[[Any], Any], what: object) -> Iterator[Any]:
@@ -196,7 +211,12 @@ async def _answers(name: str, hook: Callable[[Any], Any], what: object) -> Itera
     answer = hook(what)
     if isawaitable(answer):
         answer = await answer
-    answers = answer if isinstance(answer, list | tuple) else () if answer is None else (answer,)
+    if isinstance(answer, list | tuple):
+        answers = answer
+    elif answer is None:
+        answers = ()
+    else:
+        answers = (answer,)
     kinds = _KINDS[name]
     if answers and not _may_change(hook):
         raise UsageError(f"a {name} hook that is declared to return None gave {answers[0]!r}")
@@ -209,4 +229,6 @@ async def _answers(name: str, hook: Callable[[Any], Any], what: object) -> Itera
 
 def _note(message: User) -> User:
     """Returns the message marked as the developer's, who wrote the hook."""
-    return replace(message, author="developer") if message.author == "user" else message
+    if message.author == "user":
+        return replace(message, author="developer")
+    return message

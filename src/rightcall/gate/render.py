@@ -9,27 +9,27 @@ cannot close.
 import io
 import json
 import mimetypes
-import re
 from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import PurePath
+from traceback import format_exception
 from typing import Any, TypeAlias, assert_never
 
 import msgspec
 
-from rightcall.core.call import Call
 from rightcall.core.facts import Facts
-from rightcall.core.jsontext import JsonValue, shorten
+from rightcall.core.handler import FoundTools
+from rightcall.core.jsontext import JsonValue, dump, shorten
 from rightcall.core.limits import Limits
-from rightcall.core.media_type import sniff
-from rightcall.core.offer import Offer
 from rightcall.core.outcome import (
     Cancelled,
     Denied,
     DryRun,
     Failed,
+    GivenUp,
     Interrupted,
     Invalid,
+    NotOffered,
     Outcome,
     OutcomeKind,
     Returned,
@@ -37,26 +37,20 @@ from rightcall.core.outcome import (
     Truncated,
     UnknownTool,
 )
-from rightcall.core.parts import Media, Part, Result, Text
-from rightcall.core.pattern import pattern
-from rightcall.core.sanitize import encodable
+from rightcall.core.parts import Call, Media, Part, Result, Text, sniff
+from rightcall.core.sanitize import encodable, escape_hidden
+from rightcall.core.secret_formats import redact_formats
 from rightcall.core.tool import Tool
-from rightcall.gate.fields import NOBODYS, has_fields, told_apart
-from rightcall.gate.size import MOST_VALUES, TooLarge, Unshowable, holds_media, is_image
+from rightcall.gate.fields import NOBODYS, has_fields, sort_texts
+from rightcall.gate.size import MOST_VALUES, Unshowable, ValueTooLarge, holds_media, is_image
 
 _DEFAULT = Limits()
 _NOTHING = Facts()
 _SHOWN_PROBLEMS = 20
+_SHOWN_NAMES = 30
 _LONGEST_NAME = 64
 _PIECE = 1024 * 1024
-
-# Brackets could close a tag or a chat template's marker. The others are invisible, and can hide
-# instructions: controls, line separators, and Unicode's Default_Ignorable_Code_Point.
-_HIDDEN = pattern(
-    r"[<>\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
-    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
+_EARLY_ENDS = {"cancelled": "was given up", "timed_out": "was given up"}
 
 
 Dropped: TypeAlias = OutcomeKind | None
@@ -69,14 +63,18 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None, dropped: Drop
     facts = _NOTHING if tool is None else tool.facts
     source = call.name if facts.untrusted or facts.names else None
     content: tuple[Part, ...]
-    told, own, what = NOBODYS, False, facts.what
+    told = NOBODYS
+    own = False
+    what = facts.what
     offers: tuple[str, ...] = ()
     vendor: Mapping[str, JsonValue] = {}
     if type(outcome) is Returned:
         value = outcome.value
-        if type(value) is Offer:
-            source, offers = value.source or source, value.names
-            vendor, value = value.vendor, value.text
+        if type(value) is FoundTools:
+            source = value.source or source
+            offers = value.names
+            vendor = value.vendor
+            value = value.text
         # Most tools return a short plain string, which needs no work.
         plain = type(value) is str and value.isascii() and len(value) <= limits.max_output_bytes
         if plain and source is None:
@@ -84,9 +82,10 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None, dropped: Drop
         else:
             content = encode(value, limits)
             if source is not None:
-                content = tuple(map(_as_words, content))
+                # Untrusted text goes into an envelope in whatever form it comes, as a file too.
+                content = tuple(_as_text(part) for part in content)
             if source is not None and type(value) is not str and has_fields(facts):
-                told = told_apart(content, facts, limits.max_output_bytes)
+                told = sort_texts(content, facts, limits.max_output_bytes)
                 source = None if told.is_clean else source
             content = _finish(content, source, limits.max_output_bytes, what)
     elif type(outcome) is Failed and outcome.message:
@@ -95,7 +94,8 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None, dropped: Drop
         content = _finish(encode(outcome.message, limits), source, _most_words(limits), what)
     else:
         # Any other outcome is worded by us alone, so it has no untrusted source.
-        source, own = None, type(outcome) is Failed
+        source = None
+        own = type(outcome) is Failed
         content = (Text(cut(encodable(_words(call, outcome, dropped)), _most_words(limits))),)
     return Result(
         call_id=call.id,
@@ -114,7 +114,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None, dropped: Drop
     )
 
 
-def reworded(result: Result, text: str, tool: Tool) -> Result:
+def replace_text(result: Result, text: str, tool: Tool) -> Result:
     """Returns the result with other text, under the same labels."""
     limits = tool.limits
     content = _finish(encode(text, limits), result.source, limits.max_output_bytes, result.what)
@@ -127,8 +127,14 @@ def _most_words(limits: Limits) -> int:
 
 def _words(call: Call, outcome: Outcome, dropped: Dropped) -> str:
     # In a call that was cut off, the name may be missing or far too long.
-    name = call.name if 0 < len(call.name) <= _LONGEST_NAME else "The call"
-    not_run = "was not run" if dropped is None else _dropped(dropped)
+    name = call.name
+    if not 0 < len(name) <= _LONGEST_NAME:
+        name = "The call"
+    if dropped is None:
+        not_run = "was not run"
+    else:
+        end = _EARLY_ENDS.get(dropped, "ran to its end")
+        not_run = f"was started while the reply still came, {end}, and its result was dropped"
     match outcome:
         case Returned() | Failed():
             return f"{name} failed for a reason it did not give."
@@ -139,10 +145,17 @@ def _words(call: Call, outcome: Outcome, dropped: Dropped) -> str:
                 lines.append(f"- and {len(problems) - _SHOWN_PROBLEMS} more")
             return "\n".join(lines)
         case UnknownTool():
-            return _unknown(outcome)
+            return _unknown_words(outcome)
+        case NotOffered(offered):
+            return f"{name} {not_run}: {_offer_words(offered)}"
+        case GivenUp(failures):
+            times = "once" if failures == 1 else f"{failures:,} times in a row"
+            return f"{name} {not_run}: it failed {times}, and this run leaves it alone."
         case Denied(reason, ran):
             because = f": {reason}" if reason else "."
-            denied = "ran, but its result is withheld" if ran else f"{not_run}; permission was denied"
+            denied = f"{not_run}; permission was denied"
+            if ran:
+                denied = "ran, but its result is withheld"
             return f"{name} {denied}{because}"
         case TimedOut(seconds):
             return (
@@ -161,28 +174,33 @@ def _words(call: Call, outcome: Outcome, dropped: Dropped) -> str:
         case DryRun():
             return (
                 f"{name} was not run: this is a dry run, in which nothing is changed. The call itself "
-                "is in order. Go on as if it had been done, and say in your answer what would be done."
+                "is in order, and outside of a dry run it would have been made."
             )
         case _:
             assert_never(outcome)
 
 
-def _dropped(early: OutcomeKind) -> str:
-    end = "was given up" if early in ("cancelled", "timed_out") else "ran to its end"
-    return f"was started while the reply still came, {end}, and its result was dropped"
-
-
-def _unknown(outcome: UnknownTool) -> str:
-    name = encodable(outcome.name)
-    words = f"There is no tool {shorten(name)}."
+def _unknown_words(outcome: UnknownTool) -> str:
+    asked = encodable(outcome.name)
+    words = f"There is no tool {shorten(asked)}."
     if outcome.nearest:
         words += f" Did you mean {' or '.join(outcome.nearest)}?"
     if not outcome.available:
         return f"{words} No tools are available."
     if outcome.close:
         count = len(outcome.available)
-        return f"{words} Of {count:,} tools these have the nearest names: {', '.join(outcome.close)}."
+        close = ", ".join(outcome.close)
+        return f"{words} Of {count:,} tools these have the nearest names: {close}."
     return f"{words} Available: {', '.join(outcome.available)}."
+
+
+def _offer_words(offered: tuple[str, ...]) -> str:
+    if not offered:
+        return "this turn offered no tools."
+    names = ", ".join(offered[:_SHOWN_NAMES])
+    if len(offered) > _SHOWN_NAMES:
+        names += f" and {len(offered) - _SHOWN_NAMES:,} more"
+    return f"this turn did not offer it. It offered: {names}."
 
 
 def _finish(
@@ -190,51 +208,46 @@ def _finish(
 ) -> tuple[Part, ...]:
     """Cut texts to the limit, and put them into an envelope if their source is untrusted."""
     if len(content) == 1:
-        return (_bounded(content[0], source, limit, what),)
+        return (_limit_part(content[0], source, limit, what),)
     sizes = [_size(part.text) if isinstance(part, Text) else 0 for part in content]
     whole = max(sum(sizes), 1)
     return tuple(
-        _bounded(part, source, limit * size // whole, what)
+        _limit_part(part, source, limit * size // whole, what)
         for part, size in zip(content, sizes, strict=True)
     )
 
 
-def _as_words(part: Part) -> Part:
-    """Returns a text file as text: untrusted text goes into an envelope in whatever form it comes."""
+def _as_text(part: Part) -> Part:
     if isinstance(part, Text) or part.kind != "text" or part.way != "bytes":
         return part
     text = part.data.decode(errors="replace")
     return Text(f"{part.name}:\n{text}" if part.name else text)
 
 
-def _bounded(part: Part, source: str | None, limit: int, what: str) -> Part:
+def _limit_part(part: Part, source: str | None, limit: int, what: str) -> Part:
     if not isinstance(part, Text):
         return part
-    return Text(cut(part.text, limit) if source is None else _enveloped(part.text, source, limit, what))
+    return Text(
+        cut(part.text, limit) if source is None else _fit_envelope(part.text, source, limit, what)
+    )
 
 
-def _enveloped(text: str, source: str, limit: int, what: str) -> str:
-    """Returns text in an envelope within the limit; an empty envelope if not even that fits."""
+def _fit_envelope(text: str, source: str, limit: int, what: str) -> str:
+    """Returns text in an envelope that names its source, within the limit.
+
+    It is encoded so that it cannot close the envelope, which is empty if not even that fits.
+    """
+    label = {"untrusted_source": source}
+    if what:
+        label["what"] = what
     room = limit
     while True:
-        envelope = _envelope(cut(text, room), source, what)
+        envelope = escape_hidden(dump({**label, "content": cut(text, room)}))
         size = len(envelope.encode())
         if size <= limit or room == 0:
             return envelope
         # Escapes make the text longer, so it may have to be cut further.
         room = room * limit // size
-
-
-def _envelope(text: str, source: str, what: str) -> str:
-    """Wrap text in an envelope that names its source, encoded so that it cannot close the envelope."""
-    label = {"untrusted_source": source, "what": what} if what else {"untrusted_source": source}
-    encoded = msgspec.json.encode({**label, "content": text}).decode()
-    return _HIDDEN.sub(_escape, encoded)
-
-
-def _escape(match: re.Match[str]) -> str:
-    units = match[0].encode("utf-16-be")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def encode(value: object, limits: Limits) -> tuple[Part, ...]:
@@ -253,7 +266,12 @@ def _parts(value: object, limits: Limits) -> Iterator[Part]:
         text = str.__str__(value)
         yield Text(text if len(text) > limits.max_output_bytes else encodable(text))
     elif (media := _media(value, limits)) is not None:
-        yield _within(media, limits)
+        # Media that is only referenced has no size here.
+        if len(media.data) <= limits.max_media_bytes:
+            yield media
+        else:
+            most = limits.max_media_bytes
+            yield Text(f"[{media.media_type} left out: more than {most:,} bytes]")
     elif isinstance(value, list | tuple) and holds_media(value):
         for item in value:
             yield from _parts(item, limits)
@@ -276,7 +294,10 @@ def cut(text: str, limit: int) -> str:
         ellipsis = "…"[: limit // 3]
         return _head(text, limit - len(ellipsis.encode())) + ellipsis
     tail = room // 3
-    start, end = _head(text, room - tail), _tail(text, tail)
+    start = _head(text, room - tail)
+    end = ""
+    if tail:
+        end = text[max(len(text) - tail, 0) :].encode(errors="replace")[-tail:].decode(errors="ignore")
     return f"{start}{_marker(size - len(start.encode()) - len(end.encode()), size)}{end}"
 
 
@@ -296,12 +317,6 @@ def _marker(left_out: int, size: int) -> str:
 # character that the cut splits is dropped.
 def _head(text: str, size: int) -> str:
     return text[:size].encode(errors="replace")[:size].decode(errors="ignore")
-
-
-def _tail(text: str, size: int) -> str:
-    if size == 0:
-        return ""
-    return text[max(len(text) - size, 0) :].encode(errors="replace")[-size:].decode(errors="ignore")
 
 
 def _json(value: Any) -> str:
@@ -328,14 +343,16 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Mapping):
         return dict(_some(value.items()))
-    return _some(value) if isinstance(value, Collection) else msgspec.to_builtins(value)
+    if isinstance(value, Collection):
+        return _some(value)
+    return msgspec.to_builtins(value)
 
 
 def _some(values: Iterable[Any]) -> list[Any]:
     """Returns the values of a collection; its ``len`` may lie and its iterator never end."""
     found = list(islice(values, MOST_VALUES + 1))
     if len(found) > MOST_VALUES:
-        raise TooLarge(f"it holds more than {MOST_VALUES:,} values")
+        raise ValueTooLarge(f"it holds more than {MOST_VALUES:,} values")
     return found
 
 
@@ -345,11 +362,21 @@ def _media(value: Any, limits: Limits) -> Media | None:
             return value
         case bytes() | bytearray() | memoryview():
             # What does not fit is left out anyway, so not all of it is copied.
-            size = limits.max_media_bytes + 1
-            data = value if type(value) is bytes else bytes(memoryview(value).cast("B")[:size])
+            if type(value) is bytes:
+                return Media(value, sniff(value))
+            data = bytes(memoryview(value).cast("B")[: limits.max_media_bytes + 1])
             return Media(data, sniff(data))
         case io.IOBase():
-            return _read(value, limits.max_media_bytes + 1)
+            # An open file is read up to the limit, and closed.
+            with value:
+                data = value.read(limits.max_media_bytes + 1)
+            if isinstance(data, str):
+                data = data.encode()
+            name = getattr(value, "name", None)
+            name = PurePath(name).name if isinstance(name, str) else None
+            guessed = mimetypes.guess_type(name)[0] if name else None
+            data = bytes(data)
+            return Media(data, guessed or sniff(data), name)
         case _ if is_image(type(value)):
             buffer = io.BytesIO()
             value.save(buffer, format="PNG")
@@ -358,19 +385,62 @@ def _media(value: Any, limits: Limits) -> Media | None:
             return None
 
 
-def _read(file: Any, size: int) -> Media:
-    """Returns the content of an open file, up to the limit, and closes it."""
-    with file:
-        content = file.read(size)
-    data = content.encode() if isinstance(content, str) else bytes(content)
-    name = getattr(file, "name", None)
-    name = PurePath(name).name if isinstance(name, str) else None
-    guessed = mimetypes.guess_type(name)[0] if name else None
-    return Media(data, guessed or sniff(data), name)
+# Turns a tool's exception into text: for the record, and for the model if the tool is declared so.
+# An exception's message may come from anybody: the developer, a library, a server's reply. It is
+# cut to a limit, and anything that looks like a secret is redacted, wherever it is used.
 
 
-def _within(media: Media, limits: Limits) -> Part:
-    """Returns media, checked against the limit. Media that is only referenced has no size here."""
-    if len(media.data) <= limits.max_media_bytes:
-        return media
-    return Text(f"[{media.media_type} left out: more than {limits.max_media_bytes:,} bytes]")
+MOST_WORDS = 500
+"""The most characters of an exception's message that are kept."""
+_LOOKED_AT = 8192
+_OURS = ("rightcall.gate.", "rightcall.core.")
+
+
+def failure_from_exception(error: BaseException, tool: Tool) -> Failed:
+    """Returns the outcome of a call whose tool raised anything but a ToolFailure."""
+    words = words_of(error) if tool.errors == "words" else ""
+    # Our own frames above the tool's are dropped: its readers look for their own code.
+    trace = error.__traceback__
+    while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith(_OURS):
+        trace = trace.tb_next
+    if trace is not None:
+        error.__traceback__ = trace
+    return Failed(words, error="".join(format_exception(error)), cause=cause_of(error))
+
+
+def cause_of(error: BaseException) -> str:
+    """Returns the type of an exception and its message: ``ValueError: no account 7``."""
+    root = _root_error(error)
+    message = _message_of(root)
+    name = type(root).__qualname__
+    if message:
+        return f"{name}: {message}"
+    return name
+
+
+def words_of(error: BaseException) -> str:
+    """Returns the first line of an exception's message; with its type if that alone is unclear."""
+    root = _root_error(error)
+    line = _message_of(root).partition("\n")[0].strip()
+    if not line or isinstance(root, KeyError):
+        # A KeyError's message is the key.
+        return cause_of(root).partition("\n")[0]
+    return line
+
+
+def _root_error(error: BaseException) -> BaseException:
+    """Returns the exception itself, or the only one in a group of one."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _message_of(error: BaseException) -> str:
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - __str__ is the tool's code, too
+        return "its message cannot be read"
+    text = redact_formats(said[:_LOOKED_AT]).strip()
+    if len(text) <= MOST_WORDS:
+        return text
+    return text[: MOST_WORDS - 1] + "…"

@@ -11,15 +11,14 @@ A string that the schema accepts as a string is never touched. Every change is r
 A vendor's strict mode demands such nulls; ``without_nulls`` removes them and changes nothing else.
 """
 
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 from jsonschema_rs import ValidationError
 from jsonschema_rs import ValidationErrorKind as Kind
 
-from rightcall.core.call import Repair
 from rightcall.core.jsontext import JsonError, JsonObject, JsonValue, dump, parse
+from rightcall.core.parts import Repair
 from rightcall.core.problem import json_path
 from rightcall.core.schema import Schema
 
@@ -50,7 +49,7 @@ def without_nulls(arguments: JsonObject, schema: Schema) -> tuple[JsonObject, tu
     repairs: dict[str, Repair] = {}
     for _ in range(_ROUNDS):
         # Errors inside a union show only as deep as its alternatives report them.
-        paths = [path for error in schema.errors(document) for path in _forced(error)]
+        paths = [path for error in schema.errors(document) for path in _forced_nulls(error)]
         if not paths:
             break
         for path in paths:
@@ -63,15 +62,17 @@ def without_nulls(arguments: JsonObject, schema: Schema) -> tuple[JsonObject, tu
     return document, tuple(repairs.values())
 
 
-def _forced(error: ValidationError) -> list[list[Any]]:
+def _forced_nulls(error: ValidationError) -> list[list[Any]]:
     """Returns where the nulls are that cause an error; nothing if they are not all of its cause."""
     path = list(error.instance_path)
     if error.instance is None:
-        return [path] if path and isinstance(path[-1], str) else []
+        if path and isinstance(path[-1], str):
+            return [path]
+        return []
     match error.kind:
         case Kind.AnyOf(branches) | Kind.OneOfNotValid(branches):
             for branch in branches:
-                found = [_forced(inner) for inner in branch]
+                found = [_forced_nulls(inner) for inner in branch]
                 if found and all(found):
                     return [each for paths in found for each in paths]
         case _:
@@ -82,7 +83,7 @@ def _forced(error: ValidationError) -> list[list[Any]]:
 def _mend(document: Any, error: ValidationError) -> Repair | None:
     """Change the document in place where ``error`` points, if that loses nothing."""
     path = list(error.instance_path)
-    types = set(_types_wanted(error))
+    types = _types_wanted(error)
     if not path or not types:
         return None
     parent = document
@@ -103,26 +104,24 @@ def _mend(document: Any, error: ValidationError) -> Repair | None:
     return None
 
 
-def _types_wanted(error: ValidationError) -> Iterator[str]:
-    """Returns the types that the schema allows here; nothing when more than the type is wrong."""
+def _types_wanted(error: ValidationError) -> set[str]:
+    """Returns the types that the schema allows here; none when more than the type is wrong."""
     match error.kind:
         case Kind.Type(types):
-            yield from types
+            return set(types)
         case Kind.AnyOf(branches) | Kind.OneOfNotValid(branches):
-            wanted = [_root_types(branch, error) for branch in branches]
-            if all(wanted):
-                yield from (kind for types in wanted for kind in types)
+            wanted: set[str] = set()
+            for branch in branches:
+                types = []
+                for inner in branch:
+                    if inner.instance_path == error.instance_path and isinstance(inner.kind, Kind.Type):
+                        types += inner.kind.types
+                if not types:
+                    return set()
+                wanted.update(types)
+            return wanted
         case _:
-            return
-
-
-def _root_types(branch: list[ValidationError], parent: ValidationError) -> list[str]:
-    return [
-        kind
-        for error in branch
-        if error.instance_path == parent.instance_path and isinstance(error.kind, Kind.Type)
-        for kind in error.kind.types
-    ]
+            return set()
 
 
 def _unquote(text: str) -> tuple[JsonValue] | None:

@@ -17,10 +17,10 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from rightcall.core.handler import FoundTools
 from rightcall.core.limits import Limits
-from rightcall.core.offer import Offer
 from rightcall.core.parts import Media
-from rightcall.declare.parameters import is_model
+from rightcall.declare.plain import is_model
 
 MOST_VALUES = 500_000
 """The most values in what a tool returns; they take about 50 ms to encode."""
@@ -29,7 +29,7 @@ MOST_TEXT = 16 * 1024 * 1024
 _FEW = 2_000
 _LINE = 64
 """Characters that take as long to encode as one value."""
-_SHORT = 256 * 1024
+SHORT_TEXT = 256 * 1024
 """Characters of a text that goes into its envelope within a few milliseconds."""
 _DEEPEST = 255
 """The most levels that pydantic encodes; it refuses deeper values itself."""
@@ -45,7 +45,7 @@ class Unshowable(ValueError):
     """A value cannot be shown to a model; the message says why, for the developer."""
 
 
-class TooLarge(Unshowable):
+class ValueTooLarge(Unshowable):
     """A value is too large to be encoded for a model; the message says what there is too much of."""
 
 
@@ -56,10 +56,11 @@ def is_small(value: object) -> bool:
     """
     kind = type(value)
     if kind is str:
-        return len(value) <= _SHORT  # type: ignore[arg-type]
-    if kind is bytes or kind is Media or kind is Offer:
+        return len(value) <= SHORT_TEXT  # type: ignore[arg-type]
+    if kind is bytes or kind is Media or kind is FoundTools:
         return True
-    left, todo = _FEW, [value]
+    left = _FEW
+    todo = [value]
     for each in todo:
         kind = type(each)
         if kind is str:
@@ -85,7 +86,7 @@ def is_small(value: object) -> bool:
 
 
 def check_size(value: object, limits: Limits) -> None:
-    """Raise TooLarge if a value holds too much to encode, Unshowable if it never ends.
+    """Raise ValueTooLarge if a value holds too much to encode, Unshowable if it never ends.
 
     May run the value's own code, and take up to half a second.
     """
@@ -136,7 +137,11 @@ class _Count:
             case str():
                 self._add_text(str.__len__(each))
             case int():
-                self._add_number(int.bit_length(each))
+                bits = int.bit_length(each)
+                if bits > _LONG_NUMBER:
+                    raise ValueTooLarge("it holds a number of more than 4,300 digits")
+                if bits > _SHORT_NUMBER:
+                    self._add((bits // _SHORT_NUMBER) ** 2)
             case bytes() | bytearray():
                 self._add_text(len(each))
             case memoryview():
@@ -156,7 +161,9 @@ class _Count:
                 self._add(size)
             case Collection():
                 self._add(len(each))
-                return each.values() if isinstance(each, Mapping) else ()
+                if isinstance(each, Mapping):
+                    return each.values()
+                return ()
             case _:
                 pass
         return ()
@@ -164,41 +171,32 @@ class _Count:
     def _add(self, values: int) -> None:
         self._values += values
         if self._values > self._most_values:
-            raise TooLarge(f"it holds more than {self._most_values:,} values")
-
-    def _add_number(self, bits: int) -> None:
-        if bits > _LONG_NUMBER:
-            raise TooLarge("it holds a number of more than 4,300 digits")
-        if bits > _SHORT_NUMBER:
-            self._add((bits // _SHORT_NUMBER) ** 2)
+            raise ValueTooLarge(f"it holds more than {self._most_values:,} values")
 
     def _add_text(self, characters: int) -> None:
         self._text += characters
         if self._text > self._most_text:
-            raise TooLarge(f"it holds more than {self._most_text:,} characters of text")
+            raise ValueTooLarge(f"it holds more than {self._most_text:,} characters of text")
 
 
 @lru_cache(maxsize=1000)
 def _fields(kind: type) -> tuple[str, ...]:
     """Returns the members of a class that are encoded as they are, which no serialiser changes."""
     if is_model(kind):
+        from pydantic import PlainSerializer, WrapSerializer  # noqa: PLC0415 - light until used
+
         decorators = kind.__pydantic_decorators__
         if decorators.model_serializers:
             return ()
         rewritten = {name for each in decorators.field_serializers.values() for name in each.info.fields}
-        return tuple(
-            name
-            for name, field in kind.model_fields.items()
-            if not (field.exclude or {name, "*"} & rewritten or _is_rewritten(field.metadata))
-        )
+        names = []
+        for name, field in kind.model_fields.items():
+            has_own = any(isinstance(each, PlainSerializer | WrapSerializer) for each in field.metadata)
+            if not (field.exclude or {name, "*"} & rewritten or has_own):
+                names.append(name)
+        return tuple(names)
     if dataclasses.is_dataclass(kind):
         return tuple(field.name for field in dataclasses.fields(kind))
     if issubclass(kind, Struct):
         return kind.__struct_fields__
     return tuple(field.name for field in getattr(kind, "__attrs_attrs__", ()))
-
-
-def _is_rewritten(metadata: Iterable[object]) -> bool:
-    from pydantic import PlainSerializer, WrapSerializer  # noqa: PLC0415 - light until used
-
-    return any(isinstance(each, PlainSerializer | WrapSerializer) for each in metadata)

@@ -6,7 +6,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.options import Spelt
+from rightcall.core.options import NameCheckedMeta
 from rightcall.core.parts import Usage
 
 Syntax: TypeAlias = Literal["gbnf", "lark"]
@@ -16,7 +16,7 @@ MOST_TOKENS = 2048
 """The default token limit if the context window is unknown: small models never stop by themselves."""
 
 
-class Grammar(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
+class Grammar(Struct, frozen=True, kw_only=True, gc=False, metaclass=NameCheckedMeta):
     """The grammar that a model's text must follow."""
 
     syntax: Syntax
@@ -28,7 +28,7 @@ class Grammar(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     """Markers in the grammar that may be single special tokens of the model's vocabulary."""
 
 
-class Sampling(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
+class Sampling(Struct, frozen=True, kw_only=True, gc=False, metaclass=NameCheckedMeta):
     """How the next token is chosen, and when to stop. None leaves it to the engine."""
 
     temperature: float | None = None
@@ -61,7 +61,7 @@ class Finish(Struct, frozen=True, gc=False):
     """The stop sequence that was found."""
 
 
-class Card(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
+class Card(Struct, frozen=True, kw_only=True, gc=False, metaclass=NameCheckedMeta):
     """Facts about a model, known before the first request."""
 
     name: str
@@ -76,12 +76,14 @@ class Card(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     context_window: int | None = None
 
 
-def room(window: int | None, used: int) -> int:
+def default_max_tokens(window: int | None, used: int) -> int:
     """The default token limit: what a prompt leaves of the window.
 
     At least one: the engine refuses a prompt that fills the window, with a better message.
     """
-    return MOST_TOKENS if window is None else max(1, window - used)
+    if window is None:
+        return MOST_TOKENS
+    return max(1, window - used)
 
 
 class Engine(Protocol):

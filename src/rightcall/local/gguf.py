@@ -29,7 +29,9 @@ DEEPEST = 4
 MOST_INNER = 65_536
 """The most nested arrays in all. Each is read separately, which takes microseconds."""
 
-_STRING, _ARRAY, _BOOL = 8, 9, 7
+_STRING = 8
+_ARRAY = 9
+_BOOL = 7
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
 _SIZES = {kind: struct.calcsize(f"<{form}") for kind, form in _NUMBERS.items()}
 _LEAST = {**_SIZES, _STRING: 8, _ARRAY: 12}
@@ -78,10 +80,33 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     place = Path(path)
     try:
         with place.open("rb") as file:
-            reader = _Reader(file, os.fstat(file.fileno()).st_size, str(place))
-            return _header(reader, place)
+            reader = _GgufReader(file, os.fstat(file.fileno()).st_size, str(place))
+            pairs: dict[str, Scalar | _Array] = {}
+            for _ in range(reader.begin()):
+                key = reader.text(LONGEST_KEY)
+                pairs[key] = reader.value(int(reader.number("I")))
+            bos, eos, special = _tokens(reader, pairs)
     except OSError as error:
         raise UsageError(f"{place} cannot be read: {error.strerror or error}") from None
+    metadata = {key: value for key, value in pairs.items() if not isinstance(value, _Array)}
+    architecture = _word(metadata.get("general.architecture"))
+    window = metadata.get(f"{architecture}.context_length")
+    add_bos = metadata.get("tokenizer.ggml.add_bos_token")
+    templates = {"default": _word(metadata.get(_TEMPLATE))}
+    for key, value in metadata.items():
+        if key.startswith(f"{_TEMPLATE}."):
+            templates[key.removeprefix(f"{_TEMPLATE}.")] = _word(value)
+    return Header(
+        name=_word(metadata.get("general.name")) or place.stem,
+        architecture=architecture,
+        templates={name: text for name, text in templates.items() if text},
+        bos=bos,
+        eos=eos,
+        add_bos=add_bos if isinstance(add_bos, bool) else None,
+        context_window=window if isinstance(window, int) and window > 0 else None,
+        special=special,
+        metadata=metadata,
+    )
 
 
 def read_card(path: str | os.PathLike[str]) -> Card:
@@ -97,7 +122,7 @@ class _Array(Struct, frozen=True):
     start: int
 
 
-class _Reader:
+class _GgufReader:
     """Reads a file from front to back, in pieces; nothing beyond its end, nothing too large."""
 
     def __init__(self, file: BinaryIO, size: int, name: str) -> None:
@@ -123,7 +148,9 @@ class _Reader:
         if 0 <= inside <= len(self._buffer):
             self._at = inside
         else:
-            self._buffer, self._base, self._at = b"", place, 0
+            self._buffer = b""
+            self._base = place
+            self._at = 0
 
     def refuse(self, reason: str) -> UsageError:
         """The exception for a malformed file."""
@@ -168,10 +195,11 @@ class _Reader:
         if kind not in _NUMBERS:
             raise self.refuse(f"a value of unknown type {kind} at byte {self.place:,}")
         number = self.number(_NUMBERS[kind])
-        return bool(number) if kind == _BOOL else number
+        if kind == _BOOL:
+            return bool(number)
+        return number
 
     def numbers(self, array: _Array) -> tuple[int | float, ...]:
-        """The members of an array of numbers."""
         if array.kind not in _NUMBERS:
             return ()
         self.go(array.start)
@@ -190,7 +218,8 @@ class _Reader:
             yield index, self.text()
 
     def _array(self, deepest: int) -> _Array:
-        kind, count = int(self.number("I")), int(self.number("Q"))
+        kind = int(self.number("I"))
+        count = int(self.number("Q"))
         start = self.place
         if kind not in _LEAST:
             raise self.refuse(f"an array of unknown type {kind} at byte {start:,}")
@@ -215,18 +244,25 @@ class _Reader:
     def _skip_texts(self, count: int) -> None:
         # The hot loop; it accesses the buffer directly.
         size = struct.Struct(self._order + "Q")
-        unpack, width = size.unpack_from, size.size
-        buffer, at, end = self._buffer, self._at, len(self._buffer)
+        unpack = size.unpack_from
+        width = size.size
+        buffer = self._buffer
+        at = self._at
+        end = len(self._buffer)
         for _ in range(count):
             if at + width > end:
                 self._at = at
                 self._need(width)
-                buffer, at, end = self._buffer, self._at, len(self._buffer)
+                buffer = self._buffer
+                at = self._at
+                end = len(self._buffer)
             at += width + unpack(buffer, at)[0]
             if at > end:
-                self._expect_at(self._base + at)
+                self._expect(at - self._at)
                 self.go(self._base + at)
-                buffer, at, end = self._buffer, self._at, len(self._buffer)
+                buffer = self._buffer
+                at = self._at
+                end = len(self._buffer)
         self._at = at
 
     def _take(self, count: int) -> bytes:
@@ -242,58 +278,30 @@ class _Reader:
         place = self.place
         self._file.seek(place)
         self._buffer = self._file.read(max(count, _CHUNK))
-        self._base, self._at = place, 0
+        self._base = place
+        self._at = 0
         if len(self._buffer) < count:
             raise self._cut(place)
 
     def _expect(self, count: int) -> None:
-        self._expect_at(self.place + count)
-
-    def _expect_at(self, place: int) -> None:
-        if place > self._size:
+        if self.place + count > self._size:
             raise self._cut(self.place)
 
     def _cut(self, place: int) -> UsageError:
         return self.refuse(f"it stops before the value at byte {place:,} is complete")
 
 
-def _header(reader: _Reader, place: Path) -> Header:
-    pairs: dict[str, Scalar | _Array] = {}
-    for _ in range(reader.begin()):
-        key = reader.text(LONGEST_KEY)
-        pairs[key] = reader.value(int(reader.number("I")))
-    metadata = {key: value for key, value in pairs.items() if not isinstance(value, _Array)}
-    architecture = _word(metadata.get("general.architecture"))
-    window = metadata.get(f"{architecture}.context_length")
-    add_bos = metadata.get("tokenizer.ggml.add_bos_token")
-    bos, eos, special = _tokens(reader, pairs)
-    return Header(
-        name=_word(metadata.get("general.name")) or place.stem,
-        architecture=architecture,
-        templates=_templates(metadata),
-        bos=bos,
-        eos=eos,
-        add_bos=add_bos if isinstance(add_bos, bool) else None,
-        context_window=window if isinstance(window, int) and window > 0 else None,
-        special=special,
-        metadata=metadata,
-    )
-
-
-def _templates(metadata: Mapping[str, Scalar]) -> dict[str, str]:
-    found = {"default": _word(metadata.get(_TEMPLATE))}
-    for key, value in metadata.items():
-        if key.startswith(f"{_TEMPLATE}."):
-            found[key.removeprefix(f"{_TEMPLATE}.")] = _word(value)
-    return {name: text for name, text in found.items() if text}
-
-
-def _tokens(reader: _Reader, pairs: Mapping[str, Scalar | _Array]) -> tuple[str, str, tuple[str, ...]]:
+def _tokens(
+    reader: _GgufReader, pairs: Mapping[str, Scalar | _Array]
+) -> tuple[str, str, tuple[str, ...]]:
     """The texts of the beginning and the end token, and of all special tokens."""
-    tokens, types = pairs.get(_TOKENS), pairs.get(_TYPES)
+    tokens = pairs.get(_TOKENS)
+    types = pairs.get(_TYPES)
     if not isinstance(tokens, _Array):
         return "", "", ()
-    kinds = reader.numbers(types) if isinstance(types, _Array) else ()
+    kinds: tuple[float, ...] = ()
+    if isinstance(types, _Array):
+        kinds = reader.numbers(types)
     marked = [at for at, kind in enumerate(kinds) if kind == _CONTROL][:_MOST_SPECIAL]
     ends = [pairs.get(f"tokenizer.ggml.{name}_token_id") for name in ("bos", "eos")]
     wanted = sorted({*marked, *(end for end in ends if isinstance(end, int))})
@@ -303,4 +311,6 @@ def _tokens(reader: _Reader, pairs: Mapping[str, Scalar | _Array]) -> tuple[str,
 
 
 def _word(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""

@@ -6,21 +6,19 @@ from contextlib import aclosing
 from itertools import takewhile
 from operator import eq
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd
-from rightcall.core.message import Reply, said
-from rightcall.core.options import checked
+from rightcall.core.message import Reply, user_text
+from rightcall.core.options import check_keywords
 from rightcall.core.request import Profile, Request
 from rightcall.core.tool import Spec
-from rightcall.local.engine import Card, Engine, Finish, Grammar, Sampling
+from rightcall.local.engine import Engine, Finish, Grammar
 from rightcall.local.families.call_text import PromptedTools
 from rightcall.local.families.family import Family, markers_of
-from rightcall.local.families.known import detect, named
+from rightcall.local.families.family_list import detect, find_family
 from rightcall.local.families.reader import Reader
-from rightcall.local.grammar.build import grammar_for, grammar_for_output
-from rightcall.local.grammar.reply_rules import place
+from rightcall.local.grammar.build import find_prompt_end, grammar_for, grammar_for_output
 from rightcall.local.prompt import Prompt, render_prompt
 from rightcall.local.raw_model import RawModel, sampling_of
 from rightcall.local.template.chat_template import ChatTemplate
@@ -37,7 +35,7 @@ class LocalModel(RawModel):
     False.
     """
 
-    @checked("rc.local.LocalModel")
+    @check_keywords("rc.local.LocalModel")
     def __init__(
         self,
         engine: Engine,
@@ -47,50 +45,48 @@ class LocalModel(RawModel):
         profile: Profile | None = None,
     ) -> None:
         super().__init__(engine, template=template, profile=profile)
-        self._family = named(family) if isinstance(family, str) else family
+        self._family = find_family(family) if isinstance(family, str) else family
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The events of one reply."""
         card = await self._engine.ready()
-        asked = self._asked(request, card)
-        completion = self._engine.complete(
-            asked.prompt.text, grammar=asked.grammar, sampling=asked.sampling
-        )
-        finish: Finish | None = None
-        async with aclosing(completion) as chunks:
-            async for chunk in chunks:
-                if isinstance(chunk, Finish):
-                    finish = chunk
-                    break
-                for event in asked.reader.feed(chunk.text):
-                    yield event
-        for event in asked.reader.finish():
-            yield event
-        assert finish is not None
-        yield ReplyEnd(_reply(asked.reader, finish, card))
-
-    async def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
-        """The chat template's rendering of each tool, by name."""
-        template = self._template_of(await self._engine.ready())
-        family = self._family or detect(template.choose(tools=True))
-
-        def rendered(*shown: Spec) -> str:
-            request = Request(messages=(said("x", "user"),), specs=shown)
-            return render_prompt(request, template, fallback=PromptedTools(family)).text
-
-        # The text around the tools occurs once: what two tools render beyond one is the other tool.
-        frame = Spec(name="frame", description="", parameters={"type": "object", "properties": {}})
-        without = rendered(frame)
-        return {spec.name: _added(without, rendered(frame, spec)) for spec in specs}
-
-    def _asked(self, request: Request, card: Card) -> "_Asked":
         template = self._template_of(card)
         family = self._family or detect(template.choose(tools=bool(request.specs)))
         prompt = render_prompt(request, template, fallback=PromptedTools(family))
         specs = () if request.choice == "none" else request.specs
         reader = Reader(family, specs, tail=prompt.tail, fenced=request.output is not None)
         sampling = replace(sampling_of(request), special=_special(family))
-        return _Asked(prompt, self._grammar(request, family, prompt), sampling, reader)
+        grammar = self._grammar(request, family, prompt)
+        completion = self._engine.complete(prompt.text, grammar=grammar, sampling=sampling)
+        finish: Finish | None = None
+        async with aclosing(completion) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, Finish):
+                    finish = chunk
+                    break
+                for event in reader.feed(chunk.text):
+                    yield event
+        for event in reader.finish():
+            yield event
+        assert finish is not None
+        reply = Reply(reader.content, finish.stop, finish.stop_word, finish.usage, card.name)
+        if reply.calls and finish.stop == "end":
+            reply = replace(reply, stop="calls")
+        yield ReplyEnd(reply)
+
+    async def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
+        """The chat template's rendering of each tool, by name."""
+        template = self._template_of(await self._engine.ready())
+        family = self._family or detect(template.choose(tools=True))
+
+        def render_tools(*shown: Spec) -> str:
+            request = Request(messages=(user_text("x", "user"),), specs=shown)
+            return render_prompt(request, template, fallback=PromptedTools(family)).text
+
+        # The text around the tools occurs once: what two tools render beyond one is the other tool.
+        frame = Spec(name="frame", description="", parameters={"type": "object", "properties": {}})
+        without = render_tools(frame)
+        return {spec.name: _inserted_text(without, render_tools(frame, spec)) for spec in specs}
 
     def _grammar(self, request: Request, family: Family, prompt: Prompt) -> Grammar | None:
         syntax = self._engine.syntax
@@ -101,19 +97,19 @@ class LocalModel(RawModel):
             return grammar_for(
                 request.specs, family, request.choice, syntax=syntax, parallel=several, tail=prompt.tail
             )
-        if request.output is not None and not place(family, prompt.tail).thought_end:
+        if request.output is not None and not find_prompt_end(family, prompt.tail).thought_end:
             return grammar_for_output(request.output, syntax=syntax)
         return None
 
 
-def _added(less: str, more: str) -> str:
+def _inserted_text(less: str, more: str) -> str:
     """The text that was inserted into another."""
-    start = _shared(less, more)
-    end = _shared(less[start:][::-1], more[start:][::-1])
+    start = _common_prefix_length(less, more)
+    end = _common_prefix_length(less[start:][::-1], more[start:][::-1])
     return more[start : len(more) - end]
 
 
-def _shared(one: str, other: str) -> int:
+def _common_prefix_length(one: str, other: str) -> int:
     """The length of the common prefix of two texts."""
     return sum(1 for _ in takewhile(bool, map(eq, one, other)))
 
@@ -123,17 +119,3 @@ def _special(family: Family) -> tuple[str, ...]:
     marks = [*markers_of(family), *family.wrappers]
     tokens = [token for mark in marks for token in _TOKENS.findall(mark)]
     return tuple(dict.fromkeys(mark.strip() for mark in (*tokens, *marks) if mark.strip()))
-
-
-class _Asked(Struct, frozen=True):
-    """One request to the engine, and the reader of its reply."""
-
-    prompt: Prompt
-    grammar: Grammar | None
-    sampling: Sampling
-    reader: Reader
-
-
-def _reply(reader: Reader, finish: Finish, card: Card) -> Reply:
-    reply = Reply(reader.content, finish.stop, finish.stop_word, finish.usage, card.name)
-    return replace(reply, stop="calls") if reply.calls and finish.stop == "end" else reply

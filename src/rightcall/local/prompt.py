@@ -16,25 +16,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, dump
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
 from rightcall.core.request import Named, Request
-from rightcall.core.sanitize import encodable
+from rightcall.core.sanitize import break_tokens, encodable
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.local.raw_model import refuse_what_vendors_have
+from rightcall.local.raw_model import refuse_vendor_options
 from rightcall.local.template.chat_template import NAME, ChatTemplate
-from rightcall.local.template.probing import probe, tail_of
 from rightcall.local.template.quirks import (
     Quirks,
     Segment,
     neutralise,
+    probe,
     problems_of,
     segments,
     set_reasoning,
+    tail_of,
 )
-from rightcall.local.template.writer import Fallback, Turn, Writer
+from rightcall.local.template.writer import ToolFallback, TranscriptWriter, Turn
 
-__all__ = ["Fallback", "Prompt", "neutralise", "render_prompt", "segments", "visible"]
+__all__ = ["Prompt", "ToolFallback", "neutralise", "render_prompt", "segments", "visible"]
 
 _MOST_TRIED = 200
 """How many messages of a transcript are searched for the one that a template refuses."""
@@ -63,12 +64,12 @@ class Prompt(Struct, frozen=True):
     """What the template does not support in this request, and what was done instead."""
 
 
-@checked("rc.local.render_prompt")
+@check_keywords("rc.local.render_prompt")
 def render_prompt(
     request: Request,
     template: ChatTemplate,
     *,
-    fallback: Fallback | None = None,
+    fallback: ToolFallback | None = None,
     neutral: bool = True,
     opened: bool = True,
 ) -> Prompt:
@@ -81,54 +82,66 @@ def render_prompt(
     quirks = probe(template)
     if not quirks.shows_user:
         raise EncodeError(NAME, "it does not show what a user says; it is not made for conversations.")
-    specs = _specs(request)
+    refuse_vendor_options(request.options)
+    if not request.specs and (request.choice == "required" or isinstance(request.choice, Named)):
+        raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
+    # The only way for a template to keep tools from being called is not to show them.
+    offered = () if request.choice == "none" else request.specs
     markers = quirks.markers if neutral else ()
-    specs = tuple([_neutral_spec(spec, markers) for spec in specs])
-    writer = Writer(quirks, fallback, lambda text: neutralise(encodable(text), markers))
-    system = encodable(_system(request, specs, quirks, fallback))
-    messages = writer.write(system, request.messages)
-    job = _Job(template, quirks, messages, writer.origins, _variables(request, quirks), opened)
-    text, tail, worded = _rendered(job, specs if quirks.tools == "shown" else ())
+    # An MCP server may have written a spec's texts.
+    neutral_specs = []
+    for spec in offered:
+        description = neutralise(spec.description, markers)
+        parameters = _neutral_schema(spec.parameters, markers)
+        neutral_specs.append(replace(spec, description=description, parameters=parameters))
+    specs = tuple(neutral_specs)
+    writer = TranscriptWriter(
+        quirks,
+        fallback,
+        lambda text: neutralise(encodable(text), markers),
+        break_tokens if neutral else str,
+    )
+    system = request.system
+    if specs and quirks.tools != "shown":
+        if fallback is None:
+            problem = problems_of(quirks)["tools"].partition(":")[0]
+            reason = f"{problem}; give a fallback that describes them."
+            raise EncodeError(NAME, reason, where="specs")
+        if system:
+            system = f"{system}\n\n"
+        system += fallback.instructions(specs)
+    messages = writer.write(encodable(system), request.messages)
+    # The template's other variables: how much to think, and what the caller set.
+    variables: dict[str, Any] = {}
+    wanted = request.options.get("reasoning")
+    if isinstance(wanted, str | int):
+        variables |= set_reasoning(quirks.switches, wanted)
+    extra = request.options.get("extra")
+    if isinstance(extra, Mapping):
+        # The name that servers of raw models use for them.
+        own = extra.get("chat_template_kwargs")
+        if isinstance(own, Mapping):
+            variables |= own
+    job = _Job(template, quirks, messages, writer.origins, variables, opened)
+    text, tail, worded = _render_or_simplify(job, specs if quirks.tools == "shown" else ())
     if template.add_bos and template.bos and not text.startswith(template.bos):
         text = template.bos + text
-    notes = _notes(request, quirks, specs, writer)
-    return Prompt(text, tail, (*notes, *(_WORDED.format(name) for name in worded)))
+    about = {*writer.used, "opening", "doubled"}
+    if specs:
+        about.add("tools")
+    notes = []
+    for name, words in problems_of(quirks).items():
+        if name in about:
+            notes.append(words)
+    if request.options.get("reasoning") is not None and not quirks.switches:
+        notes.append("the template has no switch for reasoning: the option is left out")
+    notes += [_WORDED.format(name) for name in worded]
+    return Prompt(text, tail, tuple(notes))
 
 
 def visible(prompt: Prompt, template: ChatTemplate) -> list[Segment]:
     """The prompt in pieces, with special strings separate from text. Joined they are the prompt."""
     return segments(prompt.text, probe(template).markers)
-
-
-def _specs(request: Request) -> tuple[Spec, ...]:
-    refuse_what_vendors_have(request.options)
-    if not request.specs and (request.choice == "required" or isinstance(request.choice, Named)):
-        raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
-    # The only way for a template to keep tools from being called is not to show them.
-    return () if request.choice == "none" else request.specs
-
-
-def _system(request: Request, specs: tuple[Spec, ...], quirks: Quirks, fallback: Fallback | None) -> str:
-    if not specs or quirks.tools == "shown":
-        return request.system
-    if fallback is None:
-        reason = (
-            f"{problems_of(quirks)['tools'].partition(':')[0]}; give a fallback that describes them."
-        )
-        raise EncodeError(NAME, reason, where="specs")
-    told = fallback.instructions(specs)
-    return f"{request.system}\n\n{told}" if request.system else told
-
-
-def _variables(request: Request, quirks: Quirks) -> dict[str, Any]:
-    """The template's other variables: how much to think, and what the caller set."""
-    wanted, extra = request.options.get("reasoning"), request.options.get("extra")
-    given: dict[str, Any] = {}
-    if isinstance(wanted, str | int):
-        given |= set_reasoning(quirks.switches, wanted)
-    # The name that servers of raw models use for them.
-    own = extra.get("chat_template_kwargs") if isinstance(extra, Mapping) else None
-    return given | dict(own) if isinstance(own, Mapping) else given
 
 
 class _Job(Struct, frozen=True):
@@ -142,7 +155,7 @@ class _Job(Struct, frozen=True):
     opened: bool
 
 
-def _rendered(
+def _render_or_simplify(
     job: _Job, specs: tuple[Spec, ...], worded: tuple[str, ...] = ()
 ) -> tuple[str, str, tuple[str, ...]]:
     """The prompt, its tail, and the tools whose schemas had to be described in words."""
@@ -152,19 +165,26 @@ def _rendered(
     try:
         return *_render(job, given), worded
     except EncodeError as error:
-        names = () if worded else _unshowable(job.template, job.quirks, specs)
+        names = []
+        for spec in specs if not worded else ():
+            try:
+                job.template.render([_USER], tools=[_tool_fields(spec, job.quirks)])
+            except EncodeError:
+                names.append(spec.name)
         if not names:
             raise EncodeError(NAME, error.reason, where=_culprit(job, given, error)) from None
     simpler = tuple([_in_words(spec) if spec.name in names else spec for spec in specs])
-    return _rendered(job, simpler, names)
+    return _render_or_simplify(job, simpler, tuple(names))
 
 
 def _render(job: _Job, given: Mapping[str, Any]) -> tuple[str, str]:
-    render, quirks = job.template.render, job.quirks
+    render = job.template.render
+    quirks = job.quirks
     if not job.opened:
         text = render(job.messages, add_generation_prompt=False, **given)
-        is_open = quirks.opens in ("always", "doubled")
-        return text.removesuffix(quirks.tail) if is_open else text, ""
+        if quirks.opens in ("always", "doubled"):
+            text = text.removesuffix(quirks.tail)
+        return text, ""
     match quirks.opens:
         case "asked":
             text = render(job.messages, **given)
@@ -182,7 +202,9 @@ def _render(job: _Job, given: Mapping[str, Any]) -> tuple[str, str]:
             text = render(job.messages, add_generation_prompt=False, **given)
         case "never":
             text = render(job.messages, **given) + quirks.tail
-    return text, quirks.tail if text.endswith(quirks.tail) else ""
+    if text.endswith(quirks.tail):
+        return text, quirks.tail
+    return text, ""
 
 
 def _culprit(job: _Job, given: Mapping[str, Any], error: EncodeError) -> str:
@@ -193,22 +215,10 @@ def _culprit(job: _Job, given: Mapping[str, Any], error: EncodeError) -> str:
         except EncodeError as again:
             if again.reason == error.reason:
                 at = job.origins[count - 1]
-                return f"messages[{at}]" if at >= 0 else "system"
+                if at >= 0:
+                    return f"messages[{at}]"
+                return "system"
     return ""
-
-
-def _notes(request: Request, quirks: Quirks, specs: tuple[Spec, ...], writer: Writer) -> tuple[str, ...]:
-    about = {*writer.used, "opening", "doubled", *(("tools",) if specs else ())}
-    notes = [words for name, words in problems_of(quirks).items() if name in about]
-    if request.options.get("reasoning") is not None and not quirks.switches:
-        notes.append("the template has no switch for reasoning: the option is left out")
-    return tuple(notes)
-
-
-def _neutral_spec(spec: Spec, markers: Sequence[str]) -> Spec:
-    """The spec with its texts neutralised: an MCP server may have written them."""
-    described = _described(spec.parameters, markers)
-    return replace(spec, description=neutralise(spec.description, markers), parameters=described)
 
 
 def _tool_fields(spec: Spec, quirks: Quirks) -> dict[str, Any]:
@@ -218,63 +228,57 @@ def _tool_fields(spec: Spec, quirks: Quirks) -> dict[str, Any]:
         examples = "\n".join(dump(example) for example in spec.examples)
         description = f"{description}\n\nExamples of arguments:\n{examples}".strip()
     function = {"name": spec.name, "description": description, "parameters": spec.parameters}
-    return function if quirks.flat_tools else {"type": "function", "function": function}
-
-
-def _unshowable(template: ChatTemplate, quirks: Quirks, specs: Sequence[Spec]) -> tuple[str, ...]:
-    """The names of the tools that the template fails at."""
-    return tuple([spec.name for spec in specs if not _is_shown(template, quirks, spec)])
+    if quirks.flat_tools:
+        return function
+    return {"type": "function", "function": function}
 
 
 def _in_words(spec: Spec) -> Spec:
     """The spec with properties of only a type and a description, which contains the rest."""
-    properties = spec.parameters.get("properties")
-    simple = {
-        name: _simple(schema)
-        for name, schema in (properties.items() if isinstance(properties, Mapping) else ())
-    }
-    required = spec.parameters.get("required")
-    names = list(required) if isinstance(required, list | tuple) else []
-    named = {key: spec.parameters[key] for key in _DEFINITIONS if key in spec.parameters}
-    return replace(
-        spec,
-        description=f"{spec.description}\n\n{dump(named)}" if named else spec.description,
-        parameters={"type": "object", "properties": simple, "required": names},
-    )
-
-
-def _is_shown(template: ChatTemplate, quirks: Quirks, spec: Spec) -> bool:
-    try:
-        template.render([_USER], tools=[_tool_fields(spec, quirks)])
-    except EncodeError:
-        return False
-    return True
+    parameters = spec.parameters
+    simple = {}
+    if isinstance(properties := parameters.get("properties"), Mapping):
+        simple = {name: _simple(schema) for name, schema in properties.items()}
+    plain = {"type": "object", "properties": simple, "required": []}
+    required = parameters.get("required")
+    if isinstance(required, list | tuple):
+        plain["required"] = list(required)
+    description = spec.description
+    if definitions := {key: parameters[key] for key in _DEFINITIONS if key in parameters}:
+        description = f"{description}\n\n{dump(definitions)}"
+    return replace(spec, description=description, parameters=plain)
 
 
 def _simple(schema: Any) -> JsonObject:
     if not isinstance(schema, Mapping):
         return {"type": "string", "description": "any JSON value"}
-    words = schema.get("description")
     kinds = schema.get("type")
-    listed = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list | tuple) else []
-    kind = next((each for each in listed if each in _PLAIN_TYPES), "string")
-    rest = {key: value for key, value in schema.items() if key != "description"}
-    is_plain = rest == {"type": kind}
-    said = [words if isinstance(words, str) else "", "" if is_plain else dump(rest)]
-    return {"type": kind, **_PLAIN_TYPES[kind], "description": " ".join(said).strip()}
+    if isinstance(kinds, str):
+        kinds = [kinds]
+    kind = "string"
+    if isinstance(kinds, list | tuple):
+        kind = next((each for each in kinds if each in _PLAIN_TYPES), "string")
+    rest = dict(schema)
+    description = rest.pop("description", None)
+    if not isinstance(description, str):
+        description = ""
+    if rest != {"type": kind}:
+        description = f"{description} {dump(rest)}"
+    return {"type": kind, **_PLAIN_TYPES[kind], "description": description.strip()}
 
 
-def _described(schema: Any, markers: Sequence[str]) -> Any:
-    """The same for a schema. Names and values stay: a model must write them exactly."""
+def _neutral_schema(schema: Any, markers: Sequence[str]) -> Any:
+    """The schema with its texts neutralised. Names and values stay: a model must write them exactly."""
     match schema:
         case Mapping():
-            return {
-                key: neutralise(each, markers)
-                if key in _DESCRIBING and isinstance(each, str)
-                else _described(each, markers)
-                for key, each in schema.items()
-            }
+            neutral = {}
+            for key, each in schema.items():
+                if key in _DESCRIBING and isinstance(each, str):
+                    neutral[key] = neutralise(each, markers)
+                else:
+                    neutral[key] = _neutral_schema(each, markers)
+            return neutral
         case list() | tuple():
-            return [_described(each, markers) for each in schema]
+            return [_neutral_schema(each, markers) for each in schema]
         case _:
             return schema

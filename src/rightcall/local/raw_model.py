@@ -30,7 +30,9 @@ class RawModel:
     async def count_tokens(self, text: str) -> int | None:
         """The number of tokens in a text, by the model's own tokenizer; None if it is not available."""
         count = getattr(self._engine, "count_tokens", None)
-        return None if count is None else int(await count(text))
+        if count is None:
+            return None
+        return int(await count(text))
 
     async def close(self) -> None:
         """Close the model."""
@@ -58,7 +60,7 @@ class RawModel:
 def sampling_of(request: Request) -> Sampling:
     """The request's sampling options; unset ones are left to the engine."""
     options = request.options
-    refuse_what_vendors_have(options)
+    refuse_vendor_options(options)
     extra = options.get("extra")
     return Sampling(
         temperature=_number(options, "temperature"),
@@ -70,7 +72,7 @@ def sampling_of(request: Request) -> Sampling:
     )
 
 
-def refuse_what_vendors_have(options: Mapping[str, JsonValue]) -> None:
+def refuse_vendor_options(options: Mapping[str, JsonValue]) -> None:
     """Refuse options that only vendors support: they would have no effect here."""
     if options.get("vendor_tools"):
         raise EncodeError("local", "a raw model has no tools of its own.", where="vendor_tools")

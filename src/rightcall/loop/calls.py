@@ -1,46 +1,48 @@
 """Turns the calls of one reply into results: through the gate, run in stages, recorded."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.around import ToolCall
 from rightcall.core.budget import Budget
-from rightcall.core.call import Call, CheckedCall
-from rightcall.core.decision import FinalDecision, Proposal
+from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import CallFinished, Entry
 from rightcall.core.events import Emit, ResultEnd
-from rightcall.core.message import said
+from rightcall.core.handler import ignore
+from rightcall.core.message import user_text
 from rightcall.core.outcome import Cancelled, Denied, Failed, Outcome, TimedOut, Truncated
-from rightcall.core.parts import Usage
+from rightcall.core.parts import Call, Usage
+from rightcall.core.ports import ToolCall
+from rightcall.core.proposal import Proposal
+from rightcall.core.tool import CheckedCall
+from rightcall.gate.attempt import Setting
 from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.executor import Stage, stages
 from rightcall.gate.gate import Gate, Verdict, check_aside
-from rightcall.gate.stages import Stage, stages
-from rightcall.loop.around import around, call_end
 from rightcall.loop.decide import AnswerCalls, left_of
-from rightcall.loop.nested import InnerPause, Nesting, inside
-from rightcall.loop.setup import Setup
+from rightcall.loop.inner_runs import InnerPause, Nesting, nesting_context, nesting_of
+from rightcall.loop.observers import around, call_end
+from rightcall.loop.settings import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import PausedCall, State
-from rightcall.loop.time_limit import TimeLimits
-from rightcall.record.steps import recorded
+from rightcall.loop.time_limits import TimeLimits
+from rightcall.record.steps import recorded_entry
 
 End: TypeAlias = CallFinished | PausedCall
 """A finished call, or one whose inner run waits for a person."""
 
 
-class Answered:
-    """The finished and the paused calls of one reply."""
+class AnsweredCalls:
+    """The finished and the paused calls of one reply, by position."""
 
     def __init__(self) -> None:
         self.done: dict[int, CallFinished] = {}
-        """The finished calls, by position."""
         self.waiting: dict[int, PausedCall] = {}
-        """The calls whose inner run waits for a person, by position."""
+        """The calls whose inner run waits for a person."""
         self.seconds = 0.0
 
     def add(self, index: int, end: End) -> None:
@@ -49,10 +51,6 @@ class Answered:
             self.waiting[index] = end
         else:
             self.done[index] = end
-
-    def longest(self, stage: Stage) -> float:
-        """Returns the seconds of the call of a finished stage that took the longest."""
-        return max([self.done[index].seconds for index, _ in stage])
 
     @property
     def pauses(self) -> tuple[PausedCall, ...]:
@@ -65,13 +63,68 @@ class Answered:
         return tuple([self.done[index] for index in sorted(self.done)])
 
 
+class CallRunner:
+    """Runs one call that was allowed, within the tool's limits: early, or when its reply is whole."""
+
+    __slots__ = ("_dry_run", "_emit", "_setup")
+
+    def __init__(self, setup: Setup, emit: Emit | None, *, dry_run: bool) -> None:
+        self._setup = setup
+        self._emit = emit
+        self._dry_run = dry_run
+
+    def run(
+        self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float] | None = None
+    ) -> Awaitable[Execution]:
+        """Run the call; add its usage to ``ledger`` and, if it is run early, its start to ``began``."""
+        if self._setup.around:
+            return self._run_observed(checked, key, ledger, began)
+        return self._run(checked, key, ledger, began)
+
+    async def _run_observed(
+        self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float] | None
+    ) -> Execution:
+        setup = self._setup
+        is_early = began is not None
+        with around(setup.around, ToolCall, key, checked.call, checked.tool, is_early) as span:
+            execution = await self._run(checked, key, ledger, began)
+            nesting = nesting_of(f"{setup.run}.{key}")
+            if nesting is None or nesting.waits is None:
+                # A call whose inner run waits for a person has not ended.
+                span.set_end(call_end(execution))
+        return execution
+
+    def _run(
+        self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float] | None
+    ) -> Awaitable[Execution]:
+        setup = self._setup
+        begins = None
+        if began is not None:
+
+            def begins() -> None:
+                began.append(setup.clock.now())
+
+        setting = Setting(
+            dependencies=setup.dependencies,
+            key=f"{setup.run}.{key}",
+            run=setup.run,
+            spend=ledger.append,
+            tell=self._emit or ignore,
+            dry_run=self._dry_run,
+            begins=begins,
+        )
+        return setup.executor.run(checked, setting)
+
+
 class Answering(Struct, frozen=True, kw_only=True, eq=False):
     """Answers the calls of one reply."""
 
     setup: Setup
     gate: Gate
     action: AnswerCalls
-    speculation: Speculation
+    runner: CallRunner
+    speculation: Speculation | None
+    """The calls that were started while the reply still streamed; None if there are none."""
     seconds: float | None
     """Seconds that are left of the run's time."""
     limits: TimeLimits
@@ -80,37 +133,42 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     """The run's current state."""
     decisions: Mapping[str, FinalDecision] = {}
     """A person's decisions about calls in runs inside these calls."""
-    finished: Mapping[str, CallFinished] = {}
-    """The calls that had finished when the run paused, by their keys."""
-    paused: Mapping[str, PausedCall] = {}
-    """The calls whose inner run was paused when this run paused, by their keys."""
 
     async def judge(self) -> list[Verdict | CallFinished]:
         """Decide about each call. One that a person must approve stays a proposal."""
-        gate, asks = self.gate, self.gate.approve is not None
+        gate = self.gate
+        asks = gate.approve is not None
         if asks:
+            # First every call is decided about, then the person is asked about all that need it.
             gate = replace(gate, approve=None)
-        found = [await self._judge(gate, index, call) for index, call in enumerate(self.action.calls)]
-        return await self.gate.ask_about(found, self.action.key) if asks else found
+        finished = {entry.key: entry for entry in self.state.finished}
+        paused = {call.key: call for call in self.state.paused}
+        verdicts: list[Verdict | CallFinished] = []
+        for index, call in enumerate(self.action.calls):
+            key = self.action.key(index)
+            if key in finished:
+                verdicts.append(finished[key])
+            elif key in paused:
+                # It was decided about before it was started.
+                again = replace(call, arguments=paused[key].arguments)
+                verdicts.append(await check_aside(again, self.setup.tools))
+            elif index < self.action.run:
+                verdicts.append(await gate.judge(call, key))
+            elif call.truncated:
+                verdicts.append(Truncated())
+            else:
+                verdicts.append(Cancelled())
+        if asks:
+            return await self.gate.ask_about(verdicts, self.action.key)
+        return verdicts
 
-    async def _judge(self, gate: Gate, index: int, call: Call) -> Verdict | CallFinished:
-        key = self.action.key(index)
-        if (over := self.finished.get(key)) is not None:
-            return over
-        if (waited := self.paused.get(key)) is not None:
-            # It was decided about before it was started.
-            return await check_aside(replace(call, arguments=waited.arguments), self.setup.tools)
-        if index < self.action.run:
-            return await gate.judge(call, key)
-        return Truncated() if call.truncated else Cancelled()
-
-    async def run(self, verdicts: list[Verdict | CallFinished]) -> Answered:
+    async def run(self, verdicts: list[Verdict | CallFinished]) -> AnsweredCalls:
         """Returns every call's end, in order, and how many seconds they took together.
 
         Calls that may not run end at once. If a call's inner run pauses, the stages after it wait too.
         """
-        answered = Answered()
-        if self.speculation.early:
+        answered = AnsweredCalls()
+        if self.speculation is not None and self.speculation.early:
             await self.speculation.keep(
                 [each.call for each in verdicts if isinstance(each, CheckedCall)]
             )
@@ -118,52 +176,53 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             if isinstance(verdict, CallFinished):
                 answered.done[index] = verdict
             elif not isinstance(verdict, CheckedCall):
-                answered.add(index, await self._step(index, verdict))
+                answered.add(index, await self._take_step(index, verdict))
         for stage in stages(verdicts):
-            left = None if self.seconds is None else max(self.seconds - answered.seconds, 0.0)
+            left = None
+            if self.seconds is not None:
+                left = max(self.seconds - answered.seconds, 0.0)
             started = self.setup.clock.now()
-            for index, end in (await self._run_stage(stage, left)).items():
-                answered.add(index, end)
+            await self._run_stage(stage, left, answered)
             if answered.waiting:
                 answered.seconds += self.setup.clock.now() - started
                 break
-            answered.seconds += answered.longest(stage)
+            answered.seconds += max([answered.done[index].seconds for index, _ in stage])
         return answered
 
-    async def _run_stage(self, stage: Stage, left: float | None) -> dict[int, End]:
-        if len(stage) > 1 and left != 0:
-            return await self._run_together(stage, left)
-        ends: dict[int, End] = {}
-        for index, checked in stage:
-            # With nothing left, an earlier stage has used up the run's time.
-            verdict = Cancelled() if left == 0 else checked
-            ends[index] = await self._step(index, verdict, left)
-        return ends
-
-    async def _run_together(self, stage: Stage, left: float | None) -> dict[int, End]:
+    async def _run_stage(self, stage: Stage, left: float | None, answered: AnsweredCalls) -> None:
+        if len(stage) == 1 or left == 0:
+            for index, checked in stage:
+                # With nothing left, an earlier stage has used up the run's time.
+                verdict = Cancelled() if left == 0 else checked
+                answered.add(index, await self._take_step(index, verdict, left))
+            return
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = {at: group.create_task(self._step(at, checked, left)) for at, checked in stage}
+                tasks = {at: group.create_task(self._take_step(at, call, left)) for at, call in stage}
         except ExceptionGroup as errors:
             # Raised by a hook or the journal: several calls raise the same exception as one call would.
             raise errors.exceptions[0] from None
-        return {at: task.result() for at, task in tasks.items()}
+        for index, task in tasks.items():
+            answered.add(index, task.result())
 
-    async def _step(self, index: int, verdict: Verdict, left: float | None = None) -> End:
-        key, call = self.action.key(index), self.action.calls[index]
+    async def _take_step(self, index: int, verdict: Verdict, left: float | None = None) -> End:
+        """Returns the end of a call: as a step of the run, if anything records those."""
+        key = self.action.key(index)
+        call = self.action.calls[index]
         if isinstance(verdict, CheckedCall):
             if verdict.tool.delegates:
                 return await self._hand_on(key, call, verdict, left)
             if self.gate.steps is None:
-                # Nothing is recorded, so there is no step to take.
-                return self._told(await self._run(key, call, verdict, left))
-            body = partial(self._run, key, call, verdict, left)
+                entry: Entry = await self._finish_call(key, call, verdict, left)
+            else:
+                body = partial(self._finish_call, key, call, verdict, left)
+                entry = await self.setup.steps.step(key, body)
         else:
             assert not isinstance(verdict, Proposal)
-            body = partial(self._not_run, key, call, verdict)
-        return self._told(await self.setup.steps.step(key, body))
+            entry = await self.setup.steps.step(key, partial(self._not_run, key, call, verdict))
+        return self._emit_result(entry)
 
-    def _told(self, entry: Entry) -> CallFinished:
+    def _emit_result(self, entry: Entry) -> CallFinished:
         assert isinstance(entry, CallFinished)
         if self.emit is not None:
             self.emit(ResultEnd(entry.result, entry.seconds))
@@ -172,42 +231,43 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     async def _hand_on(self, key: str, call: Call, checked: CheckedCall, left: float | None) -> End:
         """Run a call that is an inner run, with steps of its own; the call is a step only at its end."""
         steps = self.setup.steps
-        if (known := recorded(steps, key)) is not None:
-            return self._told(known)
+        if (known := recorded_entry(steps, key)) is not None:
+            return self._emit_result(known)
         nesting = Nesting(
             self.setup,
             key,
             call,
             emit=self.emit,
             decisions=self.decisions,
-            paused=self.paused.get(key),
+            paused=next((each for each in self.state.paused if each.key == key), None),
             room=self._room(),
             approvals=self.gate.approvals,
         )
         ledger: list[Usage] = []
 
         async def execute(checked: CheckedCall) -> Execution:
-            with inside(nesting):
-                execution = await self._execute(key, ledger, left, checked)
+            with nesting_context(nesting):
+                execution = await self._run_or_take_early(key, ledger, left, checked)
             if nesting.lost is not None:
                 raise nesting.lost
             if nesting.waits is not None:
                 raise InnerPause
-            return nesting.finished(execution, checked.tool)
+            return nesting.label_execution(execution, checked.tool)
 
         try:
-            execution = await self.gate.run(checked, key, execute)
+            execution = await self.gate.run_between_hooks(checked, key, execute)
         except InnerPause:
             return nesting.pause(checked.call.arguments)
 
         async def body() -> Entry:
-            return replace(_finished(key, call, execution, ledger), calls=nesting.calls)
+            return replace(_finished_entry(key, call, execution, ledger), calls=nesting.calls)
 
-        return self._told(await steps.step(key, body))
+        return self._emit_result(await steps.step(key, body))
 
     def _room(self) -> Budget:
         """Returns the budget for an inner run: a share, if several calls of the reply are inner runs."""
-        left, tools = left_of(self.state), self.setup.tools
+        left = left_of(self.state)
+        tools = self.setup.tools
         if left.calls is None:
             return left
         found = [tools.get(call.name) for call in self.action.calls]
@@ -215,29 +275,45 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         return replace(left, calls=max(left.calls - len(found), 0) // max(runs, 1))
 
     async def _not_run(self, key: str, call: Call, outcome: Outcome) -> Entry:
-        execution = not_run(call, outcome, await self.speculation.fate(call.id))
+        fate = None
+        if self.speculation is not None:
+            fate = await self.speculation.fate(call.id)
+        execution = not_run(call, outcome, fate)
         if self.setup.around:
             tool = self.setup.tools.get(call.name)
             with around(self.setup.around, ToolCall, key, call, tool) as watched:
-                watched.ended(call_end(execution))
+                watched.set_end(call_end(execution))
         if isinstance(outcome, Denied) and outcome.then:
-            execution = replace(execution, notes=(said(outcome.then, "runtime"),))
-        return _finished(key, call, execution)
+            execution = replace(execution, notes=(user_text(outcome.then, "runtime"),))
+        return _finished_entry(key, call, execution)
 
-    async def _run(self, key: str, call: Call, checked: CheckedCall, left: float | None) -> Entry:
+    async def _finish_call(
+        self, key: str, call: Call, checked: CheckedCall, left: float | None
+    ) -> CallFinished:
         ledger: list[Usage] = []
-        execute = partial(self._execute, key, ledger, left)
-        broke_off = self.setup.steps.was_started(key)
-        end = _finished(key, call, await self.gate.run(checked, key, execute), ledger)
-        return replace(end, recovered=True) if broke_off else end
+        execute = partial(self._run_or_take_early, key, ledger, left)
+        broke_off = self.gate.steps is not None and self.gate.steps.was_started(key)
+        end = _finished_entry(
+            key, call, await self.gate.run_between_hooks(checked, key, execute), ledger
+        )
+        if broke_off:
+            return replace(end, recovered=True)
+        return end
 
-    async def _execute(
+    async def _run_or_take_early(
         self, key: str, ledger: list[Usage], left: float | None, checked: CheckedCall
     ) -> Execution:
-        """Run a call within what is left of the run's time."""
+        """Run a call within what is left of the run's time, or wait for it if it was started early."""
         try:
             with self.limits.of(left) as time:
-                return await self.speculation.run(checked, key, ledger)
+                early = None
+                if self.speculation is not None and self.speculation.early:
+                    early = self.speculation.take(checked.call)
+                if early is None:
+                    return await self.runner.run(checked, key, ledger)
+                execution = await early.task
+                ledger += early.ledger
+                return execution
         except TimeoutError:
             if not time.expired:
                 raise
@@ -246,13 +322,16 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             return replace(given_up, seconds=left, attempts=1)
 
 
-def _finished(
+def _finished_entry(
     key: str, call: Call, execution: Execution, ledger: list[Usage] | None = None
 ) -> CallFinished:
     result = execution.result
     if result.call_id != call.id:
         result = replace(result, call_id=call.id)
-    failure = execution.outcome if isinstance(execution.outcome, Failed) else None
+    if isinstance(execution.outcome, Failed):
+        failure = execution.outcome
+    else:
+        failure = None
     return CallFinished(
         key=key,
         result=result,

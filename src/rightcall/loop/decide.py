@@ -14,17 +14,17 @@ The next action depends on why generation stopped, not on whether there are call
 A run over its budget stops before its next effect, and says which part of the budget it was.
 """
 
-from typing import TypeAlias, assert_never
+from typing import Never, TypeAlias, assert_never, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, LimitName, Stop
-from rightcall.core.call import Call
-from rightcall.core.message import Reply, Results, StopReason, User, said
+from rightcall.core.message import Reply, Results, StopReason, User, user_text
+from rightcall.core.parts import Call
 from rightcall.core.request import Named, ToolChoice
-from rightcall.loop.circles import is_circling
-from rightcall.loop.state import Slip, State
+from rightcall.errors import UsageError
+from rightcall.loop.state import Slip, State, is_circling
 
 MOST_BREAKS = 3
 """Broken replies in a row after which a run gives up."""
@@ -70,7 +70,7 @@ class AnswerCalls(Struct, frozen=True):
         return call_key(self.turn, index, self.calls[index].name)
 
 
-class Tell(Struct, frozen=True):
+class TellModel(Struct, frozen=True):
     """Add a message for the model, mostly about a mistake of its own."""
 
     message: User
@@ -89,13 +89,13 @@ class JudgeText(Struct, frozen=True):
         return f"t{self.turn}.output"
 
 
-class Finish(Struct, frozen=True):
+class FinishRun(Struct, frozen=True):
     """The run is over."""
 
     stop: Stop
 
 
-Action: TypeAlias = AskModel | AnswerCalls | Tell | JudgeText | Finish
+Action: TypeAlias = AskModel | AnswerCalls | TellModel | JudgeText | FinishRun
 
 
 def call_key(turn: int, index: int, name: str) -> str:
@@ -105,10 +105,13 @@ def call_key(turn: int, index: int, name: str) -> str:
 
 def decide(state: State) -> Action:
     """Returns the next action."""
-    match state.last:
+    latest = state.messages[-1] if state.messages else None
+    match latest:
         case Reply() as reply:
             calls = reply.calls
-            return _after_calls(state, reply, calls) if calls else _after_text(state, reply)
+            if calls:
+                return _after_calls(state, reply, calls)
+            return _after_text(state, reply)
         case Results():
             return _after_results(state)
         case User() | None:
@@ -118,15 +121,16 @@ def decide(state: State) -> Action:
 
 
 def _ask(state: State) -> Action:
-    progress, budget = state.progress, state.budget
+    progress = state.progress
+    budget = state.budget
     if progress.note:
-        return Tell(said(progress.note, "runtime"))
+        return TellModel(user_text(progress.note, "runtime"))
     if state.notes:
-        return Tell(state.notes[0])
+        return TellModel(state.notes[0])
     if budget.turns is not None and progress.turns - progress.unasked >= budget.turns:
-        return Finish(Stop("limit", "turns"))
-    if (limit := spent(state)) is not None:
-        return Finish(Stop("limit", limit))
+        return FinishRun(Stop("limit", "turns"))
+    if (limit := used_up_limit(state)) is not None:
+        return FinishRun(Stop("limit", limit))
     return AskModel(progress.turns + 1, _choice(state))
 
 
@@ -136,25 +140,27 @@ def _choice(state: State) -> ToolChoice:
         return Named(wanted.tool)
     if state.progress.turns == 0 or state.sticky_choice:
         return state.choice
-    return "none" if state.choice == "none" else "auto"
+    if state.choice == "none":
+        return "none"
+    return "auto"
 
 
 def _after_results(state: State) -> Action:
     reply = state.messages[-2] if len(state.messages) > 1 else None
     if isinstance(reply, Reply) and reply.stop in _OVER:
-        return Finish(_stop_for(reply))
+        return FinishRun(_stop_for(reply))
     if state.answered:
-        return Finish(Stop("output"))
+        return FinishRun(Stop("output"))
     if state.halted is not None:
-        return Finish(Stop("limit", state.halted))
+        return FinishRun(Stop("limit", state.halted))
     if _gave_up_on_output(state):
-        return Finish(NO_OUTPUT)
+        return FinishRun(NO_OUTPUT)
     if state.progress.breaks >= MOST_BREAKS:
-        return Finish(Stop("error", detail="the model's replies keep breaking off"))
+        return FinishRun(Stop("error", detail="the model's replies keep breaking off"))
     if _is_circling(state) and not state.progress.warned:
-        return Tell(said(CIRCLING, "runtime"), "circling")
+        return TellModel(user_text(CIRCLING, "runtime"), "circling")
     if isinstance(reply, Reply) and reply.fault:
-        return Tell(said(reply.fault, "runtime"))
+        return TellModel(user_text(reply.fault, "runtime"))
     return _ask(state)
 
 
@@ -164,20 +170,23 @@ def _after_calls(state: State, reply: Reply, calls: tuple[Call, ...]) -> AnswerC
     turn = state.progress.turns
     if reply.stop in _OVER:
         return AnswerCalls(turn, calls, 0)
-    if (limit := spent(state)) is not None:
+    if (limit := used_up_limit(state)) is not None:
         return AnswerCalls(turn, calls, 0, limit)
     if state.progress.warned and _is_circling(state):
         return AnswerCalls(turn, calls, 0, "repeats")
-    run = _fitting(state, calls)
+    run = _runnable_count(state, calls)
     return AnswerCalls(turn, calls, run, "calls" if run < len(calls) else None)
 
 
-def _fitting(state: State, calls: tuple[Call, ...]) -> int:
+def _runnable_count(state: State, calls: tuple[Call, ...]) -> int:
     """Returns how many calls may run: all before the first that exceeds the budget."""
     if state.budget.calls is None:
         return len(calls)
     room = state.budget.calls - state.progress.calls
-    answer = state.wanted.tool if state.wanted is not None and state.wanted.mode == "tool" else None
+    if state.wanted is not None and state.wanted.mode == "tool":
+        answer = state.wanted.tool
+    else:
+        answer = None
     for index, call in enumerate(calls):
         # A truncated call does not run, and the answer tool does not count as a call.
         room -= not call.truncated and call.name != answer
@@ -189,60 +198,75 @@ def _fitting(state: State, calls: tuple[Call, ...]) -> int:
 def _after_text(state: State, reply: Reply) -> Action:
     match reply.stop:
         case "length" | "refusal" | "filtered":
-            return Finish(_stop_for(reply))
+            return FinishRun(_stop_for(reply))
         case "error":
-            if (limit := spent(state)) is not None:
-                return Finish(Stop("limit", limit))
+            if (limit := used_up_limit(state)) is not None:
+                return FinishRun(Stop("limit", limit))
             if (reply.fault or state.retry_broken) and state.progress.breaks < MOST_BREAKS:
-                return Tell(said(reply.fault or BROKE_OFF, "runtime"))
-            return Finish(_stop_for(reply))
+                return TellModel(user_text(reply.fault or BROKE_OFF, "runtime"))
+            return FinishRun(_stop_for(reply))
         case "pause":
             return _ask(state)
         case "calls":
             if state.progress.breaks >= MOST_BREAKS:
-                return Finish(Stop("error", detail="the model keeps announcing calls and making none"))
-            return Tell(said(ANNOUNCED, "runtime"))
+                return FinishRun(
+                    Stop("error", detail="the model keeps announcing calls and making none")
+                )
+            return TellModel(user_text(ANNOUNCED, "runtime"))
         case "end" | "stop_sequence":
             if state.notes:
                 # A hook has a message for the model about this answer.
-                return Tell(state.notes[0])
-            return Finish(_stop_for(reply)) if state.wanted is None else _after_answer(state, reply)
+                return TellModel(state.notes[0])
+            if state.wanted is None:
+                return FinishRun(_stop_for(reply))
+            return _after_answer(state, reply)
         case unreachable:
-            assert_never(unreachable)
+            raise _unknown_stop(unreachable)
+
+
+def _unknown_stop(stop: Never) -> UsageError:
+    """Only a model that a developer wrote says anything else."""
+    words = ", ".join(get_args(StopReason))
+    return UsageError(f"a reply of the model ends with stop={stop!r}, which is none of {words}")
 
 
 def _after_answer(state: State, reply: Reply) -> Action:
     """Returns what follows an answer in text, when an output of a certain form is wanted."""
     assert state.wanted is not None
     if state.answered:
-        return Finish(Stop("output"))
+        return FinishRun(Stop("output"))
     if state.wanted.mode == "tool":
         if state.progress.bad_answers >= state.wanted.retries:
-            return Finish(NO_OUTPUT)
-        return Tell(said(ANSWER_BY_TOOL.format(tool=state.wanted.tool), "runtime"), "answer")
+            return FinishRun(NO_OUTPUT)
+        return TellModel(user_text(ANSWER_BY_TOOL.format(tool=state.wanted.tool), "runtime"), "answer")
     if _gave_up_on_output(state):
-        return Finish(NO_OUTPUT)
+        return FinishRun(NO_OUTPUT)
     if state.progress.note:
-        return Tell(said(state.progress.note, "runtime"))
+        return TellModel(user_text(state.progress.note, "runtime"))
     return JudgeText(state.progress.turns, reply.text)
 
 
-def spent(state: State) -> LimitName | None:
+def used_up_limit(state: State) -> LimitName | None:
     """Returns the part of the budget that is used up, if any."""
-    progress, budget = state.progress, state.budget
+    progress = state.progress
+    budget = state.budget
     if budget.seconds is not None and progress.seconds >= budget.seconds:
         return "seconds"
-    if budget.tokens is not None and progress.usage.tokens >= budget.tokens:
+    usage = progress.usage
+    if budget.tokens is not None and usage.input_tokens + usage.output_tokens >= budget.tokens:
         return "tokens"
-    if budget.cost is not None and (progress.usage.cost or 0.0) >= budget.cost:
+    if budget.cost is not None and (usage.cost or 0.0) >= budget.cost:
         return "cost"
     return None
 
 
 def left_of(state: State) -> Budget:
     """Returns the calls, tokens and cost that are left of the budget."""
-    progress, budget = state.progress, state.budget
-    calls, tokens, cost = budget.calls, budget.tokens, budget.cost
+    progress = state.progress
+    budget = state.budget
+    calls = budget.calls
+    tokens = budget.tokens
+    cost = budget.cost
     return replace(
         budget,
         calls=None if calls is None else max(calls - progress.calls, 0),

@@ -1,4 +1,4 @@
-"""Every event that an agent's stream yields, and an iterator over a run's events."""
+"""The events that an agent's stream yields, and an iterator over those of a run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -93,11 +93,13 @@ class _Channel:
             self.wake()
 
     def take(self) -> list[StreamEvent]:
-        events, self.events = self.events, []
+        events = self.events
+        self.events = []
         return events
 
     def wake(self, _: object = None) -> None:
-        waiting, self._waiting = self._waiting, None
+        waiting = self._waiting
+        self._waiting = None
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
 

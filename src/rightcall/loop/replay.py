@@ -3,14 +3,15 @@
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.budget import Stop
-from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Ask, FinalDecision
 from rightcall.core.entry import (
     CallFinished,
@@ -27,27 +28,26 @@ from rightcall.core.events import ModelEvent
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message
 from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned
+from rightcall.core.parts import Call
 from rightcall.core.ports import AsyncJournal, Journal, Model
 from rightcall.core.problem import Problem, Valid
-from rightcall.core.request import Profile, Request, Wanted
-from rightcall.core.tool import Spec, Tool
+from rightcall.core.request import Profile, Request
+from rightcall.core.tool import CheckedCall, Spec, Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import DeclarationError, ReplayError, UsageError
+from rightcall.errors import AlreadyDecided, DeclarationError, ReplayError, UsageError
 from rightcall.gate.attempt import Setting
-from rightcall.gate.checked_async import checked_async
 from rightcall.gate.execution import Execution, not_run
-from rightcall.gate.executor import Executor
-from rightcall.gate.hooks import Hooks, Veto, gathered
+from rightcall.gate.executor import Executor, checked_async
+from rightcall.gate.hooks import Hooks, Veto, chain_hooks
 from rightcall.loop.ask import ask
-from rightcall.loop.circles import canonical
-from rightcall.loop.nested import Nesting, nesting_of
-from rightcall.loop.offering import Offered
+from rightcall.loop.inner_runs import Nesting, nesting_of
 from rightcall.loop.result import RunResult, dropped_in
 from rightcall.loop.run import Run
-from rightcall.loop.setup import Setup
-from rightcall.loop.state import started
+from rightcall.loop.settings import Setup
+from rightcall.loop.state import canonical, initial_state
+from rightcall.loop.tool_offer import Offered
 from rightcall.loop.window import Window
-from rightcall.record.steps import decisions_in, entries_of
+from rightcall.record.steps import check_steps, decisions_in, entries_of
 
 _MODEL = re.compile(r"t\d+\.model")
 """Matches the key of a reply; the key of a call of a tool named ``model`` has one number more."""
@@ -68,7 +68,7 @@ async def replay(
     live model gets the recorded results for the calls it repeats.
     """
     entries = await entries_of(journal, run)
-    again = _again(entries, run, model=model, tools=tools)
+    again = _recorded_run(entries, run, model=model, tools=tools)
     return again.result(await again.until_stop())
 
 
@@ -88,7 +88,7 @@ async def retrace(entries: Sequence[Entry], run: str, *, window: Window | None =
     They lack the window too, unless it is given.
     """
     seen: dict[str, Request] = {}
-    again = _again(entries, run, window=window, seen=seen)
+    again = _recorded_run(entries, run, window=window, seen=seen)
     try:
         stop = await again.until_stop()
     except ReplayError as error:
@@ -96,7 +96,7 @@ async def retrace(entries: Sequence[Entry], run: str, *, window: Window | None =
     return Retraced(again.result(stop), seen)
 
 
-def _again(
+def _recorded_run(
     entries: Sequence[Entry],
     run: str,
     *,
@@ -110,70 +110,79 @@ def _again(
     start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
     if start is None:
         raise UsageError(f"the journal holds no run {run!r}")
+    check_steps(run, entries)
+    asked_about: set[str] = set()
+    hooks: set[str] = set()
+    agents: set[str] = set()
+    is_summarised = False
+    # The deferred tools that the model found, so that a live model can find them again.
+    later: dict[str, Spec] = {}
+    first = {spec.name for spec in start.specs}
+    for entry in entries:
+        match entry:
+            case RunPaused(call_ids=call_ids):
+                asked_about.update(call_ids)
+            case HookAnswered(hook=hook):
+                hooks.add(hook)
+            case Nested(agent=agent) if model is None:
+                agents.add(agent)
+            case StepDone(key=key) if key.endswith(".summary"):
+                is_summarised = True
+            case ToolsChanged(specs=specs):
+                later.update({spec.name: spec for spec in specs if spec.name not in first})
+            case _:
+                pass
     decisions = {**decisions_in(entries), **(decided or {})}
-    waiting = {
-        call_id for entry in entries if isinstance(entry, RunPaused) for call_id in entry.call_ids
-    } - decisions.keys()
+    waiting = asked_about - decisions.keys()
 
     def is_live(key: str) -> bool:
         return model is not None or (tools is not None and not _MODEL.fullmatch(key))
 
     def policy(checked: CheckedCall) -> Ask | None:
-        return Ask() if checked.call.id in waiting else None
+        if checked.call.id in waiting:
+            return Ask()
+        return None
 
-    hooks = Hooks(
-        before_model=_nothing if _has(entries, "before_model") else None,
-        before_tool=_nothing if _has(entries, "before_tool") else None,
-    )
-    agents = {e.agent for e in entries if isinstance(e, Nested)} if model is None else set()
     box = _RecordedTools(agents) if tools is None else Toolbox(tools)
+    wanted = start.wanted
     setup = Setup(
         run=run,
         model=model or _NoModel(),
         tools=box,
         steps=_RecordedSteps(entries, is_live, seen),
-        executor=Executor() if tools is not None else _RecordedExecutor(entries),
+        executor=_RecordedExecutor(entries) if tools is None else Executor(),
         specs=start.specs,
-        offered=Offered(box, start.specs, _found_later(entries, start)),
+        offered=Offered(box, start.specs, later),
         system=start.system,
-        answer=_answer(start.wanted),
+        answer=None if wanted is None else Tool(wanted.tool, "", wanted.schema),
         policy=policy,
-        hooks=gathered(hooks),
+        hooks=chain_hooks(
+            Hooks(
+                before_model=_silent_hook if "before_model" in hooks else None,
+                before_tool=_silent_hook if "before_tool" in hooks else None,
+            )
+        ),
         window=window,
-        summarise=_no_summary if _has_summary(entries) else None,
+        summarise=_silent_summary if is_summarised else None,
         speculate=False,
     )
-    begins, dropped = len(start.messages) - 1, dropped_in(entries)
-    return Run(setup, started(start), begins=begins, decisions=decisions, dropped=dropped)
+    return Run(
+        setup,
+        initial_state(start),
+        begins=len(start.messages) - 1,
+        decisions=decisions,
+        dropped=dropped_in(entries),
+    )
 
 
-def _found_later(entries: Sequence[Entry], start: RunStarted) -> dict[str, Spec]:
-    """Returns the deferred tools that the model found, so that a live model can find them again."""
-    first = {spec.name for spec in start.specs}
-    changes = [entry for entry in entries if isinstance(entry, ToolsChanged)]
-    return {spec.name: spec for each in changes for spec in each.specs if spec.name not in first}
-
-
-def _has(entries: Sequence[Entry], hook: str) -> bool:
-    return any(isinstance(entry, HookAnswered) and entry.hook == hook for entry in entries)
-
-
-def _has_summary(entries: Sequence[Entry]) -> bool:
-    return any(isinstance(each, StepDone) and each.key.endswith(".summary") for each in entries)
-
-
-async def _no_summary(_: tuple[Message, ...]) -> str:
-    """Stands in for ``summarise``, whose summaries are recorded."""
-    return ""
-
-
-def _nothing(_: object) -> Veto | None:
+def _silent_hook(_: object) -> Veto | None:
     """Stands in for a hook, whose answers are recorded."""
     return None
 
 
-def _answer(wanted: Wanted | None) -> Tool | None:
-    return None if wanted is None else Tool(wanted.tool, "", wanted.schema)
+async def _silent_summary(_: tuple[Message, ...]) -> str:
+    """Stands in for ``summarise``, whose summaries are recorded."""
+    return ""
 
 
 class _NoModel:
@@ -217,8 +226,11 @@ class _RecordedExecutor:
 
     async def _go_inside(self, nesting: Nesting, key: str) -> None:
         """Replay the inner run of a call that did not finish, up to where it waits for a person."""
-        inside = [e.entry for e in self._entries if isinstance(e, Nested) and e.path == key]
-        again = _again(inside, nesting.run, decided=nesting.decisions)
+        inside = []
+        for e in self._entries:
+            if isinstance(e, Nested) and e.path == key:
+                inside.append(e.entry)
+        again = _recorded_run(inside, nesting.run, decided=nesting.decisions)
         nesting.waits = again.result(await again.until_stop())
         if nesting.waits.stop.reason != "pending":
             raise ReplayError(key)
@@ -256,7 +268,9 @@ class _RecordedSteps:
 
     def recorded(self, key: str) -> Entry | None:
         """Returns the recorded entry of that key, if there is one."""
-        return None if self._live(key) else self._done.get(key)
+        if self._live(key):
+            return None
+        return self._done.get(key)
 
     async def note(self, _: str, _entry: Entry) -> bool:
         """Does nothing: a replay records nothing."""
@@ -281,7 +295,9 @@ class _RecordedTools:
             tool = Tool(name, "", validator=_Anything(), dry_run=True)
         except DeclarationError:
             return None
-        return tool.replace(delegates=True) if name in self._agents else tool
+        if name in self._agents:
+            return tool.replace(delegates=True)
+        return tool
 
     def names(self) -> tuple[str, ...]:
         """Empty: the names are not recorded."""
@@ -302,3 +318,81 @@ def _recorded_results(entries: Sequence[Entry]) -> Iterator[tuple[Call, CallFini
             for index, call in enumerate(entry.reply.calls):
                 if (end := finished.get(f"{turn}.{index}.{call.name}")) is not None:
                     yield call, end
+
+
+# Remembers which pauses of runs without a journal were resumed in this process, so that none is
+# twice. A journal records decisions, so resuming a second time does nothing twice. Without one only
+# this process can know; another process that resumes a copy of the result is not detected.
+
+
+MOST = 10_000
+"""The most runs that are remembered, the latest ones."""
+
+_ADVICE = "its calls are not run again. Keep what that resume gave, or give the agent a journal"
+
+
+class _ResumedTurn:
+    """The decisions that resumed a run's pause at a turn."""
+
+    def __init__(self, turn: int, decisions: Mapping[str, FinalDecision]) -> None:
+        self.turn = turn
+        self.decisions = decisions
+
+    def is_before(self, later: "_ResumedTurn") -> bool:
+        """Whether the later one answers another pause: an inner agent may pause the same turn again."""
+        if self.turn == later.turn:
+            return not self.decisions.keys() & later.decisions.keys()
+        return self.turn < later.turn
+
+    def after(self, before: "_ResumedTurn | None") -> "_ResumedTurn":
+        """Returns the decisions of this turn, together with those of an earlier pause in it."""
+        if before is None or before.turn != self.turn:
+            return self
+        return _ResumedTurn(self.turn, {**before.decisions, **self.decisions})
+
+
+_answers: dict[str, _ResumedTurn] = {}
+_lock = Lock()
+"""Agents may run in several threads, each with its own event loop."""
+
+
+@contextmanager
+def resume_once(
+    result: RunResult[Any], decisions: Mapping[str, FinalDecision], run: Run
+) -> Iterator[None]:
+    """Resume a paused run in this context; raises AlreadyDecided if that was done before.
+
+    A run that failed before it ran any call may be resumed again.
+    """
+    answer = _ResumedTurn(result.state.progress.turns, decisions)
+    with _lock:
+        before = _answers.pop(result.run, None)
+        is_first = before is None or before.is_before(answer)
+        if before is None or is_first:
+            _answers[result.run] = answer.after(before)
+        else:
+            _answers[result.run] = before
+        if len(_answers) > MOST:
+            del _answers[next(iter(_answers))]
+    if before is not None and not is_first:
+        raise AlreadyDecided(result.run, before.decisions, advice=_ADVICE)
+    try:
+        yield
+    except BaseException:
+        if not run.has_acted:
+            forget_decisions(result.run)
+        raise
+
+
+def check_standing(
+    result: RunResult[Any], decided: Mapping[str, FinalDecision], given: Mapping[str, FinalDecision]
+) -> None:
+    """Raise AlreadyDecided if a journal holds another decision: the first one counts."""
+    stands = {call_id: given[call_id] for call_id in decided if call_id in given}
+    if any(decided[call_id] != decision for call_id, decision in stands.items()):
+        raise AlreadyDecided(result.run, stands)
+
+
+def forget_decisions(run: str) -> None:
+    """Forget a run's decisions: a run of that name starts anew, or resuming failed before any call."""
+    _answers.pop(run, None)

@@ -8,21 +8,20 @@ from msgspec import DecodeError, Struct, json, to_builtins
 from msgspec.structs import replace
 from typing_extensions import TypeVar
 
-from rightcall.core.attributes import other_words
 from rightcall.core.budget import Stop
-from rightcall.core.call import Call, CheckedCall
-from rightcall.core.citation import Citation
-from rightcall.core.decision import Proposal
 from rightcall.core.entry import CallDropped, Entry
-from rightcall.core.message import Reply, Transcript
+from rightcall.core.lazy import pattern
+from rightcall.core.message import Citation, Reply, Transcript
+from rightcall.core.options import other_words
 from rightcall.core.outcome import Invalid, OutcomeKind
-from rightcall.core.parts import Media, Result, Usage
+from rightcall.core.parts import Call, Media, Result, Usage
+from rightcall.core.proposal import Proposal
 from rightcall.core.sanitize import encodable_json
-from rightcall.core.tool import Tool
-from rightcall.declare.output import Form, form_of
+from rightcall.core.tool import CheckedCall, Tool
+from rightcall.declare.output import AnswerForm, form_of
 from rightcall.errors import UsageError
 from rightcall.gate.check import Refused, check
-from rightcall.loop.state import PLAN, State, used
+from rightcall.loop.state import PLAN, State, total_usage
 
 Out = TypeVar("Out", default=Any)
 T = TypeVar("T")
@@ -31,6 +30,13 @@ BAD_ANSWER = (
     "Your answer does not have the form that is asked for:\n{problems}\nGive the whole answer again."
 )
 
+_SHOWN = 60
+"""Characters of an answer that a result's repr shows."""
+_LOADS = pattern(r"<(?=[A-Za-z/!?])|!(?=\[)")
+"""Where HTML or an image begins in Markdown."""
+_DRAWS = pattern(r"(?<![`~])(`{3,}+|~{3,}+)(?=[ \t]*+[^\n]{0,20}?(?:mermaid|[&\\]))", re.IGNORECASE)
+"""Where a block begins that notebooks draw by Mermaid, whose nodes may be images of any address. The
+block's language may be written by entities."""
 _FENCED = re.compile(r"\s*```[A-Za-z]*\n(.*)\n```\s*", re.DOTALL)
 
 
@@ -141,12 +147,14 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     def text(self) -> str:
         """The answer: the text of the last reply."""
         replies = self.replies
-        return replies[-1].text if replies else ""
+        if replies:
+            return replies[-1].text
+        return ""
 
     @property
     def plan(self) -> PlanRecord | None:
         """The plan of a planned run, and its calls; None for an ordinary run."""
-        steps = [(_planned(reply), reply) for reply in self.replies]
+        steps = [(_plan_step(reply), reply) for reply in self.replies]
         sources = [reply.text for step, reply in steps if step == "source"]
         ordinary = [reply.text for step, reply in steps if step == "ordinary"]
         if not sources and not ordinary:
@@ -173,12 +181,14 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     def citations(self) -> tuple[Citation, ...]:
         """The sources of the answer, if the vendor gives them; spans refer to ``text``."""
         replies = self.replies
-        return replies[-1].citations if replies else ()
+        if replies:
+            return replies[-1].citations
+        return ()
 
     @property
     def usage(self) -> Usage:
         """Tokens and cost of the run, including subagents."""
-        return used(self.state)
+        return total_usage(self.state)
 
     @property
     def turns(self) -> tuple[Usage, ...]:
@@ -189,6 +199,41 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     def models(self) -> tuple[str, ...]:
         """Which model gave each reply: its name in ``fallback``, or the vendor's name for it."""
         return tuple(reply.answered_by or reply.model for reply in self.replies)
+
+    def __repr__(self) -> str:
+        fields = [
+            f"stop={str(self.stop)!r}",
+            f"text={_shorten(self.text)!r}",
+            f"calls={len(self.calls)}",
+        ]
+        if self.output is not None:
+            fields.append(f"output={_shorten(repr(self.output))}")
+        if self.pending:
+            fields.append(f"pending={len(self.pending)}")
+        cost = self.usage.cost
+        if cost is not None:
+            fields.append(f"cost={cost:.4g}")
+        return f"RunResult({', '.join(fields)})"
+
+    def _repr_markdown_(self) -> str:
+        """What waits for a person, the answer, and a line about the run, for notebooks.
+
+        A notebook would load an image or a page that the answer names, and send with its address
+        whatever the model was led to put there. So neither HTML nor images nor diagrams work.
+        """
+        # What waits comes first: a code block that the answer leaves open would swallow it.
+        parts: list[str] = []
+        for proposal in self.pending:
+            parts.append(f"```text\n{proposal}\n```")
+        answer = _LOADS.sub(lambda found: f"{found[0]} ", self.text)
+        parts.append(_DRAWS.sub(r"\1text ", answer))
+        usage = self.usage
+        facts = [str(self.stop), f"{len(self.calls)} calls", f"{usage.tokens:,} tokens"]
+        if usage.cost is not None:
+            facts.append(f"{usage.cost:.4g} US dollars")
+        # The reason of a stop may be a vendor's or a hook's words.
+        parts.append("`" + ", ".join(facts).replace("`", "'").replace("\n", " ") + "`")
+        return "\n\n".join(filter(None, parts))
 
     def to_json(self) -> bytes:
         """The result as JSON: enough to resume the run elsewhere, and to read its output again."""
@@ -219,19 +264,30 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
             result: RunResult[Any] = json.decode(data, type=RunResult)
         except DecodeError as error:
             raise UsageError(f"this is not what RunResult.to_json wrote: {error}") from error
-        return result if output is None else with_output(result, form_of(output))
+        if output is None:
+            return result
+        return with_output(result, form_of(output))
 
 
-def _planned(reply: Reply) -> object:
+def _shorten(text: str) -> str:
+    if len(text) <= _SHOWN:
+        return text
+    return f"{text[: _SHOWN - 1]}…"
+
+
+def _plan_step(reply: Reply) -> object:
     bag = reply.vendor.get(PLAN)
-    return bag.get("step") if isinstance(bag, dict) else None
+    if isinstance(bag, dict):
+        return bag.get("step")
+    return None
 
 
-def with_output(result: RunResult[Any], form: Form) -> RunResult[Any]:
+def with_output(result: RunResult[Any], form: AnswerForm) -> RunResult[Any]:
     """Returns the result with its run's output, read from the transcript."""
     if result.stop.reason != "output":
         return result
-    text, wanted = result.text, result.state.wanted
+    text = result.text
+    wanted = result.state.wanted
     if wanted is not None and wanted.mode == "tool":
         given = [call for call in result.calls if call.name == wanted.tool]
         text = next(call.arguments for call in reversed(given) if call.outcome == "returned")
@@ -255,7 +311,9 @@ class Only:
 
     def get(self, name: str) -> Tool | None:
         """Returns the tool if the name is its own."""
-        return self._tool if name == self._tool.name else None
+        if name == self._tool.name:
+            return self._tool
+        return None
 
     def names(self) -> tuple[str, ...]:
         """Returns its name."""
@@ -282,7 +340,9 @@ def complaint(answer: Tool, text: str) -> str:
 
 
 def _problems(verdict: Refused) -> list[str]:
-    return [str(problem) for problem in verdict.problems] if isinstance(verdict, Invalid) else []
+    if isinstance(verdict, Invalid):
+        return [str(problem) for problem in verdict.problems]
+    return []
 
 
 def last_line(trace: str) -> str:

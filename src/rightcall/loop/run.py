@@ -1,22 +1,29 @@
-"""One run: carries out what ``decide`` says, until it says that the run is over.
+"""One run: ask the model, check its calls, run them, append the results, decide what comes next.
 
-Every effect goes through ``setup.steps`` by its key; everything else is the pure functions of ``decide``
-and ``state``. Repeated over the same recorded steps, it ends the same way.
+What comes next is decided by the pure function ``decide``; what has become of the run is a ``State``.
+If anything is recorded, every effect goes through ``setup.steps`` by its key, so that repeated over the
+same recorded steps a run ends the same way. What a run does not use is left out when it is composed, in
+``Run.__init__``: it is not in the lists of what is done before a request and to it.
 """
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
+from itertools import count
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from rightcall.core.budget import Stop
-from rightcall.core.decision import FinalDecision, Proposal
+from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import (
     CallDropped,
     CallFinished,
     Entry,
+    HookAnswered,
     ReplyReceived,
+    RequestChange,
     RequestSent,
     RunEnded,
     RunFailed,
@@ -25,31 +32,43 @@ from rightcall.core.entry import (
     RunStarted,
     StepDone,
     ToolsChanged,
+    UnchangedMessages,
 )
-from rightcall.core.events import Emit, TurnStart, both
-from rightcall.core.message import Reply, Transcript
-from rightcall.core.parts import Usage
-from rightcall.core.request import Request
+from rightcall.core.events import Emit, TurnStart, emit_to_both
+from rightcall.core.message import Message, Reply, Transcript
+from rightcall.core.parts import Call, Usage
+from rightcall.core.proposal import Proposal
+from rightcall.core.request import ANY_OBJECT, Request
 from rightcall.errors import JournalError, RightcallError
 from rightcall.gate.gate import Gate
+from rightcall.gate.hooks import NO_HOOKS
 from rightcall.log import run_logger
-from rightcall.loop.around import inherited, segment, segment_end, traced
-from rightcall.loop.ask import Question, ask
-from rightcall.loop.calls import Answering
-from rightcall.loop.carried import NO_CARRYOVER, Carryover
-from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
-from rightcall.loop.grant import ask_for_grant, read_grant, with_grant
-from rightcall.loop.hooked import through_hooks
-from rightcall.loop.nested import is_inside
-from rightcall.loop.offering import Finding
+from rightcall.loop.ask import ModelQuestion, ask
+from rightcall.loop.calls import Answering, CallRunner
+from rightcall.loop.decide import AnswerCalls, AskModel, FinishRun, JudgeText, TellModel, decide
+from rightcall.loop.inner_runs import is_inside
+from rightcall.loop.observers import segment, segment_end, with_trace
 from rightcall.loop.result import CallRecord, RunResult, complaint, dropped_in, last_line
-from rightcall.loop.setup import Setup, output_schema, possible_choice
-from rightcall.loop.shown import guard_of, show
+from rightcall.loop.run_guard import ask_for_grant, make_guard, read_grant, show_messages, with_grant
+from rightcall.loop.settings import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.loop.state import Spent, State, given, judged, once, paused, replied, told
-from rightcall.loop.time_limit import TimeLimits
-from rightcall.record.steps import LiveSteps, WatchedSteps, recorded, showing
-from rightcall.trust.stakes import weightiest_first
+from rightcall.loop.state import (
+    CallSpending,
+    State,
+    add_message,
+    add_reply,
+    add_results,
+    add_verdict,
+    count_failures,
+    tools_left_alone,
+    unique_notes,
+    with_pauses,
+)
+from rightcall.loop.time_limits import TimeLimits
+from rightcall.loop.tool_offer import ToolDiscovery, offer_of
+from rightcall.loop.window import NO_CARRYOVER, Carryover
+from rightcall.record.steps import UnrecordedSteps, WatchedSteps, recorded_entry, showing
+from rightcall.trust.approval import sort_by_stakes
 
 if TYPE_CHECKING:
     from rightcall.trust.guard import Guard
@@ -77,165 +96,169 @@ class Run:
         if state.system is not None and state.system != setup.system:
             setup = replace(setup, system=state.system)
         if setup.plan is not None:
-            setup = setup.plan.applied(setup)
-        if (watching := inherited(setup)) is not setup.around:
-            setup = replace(setup, around=watching)
+            setup = setup.plan.plan_setup(setup)
         if setup.observers:
             tell = showing(setup.observers, setup.run)
             setup = replace(setup, steps=WatchedSteps(setup.steps, tell))
-            emit = tell if emit is None else both(emit, tell)
+            emit = tell if emit is None else emit_to_both(emit, tell)
         self._setup = setup
         self._state = state
         self._begins = begins
         self._emit = emit
-        decisions = {**state.decisions, **(decisions or {})}
-        self._decisions = {id_: each for id_, each in decisions.items() if not is_inside(id_)}
-        self._inside = {id_: each for id_, each in decisions.items() if is_inside(id_)}
+        self._is_recorded = type(setup.steps) is not UnrecordedSteps
+        """Whether steps are recorded or watched: notes are not made for nobody."""
+        self._decisions = {**state.decisions, **(decisions or {})}
+        self._inner_decisions: dict[str, FinalDecision] = {}
         """Decisions about calls of inner runs."""
+        if self._decisions:
+            self._inner_decisions = {at: each for at, each in self._decisions.items() if is_inside(at)}
+            self._decisions = {at: each for at, each in self._decisions.items() if not is_inside(at)}
+        self._approvals = list(state.approvals)
+        self._hook_answers = {entry.key.removesuffix(".before_tool"): entry for entry in state.hooked}
+        self._left_alone: Mapping[str, int] = {}
+        """The tools that have failed too often in a row to be called again, and how often."""
+        if state.progress.failures:
+            self._left_alone = tools_left_alone(state)
         self._earlier = earlier
         self._finished: list[CallFinished] = []
         self._dropped_earlier = dropped
         self._dropped: list[CallDropped] = []
         self._pending: tuple[Proposal, ...] = ()
         self._carryover = carryover
-        self._carried = carryover.begin(state.messages, begins)
-        self._approvals = list(state.approvals)
-        self._hooked = {entry.key.removesuffix(".before_tool"): entry for entry in state.hooked}
-        self._guard = guard_of(setup, state.grant)
-        self._shown = 0
-        """How many messages the guard has seen."""
-        self._finding = Finding(setup.offered) if setup.offered or setup.follow else None
-        self._speculation = self._speculate(0)
+        self._cache = carryover.take(state.messages, begins)
         self._limits = TimeLimits()
-        self._records = type(setup.steps) is not LiveSteps
-        """Whether steps are recorded or watched: notes are not made for nobody."""
+        self._runner = CallRunner(setup, emit, dry_run=state.dry_run)
+        self._speculation: Speculation | None = None
+        """The calls of the latest reply that were started early."""
+        self._speculates = setup.speculate and not setup.hooks.changes_calls
         self.has_acted = False
         """Whether calls have been run, so that repeating this would run them twice."""
 
+        # What follows is composed of what the run uses, and nothing else.
+        self._guard: Guard | None = None
+        self._before_request: list[Callable[[Run], Awaitable[None]]] = []
+        """What is done before a turn's request is made. Functions, not bound methods: those would make a
+        run a part of itself, to be freed only by the garbage collector."""
+        self._request_steps: list[Callable[[Run, AskModel, Request], Awaitable[Request | Stop]]] = []
+        """What is done to a request before it is sent; each may stop the run."""
+        if setup.trust is not None:
+            self._guard = make_guard(setup, setup.trust, state.grant)
+            self._shown = 0
+            """How many messages the guard has seen."""
+            if self._guard.rules.grant == "model" and self._guard.grant is None:
+                self._before_request.append(Run._fix_grant)
+        if setup.window is not None:
+            self._request_steps.append(Run._fit_window)
+        if setup.offered is not None or setup.follow is not None:
+            self._discovery = ToolDiscovery(setup.offered)
+            self._request_steps.append(Run._discover_tools)
+        if setup.hooks is not NO_HOOKS and setup.hooks.has("before_model"):
+            self._request_steps.append(Run._apply_hooks)
+
     def go(self, first: RunStarted | RunResumed | None = None) -> Coroutine[Any, Any, RunResult[Any]]:
         """Run until the end or a pause. The start and the end are recorded, errors too."""
-        return self._watched(first) if self._setup.around else self._go(first)
+        if self._setup.around:
+            return self._go_observed(first)
+        return self._go(first)
 
-    async def _watched(self, first: RunStarted | RunResumed | None) -> RunResult[Any]:
+    async def _go_observed(self, first: RunStarted | RunResumed | None) -> RunResult[Any]:
         before = self._state
-        with segment(self._setup, before, first) as watched:
-            if watched.trace:
-                self._state = replace(before, traces=(*before.traces, watched.trace))
-            result = await self._go(traced(first, watched.trace))
-            watched.ended(segment_end(before, self._state, result.stop))
+        with segment(self._setup, before, first) as span:
+            if span.trace:
+                self._state = replace(before, traces=(*before.traces, span.trace))
+            result = await self._go(with_trace(first, span.trace))
+            span.set_end(segment_end(before, self._state, result.stop))
         return result
 
     async def _go(self, first: RunStarted | RunResumed | None) -> RunResult[Any]:
-        steps = self._setup.steps
         try:
-            # A run that has ended does not start again; it only returns its result again.
-            if self._records and first is not None and recorded(steps, "run.ended") is None:
-                # A run may be resumed after each of its turns.
-                resumed = f"t{self._state.progress.turns}.resumed{self._last_wait()}"
-                await steps.note("run.started" if isinstance(first, RunStarted) else resumed, first)
+            if self._is_recorded and first is not None:
+                await self._note_start(first)
             stop = await self.until_stop()
-            if self._records and stop.reason != "pending":
-                await steps.note("run.ended", RunEnded(stop=stop))
-            self._carryover.keep(self._carried, self._state.messages)
+            if self._is_recorded and stop.reason != "pending":
+                await self._setup.steps.note("run.ended", RunEnded(stop=stop))
+            self._carryover.keep(self._cache, self._state.messages)
             run_logger.info("run %s: ended with %s", self._setup.run, stop.reason)
         except RightcallError as error:
             error.result = self.result(Stop("error", detail=str(error)))
             run_logger.info("run %s: broke off: %s", self._setup.run, error)
-            if self._records and not isinstance(error, JournalError):
-                await steps.note("run.failed", RunFailed(code=error.code, message=str(error)))
+            if self._is_recorded and not isinstance(error, JournalError):
+                failure = RunFailed(code=error.code, message=str(error))
+                await self._setup.steps.note("run.failed", failure)
             raise
         return self.result(stop)
 
-    def _last_wait(self) -> str:
-        """Returns a suffix that tells a pause inside a call from others of the same turn."""
-        return "".join(f".{each.call_id}" for call in self._state.paused for each in call.pending)
+    async def _note_start(self, first: RunStarted | RunResumed) -> None:
+        """Record the start. A run that has ended does not start again; it only returns its result."""
+        steps = self._setup.steps
+        if recorded_entry(steps, "run.ended") is not None:
+            return
+        if isinstance(first, RunStarted):
+            await steps.note("run.started", first)
+            return
+        # A run may be resumed after each of its turns, and again in one whose calls pause inside.
+        waits = "".join(f".{each.call_id}" for call in self._state.paused for each in call.pending)
+        await steps.note(f"t{self._state.progress.turns}.resumed{waits}", first)
 
     async def until_stop(self) -> Stop:
         """Run until the end or a pause, and return why it stopped."""
+        stop: Stop | None = None
         try:
-            while True:
-                stop = await self._next()
-                if stop is not None:
-                    if self._speculation.early:
-                        await self._speculation.drop()
-                    return stop
+            while stop is None:
+                if self._guard is not None:
+                    await self._show_messages(self._guard)
+                match decide(self._state):
+                    case AskModel() as action:
+                        stop = await self._ask_model(action)
+                    case AnswerCalls() as action:
+                        stop = await self._answer_calls(action)
+                    case JudgeText() as action:
+                        self._state = add_verdict(self._state, await self._judge_text(action))
+                    case TellModel(message, slip):
+                        self._state = add_message(self._state, message, slip)
+                    case FinishRun(reason):
+                        stop = reason
+            await self._drop_early_calls()
+            return stop
         finally:
             self._limits.close()
-            if self._speculation.early:
+            if self._speculation is not None and self._speculation.early:
                 await self._speculation.cancel()
 
-    def result(self, stop: Stop) -> RunResult[Any]:
-        """Returns the run's result so far."""
-        state, begins = self._state, self._begins
-        calls = {c.id: c for m in state.messages[begins:] if isinstance(m, Reply) for c in m.calls}
-        records = [
-            CallRecord(
-                call=calls[entry.result.call_id],
-                result=entry.result,
-                seconds=entry.seconds,
-                attempts=entry.attempts,
-                error=entry.cause or last_line(entry.error),
-            )
-            for entry in self._finished
-        ]
-        return RunResult(
-            run=self._setup.run,
-            stop=stop,
-            state=state,
-            begins=begins,
-            calls=(*self._earlier, *records),
-            dropped=(*self._dropped_earlier, *dropped_in(self._dropped)),
-            pending=self._pending,
-        )
-
-    async def _next(self) -> Stop | None:
-        if self._guard is not None:
-            await self._show(self._guard)
-        match decide(self._state):
-            case AskModel() as action:
-                return await self._ask(action)
-            case AnswerCalls() as action:
-                return await self._answer(action)
-            case JudgeText() as action:
-                self._state = judged(self._state, await self._judge(action))
-            case Tell(message, slip):
-                self._state = told(self._state, message, slip)
-            case Finish(stop):
-                return stop
-        return None
-
-    async def _show(self, guard: "Guard") -> None:
-        """Show the guard the messages since it last looked, which may be a long history."""
-        fresh, history = self._state.messages[self._shown :], self._begins - self._shown
-        # The calls have been answered, so early ones that the reply did not contain can be dropped.
-        await show(guard, fresh, history=history, alone=self._speculation.drop)
-        self._shown = len(self._state.messages)
-
-    async def _ask(self, action: AskModel) -> Stop | None:
-        if self._speculation.early:
-            # Calls of the last reply that were started early and then not run.
-            await self._speculation.drop()
+    async def _ask_model(self, action: AskModel) -> Stop | None:
+        """Send the transcript, and append the reply."""
+        # Calls of the last reply may have been started early and then not run.
+        await self._drop_early_calls()
         if self._emit is not None:
             self._emit(TurnStart(action.turn))
-        if self._guard is not None:
-            await self._fix_grant(self._guard)
-        messages = await self._carried.fitting.messages(self._setup, self._state.messages, action.turn)
-        if self._finding is not None:
-            await self._look_at_tools(self._finding, action.turn)
-        self._speculation = self._speculate(action.turn)
-        steps = self._setup.steps
-        request = self._request(action, messages)
-        if self._setup.hooks.has("before_model"):
-            hooked = await through_hooks(self._setup, action.turn, request)
-            for note in hooked.notes:
-                self._state = told(self._state, note)
-            if hooked.veto is not None:
-                return Stop("veto", detail=hooked.veto)
-            if self._guard is not None:
-                await self._show(self._guard)
-            request = hooked.request
-        question = self._question(action.key, request)
-        if self._records:
+        for prepare in self._before_request:
+            await prepare(self)
+        request = self._request(action)
+        for change in self._request_steps:
+            changed = await change(self, action, request)
+            if isinstance(changed, Stop):
+                return changed
+            request = changed
+        offer = None
+        if request.choice != "auto" or request.specs is not self._setup.specs:
+            offer = offer_of(request, self._setup.specs, self._setup.tools)
+        seconds = self._seconds_left()
+        if self._speculates:
+            self._speculation = self._speculate(action.turn, offer)
+        question = ModelQuestion(
+            key=action.key,
+            request=request,
+            seconds=seconds,
+            limits=self._limits,
+            emit=self._emit,
+            speculation=self._speculation,
+            position=len(self._state.messages),
+            ids=self._cache.call_ids,
+            offer=offer,
+            tainted=None if self._guard is None else self._guard.tainted,
+        )
+        if self._is_recorded:
+            steps = self._setup.steps
             sending = RequestSent(key=question.key, messages=len(request.messages))
             await steps.note(f"{question.key}.sent", sending)
             entry = await steps.step(question.key, partial(ask, self._setup, question))
@@ -244,102 +267,83 @@ class Run:
         if isinstance(entry, StepDone):
             return Stop("veto", detail=entry.value)
         assert isinstance(entry, ReplyReceived)
-        self._carried.call_ids.update(call.id for call in entry.reply.calls)
-        self._state = replied(self._state, entry.reply, entry.seconds, entry.notes)
+        for part in entry.reply.content:
+            if isinstance(part, Call):
+                self._cache.call_ids.add(part.id)
+        self._state = add_reply(self._state, entry.reply, entry.seconds, entry.notes, entry.offer)
         return None
 
-    def _request(self, action: AskModel, messages: Transcript) -> Request:
+    def _request(self, action: AskModel) -> Request:
         setup = self._setup
+        choice = action.choice
+        if choice != "auto" and not (choice == "none" or setup.model.profile.forced_choice):
+            # The model cannot be made to follow it.
+            choice = "auto"
+        if not setup.specs:
+            choice = "auto"
+        wanted = self._state.wanted
+        output = None
+        if wanted is not None and setup.answer is not None:
+            # The schema that the vendor enforces on the answer, if it can.
+            if wanted.mode == "json":
+                output = ANY_OBJECT
+            elif wanted.mode == "native":
+                output = setup.answer.parameters
         return replace(
             _BLANK,
-            messages=messages,
+            messages=self._state.messages,
             system=setup.system,
             specs=setup.specs,
-            choice=possible_choice(action.choice, setup),
-            output=output_schema(setup, self._state.wanted),
+            choice=choice,
+            output=output,
             max_tokens=setup.max_tokens,
             options=setup.options,
-            conversation=self._carried.conversation,
+            conversation=self._cache.conversation,
         )
 
-    def _question(self, key: str, request: Request) -> Question:
-        return Question(
-            key=key,
-            request=request,
-            seconds=self._seconds_left(),
-            limits=self._limits,
-            emit=self._emit,
-            speculation=self._speculation,
-            position=len(self._state.messages),
-            ids=self._carried.call_ids,
-            tainted=None if self._guard is None else self._guard.tainted,
-        )
-
-    def _speculate(self, turn: int) -> Speculation:
-        calls = self._state.budget.calls
-        most = None if calls is None else calls - self._state.progress.calls
+    def _speculate(self, turn: int, offer: tuple[str, ...] | None) -> Speculation:
+        most = self._state.budget.calls
+        if most is not None:
+            most -= self._state.progress.calls
         return Speculation(
             self._setup,
             turn,
             self._dropped,
+            run_call=self._runner.run,
             most=most,
             guard=self._guard,
-            emit=self._emit,
-            dry_run=self._state.dry_run,
+            offer=offer,
+            left_alone=self._left_alone,
         )
 
-    async def _look_at_tools(self, finding: Finding, turn: int) -> None:
-        """Offer the tools that exist now, and those that the model has found."""
-        follow = self._setup.follow
-        changed = None if follow is None else follow()
-        offered = finding.look(self._state.messages, changed)
-        if offered is None:
-            return
-        self._setup = replace(self._setup, tools=offered.tools, specs=offered.specs)
-        if self._guard is not None:
-            self._guard.tools = offered.tools
-        key = f"t{turn}.tools"
-        await self._setup.steps.note(key, ToolsChanged(key=key, specs=offered.specs))
-
-    async def _fix_grant(self, guard: "Guard") -> None:
-        """Set the grant, if the rules leave it to the model."""
-        if guard.rules.grant != "model" or guard.grant is not None:
-            return
-        granting = partial(ask_for_grant, self._setup, self._state.messages, self._seconds_left())
-        entry = await self._setup.steps.step("grant", granting)
-        assert isinstance(entry, StepDone)
-        granted = read_grant(entry)
-        guard.grant = granted.grant
-        self._state = with_grant(self._state, granted)
-
-    def _gate(self) -> Gate:
+    async def _answer_calls(self, action: AnswerCalls) -> Stop | None:
+        """Check and run the calls of the last reply, and append their results; or pause for a person."""
         setup = self._setup
-        return Gate(
+        gate = Gate(
             tools=setup.tools,
+            offer=self._state.offer,
+            left_alone=self._left_alone,
             policy=setup.policy,
             approve=setup.approve,
             hooks=setup.hooks,
             guard=self._guard,
-            steps=setup.steps if self._records else None,
-            hooked=self._hooked,
+            steps=setup.steps if self._is_recorded else None,
+            hooked=self._hook_answers,
             decisions=self._decisions,
             approvals=self._approvals,
             dry_run=self._state.dry_run,
         )
-
-    async def _answer(self, action: AnswerCalls) -> Stop | None:
         answering = Answering(
-            setup=self._setup,
-            gate=self._gate(),
+            setup=setup,
+            gate=gate,
             action=action,
+            runner=self._runner,
             speculation=self._speculation,
             seconds=self._seconds_left(),
             limits=self._limits,
             emit=self._emit,
             state=self._state,
-            decisions=self._inside,
-            finished={entry.key: entry for entry in self._state.finished},
-            paused={call.key: call for call in self._state.paused},
+            decisions=self._inner_decisions,
         )
         verdicts = await answering.judge()
         if len(self._approvals) > len(self._state.approvals):
@@ -351,38 +355,44 @@ class Run:
         answered = await answering.run(verdicts)
         if answered.waiting:
             waiting = answered.pauses
-            self._state = paused(self._state, answered.ends, waiting, answered.seconds)
+            self._state = with_pauses(self._state, answered.ends, waiting, answered.seconds)
             pending = tuple([proposal for call in waiting for proposal in call.pending])
             return await self._pause(action, pending)
-        done = answered.ends
-        self._pending = ()
-        self._finished += done
-        self._hooked = {}
-        spent = Spent(
-            ran=sum([(entry.attempts > 0) + entry.calls for entry in done]),
+        ends = answered.ends
+        self._finished += ends
+        self._hook_answers = {}
+        failures = self._state.progress.failures
+        if failures or any(entry.result.outcome != "returned" for entry in ends):
+            failures = count_failures(failures, ends)
+        spent = CallSpending(
+            ran=sum([(entry.attempts > 0) + entry.calls for entry in ends]),
             seconds=answered.seconds,
-            usage=sum([entry.usage for entry in done if entry.usage], Usage()),
-            notes=once([note for entry in done for note in entry.notes]),
+            usage=sum([entry.usage for entry in ends if entry.usage], Usage()),
+            notes=unique_notes([note for entry in ends for note in entry.notes]),
+            failures=failures,
         )
-        self._state = given(self._state, tuple([entry.result for entry in done]), spent, action.limit)
+        results = tuple([entry.result for entry in ends])
+        self._state = add_results(self._state, results, spent, action.limit)
+        if failures:
+            self._left_alone = tools_left_alone(self._state)
         return None
 
     async def _pause(self, action: AnswerCalls, pending: tuple[Proposal, ...]) -> Stop:
         """Pause for a person; the state keeps the answers and decisions about this reply's calls."""
-        await self._speculation.drop()
-        pending = weightiest_first(pending, self._setup.tools)
+        await self._drop_early_calls()
+        pending = sort_by_stakes(pending, self._setup.tools)
         self._pending = pending
         ids = {call.id for call in action.calls}
-        decided = {id_: each for id_, each in self._decisions.items() if id_ in ids}
-        hooked = tuple(self._hooked.values())
-        self._state = replace(self._state, hooked=hooked, decisions=decided)
+        decisions = {at: each for at, each in self._decisions.items() if at in ids}
+        hooked = tuple(self._hook_answers.values())
+        self._state = replace(self._state, hooked=hooked, decisions=decisions)
         call_ids = tuple(proposal.call_id for proposal in pending)
         inner = ",".join(filter(is_inside, call_ids))
         key = f"t{action.turn}.paused{inner and f'.{inner}'}"
         await self._setup.steps.note(key, RunPaused(key=key, call_ids=call_ids))
         return Stop("pending")
 
-    async def _judge(self, action: JudgeText) -> str:
+    async def _judge_text(self, action: JudgeText) -> str:
         """Returns the message for the model about an invalid answer; empty if it is valid."""
 
         async def body() -> Entry:
@@ -393,6 +403,171 @@ class Run:
         assert isinstance(entry, StepDone)
         return entry.value
 
+    async def _drop_early_calls(self) -> None:
+        if self._speculation is not None and self._speculation.early:
+            await self._speculation.drop()
+
     def _seconds_left(self) -> float | None:
         budget = self._state.budget.seconds
-        return None if budget is None else max(budget - self._state.progress.seconds, 0.0)
+        if budget is None:
+            return None
+        return max(budget - self._state.progress.seconds, 0.0)
+
+    def result(self, stop: Stop) -> RunResult[Any]:
+        """Returns the run's result so far."""
+        state = self._state
+        records: list[CallRecord] = []
+        if self._finished:
+            replies = [m for m in state.messages[self._begins :] if isinstance(m, Reply)]
+            calls = {call.id: call for reply in replies for call in reply.calls}
+            for entry in self._finished:
+                record = CallRecord(
+                    call=calls[entry.result.call_id],
+                    result=entry.result,
+                    seconds=entry.seconds,
+                    attempts=entry.attempts,
+                    error=entry.cause or (last_line(entry.error) if entry.error else ""),
+                )
+                records.append(record)
+        dropped = self._dropped_earlier
+        if self._dropped:
+            dropped = (*dropped, *dropped_in(self._dropped))
+        return RunResult(
+            run=self._setup.run,
+            stop=stop,
+            state=state,
+            begins=self._begins,
+            calls=(*self._earlier, *records),
+            dropped=dropped,
+            pending=self._pending,
+        )
+
+    # What only some runs do: the steps that __init__ composes.
+
+    async def _show_messages(self, guard: "Guard") -> None:
+        """Show the guard the messages since it last looked, which may be a long history."""
+        fresh = self._state.messages[self._shown :]
+        history = self._begins - self._shown
+        # The calls have been answered, so early ones that the reply did not contain can be dropped.
+        await show_messages(guard, fresh, history=history, alone=self._drop_early_calls)
+        self._shown = len(self._state.messages)
+
+    async def _fix_grant(self) -> None:
+        """Have the model say what the request needs, once, before it reads what outsiders wrote."""
+        assert self._guard is not None
+        if self._guard.grant is not None:
+            return
+        ask_model = partial(ask_for_grant, self._setup, self._state.messages, self._seconds_left())
+        entry = await self._setup.steps.step("grant", ask_model)
+        assert isinstance(entry, StepDone)
+        granted = read_grant(entry)
+        self._guard.grant = granted.grant
+        self._state = with_grant(self._state, granted)
+
+    async def _discover_tools(self, action: AskModel, request: Request) -> Request:
+        """Offer the tools that exist now, and those that the model has found."""
+        follow = self._setup.follow
+        changed = None if follow is None else follow()
+        offered = self._discovery.look(self._state.messages, changed)
+        if offered is None:
+            return request
+        self._setup = replace(self._setup, tools=offered.tools, specs=offered.specs)
+        if self._guard is not None:
+            self._guard.tools = offered.tools
+        key = f"t{action.turn}.tools"
+        await self._setup.steps.note(key, ToolsChanged(key=key, specs=offered.specs))
+        return replace(self._request(action), messages=request.messages)
+
+    async def _fit_window(self, action: AskModel, request: Request) -> Request:
+        """Leave out what does not fit into the model's context."""
+        setup = self._setup
+        assert setup.window is not None
+        messages = await self._cache.fitting.fit_messages(
+            request.messages,
+            action.turn,
+            window=setup.window,
+            count=setup.count,
+            steps=setup.steps,
+            summarise=setup.summarise,
+        )
+        if messages is request.messages:
+            return request
+        return replace(request, messages=messages)
+
+    async def _apply_hooks(self, action: AskModel, request: Request) -> Request | Stop:
+        """Pass the request through the hooks before it is sent; what they change is recorded."""
+        setup = self._setup
+        hooks = setup.hooks
+        if not hooks.changes_requests:
+            await hooks.before_model(request)
+            return request
+        key = f"t{action.turn}.before_model"
+
+        async def body() -> Entry:
+            hooked = await hooks.before_model(request)
+            return HookAnswered(
+                key=key,
+                hook="before_model",
+                veto=None if hooked.veto is None else hooked.veto.reason,
+                notes=hooked.notes,
+                request=request_difference(request, hooked.request),
+            )
+
+        entry = await setup.steps.step(key, body)
+        assert isinstance(entry, HookAnswered)
+        for note in entry.notes:
+            self._state = add_message(self._state, note)
+        if entry.veto is not None:
+            return Stop("veto", detail=entry.veto)
+        if self._guard is not None:
+            await self._show_messages(self._guard)
+        if entry.request is None:
+            return request
+        return apply_difference(request, entry.request)
+
+
+_REQUEST_FIELDS = ("system", "specs", "choice", "output", "max_tokens", "options")
+
+
+def request_difference(before: Request, after: Request) -> RequestChange | None:
+    """Returns the difference between two requests; None if there is none."""
+    changes = {}
+    for name in _REQUEST_FIELDS:
+        if getattr(after, name) != getattr(before, name):
+            changes[name] = getattr(after, name)
+    same = len(before.messages) == len(after.messages)
+    if not same or not all(map(is_, before.messages, after.messages)):
+        changes["messages"] = tuple(_message_difference(before.messages, after.messages))
+    if changes:
+        return RequestChange(**changes)
+    return None
+
+
+def _message_difference(before: Transcript, after: Transcript) -> list[UnchangedMessages | Message]:
+    """Returns the messages after, with those that were there before as references by index."""
+    places = dict(zip(map(id, before), count()))
+    found: list[UnchangedMessages | Message] = []
+    for message in after:
+        at = places.get(id(message))
+        last = found[-1] if found else None
+        if at is None:
+            found.append(message)
+        elif isinstance(last, UnchangedMessages) and last.last == at:
+            found[-1] = UnchangedMessages(last.first, at + 1)
+        else:
+            found.append(UnchangedMessages(at, at + 1))
+    return found
+
+
+def apply_difference(request: Request, change: RequestChange) -> Request:
+    """Returns the request as hooks changed it, from the record."""
+    fields = {name: value for name in _REQUEST_FIELDS if (value := getattr(change, name)) is not UNSET}
+    if change.messages is not UNSET:
+        messages: list[Message] = []
+        for each in change.messages:
+            if isinstance(each, UnchangedMessages):
+                messages += request.messages[each.first : each.last]
+            else:
+                messages.append(each)
+        fields["messages"] = tuple(messages)
+    return replace(request, **fields)

@@ -14,33 +14,26 @@ way.
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Container, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.around import ToolCall
-from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow
 from rightcall.core.entry import CallDropped
-from rightcall.core.events import CallDelta, CallEnd, CallStart, Emit, ModelEvent, ReplyEnd
-from rightcall.core.handler import ignore
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd
 from rightcall.core.outcome import Cancelled, Failed, OutcomeKind
 from rightcall.core.partial import PartialJson
-from rightcall.core.parts import Usage
-from rightcall.core.ports import Clock
+from rightcall.core.parts import Call, Usage
+from rightcall.core.tool import CheckedCall
 from rightcall.errors import UsageError
-from rightcall.gate.attempt import Setting
 from rightcall.gate.check import check, takes_long
 from rightcall.gate.execution import Execution
-from rightcall.gate.gate import decision_for, watched_by
+from rightcall.gate.gate import decision_for, guarded_by
 from rightcall.gate.render import render
-from rightcall.loop.around import around, call_end
 from rightcall.loop.decide import call_key
-from rightcall.loop.nested import nesting_of
-from rightcall.loop.setup import Setup
+from rightcall.loop.settings import Setup
 
 if TYPE_CHECKING:
     from rightcall.trust.guard import Guard
@@ -51,7 +44,11 @@ _LAST = "} \t\r\n"
 """What may be the last character of arguments: the end of the object, or white space after it."""
 
 
-class Early(Struct, frozen=True, eq=False):
+RunCall: TypeAlias = Callable[[CheckedCall, str, list[Usage], list[float]], Awaitable[Execution]]
+"""Runs a call under its key. Adds what it uses to the list, and when it began to the other."""
+
+
+class EarlyCall(Struct, frozen=True, eq=False):
     """A call that was started early."""
 
     key: str
@@ -61,16 +58,26 @@ class Early(Struct, frozen=True, eq=False):
     began: list[float]
     """When the tool was called; empty while the call waits, such as for a slot."""
 
-    def dropped(self, now: float) -> CallDropped | None:
+    def dropped_entry(self, now: float) -> CallDropped | None:
         """Returns the record of a call that has stopped and is not used; None if it did not begin."""
         if not self.began:
             return None
-        execution = None if self.task.cancelled() else self.task.result()
-        if execution is None:
-            result, seconds, attempts = render(self.call, Cancelled()), now - self.began[0], 1
+        if self.task.cancelled():
+            execution = None
         else:
-            result, seconds, attempts = execution.result, execution.seconds, execution.attempts
-        failure = execution.outcome if execution and isinstance(execution.outcome, Failed) else None
+            execution = self.task.result()
+        if execution is None:
+            result = render(self.call, Cancelled())
+            seconds = now - self.began[0]
+            attempts = 1
+        else:
+            result = execution.result
+            seconds = execution.seconds
+            attempts = execution.attempts
+        if execution and isinstance(execution.outcome, Failed):
+            failure = execution.outcome
+        else:
+            failure = None
         return CallDropped(
             key=self.key,
             call=self.call,
@@ -83,7 +90,7 @@ class Early(Struct, frozen=True, eq=False):
         )
 
 
-class _Begun:
+class _StreamingCall:
     """A call whose arguments are still streaming."""
 
     __slots__ = ("arguments", "call", "is_complete", "unread")
@@ -102,10 +109,6 @@ def _as_meant(call: Call) -> tuple[str, str]:
     return call.name, call.arguments.strip()
 
 
-def _note(clock: Clock, began: list[float]) -> None:
-    began.append(clock.now())
-
-
 def _is_closed(arguments: str) -> bool:
     whole = PartialJson()
     whole.feed(arguments)
@@ -116,8 +119,8 @@ class Speculation:
     """The calls of one reply that were started early."""
 
     __slots__ = (
-        "_begun", "_considered", "_dropped", "_dry_run", "_emit", "_fates", "_guard", "_last", "_most",
-        "_open", "_setup", "_turn", "_waits", "early", "listens",
+        "_begun", "_considered", "_dropped", "_fates", "_guard", "_last", "_left_alone", "_most",
+        "_offer", "_open", "_run_call", "_setup", "_turn", "_waits", "early", "listens",
     )  # fmt: skip
 
     def __init__(
@@ -126,13 +129,15 @@ class Speculation:
         turn: int,
         dropped: list[CallDropped],
         *,
+        run_call: RunCall,
         most: int | None = None,
         guard: "Guard | None" = None,
-        emit: Emit | None = None,
-        dry_run: bool = False,
+        offer: tuple[str, ...] | None = None,
+        left_alone: Container[str] = (),
     ) -> None:
         self._setup = setup
         self._turn = turn
+        self._run_call = run_call
         self._dropped = dropped
         """Where to add the calls that were started and not used."""
         self._fates: dict[str, OutcomeKind] = {}
@@ -140,10 +145,13 @@ class Speculation:
         self._most = most
         """How many calls the budget still allows."""
         self._guard = guard
-        self._emit = emit
-        self._dry_run = dry_run
-        self._open = setup.speculate and not setup.hooks.changes_calls
-        self._begun: dict[int, _Begun] = {}
+        self._offer = offer
+        """The only tools that the reply may call; None for all."""
+        self._left_alone = left_alone
+        """The tools that failed too often to be called again."""
+        self._open = True
+        """Whether more calls of this reply may be started."""
+        self._begun: dict[int, _StreamingCall] = {}
         """The calls that began and are not considered yet, in the order in which they began."""
         self._considered = 0
         self._last = -1
@@ -151,7 +159,7 @@ class Speculation:
         """Whether the next delta may complete a call."""
         self._waits: int | None = None
         """The index of the call that is complete as soon as another event comes."""
-        self.early: tuple[Early, ...] = ()
+        self.early: tuple[EarlyCall, ...] = ()
         """The calls that were started and not taken."""
 
     def follow(self, event: ModelEvent) -> None:
@@ -189,9 +197,9 @@ class Speculation:
         self._last = start.index
         tool = self._setup.tools.get(start.name)
         is_read = tool is not None and tool.effect in _EARLY and tool.input == "json"
-        self._begun[start.index] = _Begun(Call(id=start.id, name=start.name), is_read=is_read)
+        self._begun[start.index] = _StreamingCall(Call(id=start.id, name=start.name), is_read=is_read)
 
-    def _look(self, index: int, begun: _Begun, arguments: PartialJson) -> None:
+    def _look(self, index: int, begun: _StreamingCall, arguments: PartialJson) -> None:
         """The arguments may have ended here: parse what is new of them."""
         if not begun.unread[-1].rstrip().endswith("}"):
             return
@@ -203,7 +211,8 @@ class Speculation:
             self.listens = self._is_waited_for()
 
     def _end(self, end: CallEnd) -> None:
-        call, begun = end.call, self._begun.get(end.index)
+        call = end.call
+        begun = self._begun.get(end.index)
         if begun is None:
             return
         begun.call = call
@@ -228,11 +237,13 @@ class Speculation:
 
     def _consider(self, call: Call) -> None:
         """A call is complete: start it if that is allowed."""
+        if call.name in self._left_alone:
+            return
         if takes_long(call, self._setup.tools):
             # Its check would take too long while the reply streams.
             self._open = False
             return
-        checked = check(call, self._setup.tools)
+        checked = check(call, self._setup.tools, self._offer)
         if not isinstance(checked, CheckedCall):
             return
         if not self._may_run_early(checked):
@@ -246,56 +257,15 @@ class Speculation:
         key = call_key(self._turn, self._considered, checked.tool.name)
         running = self._run_early(checked, key, ledger, began)
         task = asyncio.get_running_loop().create_task(running)
-        self.early += (Early(key, checked.call, task, ledger, began),)
+        self.early += (EarlyCall(key, checked.call, task, ledger, began),)
 
     async def _run_early(
         self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float]
     ) -> Execution:
-        with watched_by(self._guard):
-            if self._setup.around:
-                return await self._watched(checked, key, ledger, began)
-            return await self._run(checked, key, ledger, began)
+        with guarded_by(self._guard):
+            return await self._run_call(checked, key, ledger, began)
 
-    async def _watched(
-        self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float] | None = None
-    ) -> Execution:
-        """Run a call, with observers around it."""
-        setup, is_early = self._setup, began is not None
-        with around(setup.around, ToolCall, key, checked.call, checked.tool, is_early) as watched:
-            execution = await self._run(checked, key, ledger, began)
-            nesting = nesting_of(f"{setup.run}.{key}")
-            if nesting is None or nesting.waits is None:
-                # A call whose inner run waits for a person has not ended.
-                watched.ended(call_end(execution))
-        return execution
-
-    async def _run(
-        self, checked: CheckedCall, key: str, ledger: list[Usage], began: list[float] | None = None
-    ) -> Execution:
-        setup = self._setup
-        setting = Setting(
-            dependencies=setup.dependencies,
-            key=f"{setup.run}.{key}",
-            run=setup.run,
-            spend=ledger.append,
-            tell=self._emit or ignore,
-            dry_run=self._dry_run,
-            begins=None if began is None else partial(_note, setup.clock, began),
-        )
-        return await setup.executor.run(checked, setting)
-
-    async def run(self, checked: CheckedCall, key: str, ledger: list[Usage]) -> Execution:
-        """Returns a call's execution: of its early start, or run now. Adds its usage to ``ledger``."""
-        early = self._take(checked.call)
-        if early is None and self._setup.around:
-            return await self._watched(checked, key, ledger)
-        if early is None:
-            return await self._run(checked, key, ledger)
-        execution = await early.task
-        ledger += early.ledger
-        return execution
-
-    def _take(self, call: Call) -> Early | None:
+    def take(self, call: Call) -> EarlyCall | None:
         """Returns the early run of this same call, if there is one that was not taken."""
         for position, early in enumerate(self.early):
             if _as_meant(early.call) == _as_meant(call):
@@ -306,7 +276,7 @@ class Speculation:
     async def keep(self, calls: Sequence[Call]) -> None:
         """Drop what was started and is none of these calls, which are going to be run."""
         wanted = Counter(map(_as_meant, calls))
-        strays: list[Early] = []
+        strays: list[EarlyCall] = []
         for early in self.early:
             if wanted[_as_meant(early.call)] > 0:
                 wanted[_as_meant(early.call)] -= 1
@@ -323,13 +293,13 @@ class Speculation:
         """Drop everything that was started and not taken."""
         await self._drop(self.early)
 
-    async def _drop(self, early: Sequence[Early]) -> None:
+    async def _drop(self, early: Sequence[EarlyCall]) -> None:
         """Stop calls, and record them."""
         if not early:
             return
         await self._stop(early)
         now = self._setup.clock.now()
-        for dropped in [each.dropped(now) for each in early]:
+        for dropped in [each.dropped_entry(now) for each in early]:
             if dropped is not None:
                 self._fates[dropped.call.id] = dropped.result.outcome
                 self._dropped.append(dropped)
@@ -339,7 +309,7 @@ class Speculation:
         """Stop everything that was started and not taken, and record nothing: the run breaks off."""
         await self._stop(self.early)
 
-    async def _stop(self, early: Sequence[Early]) -> None:
+    async def _stop(self, early: Sequence[EarlyCall]) -> None:
         """Cancel calls, and wait until they have stopped."""
         self.early = tuple([each for each in self.early if each not in early])
         for each in early:

@@ -1,18 +1,65 @@
 """The state of a run, and how each event changes it. Pure: values in, values out."""
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.json import Encoder
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, LimitName
-from rightcall.core.decision import Approval, FinalDecision, Grant, Proposal
+from rightcall.core.decision import Approval, FinalDecision, Grant
 from rightcall.core.entry import CallFinished, HookAnswered, RunStarted
-from rightcall.core.message import Message, Reply, Results, Transcript, User
-from rightcall.core.parts import Result, Usage
-from rightcall.core.request import ToolChoice, Wanted
-from rightcall.loop.circles import extended, is_circling, signature
+from rightcall.core.jsontext import JsonError, parse
+from rightcall.core.message import Reply, Results, Transcript, User
+from rightcall.core.parts import Call, Result, Usage
+from rightcall.core.proposal import Proposal
+from rightcall.core.request import RequiredOutput, ToolChoice
+
+# Detects a model that goes round in circles: the same calls, or the same cycle of calls, again.
+
+
+_sorted = Encoder(order="sorted").encode
+
+LONGEST_CYCLE = 4
+"""The longest cycle that is detected, in turns."""
+
+
+def signature(calls: Sequence[Call]) -> str:
+    """Returns a short hash that is equal for the same calls with equal arguments, however formatted."""
+    told = repr([(call.name, canonical(call.arguments)) for call in calls])
+    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+
+
+def extend_trail(trail: tuple[str, ...], latest: str, repeats: int) -> tuple[str, ...]:
+    """Returns the trail with the latest turn, cut to the length that ``is_circling`` needs."""
+    return (*trail, latest)[-LONGEST_CYCLE * max(repeats, 2) :]
+
+
+def is_circling(trail: Sequence[str], repeats: int) -> bool:
+    """Whether the trail ends in ``repeats`` rounds of one cycle, two at least."""
+    repeats = max(repeats, 2)
+    if len(trail) < repeats:
+        return False
+    return any(_repeats(trail, length, repeats) for length in range(1, LONGEST_CYCLE + 1))
+
+
+def _repeats(trail: Sequence[str], length: int, repeats: int) -> bool:
+    end = trail[-length * repeats :]
+    if len(end) < length * repeats:
+        return False
+    return all(end[at] == end[at - length] for at in range(length, len(end)))
+
+
+def canonical(arguments: str) -> str:
+    """Returns arguments as text that is equal however they were formatted."""
+    try:
+        value = parse(arguments or "{}")
+    except JsonError:
+        return arguments
+    return _sorted(value).decode()
+
 
 Slip: TypeAlias = Literal["circling", "answer"]
 """The mistake that the model is told of: going round in circles, or an answer in the wrong form."""
@@ -22,7 +69,7 @@ PLAN = "plan"
 """The key in a reply's vendor data that marks it as a planned run's."""
 
 
-class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a run has used, and what its checks remember. With the transcript, all its state."""
 
     turns: int = 0
@@ -38,6 +85,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     breaks: int = 0
     """Replies in a row that broke off, or announced calls without making any."""
     bad_answers: int = 0
+    failures: Mapping[str, int] = {}
+    """How often in a row each tool has failed; those that returned last are not in it."""
     note: str = ""
     """A message that the model must get before it is asked again."""
 
@@ -46,7 +95,7 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that determines what comes next."""
 
     messages: Transcript
-    progress: Progress = Progress()
+    progress: RunProgress = RunProgress()
     budget: Budget = Budget()
     system: str | None = None
     """The instructions, fixed when the run began; None if they were not recorded."""
@@ -55,7 +104,7 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The choice applies to every turn, not only to the first."""
     retry_broken: bool = False
     """A reply without calls that broke off is asked for again; one with calls always is."""
-    wanted: Wanted | None = None
+    wanted: RequiredOutput | None = None
     grant: Grant | None = None
     """What the request may do once the run has read untrusted text, if that was fixed for this run."""
     dry_run: bool = False
@@ -66,6 +115,8 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Messages of hooks that the model gets before it is asked again."""
     hooked: tuple[HookAnswered, ...] = ()
     """Hooks' answers about the calls of a paused run."""
+    offer: tuple[str, ...] | None = None
+    """The only tools that the last reply may call; None for all that the run has."""
     decisions: Mapping[str, FinalDecision] = {}
     """A person's decisions about the calls of a paused run."""
     finished: tuple[CallFinished, ...] = ()
@@ -78,11 +129,6 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The limit because of which calls of the last reply were not run."""
     traces: tuple[str, ...] = ()
     """The observers' trace ids of the run's segments so far; has no effect on the run."""
-
-    @property
-    def last(self) -> Message | None:
-        """The latest message."""
-        return self.messages[-1] if self.messages else None
 
 
 class PausedCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -99,14 +145,14 @@ class PausedCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The inner calls that wait, with the ids that the outer run uses."""
 
 
-def used(state: State) -> Usage:
+def total_usage(state: State) -> Usage:
     """Returns what a run has used, including calls that are not over."""
-    inside = [used(call.state) for call in state.paused]
+    inside = [total_usage(call.state) for call in state.paused]
     inside += [entry.usage for entry in state.finished if entry.usage]
     return sum(inside, state.progress.usage)
 
 
-def paused(
+def with_pauses(
     state: State,
     finished: tuple[CallFinished, ...],
     waiting: tuple[PausedCall, ...],
@@ -117,7 +163,7 @@ def paused(
     return replace(state, progress=progress, finished=finished, paused=waiting)
 
 
-def started(start: RunStarted) -> State:
+def initial_state(start: RunStarted) -> State:
     """Returns the state at the start of a run."""
     return State(
         messages=start.messages,
@@ -132,7 +178,7 @@ def started(start: RunStarted) -> State:
     )
 
 
-def told(state: State, message: User, slip: Slip | None = None) -> State:
+def add_message(state: State, message: User, slip: Slip | None = None) -> State:
     """Returns the state after a message to the model."""
     progress = replace(
         state.progress,
@@ -146,14 +192,27 @@ def told(state: State, message: User, slip: Slip | None = None) -> State:
     return replace(state, messages=(*state.messages, message), progress=progress, notes=notes)
 
 
-def replied(state: State, reply: Reply, seconds: float, notes: tuple[User, ...] = ()) -> State:
-    """Returns the state after a reply; ``notes`` are hooks' messages for before the next request."""
-    progress, calls = state.progress, reply.calls
+def add_reply(
+    state: State,
+    reply: Reply,
+    seconds: float,
+    notes: tuple[User, ...] = (),
+    offer: tuple[str, ...] | None = None,
+) -> State:
+    """Returns the state after a reply.
+
+    ``notes`` are hooks' messages for before the next request; ``offer`` are the only tools that the
+    reply may call.
+    """
+    progress = state.progress
+    calls = [part for part in reply.content if isinstance(part, Call)]
     broke = reply.stop == "error" or (reply.stop == "calls" and not calls)
-    trail, warned, repeats = progress.trail, progress.warned, state.budget.repeats
+    trail = progress.trail
+    warned = progress.warned
+    repeats = state.budget.repeats
     planned = reply.vendor.get(PLAN)
     if calls and repeats is not None and planned is None:
-        trail = extended(trail, signature(calls), repeats)
+        trail = extend_trail(trail, signature(calls), repeats)
         # A model that leaves the circle may be warned again later; one that continues is stopped.
         warned = warned and is_circling(trail, repeats)
     progress = replace(
@@ -166,10 +225,10 @@ def replied(state: State, reply: Reply, seconds: float, notes: tuple[User, ...] 
         warned=warned,
         breaks=progress.breaks + 1 if broke else 0,
     )
-    return replace(state, messages=(*state.messages, reply), progress=progress, notes=notes)
+    return replace(state, messages=(*state.messages, reply), progress=progress, notes=notes, offer=offer)
 
 
-class Spent(Struct, frozen=True, kw_only=True):
+class CallSpending(Struct, frozen=True, kw_only=True):
     """What the calls of one reply used."""
 
     ran: int = 0
@@ -178,9 +237,41 @@ class Spent(Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     notes: tuple[User, ...] = ()
     """Hooks' messages to the model about them."""
+    failures: Mapping[str, int] = {}
+    """How often in a row each tool has failed by now."""
 
 
-def once(notes: Iterable[User]) -> tuple[User, ...]:
+def count_failures(before: Mapping[str, int], ends: Iterable[CallFinished]) -> Mapping[str, int]:
+    """Returns how often in a row each tool has failed, after these calls.
+
+    A refusal in a tool's own words says what is wrong with a call, and not that the tool is broken.
+    """
+    failures = before
+    for end in ends:
+        result = end.result
+        name = result.name
+        if result.outcome == "returned":
+            if name in failures:
+                failures = {**failures}
+                del failures[name]
+        elif result.outcome == "timed_out" or (
+            result.outcome == "failed" and not (result.own and not end.error)
+        ):
+            failures = {**failures, name: failures.get(name, 0) + 1}
+    return failures
+
+
+def tools_left_alone(state: State) -> Mapping[str, int]:
+    """Returns the tools that have failed too often in a row to be called again, and how often."""
+    most = state.budget.failures
+    left_alone = {}
+    for name, times in state.progress.failures.items():
+        if most is not None and times >= most:
+            left_alone[name] = times
+    return left_alone
+
+
+def unique_notes(notes: Iterable[User]) -> tuple[User, ...]:
     """Returns the notes without repeated ones of the runtime."""
     kept: list[User] = []
     for note in notes:
@@ -189,12 +280,16 @@ def once(notes: Iterable[User]) -> tuple[User, ...]:
     return tuple(kept)
 
 
-def given(
-    state: State, results: tuple[Result, ...], spent: Spent, halted: LimitName | None = None
+def add_results(
+    state: State, results: tuple[Result, ...], spent: CallSpending, halted: LimitName | None = None
 ) -> State:
     """Returns the state after the results of a reply's calls; ``halted`` is why some were not run."""
-    progress, wanted = state.progress, state.wanted
-    answers = [r for r in results if wanted and wanted.mode == "tool" and r.name == wanted.tool]
+    progress = state.progress
+    wanted = state.wanted
+    answers = []
+    for r in results:
+        if wanted and wanted.mode == "tool" and r.name == wanted.tool:
+            answers.append(r)
     answered = any(not answer.is_error for answer in answers)
     progress = replace(
         progress,
@@ -202,6 +297,7 @@ def given(
         seconds=progress.seconds + spent.seconds,
         usage=progress.usage + spent.usage,
         bad_answers=progress.bad_answers + (bool(answers) and not answered),
+        failures=spent.failures,
     )
     messages = (*state.messages, Results(results))
     return replace(
@@ -218,7 +314,7 @@ def given(
     )
 
 
-def judged(state: State, problem: str) -> State:
+def add_verdict(state: State, problem: str) -> State:
     """Returns the state after the text of the last reply was validated against the output."""
     if not problem:
         return replace(state, answered=True)

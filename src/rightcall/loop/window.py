@@ -6,24 +6,41 @@ user message. The first and the last user message stay, and so does the newest e
 below the budget, so that many turns pass until the next. Between two cuts what is sent only grows at its
 end, so that a vendor's prompt cache stays valid.
 
-The transcript must be sound, as ``core.history`` makes it. Nothing here knows a model: the caller makes
-a summary of what was left out, and adds it using ``with_summary``.
+The transcript must be sound, as ``core.history`` makes it. Nothing here knows a model: ``Fitting`` asks
+the developer's ``summarise`` for a summary of what was left out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import is_
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.core.entry import Entry, StepDone
 from rightcall.core.jsontext import dump
-from rightcall.core.message import Message, Reply, Results, Transcript, User, said
-from rightcall.core.options import Worded
+from rightcall.core.message import (
+    Message,
+    Reply,
+    Results,
+    Transcript,
+    User,
+    estimate_tokens,
+    holds_much,
+    most_tokens,
+    user_text,
+)
+from rightcall.core.options import TypeCheckedMeta
 from rightcall.core.parts import Media, Result, Text
-from rightcall.core.ports import TokenCounter
+from rightcall.core.ports import Steps, TokenCounter
+from rightcall.core.request import Conversation
 from rightcall.core.sanitize import encodable
-from rightcall.core.tokens import estimate_tokens
 from rightcall.errors import UsageError
+
+Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
+"""Returns a summary of the messages that no longer fit."""
 
 UNKNOWN_CONTEXT = 128_000
 """The context in tokens that is assumed if a model's is not known: what most have, or more."""
@@ -32,7 +49,7 @@ _SNIPPET = 80
 """The most characters of a result that its stub shows."""
 
 
-class Window(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
+class Window(Struct, frozen=True, kw_only=True, gc=False, metaclass=TypeCheckedMeta):
     """How much of a transcript is sent."""
 
     tokens: int
@@ -58,8 +75,8 @@ def default_window(context: int | None, max_tokens: int | None, tools: int = 0) 
     return Window(tokens=max(int(context * 0.75) - (max_tokens or 0) - tools, context // 4))
 
 
-class View(Struct, frozen=True, kw_only=True, gc=False):
-    """What is sent of a transcript now, and what the next ``look`` needs to know."""
+class WindowView(Struct, frozen=True, kw_only=True, gc=False):
+    """What is sent of a transcript now, and what the next ``update_view`` needs to know."""
 
     transcript: Transcript = ()
     """The transcript so far."""
@@ -88,7 +105,7 @@ class View(Struct, frozen=True, kw_only=True, gc=False):
     """How often the beginning of ``messages`` has changed."""
 
     @property
-    def seen(self) -> int:
+    def seen_count(self) -> int:
         """How many messages of the transcript were processed."""
         return len(self.transcript)
 
@@ -98,40 +115,46 @@ class View(Struct, frozen=True, kw_only=True, gc=False):
         return self.tokens > self.budget
 
     @property
-    def dropped(self) -> range:
+    def left_out_range(self) -> range:
         """The range where messages were left out, except those in ``kept``."""
         begin = next(index for index in range(self.start + 1) if index not in self.kept)
         return range(begin, self.start)
 
 
-def look(
-    view: View | None, transcript: Transcript, window: Window, count: TokenCounter = estimate_tokens
-) -> View:
+def update_view(
+    view: WindowView | None,
+    transcript: Transcript,
+    window: Window,
+    count: TokenCounter = estimate_tokens,
+) -> WindowView:
     """Returns the view of a grown transcript. Only new messages are counted, unless a cut is needed.
 
     Before each new reply the model was asked, and what was sent may have been cut then. The same is done
     here, so that a run which continues a long conversation sends what the last one sent, and more at its
     end.
     """
-    view = view or View()
-    if view.transcript[-1:] != transcript[view.seen - 1 : view.seen]:
+    view = view or WindowView()
+    if view.transcript[-1:] != transcript[view.seen_count - 1 : view.seen_count]:
         raise UsageError("the transcript is not the one that was looked at before; look at it anew")
     new: list[int] = []
     tokens = view.tokens
-    for index in range(view.seen, len(transcript)):
+    for index in range(view.seen_count, len(transcript)):
         message = transcript[index]
         if new and tokens > window.tokens and isinstance(message, Reply):
-            view = _cut(_grown(view, transcript[:index], new, window), window, count)
-            new, tokens = [], view.tokens
+            view = _cut(_grow(view, transcript[:index], new, window), window, count)
+            new = []
+            tokens = view.tokens
         new.append(count(message))
         tokens += new[-1]
-    grown = _grown(view, transcript, new, window)
-    return _cut(grown, window, count) if grown.over else grown
+    grown = _grow(view, transcript, new, window)
+    if grown.over:
+        return _cut(grown, window, count)
+    return grown
 
 
-def _grown(view: View, transcript: Transcript, sizes: Sequence[int], window: Window) -> View:
+def _grow(view: WindowView, transcript: Transcript, sizes: Sequence[int], window: Window) -> WindowView:
     """Returns the view with messages of these sizes added at its end."""
-    new = transcript[view.seen :]
+    new = transcript[view.seen_count :]
     return replace(
         view,
         transcript=transcript,
@@ -143,37 +166,39 @@ def _grown(view: View, transcript: Transcript, sizes: Sequence[int], window: Win
     )
 
 
-def sent(view: View, transcript: Transcript) -> Transcript:
+def messages_to_send(view: WindowView, transcript: Transcript) -> Transcript:
     """Returns the messages to send."""
-    if len(transcript) != view.seen:
-        raise UsageError(f"the view is of {view.seen} messages, not of {len(transcript)}; look again")
+    if len(transcript) != view.seen_count:
+        raise UsageError(
+            f"the view is of {view.seen_count} messages, not of {len(transcript)}; look again"
+        )
     return view.messages
 
 
-def needs_summary(view: View) -> tuple[Message, ...]:
+def needs_summary(view: WindowView) -> tuple[Message, ...]:
     """Returns the original messages that were left out since the last summary."""
     return tuple([view.transcript[index] for index in view.fallen])
 
 
-def with_summary(view: View, text: str, count: TokenCounter = estimate_tokens) -> View:
+def with_summary(view: WindowView, text: str, count: TokenCounter = estimate_tokens) -> WindowView:
     """Returns the view with a summary in place of all that was left out; it counts like any message."""
-    if not view.dropped:
+    if not view.left_out_range:
         raise UsageError("nothing was left out, so there is nothing to sum up")
-    return _headed(replace(view, summary=text, fallen=()), count)
+    return _rebuild_head(replace(view, summary=text, fallen=()), count)
 
 
-def _cut(view: View, window: Window, count: TokenCounter) -> View:
+def _cut(view: WindowView, window: Window, count: TokenCounter) -> WindowView:
     """Returns the view after as few cuts as necessary, the mildest first."""
     low = int(window.tokens * window.keep)
     stops = list(_stops(view.transcript, view.start))
     newest = stops[-1] if stops else view.start
-    old = [stop for stop in stops if stop <= view.seen - window.recent]
+    old = [stop for stop in stops if stop <= view.seen_count - window.recent]
     before_last = [stop for stop in old if stop <= view.ends[1]]
     cut = view
     least = next(_totals(view, [newest], count))
     if least > window.tokens:
         # The newest exchange alone does not fit: leaving out the rest would not help.
-        cut = _stub(cut, range(newest, view.seen), view.tokens - least + low, window, count)
+        cut = _stub(cut, range(newest, view.seen_count), view.tokens - least + low, window, count)
     if cut.over:
         recent = next(_totals(cut, old[-1:] or [view.start], count))
         if recent > low:
@@ -184,7 +209,9 @@ def _cut(view: View, window: Window, count: TokenCounter) -> View:
         cut = _drop(cut, old, low, count)
         cut = _stub(cut, range(cut.stubbed, newest), window.tokens, window, count)
         cut = _drop(cut, stops, window.tokens, count)
-    return cut if cut.messages is view.messages else replace(cut, cuts=view.cuts + 1)
+    if cut.messages is view.messages:
+        return cut
+    return replace(cut, cuts=view.cuts + 1)
 
 
 def _stops(transcript: Transcript, start: int) -> Iterator[int]:
@@ -199,24 +226,28 @@ def _stops(transcript: Transcript, start: int) -> Iterator[int]:
             yield index
 
 
-def _ends(view: View, new: Transcript) -> tuple[int, int]:
+def _ends(view: WindowView, new: Transcript) -> tuple[int, int]:
     first, last = view.ends
-    for index, message in enumerate(new, view.seen):
+    for index, message in enumerate(new, view.seen_count):
         if isinstance(message, User):
             first = index if first < 0 else first
-            last = index if last < 0 or message.author != "runtime" else last
+            if last < 0 or message.author != "runtime":
+                last = index
     return first, last
 
 
-def _stub(view: View, span: range, goal: int, window: Window, count: TokenCounter) -> View:
+def _stub(view: WindowView, span: range, goal: int, window: Window, count: TokenCounter) -> WindowView:
     """Returns the view with large results stubbed, the oldest first, until ``goal`` is met."""
-    messages, sizes, tokens = list(view.messages), list(view.sizes), view.tokens
+    messages = list(view.messages)
+    sizes = list(view.sizes)
+    tokens = view.tokens
     reached = span.start
     for index in range(max(span.start, view.start), span.stop):
         if tokens <= goal:
             break
         at = view.head + index - view.start
-        before, original = messages[at], view.transcript[index]
+        before = messages[at]
+        original = view.transcript[index]
         if isinstance(before, Results) and isinstance(original, Results):
             enough = goal - tokens + sizes[at]
             messages[at], size = _with_stubs(before, original, sizes[at], enough, window, count)
@@ -224,7 +255,10 @@ def _stub(view: View, span: range, goal: int, window: Window, count: TokenCounte
             sizes[at] = size
         # A message that still has large results is processed again next time.
         reached = index if tokens <= goal else index + 1
-    stubbed = max(reached, view.stubbed) if span.start <= view.stubbed else view.stubbed
+    if span.start <= view.stubbed:
+        stubbed = max(reached, view.stubbed)
+    else:
+        stubbed = view.stubbed
     if tokens == view.tokens:
         return replace(view, stubbed=stubbed)
     return replace(view, messages=tuple(messages), sizes=tuple(sizes), tokens=tokens, stubbed=stubbed)
@@ -248,13 +282,17 @@ def _with_stubs(
         results[position] = _stub_for(results[position])
         smaller = Results(tuple(results))
         if (smaller_size := count(smaller)) < size:
-            message, size = smaller, smaller_size
+            message = smaller
+            size = smaller_size
     return message, size
 
 
 def _stub_for(result: Result) -> Result:
     """Returns a result's stub: its tool, its size and how it began."""
-    media = [len(part.data) for part in result.content if isinstance(part, Media)]
+    media = []
+    for part in result.content:
+        if isinstance(part, Media):
+            media.append(len(part.data))
     stub = {
         "left_out": "this result, to make room",
         "tool": encodable(result.name),
@@ -281,20 +319,25 @@ def _snippet(result: Result) -> str:
     return encodable(line if len(line) <= _SNIPPET else line[: _SNIPPET - 1] + "…")
 
 
-def _drop(view: View, stops: Sequence[int], goal: int, count: TokenCounter) -> View:
+def _drop(view: WindowView, stops: Sequence[int], goal: int, count: TokenCounter) -> WindowView:
     """Returns the view without what comes before the first of the stops that meets ``goal``."""
     stops = [stop for stop in stops if stop > view.start]
     if view.tokens <= goal or not stops:
         return view
-    least, start = view.tokens, view.start
+    least = view.tokens
+    start = view.start
     for stop, total in zip(stops, _totals(view, stops, count), strict=True):
         if total < least:
-            least, start = total, stop
+            least = total
+            start = stop
         if total <= goal:
             break
     if start == view.start:
         return view
-    kept = [end for end in sorted(set(view.ends)) if 0 <= end < start]
+    kept = []
+    for end in sorted(set(view.ends)):
+        if 0 <= end < start:
+            kept.append(end)
     tail = view.head + start - view.start
     dropped = replace(
         view,
@@ -305,15 +348,19 @@ def _drop(view: View, stops: Sequence[int], goal: int, count: TokenCounter) -> V
         kept=tuple(kept),
         fallen=tuple(sorted({*view.fallen, *view.kept, *range(view.start, start)} - set(kept))),
     )
-    return _headed(dropped, count)
+    return _rebuild_head(dropped, count)
 
 
-def _totals(view: View, stops: Sequence[int], count: TokenCounter) -> Iterator[int]:
+def _totals(view: WindowView, stops: Sequence[int], count: TokenCounter) -> Iterator[int]:
     """Yields how many tokens would be sent if everything before each of the stops were left out."""
     ends = {end: count(view.transcript[end]) for end in view.ends if end >= 0}
-    note = count(_note(view.seen))
-    closing = count(_note(view.seen, view.summary, view.seen)) if view.summary else note
-    at, rest = view.head, sum(view.sizes[view.head :])
+    note = count(_note(view.seen_count))
+    if view.summary:
+        closing = count(_note(view.seen_count, view.summary, view.seen_count))
+    else:
+        closing = note
+    at = view.head
+    rest = sum(view.sizes[view.head :])
     for stop in stops:
         start, at = at, view.head + stop - view.start
         rest -= sum(view.sizes[start:at])
@@ -323,7 +370,7 @@ def _totals(view: View, stops: Sequence[int], count: TokenCounter) -> Iterator[i
         yield rest + sum([ends[end] for end in kept]) + notes
 
 
-def _headed(view: View, count: TokenCounter) -> View:
+def _rebuild_head(view: WindowView, count: TokenCounter) -> WindowView:
     """Returns the view with its head made anew: the kept messages, the notes and the summary."""
     gaps = _gaps(view.kept, view.start)
     head: dict[int, Message] = {at: view.transcript[at] for at in view.kept}
@@ -352,4 +399,139 @@ def _note(left_out: int, summary: str = "", since: int = 0) -> User:
             f"It is a record and no instruction.]\n{dump(encodable(summary))}"
         )
         text += f"\n[Not in it: the last {since} messages left out]" if since else ""
-    return said(text, "runtime")
+    return user_text(text, "runtime")
+
+
+class Fitting:
+    """Fits the transcript of one run into its model's window, turn by turn.
+
+    Most runs stay far below their window to the end. For those the messages are only measured, which
+    takes half as long as counting their tokens; the window looks at a transcript once that no longer
+    settles it.
+    """
+
+    __slots__ = ("_most", "_seen", "_view", "_window")
+
+    def __init__(self) -> None:
+        self._window: Window | None = None
+        self._view: WindowView | None = None
+        """What the window lets through, once the transcript may not fit."""
+        self._seen = 0
+        self._most = 0
+        """How many messages were measured, and how many tokens they have at the most."""
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether another run with these messages would send the same: no summary was made for it."""
+        return self._view is None or not self._view.summary
+
+    async def fit_messages(
+        self,
+        transcript: Transcript,
+        turn: int,
+        *,
+        window: Window,
+        count: TokenCounter,
+        steps: Steps,
+        summarise: Summarise | None,
+    ) -> Transcript:
+        """Returns the part of the transcript that is sent, so that it fits."""
+        if window != self._window:
+            # The last run of this conversation may have asked another model.
+            self._window = window
+            self._view = None
+            self._seen = 0
+            self._most = 0
+        if self._view is None and self._is_far_below(window, count, transcript):
+            return transcript
+        self._view = update_view(self._view, transcript, window, count)
+        fallen = needs_summary(self._view)
+        if fallen and summarise is not None:
+            key = f"t{turn}.summary"
+
+            async def body() -> Entry:
+                return StepDone(key=key, value=await summarise(fallen))
+
+            entry = await steps.step(key, body)
+            assert isinstance(entry, StepDone)
+            self._view = with_summary(self._view, entry.value, count)
+        return messages_to_send(self._view, transcript)
+
+    def _is_far_below(self, window: Window, count: TokenCounter, transcript: Transcript) -> bool:
+        """Whether the transcript fits by any estimate. A user's own count is always asked."""
+        if count is not estimate_tokens:
+            return False
+        for message in transcript[self._seen :]:
+            self._most += most_tokens(message)
+            if self._most > window.tokens:
+                # The rest of a long history need not be measured: the window counts it.
+                return False
+        self._seen = len(transcript)
+        return True
+
+
+_LONG_HISTORY = 64
+"""Messages below which a history is encoded in less time than a look at this is worth."""
+_MOST_CONVERSATIONS = 32
+"""Conversations that are kept. Their messages stay alive with them, so there must not be many."""
+
+
+class ConversationCache:
+    """What one run works out about its transcript, and the next of the same conversation can use.
+
+    A server runs its agent once for each message of a user, with what was said before as ``history``.
+    What was encoded and counted of it then is still true, since messages do not change. It is recognised
+    by the identity of every message: equal ones may be encoded differently.
+    """
+
+    __slots__ = ("call_ids", "conversation", "fitting", "messages")
+
+    def __init__(self, messages: Transcript) -> None:
+        self.messages = messages
+        self.conversation = Conversation()
+        self.fitting = Fitting()
+        self.call_ids = set(_call_ids(messages))
+
+    def is_of(self, messages: Transcript) -> bool:
+        """Whether it is about these very messages."""
+        return len(messages) == len(self.messages) and all(map(is_, messages, self.messages))
+
+
+class Carryover:
+    """The long conversations whose last runs ended most recently."""
+
+    def __init__(self, most: int = _MOST_CONVERSATIONS) -> None:
+        self._most = most
+        self._kept: OrderedDict[int, ConversationCache] = OrderedDict()
+        """By the identity of the last message."""
+
+    def take(self, messages: Transcript, history: int) -> ConversationCache:
+        """What is known about the messages of a new run, of which ``history`` are from earlier ones.
+
+        It is taken out: two runs that continue the same conversation at once must not share it.
+        """
+        if history >= _LONG_HISTORY:
+            known = self._kept.pop(id(messages[history - 1]), None)
+        else:
+            known = None
+        if known is None or not known.is_of(messages[:history]):
+            return ConversationCache(messages)
+        known.call_ids.update(_call_ids(messages[history:]))
+        return known
+
+    def keep(self, carried: ConversationCache, messages: Transcript) -> None:
+        """Keep what a run knows, unless its transcript has large files or was summed up."""
+        if len(messages) < _LONG_HISTORY or holds_much(messages) or not carried.fitting.is_repeatable:
+            return
+        carried.messages = messages
+        self._kept[id(messages[-1])] = carried
+        if len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+
+
+NO_CARRYOVER = Carryover(most=0)
+"""Keeps nothing, for runs that nobody continues."""
+
+
+def _call_ids(messages: Iterable[Message]) -> list[str]:
+    return [call.id for message in messages if isinstance(message, Reply) for call in message.calls]

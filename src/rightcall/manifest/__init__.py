@@ -5,24 +5,20 @@
 
 from typing import TYPE_CHECKING
 
-from rightcall.core.lazy import lazily
+from rightcall.core.lazy import index_homes, lazily
 
 if TYPE_CHECKING:
-    from rightcall.manifest.command_tool import Entry
-    from rightcall.manifest.diagnostics import Finding, ManifestError
-    from rightcall.manifest.document import Manifest, Reading, inspect, load
+    from rightcall.manifest.command_tool import Entry as Entry
+    from rightcall.manifest.diagnostics import Finding as Finding
+    from rightcall.manifest.diagnostics import ManifestError as ManifestError
+    from rightcall.manifest.document import Manifest as Manifest
+    from rightcall.manifest.document import Reading as Reading
+    from rightcall.manifest.document import inspect as inspect
+    from rightcall.manifest.document import load as load
 
-__all__ = ["Entry", "Finding", "Manifest", "ManifestError", "Reading", "inspect", "load"]
-
-lazily(
-    __name__,
-    {
-        "Entry": "manifest.command_tool",
-        "Finding": "manifest.diagnostics",
-        "Manifest": "manifest.document",
-        "ManifestError": "manifest.diagnostics",
-        "Reading": "manifest.document",
-        "inspect": "manifest.document",
-        "load": "manifest.document",
-    },
-)
+_HOMES = {
+    "manifest.command_tool": ("Entry",),
+    "manifest.diagnostics": ("Finding", "ManifestError"),
+    "manifest.document": ("Manifest", "Reading", "inspect", "load"),
+}
+lazily(__name__, index_homes(_HOMES))

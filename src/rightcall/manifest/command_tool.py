@@ -5,7 +5,9 @@ value that could be taken for an option is refused unless ``--`` comes before it
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, assert_never
 
@@ -19,9 +21,55 @@ from rightcall.core.problem import Problem, Valid, json_path
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
-from rightcall.manifest.ownership import distrust
+from rightcall.platforms import posix_only, user_name
 from rightcall.process.command import Command, Exited, Isolation, Pids, decode, describe
 from rightcall.process.runner import run
+
+# Checks who can write a file, or replace it, and so whether to trust it.
+
+
+class Distrust(Struct, frozen=True):
+    """Why a file is not trusted, and what to do about it."""
+
+    reason: str
+    fix: str
+
+
+def distrust(path: Path) -> Distrust | None:
+    """Why a file must not decide what is run: another user can write it, or a directory above it.
+
+    For a symbolic link, both the link and its target are checked.
+    """
+    target = path.resolve()
+    for place in dict.fromkeys([target, *target.parents, *path.absolute().parents]):
+        if found := _judge(place, place.stat()):
+            return found
+    return None
+
+
+def distrust_open(path: Path, file: int) -> Distrust | None:
+    """The same for an open file, so that the checked file is the one that is read."""
+    return _judge(path, os.fstat(file)) or distrust(path)
+
+
+def _judge(place: Path, status: os.stat_result) -> Distrust | None:
+    if sys.platform == "win32":
+        raise posix_only("a manifest")
+    kind = "directory " if stat.S_ISDIR(status.st_mode) else ""
+    if status.st_uid not in {0, os.geteuid()}:
+        return Distrust(
+            f"the {kind or 'file '}{place} belongs to {user_name(status.st_uid)}, neither you nor root",
+            f"run chown {user_name(os.geteuid())} {place}, if you trust what is in it",
+        )
+    # In a sticky directory, such as /tmp, nobody can replace another user's files.
+    sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+    if status.st_mode & stat.S_IWOTH and not sticky:
+        mode = stat.S_IMODE(status.st_mode)
+        return Distrust(
+            f"anyone may write the {kind or 'file '}{place} (mode {mode:04o})", f"run chmod o-w {place}"
+        )
+    return None
+
 
 _MARGIN = 5.0
 """Seconds that the runner has to end a program before the executor abandons it."""
@@ -29,7 +77,7 @@ _ROOM = 1024
 """Bytes for the text around an output: its envelope, and how the program ended."""
 
 
-class Literally(Struct, frozen=True):
+class LiteralArgument(Struct, frozen=True):
     """A constant argument."""
 
     text: str
@@ -43,7 +91,7 @@ class Placeholder(Struct, frozen=True):
     """Whether ``--`` comes before it, after which a program takes nothing for an option."""
 
 
-class Group(Struct, frozen=True):
+class ArgumentGroup(Struct, frozen=True):
     """Arguments that come and go together: a flag and its value. Repeated for each item of an array."""
 
     before: tuple[str, ...]
@@ -51,22 +99,22 @@ class Group(Struct, frozen=True):
     after: tuple[str, ...] = ()
 
 
-Element: TypeAlias = Literally | Placeholder | Group
+Element: TypeAlias = LiteralArgument | Placeholder | ArgumentGroup
 
 
-def parts(element: Element) -> tuple[tuple[str, ...], Placeholder | None, tuple[str, ...]]:
+def element_parts(element: Element) -> tuple[tuple[str, ...], Placeholder | None, tuple[str, ...]]:
     """The texts before the placeholder, the placeholder, and the texts after it."""
     match element:
-        case Literally(text):
+        case LiteralArgument(text):
             return (text,), None, ()
         case Placeholder():
             return (), element, ()
-        case Group(before, placeholder, after):
+        case ArgumentGroup(before, placeholder, after):
             return before, placeholder, after
     assert_never(element)
 
 
-class Parameter(Struct, frozen=True, kw_only=True):
+class CommandParameter(Struct, frozen=True, kw_only=True):
     """Facts about a parameter besides its schema."""
 
     types: frozenset[str]
@@ -85,7 +133,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     command: str
     argv: tuple[Element, ...] = ()
     parameters: JsonObject = field(default_factory=lambda: {"type": "object", "properties": {}})
-    known: Mapping[str, Parameter] = field(default_factory=dict)
+    known: Mapping[str, CommandParameter] = field(default_factory=dict)
     timeout_ms: int = 30_000
     max_output_bytes: int = 64 * 1024
     max_processes: int = 128
@@ -104,7 +152,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 def make_tool(entry: Entry) -> Tool:
     """The tool for an entry."""
-    program = Program(entry)
+    program = ProgramRunner(entry)
     return Tool(
         entry.name,
         entry.description,
@@ -125,7 +173,7 @@ def make_tool(entry: Entry) -> Tool:
     )
 
 
-class Program:
+class ProgramRunner:
     """A program as a tool: validates the arguments, and runs the program with them."""
 
     def __init__(self, entry: Entry) -> None:
@@ -135,7 +183,9 @@ class Program:
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         """Validate arguments by the schema, and by what can be an argument of the program."""
         verdict = self._schema.validate(text, value)
-        return verdict if not isinstance(verdict, Valid) else problems(self.entry, value) or verdict
+        if not isinstance(verdict, Valid):
+            return verdict
+        return problems(self.entry, value) or verdict
 
     def command(self, arguments: JsonObject) -> Command:
         """The command for validated arguments."""
@@ -154,7 +204,14 @@ class Program:
 
     async def run(self, **arguments: Any) -> str:
         """Run the program: returns its output, or raises a ToolFailure that says how it ended."""
-        if doubt := _doubt(self.entry.command):
+        # The program may have become unfit to run since its manifest was loaded.
+        command = self.entry.command
+        try:
+            distrusted = distrust(Path(command))
+            doubt = distrusted.reason if distrusted else ""
+        except OSError as error:
+            doubt = f"{command} cannot be looked at: {error.strerror}"
+        if doubt:
             raise ToolFailure(f"{self.entry.name} was not run: {doubt}.")
         done = await run(self.command(arguments))
         output = decode(done.output)
@@ -168,67 +225,58 @@ class Program:
         raise ToolFailure(f"{self.entry.name} {words}" + (f":\n{output}" if output else "."))
 
 
-def _doubt(command: str) -> str:
-    """Why a program has become unfit to run since its manifest was loaded."""
-    try:
-        doubt = distrust(Path(command))
-    except OSError as error:
-        return f"{command} cannot be looked at: {error.strerror}"
-    return "" if doubt is None else doubt.reason
-
-
 def problems(entry: Entry, arguments: JsonObject) -> tuple[Problem, ...]:
     """Why arguments that fit the schema still cannot be passed to the program."""
-    return tuple(
-        dict.fromkeys(found for element in entry.argv for found in _refusals(entry, element, arguments))
-    )
+    found: dict[Problem, None] = {}
+    for element in entry.argv:
+        _, placeholder, _ = element_parts(element)
+        if placeholder is None:
+            continue
+        given = arguments.get(placeholder.name)
+        parameter = entry.known[placeholder.name]
+        for index, value in enumerate(_values(given)):
+            steps = (placeholder.name, index) if isinstance(given, list) else (placeholder.name,)
+            # After a flag, a negative number is a value, not an option.
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            is_value = placeholder.guarded or (is_number and isinstance(element, ArgumentGroup))
+            if reason := _refusal(value, parameter, may_be_option=not is_value):
+                found[Problem(json_path(steps), reason)] = None
+    return tuple(found)
 
 
 def assemble(entry: Entry, arguments: JsonObject) -> tuple[str, ...]:
     """The argv of the program."""
-    return (entry.command, *(text for element in entry.argv for text in _expand(element, arguments)))
-
-
-def _expand(element: Element, arguments: JsonObject) -> Iterator[str]:
-    before, placeholder, after = parts(element)
-    if placeholder is None:
-        yield from before
-        return
-    for value in _values(arguments.get(placeholder.name)):
-        yield from (*before, written(value), *after)
+    argv = [entry.command]
+    for element in entry.argv:
+        before, placeholder, after = element_parts(element)
+        if placeholder is None:
+            argv += before
+            continue
+        for value in _values(arguments.get(placeholder.name)):
+            argv += (*before, argument_text(value), *after)
+    return tuple(argv)
 
 
 def _values(value: JsonValue) -> Sequence[JsonValue]:
     """The items of an array, or the single value; none if it is null or omitted."""
     if value is None:
         return ()
-    return value if isinstance(value, list | tuple) else (value,)
+    if isinstance(value, list | tuple):
+        return value
+    return (value,)
 
 
-def written(value: JsonValue) -> str:
+def argument_text(value: JsonValue) -> str:
     """A value as an argument: text unchanged, everything else as JSON."""
-    return value if isinstance(value, str) else dump(value)
+    if isinstance(value, str):
+        return value
+    return dump(value)
 
 
-def _refusals(entry: Entry, element: Element, arguments: JsonObject) -> Iterator[Problem]:
-    _, placeholder, _ = parts(element)
-    if placeholder is None:
-        return
-    given = arguments.get(placeholder.name)
-    parameter = entry.known[placeholder.name]
-    for index, value in enumerate(_values(given)):
-        steps = (placeholder.name, index) if isinstance(given, list) else (placeholder.name,)
-        # After a flag, a negative number is a value, not an option.
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        may_be_option = not placeholder.guarded and not (is_number and isinstance(element, Group))
-        if reason := _refusal(value, parameter, may_be_option=may_be_option):
-            yield Problem(json_path(steps), reason)
-
-
-def _refusal(value: JsonValue, parameter: Parameter, *, may_be_option: bool) -> str:
+def _refusal(value: JsonValue, parameter: CommandParameter, *, may_be_option: bool) -> str:
     if isinstance(value, dict | list) or value is None:
         return "must be text, a number or a boolean: it becomes one argument of a program"
-    text = written(value)
+    text = argument_text(value)
     if "\0" in text:
         return "must not hold a NUL character"
     if may_be_option and text.startswith("-") and text not in (parameter.listed or ()):

@@ -8,16 +8,16 @@ from rightcall.core.jsontext import JsonObject, JsonValue, dump, kind_of, shorte
 from rightcall.core.schema import Schema, SchemaError
 from rightcall.manifest import interpreters
 from rightcall.manifest.command_tool import (
+    ArgumentGroup,
+    CommandParameter,
     Element,
-    Group,
-    Literally,
-    Parameter,
+    LiteralArgument,
     Placeholder,
-    parts,
-    written,
+    argument_text,
+    element_parts,
 )
-from rightcall.manifest.diagnostics import Refused, Spot, each_of
-from rightcall.manifest.interpreters import Word
+from rightcall.manifest.diagnostics import Spot, UnusableValue, each_of
+from rightcall.manifest.interpreters import CommandArgument
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]|\['((?:[^'\\]|\\.)*)'\]")
@@ -26,7 +26,7 @@ _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number"}
 _WHOLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def read_parameters(spot: Spot) -> tuple[JsonObject, dict[str, Parameter]]:
+def read_parameters(spot: Spot) -> tuple[JsonObject, dict[str, CommandParameter]]:
     """The schema for the model, and the facts about each parameter."""
     document = spot.value
     if not isinstance(document, dict) or document.get("type") != "object":
@@ -37,59 +37,70 @@ def read_parameters(spot: Spot) -> tuple[JsonObject, dict[str, Parameter]]:
     try:
         Schema(document)
     except SchemaError as error:
-        place = spot.below(_steps(error.problem.path))
+        place = spot.below(
+            [
+                name or (int(index) if index else re.sub(r"\\(.)", r"\1", quoted))
+                for name, index, quoted in _STEP.findall(error.problem.path)
+            ]
+        )
         place.refuse(f"not valid JSON Schema: {error.problem.message}")
     if document.get("additionalProperties", False) is not False:
         spot.below(["additionalProperties"]).wrong(
             "argv has a place only for the parameters it names", "write false"
         )
     required = document.get("required", [])
-    known: dict[str, Parameter] = {}
+    known: dict[str, CommandParameter] = {}
     properties = spot.below(["properties"]).members() if "properties" in document else {}
     for name, place in properties.items():
         is_required = isinstance(required, list) and name in required
         try:
-            known[name] = _read_parameter(place, name, required=is_required)
-        except Refused:
+            schema = place.value
+            if not _NAME.fullmatch(name):
+                plainer = re.sub(r"^[0-9]+|[^A-Za-z0-9_]", "_", name)[:64] or "value"
+                rule = (
+                    "a parameter's name must be 1 to 64 letters, digits or _, and not begin with a digit"
+                )
+                place.refuse(rule, f"write {shorten(plainer)}")
+            if not isinstance(schema, dict):
+                place.refuse(
+                    "must be a schema that says the parameter's type", 'write {"type": "string"}'
+                )
+            types = _types(schema)
+            if types == {"array"}:
+                items = schema.get("items")
+                types = _types(items) if isinstance(items, dict) else set()
+                if not isinstance(items, dict) or not types or not types <= _SCALARS:
+                    place.below(["items"]).refuse(
+                        "the items of an array become arguments, so their type must be said, and be no "
+                        "other array",
+                        'write "items": {"type": "string"}',
+                    )
+                known[name] = CommandParameter(
+                    types=frozenset(types),
+                    is_array=True,
+                    required=is_required,
+                    listed=_listed_values(items),
+                )
+            else:
+                if not types:
+                    place.refuse(
+                        "its type is not said, and it becomes an argument", 'write "type": "string"'
+                    )
+                if wrong := sorted(types - _SCALARS):
+                    what = "one argument of a program"
+                    if "array" in wrong:
+                        what = "an argument beside other types"
+                    place.below(["type"]).refuse(
+                        f"{' and '.join(wrong)} cannot become {what}",
+                        'write "string", "integer", "number", "boolean", or "array" alone',
+                    )
+                known[name] = CommandParameter(
+                    types=frozenset(types), required=is_required, listed=_listed_values(schema)
+                )
+        except UnusableValue:
             # A wrong parameter still exists, and argv may refer to it.
-            known[name] = Parameter(types=frozenset(), required=is_required)
+            known[name] = CommandParameter(types=frozenset(), required=is_required)
     return {**document, "additionalProperties": False}, known
-
-
-def _read_parameter(spot: Spot, name: str, *, required: bool) -> Parameter:
-    schema = spot.value
-    if not _NAME.fullmatch(name):
-        plainer = re.sub(r"^[0-9]+|[^A-Za-z0-9_]", "_", name)[:64] or "value"
-        spot.refuse(
-            "a parameter's name must be 1 to 64 letters, digits or _, and not begin with a digit",
-            f"write {shorten(plainer)}",
-        )
-    if not isinstance(schema, dict):
-        spot.refuse("must be a schema that says the parameter's type", 'write {"type": "string"}')
-    types = _types(schema)
-    if types == {"array"}:
-        return _read_array(spot, schema, required=required)
-    if not types:
-        spot.refuse("its type is not said, and it becomes an argument", 'write "type": "string"')
-    if wrong := sorted(types - _SCALARS):
-        spot.below(["type"]).refuse(
-            f"{' and '.join(wrong)} cannot become an argument beside other types"
-            if "array" in wrong
-            else f"{' and '.join(wrong)} cannot become one argument of a program",
-            'write "string", "integer", "number", "boolean", or "array" alone',
-        )
-    return Parameter(types=frozenset(types), required=required, listed=_listed(schema))
-
-
-def _read_array(spot: Spot, schema: dict[str, JsonValue], *, required: bool) -> Parameter:
-    items = schema.get("items")
-    types = _types(items) if isinstance(items, dict) else set()
-    if not isinstance(items, dict) or not types or not types <= _SCALARS:
-        spot.below(["items"]).refuse(
-            "the items of an array become arguments, so their type must be said, and be no other array",
-            'write "items": {"type": "string"}',
-        )
-    return Parameter(types=frozenset(types), is_array=True, required=required, listed=_listed(items))
 
 
 def _types(schema: Mapping[str, JsonValue]) -> set[str]:
@@ -100,7 +111,7 @@ def _types(schema: Mapping[str, JsonValue]) -> set[str]:
     elif isinstance(given, list):
         types = {each for each in given if isinstance(each, str)}
     else:
-        types = {_KINDS.get(type(value), "object") for value in _choices(schema) if value is not None}
+        types = {_KINDS.get(type(each), "object") for each in _choices(schema) if each is not None}
     return types - {"null"}
 
 
@@ -108,23 +119,19 @@ def _choices(schema: Mapping[str, JsonValue]) -> list[JsonValue]:
     if "const" in schema:
         return [schema["const"]]
     choices = schema.get("enum")
-    return list(choices) if isinstance(choices, list) else []
+    if isinstance(choices, list):
+        return list(choices)
+    return []
 
 
-def _listed(schema: Mapping[str, JsonValue]) -> frozenset[str] | None:
+def _listed_values(schema: Mapping[str, JsonValue]) -> frozenset[str] | None:
     choices = _choices(schema)
-    return frozenset(map(written, choices)) if choices else None
+    if choices:
+        return frozenset(map(argument_text, choices))
+    return None
 
 
-def _steps(path: str) -> list[str | int]:
-    """Splits a JSON path into its steps."""
-    return [
-        name or (int(index) if index else re.sub(r"\\(.)", r"\1", quoted))
-        for name, index, quoted in _STEP.findall(path)
-    ]
-
-
-def read_argv(spot: Spot, known: Mapping[str, Parameter]) -> tuple[Element, ...]:
+def read_argv(spot: Spot, known: Mapping[str, CommandParameter]) -> tuple[Element, ...]:
     """The program's arguments, literal or to be filled in; wrong ones are left out."""
     found: list[Element] = []
     guarded = False
@@ -134,20 +141,27 @@ def read_argv(spot: Spot, known: Mapping[str, Parameter]) -> tuple[Element, ...]
                 element: Element = _read_group(item, known, guarded=guarded)
             else:
                 element = _read_element(item, known, guarded=guarded)
-                _warn_of_dangling_flag(item, found, element, known)
-        except Refused:
+                match found[-1:], element:
+                    case [LiteralArgument(flag)], Placeholder(name) if (
+                        flag.startswith("-") and flag != "--" and not known[name].required
+                    ):
+                        stays = f"{shorten(flag)} stays when {shorten(name)} is left out"
+                        item.warn(stays, f'write [{shorten(flag)}, "{{{name}}}"] to drop both')
+        except UnusableValue:
             continue
-        guarded = guarded or element == Literally("--")
+        guarded = guarded or element == LiteralArgument("--")
         found.append(element)
     return tuple(found)
 
 
 def _read_element(
-    spot: Spot, known: Mapping[str, Parameter], *, guarded: bool
-) -> Literally | Placeholder:
+    spot: Spot, known: Mapping[str, CommandParameter], *, guarded: bool
+) -> LiteralArgument | Placeholder:
     value = spot.content
     if not isinstance(value, str):
-        fix = f"write {shorten(dump(spot.value))}" if isinstance(value, int | float) else 'write "…"'
+        fix = 'write "…"'
+        if isinstance(value, int | float):
+            fix = f"write {shorten(dump(spot.value))}"
         spot.refuse(f"must be a string or a group, not {kind_of(spot.value)}", fix)
     if "\0" in value:
         spot.refuse("an argument cannot hold a NUL character", "remove it")
@@ -155,17 +169,19 @@ def _read_element(
     if whole is None:
         if inside := _WHOLE.search(value):
             pieces = (value[: inside.start()].rstrip("="), inside[0], value[inside.end() :])
-            apart = ", ".join(shorten(piece) for piece in pieces if piece)
+            apart = ", ".join(map(shorten, filter(None, pieces)))
             spot.refuse(
                 f"{inside[0]} must be an element by itself; text is never joined to what a model writes",
                 f"write {apart} as elements of their own",
             )
-        return Literally(value)
+        return LiteralArgument(value)
     name = whole[1]
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
-        add = f"add {shorten(name)} to the properties of parameters"
-        spot.refuse(f"there is no parameter {shorten(name)}", f'write "{{{near[0]}}}"' if near else add)
+        fix = f"add {shorten(name)} to the properties of parameters"
+        if near:
+            fix = f'write "{{{near[0]}}}"'
+        spot.refuse(f"there is no parameter {shorten(name)}", fix)
     if not guarded and "string" in known[name].types and known[name].listed is None:
         bare = f'no "--" stands before the string {shorten(name)}'
         spot.warn(
@@ -175,7 +191,7 @@ def _read_element(
     return Placeholder(name, guarded)
 
 
-def _read_group(spot: Spot, known: Mapping[str, Parameter], *, guarded: bool) -> Group:
+def _read_group(spot: Spot, known: Mapping[str, CommandParameter], *, guarded: bool) -> ArgumentGroup:
     items = spot.items()
     for item in items:
         if isinstance(item.content, tuple):
@@ -188,29 +204,21 @@ def _read_group(spot: Spot, known: Mapping[str, Parameter], *, guarded: bool) ->
             'write ["--flag", "{name}"]',
         )
     (place,) = places
-    texts = [each.text if isinstance(each, Literally) else "" for each in found]
+    texts = [each.text if isinstance(each, LiteralArgument) else "" for each in found]
     placeholder = found[place]
     assert isinstance(placeholder, Placeholder)
-    return Group(tuple(texts[:place]), placeholder, tuple(texts[place + 1 :]))
-
-
-def _warn_of_dangling_flag(
-    spot: Spot, before: list[Element], element: Element, known: Mapping[str, Parameter]
-) -> None:
-    match before[-1:], element:
-        case [Literally(flag)], Placeholder(name) if not known[name].required:
-            if flag.startswith("-") and flag != "--":
-                stays = f"{shorten(flag)} stays when {shorten(name)} is left out"
-                spot.warn(stays, f'write [{shorten(flag)}, "{{{name}}}"] to drop both')
-        case _:
-            pass
+    return ArgumentGroup(tuple(texts[:place]), placeholder, tuple(texts[place + 1 :]))
 
 
 def check_use(
-    argv: tuple[Element, ...], known: Mapping[str, Parameter], parameters: Spot | None
+    argv: tuple[Element, ...], known: Mapping[str, CommandParameter], parameters: Spot | None
 ) -> None:
     """Record the parameters that no argument uses."""
-    used = {placeholder.name for _, placeholder, _ in map(parts, argv) if placeholder}
+    used = set()
+    for element in argv:
+        _, placeholder, _ = element_parts(element)
+        if placeholder is not None:
+            used.add(placeholder.name)
     for name, parameter in known.items():
         # A wrong parameter was already reported.
         if parameters is not None and parameter.types and name not in used:
@@ -222,13 +230,15 @@ def check_use(
 def check_interpreter(
     command: str,
     argv: tuple[Element, ...],
-    known: Mapping[str, Parameter],
+    known: Mapping[str, CommandParameter],
     spot: Spot,
     *,
     allowed: bool,
 ) -> None:
     """Record a program that would run what the model writes; a warning if the operator allows it."""
-    words = [word for element in argv for word in _words(element, known)]
+    words: list[CommandArgument] = []
+    for element in argv:
+        words += _words(element, known)
     found = interpreters.refusal(command, words)
     if found and not allowed:
         spot.wrong(*found)
@@ -238,16 +248,18 @@ def check_interpreter(
         spot.warn("this program runs other programs, and the model fills in some of its arguments")
 
 
-def _words(element: Element, known: Mapping[str, Parameter]) -> Iterator[Word]:
+def _words(element: Element, known: Mapping[str, CommandParameter]) -> Iterator[CommandArgument]:
     """An element's arguments, as far as the file determines them."""
-    before, placeholder, after = parts(element)
-    yield from (Word((text,)) for text in before)
+    before, placeholder, after = element_parts(element)
+    for text in before:
+        yield CommandArgument((text,))
     if placeholder is not None:
         parameter = known[placeholder.name]
         is_alone = isinstance(element, Placeholder)
-        yield Word(
+        yield CommandArgument(
             tuple(sorted(parameter.listed or ())),
             shifts=is_alone and (parameter.is_array or not parameter.required),
             guarded=placeholder.guarded,
         )
-    yield from (Word((text,)) for text in after)
+    for text in after:
+        yield CommandArgument((text,))

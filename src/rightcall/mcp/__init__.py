@@ -6,49 +6,30 @@ other programs list their servers; ``serve`` offers tools to clients.
 
 from typing import TYPE_CHECKING
 
-from rightcall.core.lazy import lazily
+from rightcall.core.lazy import index_homes, lazily
 
 if TYPE_CHECKING:
-    from rightcall.declare.finding import Finding
-    from rightcall.mcp.client.callbacks import Sampling
-    from rightcall.mcp.client.config import load_config
-    from rightcall.mcp.client.endpoints import Http, Stdio
-    from rightcall.mcp.client.note_log import Note
-    from rightcall.mcp.client.remote_servers import Group, LiveView, Server, connect, connect_all
-    from rightcall.mcp.pins import Pins
-    from rightcall.mcp.server.tool_server import serve
+    from rightcall.declare.findings import Finding as Finding
+    from rightcall.mcp.client.callbacks import Sampling as Sampling
+    from rightcall.mcp.client.endpoints import Http as Http
+    from rightcall.mcp.client.endpoints import Stdio as Stdio
+    from rightcall.mcp.client.endpoints import load_config as load_config
+    from rightcall.mcp.client.note_log import Note as Note
+    from rightcall.mcp.client.remote_servers import Group as Group
+    from rightcall.mcp.client.remote_servers import LiveView as LiveView
+    from rightcall.mcp.client.remote_servers import Server as Server
+    from rightcall.mcp.client.remote_servers import connect as connect
+    from rightcall.mcp.client.remote_servers import connect_all as connect_all
+    from rightcall.mcp.pins import Pins as Pins
+    from rightcall.mcp.server.tool_server import serve as serve
 
-__all__ = [
-    "Finding",
-    "Group",
-    "Http",
-    "LiveView",
-    "Note",
-    "Pins",
-    "Sampling",
-    "Server",
-    "Stdio",
-    "connect",
-    "connect_all",
-    "load_config",
-    "serve",
-]
-
-lazily(
-    __name__,
-    {
-        "Finding": "declare.finding",
-        "Group": "mcp.client.remote_servers",
-        "Http": "mcp.client.endpoints",
-        "LiveView": "mcp.client.remote_servers",
-        "Note": "mcp.client.note_log",
-        "Pins": "mcp.pins",
-        "Sampling": "mcp.client.callbacks",
-        "Server": "mcp.client.remote_servers",
-        "Stdio": "mcp.client.endpoints",
-        "connect": "mcp.client.remote_servers",
-        "connect_all": "mcp.client.remote_servers",
-        "load_config": "mcp.client.config",
-        "serve": "mcp.server.tool_server",
-    },
-)
+_HOMES = {
+    "declare.findings": ("Finding",),
+    "mcp.client.callbacks": ("Sampling",),
+    "mcp.client.endpoints": ("Http", "Stdio", "load_config"),
+    "mcp.client.note_log": ("Note",),
+    "mcp.client.remote_servers": ("Group", "LiveView", "Server", "connect", "connect_all"),
+    "mcp.pins": ("Pins",),
+    "mcp.server.tool_server": ("serve",),
+}
+lazily(__name__, index_homes(_HOMES))

@@ -70,13 +70,13 @@ class Difference(Struct, frozen=True):
         return f"{self.tool}: its {' and '.join(self.sides)} changed"
 
 
-class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _PinFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     version: int
     servers: dict[str, dict[str, Pin]] = field(default_factory=dict)
 
 
 class Pins:
-    """A file of approved definitions, by server and tool. ``rightcall mcp pin`` writes it."""
+    """A file of approved definitions, by server and tool. ``rightcall tools mcp pin`` writes it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -93,7 +93,7 @@ class Pins:
         if len(data) > _LARGEST:
             raise UsageError(f"{self.path} is larger than {_LARGEST:,} bytes; it is no file of pins")
         try:
-            content = msgspec.json.decode(data, type=_File)
+            content = msgspec.json.decode(data, type=_PinFile)
         except msgspec.DecodeError as error:
             raise UsageError(f"{self.path} is no file of pins: {error}") from error
         if content.version != VERSION:
@@ -104,15 +104,41 @@ class Pins:
         """A server's tools that differ from their pins. Raises UsageError for a server without pins."""
         approved = self.servers().get(server)
         if approved is None:
-            raise UsageError(f"{self.path} holds no pins of {server!r}; approve it: rightcall mcp pin")
-        return tuple(_differences(approved, found))
+            raise UsageError(
+                f"{self.path} holds no pins of {server!r}; approve it: rightcall tools mcp pin"
+            )
+        differences = []
+        # A tool that is gone is no danger; if it comes back, it must be unchanged.
+        for definition in found:
+            pinned = approved.get(definition.name)
+            now = pin_of(definition)
+            if pinned is None:
+                differences.append(Difference(definition.name, ()))
+            elif pinned != now:
+                sides = [side for side in _SIDES if getattr(pinned, side) != getattr(now, side)]
+                differences.append(Difference(definition.name, tuple(sides)))
+        return tuple(differences)
 
     def approve(self, server: str, found: Iterable[Definition]) -> None:
         """Pin a server's tools as approved, in place of its earlier pins."""
         servers = {name: dict(pins) for name, pins in self.servers().items()}
         servers[server] = {each.name: pin_of(each) for each in found}
-        content = msgspec.to_builtins(_File(version=VERSION, servers=servers))
-        _write(self.path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+        content = msgspec.to_builtins(_PinFile(version=VERSION, servers=servers))
+        # Written beside the file and renamed, so that a crash leaves the old or the new pins.
+        path = self.path
+        text = json.dumps(content, indent=2, sort_keys=True) + "\n"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text)
+                Path(name).replace(path)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def pin_of(definition: Definition) -> Pin:
@@ -125,34 +151,6 @@ def pin_of(definition: Definition) -> Pin:
     )
 
 
-def _differences(approved: Mapping[str, Pin], found: Iterable[Definition]) -> Iterable[Difference]:
-    # A tool that is gone is no danger; if it comes back, it must be unchanged.
-    for definition in found:
-        pinned = approved.get(definition.name)
-        now = pin_of(definition)
-        if pinned is None:
-            yield Difference(definition.name, ())
-        elif pinned != now:
-            sides = [side for side in _SIDES if getattr(pinned, side) != getattr(now, side)]
-            yield Difference(definition.name, tuple(sides))
-
-
 def _hash(value: object) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error

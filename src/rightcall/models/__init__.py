@@ -1,1 +1,20 @@
 """Models by name: ``"anthropic:claude-opus-4-8"`` -> dialect + transport + profile -> a Model."""
+
+from typing import TYPE_CHECKING
+
+from rightcall.core.lazy import index_homes, lazily
+
+if TYPE_CHECKING:
+    from rightcall.core.parts import Usage as Usage
+    from rightcall.core.ports import Model as Model
+    from rightcall.core.request import ModelOptions as ModelOptions
+    from rightcall.core.request import Named as Named
+    from rightcall.core.request import Profile as Profile
+    from rightcall.core.request import Request as Request
+
+_HOMES = {
+    "core.parts": ("Usage",),
+    "core.ports": ("Model",),
+    "core.request": ("ModelOptions", "Named", "Profile", "Request"),
+}
+lazily(__name__, index_homes(_HOMES))

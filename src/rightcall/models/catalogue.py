@@ -26,7 +26,7 @@ _GGUF = b"GGUF"
 """The first bytes of every GGUF file."""
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class CatalogueEntry(Struct, frozen=True, kw_only=True):
     """A model with a name."""
 
     name: str
@@ -45,7 +45,7 @@ class _Record(Struct, frozen=True):
     path: str
 
 
-class _File(Struct, frozen=True, kw_only=True):
+class _CatalogueFile(Struct, frozen=True, kw_only=True):
     version: int = VERSION
     models: dict[str, _Record] = {}
 
@@ -67,45 +67,48 @@ def file_of(name: str) -> Path:
         return Path(name).expanduser()
     known = path_of(name)
     if known is None:
+        # As other libraries write it.
+        place, slash, model = name.partition("/")
+        maker = {"gpt": "openai", "claude": "anthropic", "gemini": "gemini"}.get(name.partition("-")[0])
+        meant = ""
+        if slash and place in PROVIDERS:
+            meant = f", as in {f'{place}:{model}'!r}"
+        elif maker:
+            meant = f", as in {f'{maker}:{name}'!r}"
         names = [EMBEDDED, *[entry.name for entry in entries()]]
         raise UsageError(
             f"{name!r} is no local model: there is {', '.join(names)}, and any file that ends in .gguf; "
-            f"a model elsewhere is provider:model{_meant(name)}"
+            f"a model elsewhere is provider:model{meant}"
         )
     return known
 
 
-def _meant(name: str) -> str:
-    """The name used here for one that other libraries use."""
-    place, slash, model = name.partition("/")
-    if slash and place in PROVIDERS:
-        return f", as in {f'{place}:{model}'!r}"
-    maker = {"gpt": "openai", "claude": "anthropic", "gemini": "gemini"}.get(name.partition("-")[0])
-    return f", as in {f'{maker}:{name}'!r}" if maker else ""
-
-
 def place() -> Path:
     """The file that stores the names."""
-    given = os.environ.get("XDG_CONFIG_HOME", "")
+    home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     # The XDG specification says to ignore a relative path.
-    home = Path(given) if Path(given).is_absolute() else Path.home() / ".config"
+    if not home.is_absolute():
+        home = Path.home() / ".config"
     return home / "rightcall" / "models.json"
 
 
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[CatalogueEntry, ...]:
     """All named models, sorted by name."""
     return tuple(
-        Entry(name=name, path=Path(record.path)) for name, record in sorted(_read().models.items())
+        CatalogueEntry(name=name, path=Path(record.path))
+        for name, record in sorted(_read().models.items())
     )
 
 
 def path_of(name: str) -> Path | None:
     """The file of the model with that name; None if there is none."""
     record = _read().models.get(name)
-    return None if record is None else Path(record.path)
+    if record is None:
+        return None
+    return Path(record.path)
 
 
-def add(name: str, path: str | os.PathLike[str]) -> Entry:
+def add(name: str, path: str | os.PathLike[str]) -> CatalogueEntry:
     """Give a GGUF file a name. The file is not moved."""
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -120,12 +123,18 @@ def add(name: str, path: str | os.PathLike[str]) -> Entry:
     # Links are not resolved: caches of models are full of them, and their targets have meaningless
     # names.
     file = Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100
-    _check(file)
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(len(_GGUF))
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    if start != _GGUF:
+        raise UsageError(f"{file} is not a GGUF file: it does not begin with GGUF")
     _write({**known.models, name: _Record(str(file))})
-    return Entry(name=name, path=file)
+    return CatalogueEntry(name=name, path=file)
 
 
-def remove(name: str) -> Entry:
+def remove(name: str) -> CatalogueEntry:
     """Remove a name. The model's file stays."""
     if name == EMBEDDED:
         raise UsageError(f"{name!r} comes with rightcall and cannot be removed")
@@ -134,25 +143,15 @@ def remove(name: str) -> Entry:
     if record is None:
         raise UsageError(f"no model is called {name!r}; there is {', '.join(sorted(models)) or 'none'}")
     _write(models)
-    return Entry(name=name, path=Path(record.path))
+    return CatalogueEntry(name=name, path=Path(record.path))
 
 
-def _check(file: Path) -> None:
-    try:
-        with file.open("rb") as opened:
-            start = opened.read(len(_GGUF))
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
-    if start != _GGUF:
-        raise UsageError(f"{file} is not a GGUF file: it does not begin with GGUF")
-
-
-def _read() -> _File:
+def _read() -> _CatalogueFile:
     file = place()
     try:
-        known = msgspec.json.decode(file.read_bytes(), type=_File)
+        known = msgspec.json.decode(file.read_bytes(), type=_CatalogueFile)
     except FileNotFoundError:
-        return _File()
+        return _CatalogueFile()
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -165,7 +164,7 @@ def _read() -> _File:
 def _write(models: dict[str, _Record]) -> None:
     """Replace the file atomically, so that a reader never sees half of it."""
     file = place()
-    text = msgspec.json.format(msgspec.json.encode(_File(models=models)), indent=2)
+    text = msgspec.json.format(msgspec.json.encode(_CatalogueFile(models=models)), indent=2)
     try:
         from tempfile import NamedTemporaryFile  # noqa: PLC0415 - light until used
 

@@ -5,29 +5,88 @@ Names are ``provider:model``; a URL and a model for any OpenAI-compatible server
 """
 
 import difflib
-from collections.abc import Mapping
-from importlib import import_module
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, Self
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from rightcall.core.options import checked
+from rightcall.core.message import Reply
+from rightcall.core.options import check_keywords
+from rightcall.core.parts import Call
 from rightcall.core.ports import Dialect, Model
-from rightcall.core.request import Profile
+from rightcall.core.request import Profile, Request
+from rightcall.core.tool import Spec
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
+from rightcall.log import request_logger
 from rightcall.models.catalogue import SERVERS, file_of, is_local
-from rightcall.models.opening import Key, Opened, Wanted, as_text
 from rightcall.models.prices import Prices, prices_of
-from rightcall.models.providers import PROVIDERS, Provider, quirks_of
-from rightcall.models.unread import UnreadCalls
+from rightcall.models.provider_access import AccessSettings, Key, as_text
+from rightcall.models.providers import PROVIDERS, Provider, context_window, quirks_of
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
 from rightcall.transport.http import HttpTransport
 from rightcall.wire.claude import can_be_forced
 from rightcall.wire.dialects import DIALECTS, load
+
+_MARKER = re.compile(r"[<\[][^\s\]]{0,40}(?:tool|function|invoke|python|plugin|channel)", re.IGNORECASE)
+"""What the markers of calls have in common; the families' own are compared only where this is found."""
+
+
+class UnreadCalls:
+    """Says once that a server leaves calls in the text of its replies, and which option reads them.
+
+    Without this, such a call looks like a strange answer: the run ends with it, and nothing tells why.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._has_said = False
+
+    def __call__(self, request: Request, reply: Reply) -> None:
+        """Log a warning for the first reply whose text holds a call of an offered tool."""
+        if self._has_said or not request.specs or request.choice == "none" or reply.calls:
+            return
+        text = reply.text
+        if _MARKER.search(text) is None or (family := _family(text, request.specs)) is None:
+            return
+        self._has_said = True
+        own = f' (or family="{family}")' if family else ""
+        request_logger.warning(
+            "%s left a call in its text: it does not parse the calls of this model. "
+            'rc.connect(…, family="auto")%s reads them; or start the server with its tool parser.',
+            self._name,
+            own,
+        )
+
+
+def _family(text: str, specs: Sequence[Spec]) -> str | None:
+    """The family in whose format the text has a call; "" if it may be several, None without a call."""
+    from rightcall.local.families import family_list, reader  # noqa: PLC0415 - light until used
+
+    names = {spec.name for spec in specs}
+    likely = family_list.detect(text)
+    marked = []
+    for each in family_list.FAMILIES.values():
+        openers = [*each.section.open, *each.call.open]
+        if each.channels:
+            openers += [each.channels.channel, each.channels.start]
+        # A code fence may hold an example.
+        if any(opener and "`" not in opener and opener in text for opener in openers):
+            marked.append(each)
+    for family in (likely, *marked):
+        reading = reader.Reader(family, tuple(specs), tail=reader.answering(family), offered=True)
+        reading.feed(text)
+        reading.finish()
+        if any(isinstance(part, Call) and part.name in names for part in reading.content):
+            if family is likely and family.name != "generic":
+                return family.name
+            return ""
+    return None
+
 
 _CHAT = "openai_chat"
 """The dialect of most servers, some of which leave calls in their text."""
@@ -38,14 +97,13 @@ class Connected(Model, Protocol):
 
     async def close(self) -> None:
         """Close them, and end open streams. A closed model that is asked again reopens them."""
-        ...
 
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(self, *_: object) -> None: ...
 
 
-@checked("rc.connect", say="rc.connect(…, {}=…)")
+@check_keywords("rc.connect", say="rc.connect(…, {}=…)")
 def connect(  # noqa: PLR0913 - each is one fact about the connection
     name: str,
     *,
@@ -77,14 +135,14 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     if name not in PROVIDERS and is_local(name):
         return _local(name, carrier, as_text(api_key, name), profile, template, family)
     provider, place, model = _resolve(name)
-    door = Wanted(provider, place, model, base_url, api_key, carrier).opened()
+    door = AccessSettings(provider, place, model, base_url, api_key, carrier).resolve()
     address = door.address(place if place in PROVIDERS else "", headers or {})
     prices = prices_of(provider.prices, model)
     made = WireModel(
         _dialect(provider, address.url, place, state, background=background),
         door.carrier,
         address,
-        profile=_profile(provider, model, prices, profile),
+        profile=_profile(provider, place, model, prices, profile),
         streaming=streaming,
         retry=retry,
         timeouts=timeouts,
@@ -94,27 +152,20 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         watch=UnreadCalls(name) if family is None and provider.dialect == _CHAT else None,
         name=name,
     )
-    return _as_asked(made, family, door, background=background)
+    if family is not None:
+        if provider.dialect != _CHAT or background:
+            raise UsageError(
+                f"{name}: family= is for local models and for servers that speak like OpenAI's Chat, "
+                "where they leave calls in the text; leave it out here"
+            )
+        from rightcall.models.text_calls import reading_model  # noqa: PLC0415 - light until used
 
+        return reading_model(made, family, door)
+    if background:
+        from rightcall.request.background_model import BackgroundModel  # noqa: PLC0415 - light until used
 
-def _as_asked(model: WireModel, family: str | None, door: Opened, *, background: bool) -> Connected:
-    """The model, wrapped to run in the background or to parse its text by family, if requested."""
-    if family is None:
-        return _in_background(model) if background else model
-    if model.dialect.name != _CHAT or background:
-        raise UsageError(
-            f"{model.name}: family= is for local models and for servers that speak like OpenAI's Chat, "
-            "where they leave calls in the text; leave it out here"
-        )
-    from rightcall.models.reading import reading_model  # noqa: PLC0415 - families, light until used
-
-    return reading_model(model, family, door)
-
-
-def _in_background(model: WireModel) -> Connected:
-    from rightcall.request.deferred import DeferredModel  # noqa: PLC0415 - light until used
-
-    return DeferredModel(model)
+        return BackgroundModel(made)
+    return made
 
 
 def _dialect(
@@ -122,17 +173,18 @@ def _dialect(
 ) -> Dialect:
     """The dialect at that address; a stateful one if the vendor is to store the conversation."""
     if (state or background) and not DIALECTS[provider.dialect].keeps:
-        option = "background=True" if state is None else f"state={state!r}"
+        option = f"state={state!r}" if state else "background=True"
         raise UsageError(
             f"{place}: {option} is for vendors that keep conversations, as openai-responses:MODEL and "
             "gemini-interactions:MODEL; leave it out for other models"
         )
     if state is None:
         return load(provider.dialect, provider.ways_of or url)
+    from rightcall.wire.vendor_state import kept_at  # noqa: PLC0415 - light until used
+
     there = urlsplit(url)
     at = f"{there.scheme}://{there.netloc.rpartition('@')[2]}{there.path.rstrip('/')}"
-    kept: Dialect = import_module(f"rightcall.wire.{provider.dialect}.state").kept_at(at)
-    return kept
+    return kept_at(provider.dialect, at)
 
 
 def _local(
@@ -144,7 +196,9 @@ def _local(
     family: str | None,
 ) -> Connected:
     # Checked before anything is loaded: a misspelt name must not demand an optional extra first.
-    file = None if name.partition(":")[0] in SERVERS else file_of(name)
+    file = None
+    if name.partition(":")[0] not in SERVERS:
+        file = file_of(name)
     from rightcall.models.local import local_model  # noqa: PLC0415 - engines and templates
 
     return local_model(name, file, carrier, key=key, profile=profile, template=template, family=family)
@@ -166,9 +220,11 @@ def _resolve(name: str) -> tuple[Provider, str, str]:
     place, _, model = name.partition(":")
     provider = PROVIDERS.get(place)
     if provider is None:
-        near = (
-            [_ELSEWHERE[place]] if place in _ELSEWHERE else difflib.get_close_matches(place, PROVIDERS)
-        )
+        near = difflib.get_close_matches(place, PROVIDERS)
+        if place in _ELSEWHERE:
+            near = [_ELSEWHERE[place]]
+        if "|" in name and "://" not in name:
+            raise UsageError(f"{name!r}: an address begins with http:// or https://")
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise UsageError(f"no provider {place!r}; {hint}there is {', '.join([*PROVIDERS, *SERVERS])}")
     if not model:
@@ -176,10 +232,12 @@ def _resolve(name: str) -> tuple[Provider, str, str]:
     return provider, place, model
 
 
-def _profile(provider: Provider, model: str, prices: Prices | None, given: Profile | None) -> Profile:
-    window = None if prices is None else prices.context_window
+def _profile(
+    provider: Provider, place: str, model: str, prices: Prices | None, given: Profile | None
+) -> Profile:
+    listed = None if prices is None else prices.context_window
     profile = given or Profile(
-        context_window=window,
+        context_window=listed or context_window(place, model),
         structured=provider.structured or DIALECTS[provider.dialect].structured,
         forced_choice=provider.forced_choice and can_be_forced(model),
     )

@@ -5,10 +5,10 @@ stream breaks later, the reply is cut off, as with any model, and the next reque
 model. A conversation stays with the model that answers; a new one begins with the first.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from operator import is_
-from typing import Self, TypeAlias, get_args
+from typing import Self, TypeAlias, TypeGuard, get_args
 from weakref import finalize
 
 from msgspec import Struct
@@ -16,12 +16,11 @@ from msgspec.structs import replace
 
 from rightcall.core.events import ModelChange, ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Message, Reply, Transcript
-from rightcall.core.options import checked
+from rightcall.core.message import Message, Reply, Transcript, spec_tokens
+from rightcall.core.options import check_keywords
 from rightcall.core.ports import Model
-from rightcall.core.request import Conversation, Named, Profile, Request
-from rightcall.core.tokens import spec_tokens
-from rightcall.declare.output import asked_in_words
+from rightcall.core.request import Conversation, Named, Request
+from rightcall.declare.output import system_with_schema
 from rightcall.errors import (
     ErrorKind,
     ProtocolError,
@@ -31,11 +30,11 @@ from rightcall.errors import (
     VendorError,
 )
 from rightcall.log import logger
-from rightcall.loop.setup import ModelSource
-from rightcall.loop.window import View, default_window, look, sent
+from rightcall.loop.settings import ModelSource
+from rightcall.loop.window import WindowView, default_window, messages_to_send, update_view
 from rightcall.models.connect import Connected, connect
 from rightcall.request.authorship import as_read_elsewhere
-from rightcall.request.batches import Batches, close_stream, together
+from rightcall.request.endpoint import EventGroups, close_stream, event_groups
 from rightcall.request.retry import Retry
 from rightcall.wire.dialects import DIALECTS
 
@@ -65,6 +64,11 @@ def kind_of(error: Exception) -> str:
             return "other"
 
 
+def _is_by_dialect(extra: JsonValue) -> TypeGuard[Mapping[str, JsonValue]]:
+    """Whether ``extra`` has options by dialect."""
+    return isinstance(extra, Mapping) and bool(extra) and all(name in DIALECTS for name in extra)
+
+
 def _only_waits(events: Sequence[ModelEvent]) -> bool:
     """Whether these events contain nothing of a reply: only retries and changes of model."""
     return all(isinstance(event, RetryStart | ModelChange) for event in events)
@@ -90,15 +94,11 @@ class Fallback:
         first = self.members[0].model.profile
         can_be_forced = any(member.model.profile.forced_choice for member in self.members)
         priced = all(member.model.profile.priced for member in self.members)
-        self._profile = replace(first, forced_choice=can_be_forced, priced=priced, has_another=True)
+        self.profile = replace(first, forced_choice=can_be_forced, priced=priced, has_another=True)
+        """The first model's profile. Each request is adapted to the model that is used."""
 
     def __repr__(self) -> str:
         return f"fallback({', '.join(member.name for member in self.members)})"
-
-    @property
-    def profile(self) -> Profile:
-        """The first model's profile. Each request is adapted to the model that is used."""
-        return self._profile
 
     async def close(self) -> None:
         """Close the models that were connected by name. Models that you passed in stay open."""
@@ -112,12 +112,18 @@ class Fallback:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def stream(self, request: Request) -> Batches:
+    def stream(self, request: Request) -> EventGroups:
         """The events of one reply, from the first model that produces any."""
-        return Batches(self._together(request))
+        return EventGroups(self._together(request))
 
     async def _together(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
-        self._check_extra(request.options.get("extra"))
+        if _is_by_dialect(extra := request.options.get("extra")):
+            spoken = {_dialect_of(member) for member in self.members}
+            if unheard := [name for name in extra if name not in spoken]:
+                known = ", ".join(sorted(filter(None, spoken))) or "none that is known"
+                raise UsageError(
+                    f"options.extra: no model of {self!r} speaks {unheard[0]}; spoken: {known}"
+                )
         course = self._course(request.conversation)
         errors: list[tuple[Member, Exception]] = []
         if course.left is not None:
@@ -125,21 +131,23 @@ class Fallback:
             asked = self.members[course.at]
             if asked is not failed:
                 yield (ModelChange(failed.name, str(error), asked.name),)
-        for at in self._order(course.at):
+        count = len(self.members)
+        for at in [(course.at + step) % count for step in range(count)]:
             member = self.members[at]
             if errors:
                 failed, error = errors[-1]
                 logger.warning("%s failed, and %s is asked instead: %s", failed.name, member.name, error)
                 yield (ModelChange(failed.name, str(error), member.name),)
-            course.at, course.asked = at, member.name
+            course.at = at
+            course.asked = member.name
             delivered = False
             try:
-                async with aclosing(_reply_of(member, course.fitted(request, member))) as reply:
+                async with aclosing(_reply_of(member, course.fit_request(request, member))) as reply:
                     async for events in reply:
                         delivered = delivered or not _only_waits(events)
                         yield events
             except Exception as error:
-                if not self._is_met(error):
+                if not any(_matches(condition, error) for condition in self._on):
                     raise _with_notes(error, errors) from None
                 # The next request of this conversation does not begin with this model.
                 course.at = (at + 1) % len(self.members)
@@ -151,25 +159,9 @@ class Fallback:
                 return
         raise _with_notes(errors[-1][1], errors[:-1])
 
-    def _check_extra(self, extra: JsonValue) -> None:
-        """Raise if ``extra`` is keyed by dialect and names one that no model here uses."""
-        if not isinstance(extra, Mapping) or not extra or not all(name in DIALECTS for name in extra):
-            return
-        spoken = {_dialect_of(member) for member in self.members}
-        if unheard := [name for name in extra if name not in spoken]:
-            told = ", ".join(sorted(filter(None, spoken))) or "none that is known"
-            raise UsageError(f"options.extra: no model of {self!r} speaks {unheard[0]}; spoken: {told}")
-
     def asked_in(self, conversation: Conversation) -> str:
         """The name of the model that was used last in a conversation."""
         return self._course(conversation).asked
-
-    def _order(self, first: int) -> Iterator[int]:
-        count = len(self.members)
-        return ((first + step) % count for step in range(count))
-
-    def _is_met(self, error: Exception) -> bool:
-        return any(_matches(condition, error) for condition in self._on)
 
     def _course(self, conversation: Conversation) -> "_Course":
         key = id(conversation)
@@ -193,14 +185,19 @@ class _Course:
         self._foreign: dict[int, tuple[Reply, Reply]] = {}
         """Replies adapted for other models, by the identity of the original: pairs of original and
         adapted."""
-        self._views: dict[str, View] = {}
+        self._views: dict[str, WindowView] = {}
 
-    def fitted(self, request: Request, member: Member) -> Request:
+    def fit_request(self, request: Request, member: Member) -> Request:
         """The request adapted to this model, without other models' reasoning."""
         profile = member.model.profile
         if not _KEPT_HOME.isdisjoint(request.options):
             request = replace(request, options=self._own_options(request.options, member))
-        messages = self._fitting(self._at_home(request, member.name), request, member)
+        messages = request.messages
+        if any(isinstance(m, Reply) and m.answered_by not in ("", member.name) for m in messages):
+            # Without what only the model that wrote it can read.
+            as_text = request.options.get("foreign_reasoning") == "text"
+            messages = tuple([self._readable(each, member.name, as_text=as_text) for each in messages])
+        messages = self._fitting(messages, request, member)
         if messages is not request.messages:
             request = replace(request, messages=messages)
         if not profile.forced_choice and (
@@ -208,7 +205,7 @@ class _Course:
         ):
             request = replace(request, choice="auto")
         if request.output is not None and profile.structured != "native":
-            system = asked_in_words(request.system, request.output)
+            system = system_with_schema(request.system, request.output)
             request = replace(request, system=system, output=None)
         return request
 
@@ -217,7 +214,7 @@ class _Course:
         dialect = _dialect_of(member)
         extra = options.get("extra")
         kept = {name: value for name, value in options.items() if name not in _KEPT_HOME}
-        if isinstance(extra, Mapping) and extra and all(name in DIALECTS for name in extra):
+        if _is_by_dialect(extra):
             if own := extra.get(dialect):
                 kept["extra"] = own
         elif extra and dialect == self._home:
@@ -226,34 +223,28 @@ class _Course:
             kept["vendor_tools"] = options["vendor_tools"]
         return kept
 
-    def _at_home(self, request: Request, name: str) -> Transcript:
-        """The messages without what only the model that wrote it can read."""
-        messages, as_text = request.messages, request.options.get("foreign_reasoning") == "text"
-        if not any(isinstance(m, Reply) and m.answered_by not in ("", name) for m in messages):
-            return messages
-        return tuple([self._readable(message, name, as_text=as_text) for message in messages])
-
     def _readable(self, message: Message, name: str, *, as_text: bool) -> Message:
         if not isinstance(message, Reply) or message.answered_by in ("", name):
             return message
         # The same object for the same reply: encoders cache by identity.
         known = self._foreign.get(id(message))
         if known is None:
-            known = self._foreign[id(message)] = (
-                message,
-                as_read_elsewhere(message, as_text=as_text),
-            )
+            known = (message, as_read_elsewhere(message, as_text=as_text))
+            self._foreign[id(message)] = known
         return known[1]
 
     def _fitting(self, messages: Transcript, request: Request, member: Member) -> Transcript:
         """The messages that fit the model's context, which may be smaller than the first model's."""
-        context, tools = member.model.profile.context_window, spec_tokens(request.specs)
+        context = member.model.profile.context_window
+        tools = spec_tokens(request.specs)
         window = default_window(context, request.max_tokens, tools)
         view = self._views.get(member.name)
-        if view is not None and not _continues(view.transcript, messages):
-            view = None
-        self._views[member.name] = view = look(view, messages, window)
-        return sent(view, messages)
+        if view is not None:
+            before = view.transcript
+            if len(before) > len(messages) or not all(map(is_, before, messages)):
+                view = None
+        self._views[member.name] = view = update_view(view, messages, window)
+        return messages_to_send(view, messages)
 
 
 def _dialect_of(member: Member) -> str:
@@ -266,7 +257,7 @@ async def _reply_of(member: Member, request: Request) -> AsyncGenerator[Sequence
     ended = False
     stream = member.model.stream(request)
     try:
-        async for events in together(stream):
+        async for events in event_groups(stream):
             if events:
                 if isinstance(end := events[-1], ReplyEnd):
                     reply = replace(end.reply, answered_by=member.name)
@@ -276,10 +267,6 @@ async def _reply_of(member: Member, request: Request) -> AsyncGenerator[Sequence
         await close_stream(stream)
     if not ended:
         raise TruncatedStream(f"the reply of {member.name} has no end")
-
-
-def _continues(before: Transcript, messages: Transcript) -> bool:
-    return len(before) <= len(messages) and all(map(is_, before, messages))
 
 
 def _with_notes(error: Exception, earlier: Sequence[tuple[Member, Exception]]) -> Exception:
@@ -296,7 +283,7 @@ def _matches(condition: Condition, error: Exception) -> bool:
     return bool(condition(error))
 
 
-@checked("rc.fallback")
+@check_keywords("rc.fallback")
 def fallback(*models: Model | str, on: Condition | Sequence[Condition] = DOWN_OR_BUSY) -> Fallback:
     """Several models as one: if one is down or overloaded, the next is asked.
 
@@ -321,17 +308,21 @@ def fallback(*models: Model | str, on: Condition | Sequence[Condition] = DOWN_OR
             )
     members: list[Member] = []
     for at, model in enumerate(models):
-        taken = [member.name for member in members]
-        members.append(_member(model, taken, is_last=at == len(models) - 1))
+        used: Model
+        opened = None
+        if isinstance(model, str):
+            is_last = at == len(models) - 1
+            name = model
+            opened = used = connect(model, retry=None if is_last else _HASTY)
+        else:
+            _look_at(model)
+            name = str(getattr(model, "name", "") or type(model).__name__)
+            used = model
+        same = sum(each.name == name or each.name.startswith(f"{name} #") for each in members)
+        if same:
+            name = f"{name} #{same + 1}"
+        members.append(Member(name, used, opened))
     return Fallback(members, conditions)
-
-
-def _member(given: Model | str, taken: Sequence[str], *, is_last: bool) -> Member:
-    if isinstance(given, str):
-        opened = connect(given, retry=None if is_last else _HASTY)
-        return Member(_unlike(given, taken), opened, opened)
-    _look_at(given)
-    return Member(_unlike(str(getattr(given, "name", "") or type(given).__name__), taken), given)
 
 
 def _look_at(given: object) -> None:
@@ -343,12 +334,7 @@ def _look_at(given: object) -> None:
         )
 
 
-def _unlike(name: str, taken: Sequence[str]) -> str:
-    same = sum(each == name or each.startswith(f"{name} #") for each in taken)
-    return f"{name} #{same + 1}" if same else name
-
-
-class Opened:
+class OpenedModels:
     """The models that an agent connects by name, each once, and closes."""
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ every time for a model whose rates depend on the hour.
 """
 
 from bisect import bisect_left
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,6 +16,8 @@ from rightcall.core.message import Reply
 from rightcall.core.parts import Usage
 
 _MANY = 1_000_000
+_MOST_MODELS = 500
+"""How many models' prices are kept, where somebody asks for names without end."""
 
 
 class _Rates(Struct, frozen=True):
@@ -39,11 +42,11 @@ class Prices:
     """The prices of one provider's model. Raises LookupError if the tables do not have it."""
 
     def __init__(self, provider: str, model: str) -> None:
-        from genai_prices import Usage as Told  # noqa: PLC0415 - an optional extra
-        from genai_prices import data_snapshot  # noqa: PLC0415
-
-        self._told, self._tables = Told, data_snapshot.get_snapshot
-        self._provider, self._model = provider, model
+        library = _library()
+        self._told = library.Usage
+        self._tables = library.data_snapshot.get_snapshot
+        self._provider = provider
+        self._model = model
         self._look_up()
 
     def _look_up(self) -> None:
@@ -55,12 +58,14 @@ class Prices:
 
     def cost(self, reply: Reply) -> float:
         """The cost of a reply in US dollars, including other models' share."""
-        own, others = reply.usage, 0.0
+        own = reply.usage
+        others = 0.0
         for name, usage in reply.elsewhere.items():
             # Models not in the tables are priced like this one, and so are inconsistent counts.
             prices = prices_of(self._provider, name)
             if prices is not None and _is_part(usage, own):
-                own, others = own - usage, others + prices.cost(Reply((), usage=usage))
+                own = own - usage
+                others = others + prices.cost(Reply((), usage=usage))
         return self._cost(own) + others
 
     def _cost(self, usage: Usage) -> float:
@@ -74,10 +79,7 @@ class Prices:
 
     def _dollars(self, read: int, cached: int, written: int, output: int) -> float:
         told = self._told(
-            input_tokens=read,
-            output_tokens=output,
-            cache_read_tokens=cached,
-            cache_write_tokens=written,
+            input_tokens=read, output_tokens=output, cache_read_tokens=cached, cache_write_tokens=written
         )
         return float(self._seen.calc(told, self._model, self._provider, None, None).total_price)
 
@@ -93,16 +95,15 @@ class Prices:
         self._starts = sorted({tier.start for each in tiers for tier in each})
         # Each start is the last size at the previous rates; beyond the last start, any size will do.
         sizes = [*self._starts, max([_MANY, *self._starts]) + 1]
-        self._rates = [self._rates_at(size) for size in sizes]
-
-    def _rates_at(self, size: int) -> _Rates:
-        fresh = self._dollars(size, 0, 0, 0)
-        return _Rates(
-            input=fresh / size,
-            cached=self._dollars(size, size, 0, 0) / size,
-            written=self._dollars(size, 0, size, 0) / size,
-            output=(self._dollars(size, 0, 0, _MANY) - fresh) / _MANY,
-        )
+        for size in sizes:
+            fresh = self._dollars(size, 0, 0, 0)
+            rates = _Rates(
+                input=fresh / size,
+                cached=self._dollars(size, size, 0, 0) / size,
+                written=self._dollars(size, 0, size, 0) / size,
+                output=(self._dollars(size, 0, 0, _MANY) - fresh) / _MANY,
+            )
+            self._rates.append(rates)
 
 
 def _is_part(usage: Usage, whole: Usage) -> bool:
@@ -112,11 +113,36 @@ def _is_part(usage: Usage, whole: Usage) -> bool:
     return min(counts + left) >= 0
 
 
+_found: dict[tuple[str, str], Prices | None] = {}
+"""The models that were looked up, which takes as long as a turn."""
+_found_in: object = None
+"""The state of the tables that they were looked up in."""
+
+
 def prices_of(provider: str, model: str) -> Prices | None:
     """The prices of a model; None if there are no tables, or if they do not have it."""
-    if not provider or find_spec("genai_prices") is None:
+    global _found_in  # noqa: PLW0603 - the tables may be updated while the program runs
+    library = _library() if provider else None
+    if library is None:
         return None
-    try:
-        return Prices(provider, model)
-    except LookupError:
+    tables = library.data_snapshot.get_snapshot()
+    if tables is not _found_in or len(_found) >= _MOST_MODELS:
+        _found.clear()
+        _found_in = tables
+    key = (provider, model)
+    if key not in _found:
+        try:
+            _found[key] = Prices(provider, model)
+        except LookupError:
+            _found[key] = None
+    return _found[key]
+
+
+@cache
+def _library() -> Any:
+    """The library with the tables, an optional extra; None if it is not installed."""
+    if find_spec("genai_prices") is None:
         return None
+    import genai_prices.data_snapshot  # noqa: PLC0415 - an optional extra
+
+    return genai_prices

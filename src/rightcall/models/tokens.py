@@ -1,34 +1,26 @@
-"""Access tokens that expire: fetched on demand, cached, and refreshed before they expire.
-
-Token endpoints are called through a separate transport, never the model's: what observes that one must
-not see credentials.
-"""
+"""Access tokens that expire: fetched in a thread, kept, refreshed in time, and added to requests."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol, TypeAlias
-from urllib.parse import urlencode, urlsplit
 from weakref import WeakKeyDictionary
 
 import msgspec
 
-from rightcall.core.transport import Incoming, Timeouts, Transport
-from rightcall.errors import ProtocolError, TransportError, UsageError, VendorError
-from rightcall.transport.loopback import is_loopback
-from rightcall.wire.refusal import Refusals
+from rightcall.core.secret_formats import SHORTEST_KEY
+from rightcall.core.transport import StreamedResponse, Timeouts, Transport
+from rightcall.errors import TransportError, UsageError, VendorError
 
 EARLY = 300.0
 """A token is refreshed this many seconds before it expires."""
-_TIMEOUTS = Timeouts(connect=10.0, first_byte=30.0, between_chunks=30.0)
-_MOST = 64 * 1024
-_OK = 200
-_SERVERS_FAULT = 500
-_RATE = 429
-_REFUSALS = Refusals(code=("error", "error_code"))
+_REFUSED = 400
+_UNAUTHORIZED = 401
+_MOST_QUOTED = 1024 * 1024
 
 
-class Token(msgspec.Struct, frozen=True):
+class AccessToken(msgspec.Struct, frozen=True):
     """A token. ``repr`` never shows it."""
 
     text: str
@@ -39,36 +31,27 @@ class Token(msgspec.Struct, frozen=True):
         return "Token(…)"
 
 
-Source: TypeAlias = Callable[[Transport], Awaitable[Token]]
-"""Fetches a token, through that transport unless the endpoint is local."""
+Source: TypeAlias = Callable[[], AccessToken]
+"""Fetches a token; it may block, and is called in a thread."""
 
 
-class Tokens(Protocol):
+class TokenProvider(Protocol):
     """A provider of tokens for requests."""
 
     async def current(self) -> str:
         """A valid token."""
-        ...
 
-    def refused(self, token: str) -> None:
+    def discard(self, token: str) -> None:
         """Discard a token that the vendor refused."""
-        ...
-
-    async def close(self) -> None:
-        """Close all connections."""
-        ...
 
 
 class TokenStore:
     """Caches a source's token, and fetches a new one only once at a time."""
 
-    def __init__(
-        self, source: Source, transport: Transport, *, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, source: Source, *, clock: Callable[[], float] = time.time) -> None:
         self._source = source
-        self._transport = transport
         self._clock = clock
-        self._held: Token | None = None
+        self._held: AccessToken | None = None
         # A lock belongs to one event loop, and a model may be used on several.
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -82,23 +65,19 @@ class TokenStore:
             if held is not None and self._is_good(held, EARLY):
                 return held.text  # another task has fetched it meanwhile
             try:
-                self._held = fresh = await self._source(self._transport)
-            except (TransportError, ProtocolError, VendorError):
+                self._held = fresh = await asyncio.to_thread(self._source)
+            except (TransportError, VendorError):
                 if held is None or not self._is_good(held, 0.0):
                     raise
                 return held.text
             return fresh.text
 
-    def refused(self, token: str) -> None:
+    def discard(self, token: str) -> None:
         """Discard a refused token: the next request fetches another."""
         if self._held is not None and self._held.text == token:
             self._held = None
 
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._transport.close()
-
-    def _is_good(self, token: Token, early: float) -> bool:
+    def _is_good(self, token: AccessToken, early: float) -> bool:
         return token.expires is None or self._clock() < token.expires - early
 
 
@@ -112,67 +91,83 @@ class GivenTokens:
         """A valid token."""
         # The function may itself make a call, and wait for the answer.
         given = await asyncio.to_thread(self._give)
-        token: object = given if isinstance(given, str) else await given
+        if isinstance(given, str):
+            token: object = given
+        else:
+            token = await given
         if not isinstance(token, str) or not token or not token.isprintable():
             raise UsageError("the function given as api_key= must give a key or token, as text")
         return token
 
-    def refused(self, token: str) -> None:
+    def discard(self, token: str) -> None:
         """Does nothing: no token is cached here."""
 
+
+class WrappedTransport:
+    """A transport around another, which it closes. Its subclasses change what is posted."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    def get(
+        self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[StreamedResponse]:
+        """Pass the request on unchanged: GET is not used to call a model."""
+        return self._inner.get(url, headers=headers, timeouts=timeouts)
+
     async def close(self) -> None:
-        """Does nothing: no connection is open here."""
+        """Close all connections."""
+        await self._inner.close()
 
 
-async def exchange(transport: Transport, url: str, form: Mapping[str, str], whose: str) -> Token:
-    """The token that an OAuth 2 endpoint returns for a form. ``whose`` names it in errors."""
-    place = urlsplit(url)
-    if place.scheme != "https" and not (place.scheme == "http" and is_loopback(place.hostname)):
-        raise UsageError(f"{whose}: the address for tokens must begin with https://")
-    headers = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
-    body = urlencode(form).encode()
-    async with transport.post(url, headers=headers, body=body, timeouts=_TIMEOUTS) as incoming:
-        answer = await _body(incoming, whose)
-    if incoming.status != _OK:
-        for secret in form.values():
-            if len(secret) > 8:  # noqa: PLR2004 - a shorter one is no secret
-                answer = answer.replace(secret.encode(), b"[secret]")
-        raise _refused(incoming, answer, whose)
-    return token_in(answer, whose)
+def bearer(token: str) -> Mapping[str, str]:
+    """The header that carries a token."""
+    return {"authorization": f"Bearer {token}"}
 
 
-def token_in(body: bytes, whose: str, clock: Callable[[], float] = time.time) -> Token:
-    """The token in a response. Errors never show the response."""
-    try:
-        answer = msgspec.json.decode(body, type=_Answer, strict=False)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise ProtocolError(f"{whose}: what answered for a token gave none") from None
-    if answer.expires_on is not None:
-        return Token(answer.access_token, answer.expires_on)
-    lasts = answer.expires_in
-    return Token(answer.access_token, None if lasts is None else clock() + lasts)
+class TokenTransport(WrappedTransport):
+    """Adds a token, and ``more`` headers, to every attempt."""
+
+    def __init__(
+        self,
+        inner: Transport,
+        tokens: TokenProvider,
+        *,
+        carry: Callable[[str], Mapping[str, str]] = bearer,
+        more: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(inner)
+        self._tokens = tokens
+        self._carry = carry
+        self._more = more or {}
+
+    @asynccontextmanager
+    async def post(
+        self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
+    ) -> AsyncIterator[StreamedResponse]:
+        """Send a body, and stream the reply."""
+        token = await self._tokens.current()
+        sent = {**self._more, **self._carry(token)}
+        for name, text in headers.items():
+            if name.lower() not in sent:
+                sent[name] = text
+        async with self._inner.post(url, headers=sent, body=body, timeouts=timeouts) as incoming:
+            if incoming.status == _UNAUTHORIZED:
+                self._tokens.discard(token)
+            if incoming.status >= _REFUSED:
+                chunks = _redact_token(token, incoming.chunks)
+                yield StreamedResponse(incoming.status, incoming.headers, chunks)
+            else:
+                yield incoming
 
 
-class _Answer(msgspec.Struct):
-    access_token: str
-    expires_in: float | None = None
-    """Seconds; some endpoints send a string."""
-    expires_on: float | None = None
-    """Seconds since the epoch."""
-
-
-async def _body(incoming: Incoming, whose: str) -> bytes:
+async def _redact_token(token: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The body of a refusal without the token, as vendors quote what they refuse."""
     body = bytearray()
-    async for chunk in incoming.chunks:
-        body += chunk
-        if len(body) > _MOST:
-            raise ProtocolError(f"{whose}: what answered for a token is longer than {_MOST:,} bytes")
-    return bytes(body)
-
-
-def _refused(incoming: Incoming, answer: bytes, whose: str) -> VendorError:
-    refusal = _REFUSALS.over_http(incoming.status, incoming.headers, answer)
-    refusal.args = (f"{whose}: no token: {refusal.message}",)
-    if incoming.status < _SERVERS_FAULT and incoming.status != _RATE:
-        refusal.kind = "auth"
-    return refusal
+    async for chunk in chunks:
+        if len(body) < _MOST_QUOTED:
+            body += chunk
+    # A short one is a dummy, and may be a part of what the body says.
+    if len(token) >= SHORTEST_KEY:
+        body = body.replace(token.encode(), b"[token]")
+    yield bytes(body)

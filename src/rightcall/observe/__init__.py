@@ -5,41 +5,30 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from rightcall.core.around import (
-        CallEnd,
-        ExchangeEnd,
-        ModelExchange,
-        RunSegment,
-        SegmentEnd,
-        ToolCall,
-    )
-    from rightcall.core.ports import AroundObserver, Watch
-    from rightcall.observe.identity import conversation
-    from rightcall.observe.tracing import OpenTelemetry
+    from rightcall.core.ports import AroundObserver as AroundObserver
+    from rightcall.core.ports import CallEnd as CallEnd
+    from rightcall.core.ports import ExchangeEnd as ExchangeEnd
+    from rightcall.core.ports import ModelExchange as ModelExchange
+    from rightcall.core.ports import Observer as Observer
+    from rightcall.core.ports import RunSegment as RunSegment
+    from rightcall.core.ports import SegmentEnd as SegmentEnd
+    from rightcall.core.ports import ToolCall as ToolCall
+    from rightcall.core.ports import Watch as Watch
+    from rightcall.observe.conventions import conversation as conversation
+    from rightcall.observe.otel_observer import OpenTelemetry as OpenTelemetry
 
 _HOMES = {
     "AroundObserver": "core.ports",
-    "CallEnd": "core.around",
-    "ExchangeEnd": "core.around",
-    "ModelExchange": "core.around",
-    "OpenTelemetry": "observe.tracing",
-    "RunSegment": "core.around",
-    "SegmentEnd": "core.around",
-    "ToolCall": "core.around",
+    "CallEnd": "core.ports",
+    "ExchangeEnd": "core.ports",
+    "ModelExchange": "core.ports",
+    "Observer": "core.ports",
+    "OpenTelemetry": "observe.otel_observer",
+    "RunSegment": "core.ports",
+    "SegmentEnd": "core.ports",
+    "ToolCall": "core.ports",
     "Watch": "core.ports",
-    "conversation": "observe.identity",
+    "conversation": "observe.conventions",
 }
-__all__ = [
-    "AroundObserver",
-    "CallEnd",
-    "ExchangeEnd",
-    "ModelExchange",
-    "OpenTelemetry",
-    "RunSegment",
-    "SegmentEnd",
-    "ToolCall",
-    "Watch",
-    "conversation",
-]
 
 lazily(__name__, _HOMES)

@@ -4,7 +4,9 @@
 their own, which has released nothing yet. A name that is the same in both appears once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from os import environ
 
 from msgspec import Struct
@@ -152,7 +154,23 @@ TOKEN_BUCKETS = tuple([float(4**step) for step in range(14)])
 """The histogram boundaries that the conventions ask for."""
 
 
-def chosen() -> Convention:
+def chosen_convention() -> Convention:
     """The version that the environment asks for: the release, unless it asks for the latest."""
     wanted = environ.get(OPT_IN, "").split(",")
-    return DEVELOPMENT if LATEST in [each.strip() for each in wanted] else RELEASED
+    if LATEST in list(map(str.strip, wanted)):
+        return DEVELOPMENT
+    return RELEASED
+
+
+CONVERSATION: ContextVar[str] = ContextVar("rightcall_conversation", default="")
+"""The conversation that runs belong to, as the application knows it; no id is ever made up."""
+
+
+@contextmanager
+def conversation(identity: str) -> Iterator[None]:
+    """Set the conversation id that observers see for runs that begin in this context."""
+    token = CONVERSATION.set(identity)
+    try:
+        yield
+    finally:
+        CONVERSATION.reset(token)

@@ -9,10 +9,10 @@ from msgspec import Struct
 from opentelemetry.trace import SpanKind
 from opentelemetry.util.types import AttributeValue
 
-from rightcall.core.around import RunSegment
 from rightcall.core.message import Reply
 from rightcall.core.outcome import Failed, Outcome
 from rightcall.core.parts import Usage
+from rightcall.core.ports import RunSegment
 from rightcall.errors import RightcallError
 from rightcall.observe import conventions as names
 from rightcall.observe.conventions import Convention
@@ -22,7 +22,7 @@ _LONGEST_NAME = 128
 _MOST_ANSWERS = 32
 
 
-class Kept(Struct, frozen=True):
+class MetricAttributes(Struct, frozen=True):
     """The attributes of a model's metrics: built once, because every reply needs them."""
 
     attributes: Mapping[str, AttributeValue]
@@ -44,21 +44,23 @@ class ModelFacts(Struct, frozen=True):
     """Operation, provider, model and server: the attributes of metrics."""
     start: Mapping[str, AttributeValue]
     """The same, and whether it streams: the attributes a span starts with, as a sampler needs them."""
-    _by_answer: dict[str, Kept]
+    _by_answer: dict[str, MetricAttributes]
 
-    def answered(self, model: str) -> Kept:
+    def metric_attributes(self, model: str) -> MetricAttributes:
         """The attributes of a reply's metrics; ``model`` is the one that the vendor says answered."""
         found = self._by_answer.get(model)
         if found is None:
-            found = _kept({**self.attributes, names.RESPONSE_MODEL: model} if model else self.attributes)
+            attributes = self.attributes
+            if model:
+                attributes = {**attributes, names.RESPONSE_MODEL: model}
+            found = MetricAttributes(
+                attributes,
+                input_tokens={**attributes, names.TOKEN_TYPE: "input"},
+                output_tokens={**attributes, names.TOKEN_TYPE: "output"},
+            )
             if len(self._by_answer) < _MOST_ANSWERS:
                 self._by_answer[model] = found
         return found
-
-
-def _kept(attributes: Mapping[str, AttributeValue]) -> Kept:
-    given, taken = ({**attributes, names.TOKEN_TYPE: each} for each in ("input", "output"))
-    return Kept(attributes, given, taken)
 
 
 _known: WeakKeyDictionary[Any, ModelFacts] = WeakKeyDictionary()
@@ -92,8 +94,8 @@ def _facts_of(model: Any) -> ModelFacts:
     wire = getattr(model, "wire_model", model)
     kind = type(wire).__name__
     name = _word(wire, "vendor_name") or _word(wire, "name") or kind
-    told = _word(wire, "provider") or kind
-    provider = names.PROVIDERS.get(told, told)
+    own = _word(wire, "provider") or kind
+    provider = names.PROVIDERS.get(own, own)
     attributes: dict[str, AttributeValue] = {
         names.OPERATION: "chat",
         names.PROVIDER: provider,
@@ -127,45 +129,51 @@ def response_id(reply: Reply) -> str:
 def error_type(error: BaseException) -> str:
     """The name of an exception: its kind, for errors of vendors and networks, otherwise its class."""
     kind = getattr(error, "kind", "") if isinstance(error, RightcallError) else ""
-    return kind if isinstance(kind, str) and kind else type(error).__qualname__
+    if isinstance(kind, str) and kind:
+        return kind
+    return type(error).__qualname__
 
 
 def failure_type(outcome: Outcome) -> str:
     """The error of a failed call: the exception's class, or the outcome in one word."""
     raised = outcome.cause.partition(":")[0].strip() if isinstance(outcome, Failed) else ""
-    return raised[:_LONGEST_NAME] if raised.isidentifier() or "." in raised else outcome.kind
+    if raised.isidentifier() or "." in raised:
+        return raised[:_LONGEST_NAME]
+    return outcome.kind
 
 
-def asked_for(request: Any, convention: Convention) -> dict[str, AttributeValue]:
+def request_attributes(request: Any, convention: Convention) -> dict[str, AttributeValue]:
     """The options of a model request."""
-    told: dict[str, AttributeValue] = {}
-    if request.options:
-        for option, name in names.OPTIONS.items():
-            value = request.options.get(option)
-            if value is not None:
-                told[name] = list(value) if option == "stop" else value
+    found: dict[str, AttributeValue] = {}
+    for option, name in names.OPTIONS.items() if request.options else ():
+        value = request.options.get(option)
+        if value is not None:
+            found[name] = list(value) if option == "stop" else value
     if request.max_tokens is not None:
-        told[names.MAX_TOKENS] = request.max_tokens
-    wants = request.wants_output if isinstance(request, RunSegment) else request.output is not None
-    if wants:
-        told[names.OUTPUT_TYPE] = "json"
-    if convention.reasoning_level and not isinstance(request, RunSegment):
+        found[names.MAX_TOKENS] = request.max_tokens
+    if isinstance(request, RunSegment):
+        if request.wants_output:
+            found[names.OUTPUT_TYPE] = "json"
+        return found
+    if request.output is not None:
+        found[names.OUTPUT_TYPE] = "json"
+    if convention.reasoning_level:
         level = request.options.get("reasoning")
         if level is not None:
-            told[convention.reasoning_level] = str(level)
-    return told
+            found[convention.reasoning_level] = str(level)
+    return found
 
 
 def tokens_of(usage: Usage, convention: Convention, *, cached: bool) -> dict[str, AttributeValue]:
     """The tokens of a reply, or of several."""
-    told: dict[str, AttributeValue] = {
+    found: dict[str, AttributeValue] = {
         names.INPUT_TOKENS: usage.input_tokens,
         names.OUTPUT_TOKENS: usage.output_tokens,
     }
     if cached and usage.cached_tokens:
-        told[names.CACHE_READ] = usage.cached_tokens
+        found[names.CACHE_READ] = usage.cached_tokens
     if cached and usage.cache_written_tokens:
-        told[convention.cache_write] = usage.cache_written_tokens
+        found[convention.cache_write] = usage.cache_written_tokens
     if usage.reasoning_tokens:
-        told[names.REASONING_TOKENS] = usage.reasoning_tokens
-    return told
+        found[names.REASONING_TOKENS] = usage.reasoning_tokens
+    return found

@@ -2,20 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from rightcall.core.lazy import lazily
+from rightcall.core.lazy import index_homes, lazily
 
 if TYPE_CHECKING:
-    from rightcall.plan.checking import PlannedCall, Program, check
-    from rightcall.plan.parse import PlanProblem
+    from rightcall.plan.parse import PlanProblem as PlanProblem
+    from rightcall.plan.plan_check import PlannedCall as PlannedCall
+    from rightcall.plan.plan_check import Program as Program
+    from rightcall.plan.plan_check import check as check
 
-__all__ = ["PlanProblem", "PlannedCall", "Program", "check"]
-
-lazily(
-    __name__,
-    {
-        "PlanProblem": "plan.parse",
-        "PlannedCall": "plan.checking",
-        "Program": "plan.checking",
-        "check": "plan.checking",
-    },
-)
+_HOMES = {
+    "plan.parse": ("PlanProblem",),
+    "plan.plan_check": ("PlannedCall", "Program", "check"),
+}
+lazily(__name__, index_homes(_HOMES))

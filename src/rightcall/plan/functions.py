@@ -6,264 +6,260 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from rightcall.plan.operations import (
-    MOST_ITEMS,
-    Fails,
-    as_text,
-    bounded,
-    item_of,
-    iterated,
-    key_of,
-    quiet,
-    truth,
-    unique,
-    word,
-)
-from rightcall.plan.value import (
-    NOTHING,
-    Items,
-    Label,
-    Table,
-    Value,
-    deep_taint,
-    made_of,
-    membership,
-    plain,
-)
+from rightcall.plan import value as ops
+from rightcall.plan.parse import PlanRuntimeError
+from rightcall.plan.value import NONE, NOTHING, Items, LabelledValue, Table, TaintLabel
 
 
 class Calling(Struct, frozen=True, eq=False):
     """The arguments of a function call, and the branch that it is in."""
 
-    args: list[Value]
-    named: dict[str, Value]
+    args: list[LabelledValue]
+    named: dict[str, LabelledValue]
     region: int
     """The tainted branch that the call is in; 0 for none."""
-    apply: Callable[[Value, list[Value], Label], Value]
+    apply: Callable[[LabelledValue, list[LabelledValue], TaintLabel], LabelledValue]
     """Calls a function that the plan defines, as a branch that these untrusted sources decided."""
 
-    def only(self, name: str, least: int, most: int, *names: str) -> list[Value]:
-        """The positional arguments. Raises Fails if their number, or a keyword, is not allowed."""
+    def only(self, name: str, least: int, most: int, *names: str) -> list[LabelledValue]:
+        """The positional arguments. Raises PlanRuntimeError if their number, or a keyword, is wrong."""
         if not least <= len(self.args) <= most or not set(self.named) <= set(names):
-            raise Fails("TypeError", f"{name} is not called so")
+            raise PlanRuntimeError("TypeError", f"{name} is not called so")
         return self.args
 
+    def parts(self) -> list[LabelledValue]:
+        """All arguments, by position or by name."""
+        return [*self.args, *self.named.values()]
 
-Builtin: TypeAlias = Callable[[Calling], Value]
+    def run(self, function: Callable[..., Any], *words: str) -> Any:
+        """The result of a Python function, called with the plain arguments."""
+        args = ops.data_of(self.args)
+        named = {key: each.data for key, each in self.named.items()}
+        return ops.quiet(lambda: function(*args, **named), *words)
+
+    def items(self, items: list[LabelledValue], label: TaintLabel, form: Any = "list") -> LabelledValue:
+        """A new list, tuple or set, made in this branch."""
+        if form == "set":
+            return ops.unique(items, label, self.region)
+        return LabelledValue(Items(items, label, form=form, region=self.region))
 
 
-def _len(call: Calling) -> Value:
-    (value,) = call.only("len", 1, 1)
+Builtin: TypeAlias = Callable[[Calling], LabelledValue]
+
+
+def _pair(first: LabelledValue, second: LabelledValue) -> LabelledValue:
+    return LabelledValue(Items([first, second], form="tuple"))
+
+
+def _one(name: str, function: Callable[[LabelledValue], LabelledValue]) -> Builtin:
+    def call_one(call: Calling) -> LabelledValue:
+        (value,) = call.only(name, 1, 1)
+        return function(value)
+
+    return call_one
+
+
+def _length(value: LabelledValue) -> LabelledValue:
     data = value.data
-    if isinstance(data, Items):
-        return Value(len(data.items), chosen=membership(value))
-    if isinstance(data, Table):
-        return Value(len(data.entries), chosen=membership(value))
+    if isinstance(data, Items | Table):
+        return LabelledValue(ops.count_items(data), chosen=ops.membership(value))
     if isinstance(data, str):
-        return made_of(len(data), value)
-    raise Fails("TypeError", f"a {word(value)} has no length")
+        return ops.made_of(len(data), value)
+    raise PlanRuntimeError("TypeError", f"a {ops.word(value)} has no length")
 
 
-def _sum(call: Calling) -> Value:
+def _number(kind: Callable[[Any], Any]) -> Callable[[LabelledValue], LabelledValue]:
+    def number(value: LabelledValue) -> LabelledValue:
+        if not isinstance(value.data, str | int | float):
+            raise PlanRuntimeError("TypeError", f"a {ops.word(value)} is no number")
+        return ops.made_of(ops.quiet(lambda: kind(value.data), ops.word(value)), value)
+
+    return number
+
+
+def _sum(call: Calling) -> LabelledValue:
     args = call.only("sum", 1, 2)
-    items, label = iterated(args[0])
+    items, label = ops.iterate_items(args[0])
     parts = [*items, *args[1:]]
-    start: Any = args[1].data if len(args) > 1 else 0
-    if any(
-        isinstance(each.data, str) or not isinstance(each.data, int | float | timedelta)
-        for each in parts
-    ):
-        raise Fails("TypeError", "sum adds numbers")
-    data = quiet(lambda: sum((each.data for each in items), start), "what is to be added")
-    return made_of(data, *parts).chosen_by(label) if parts else Value(0, chosen=label)
+    for each in parts:
+        if not isinstance(each.data, int | float | timedelta):
+            raise PlanRuntimeError("TypeError", "sum adds numbers")
+    if not parts:
+        return LabelledValue(0, chosen=label)
+    addends = ops.data_of(items)
+    start = ops.data_of(args[1:])
+    data = ops.quiet(lambda: sum(addends, *start), "what is to be added")
+    return ops.made_of(data, *parts).chosen_by(label)
 
 
 def _extreme(name: str, pick: Callable[..., Any]) -> Builtin:
-    def extreme(call: Calling) -> Value:
-        args = call.only(name, 1, MOST_ITEMS, "key", "default")
-        items, label = iterated(args[0]) if len(args) == 1 else (args, NOTHING)
+    def extreme(call: Calling) -> LabelledValue:
+        items = call.only(name, 1, ops.MOST_ITEMS, "key", "default")
+        label = NOTHING
+        if len(items) == 1:
+            items, label = ops.iterate_items(items[0])
+        default = call.named.get("default")
         if not items:
-            if "default" in call.named:
-                return call.named["default"].chosen_by(label)
-            raise Fails("ValueError", f"{name} of nothing")
+            if default is not None:
+                return default.chosen_by(label)
+            raise PlanRuntimeError("ValueError", f"{name} of nothing")
         keys, chosen = _keys(call, items, label)
-        at: int = quiet(
-            lambda: pick(range(len(items)), key=lambda index: keys[index]), "what is compared"
-        )
-        chosen |= label if "default" not in call.named else label | deep_taint(call.named["default"])
-        return items[at].chosen_by(chosen)
+        at: int = ops.quiet(lambda: pick(range(len(items)), key=keys.__getitem__), "what is compared")
+        if default is not None:
+            chosen |= ops.deep_taint(default)
+        return items[at].chosen_by(chosen | label)
 
     return extreme
 
 
-def _keys(call: Calling, items: list[Value], label: Label) -> tuple[list[Any], Label]:
+def _keys(call: Calling, items: list[LabelledValue], label: TaintLabel) -> tuple[list[Any], TaintLabel]:
     """The sort keys of some items, and everything that influences them.
 
     How often the key function runs, and in which order, tells what decided how many items there are:
     ``label``.
     """
-    key = call.named.get("key")
-    by = (
-        [call.apply(key, [item], label) for item in items]
-        if key is not None and key.data is not None
-        else items
-    )
-    chosen = NOTHING if key is None else key.taint
-    for each in by:
-        chosen |= deep_taint(each)
-    return [plain(each) for each in by], chosen
+    key = call.named.get("key", NONE)
+    found = items
+    if key.data is not None:
+        found = [call.apply(key, [item], label) for item in items]
+    chosen = key.taint.union(*map(ops.deep_taint, found))
+    return list(map(ops.plain, found)), chosen
 
 
-def _sorted(call: Calling) -> Value:
+def _sorted(call: Calling) -> LabelledValue:
     args = call.only("sorted", 1, 1, "key", "reverse")
-    items, label = iterated(args[0])
+    items, label = ops.iterate_items(args[0])
     keys, chosen = _keys(call, items, label)
-    reverse = call.named.get("reverse", Value(data=False))
-    order = quiet(
-        lambda: sorted(range(len(items)), key=lambda at: keys[at], reverse=bool(reverse.data)),
-        "what is compared",
+    reverse = call.named.get("reverse", LabelledValue(data=False))
+    is_reversed = bool(reverse.data)
+    order = ops.quiet(
+        lambda: sorted(range(len(items)), key=keys.__getitem__, reverse=is_reversed), "what is compared"
     )
-    label |= chosen | deep_taint(reverse)
-    return Value(Items([items[at] for at in order], label, region=call.region))
+    return call.items([items[at] for at in order], label | chosen | ops.deep_taint(reverse))
 
 
-def _number(name: str, kind: Callable[[Any], Any]) -> Builtin:
-    def number(call: Calling) -> Value:
-        (value,) = call.only(name, 1, 1)
-        if not isinstance(value.data, str | int | float):
-            raise Fails("TypeError", f"a {word(value)} is no number")
-        return bounded(made_of(quiet(lambda: kind(value.data), word(value)), value))
-
-    return number
-
-
-def _round(call: Calling) -> Value:
+def _round(call: Calling) -> LabelledValue:
     args = call.only("round", 1, 2)
-    data = quiet(lambda: round(*(each.data for each in args)), *(word(each) for each in args))
-    return made_of(data, *args)
+    return ops.made_of(call.run(round, *map(ops.word, args)), *args)
 
 
-def _abs(call: Calling) -> Value:
-    (value,) = call.only("abs", 1, 1)
-    return made_of(quiet(lambda: abs(value.data), word(value)), value)
+def _collector(form: Any) -> Builtin:
+    def collect_items(call: Calling) -> LabelledValue:
+        items: list[LabelledValue] = []
+        label = NOTHING
+        for value in call.only(form, 0, 1):
+            items, label = ops.iterate_items(value)
+        return call.items(list(items), label, form)
+
+    return collect_items
 
 
-def _collected(form: Any) -> Builtin:
-    def collected(call: Calling) -> Value:
-        args = call.only(form, 0, 1)
-        items, label = iterated(args[0]) if args else ([], NOTHING)
-        if form == "set":
-            return unique(items, label, call.region)
-        return bounded(Value(Items(list(items), label, form=form, region=call.region)))
-
-    return collected
-
-
-def _dict(call: Calling) -> Value:
+def _dict(call: Calling) -> LabelledValue:
     args = call.only("dict", 0, 1, *call.named)
     table = Table({}, region=call.region)
     if args and isinstance(args[0].data, Table):
-        table.label = membership(args[0])
+        table.label = ops.membership(args[0])
         table.entries = dict(args[0].data.entries)
     elif args:
-        pairs, table.label = iterated(args[0])
+        pairs, table.label = ops.iterate_items(args[0])
         for pair in pairs:
-            put(table, item_of(pair, Value(0)), item_of(pair, Value(1)))
+            put(table, ops.item_of(pair, LabelledValue(0)), ops.item_of(pair, LabelledValue(1)))
     for name, value in call.named.items():
-        put(table, Value(name), value)
-    return bounded(Value(table))
+        put(table, LabelledValue(name), value)
+    return LabelledValue(table)
 
 
-def put(table: Table, key: Value, value: Value) -> None:
+def put(table: Table, key: LabelledValue, value: LabelledValue) -> None:
     """Set an entry. The key's taint is added to the table's, because the key chose the entry."""
-    table.label |= deep_taint(key)
-    plain_key = key_of(key)
-    before = table.entries.get(plain_key)
-    table.entries[plain_key] = (key if before is None else before[0], value)
+    table.label |= ops.deep_taint(key)
+    plain_key = ops.key_of(key)
+    first, _ = table.entries.get(plain_key, (key, value))
+    table.entries[plain_key] = (first, value)
 
 
-def _range(call: Calling) -> Value:
+def _range(call: Calling) -> LabelledValue:
     args = call.only("range", 1, 3)
-    if any(type(each.data) is not int for each in args):
-        raise Fails("TypeError", "range goes by whole numbers")
-    found = quiet(lambda: range(*(each.data for each in args)), "these numbers")
-    if len(found) > MOST_ITEMS:
-        raise Fails("LimitError", f"a range has more than {MOST_ITEMS:,} items")
-    label = NOTHING.union(*(each.taint for each in args))
-    return Value(Items([Value(at, chosen=label) for at in found], label, region=call.region))
+    label = NOTHING
+    for each in args:
+        if type(each.data) is not int:
+            raise PlanRuntimeError("TypeError", "range goes by whole numbers")
+        label |= each.taint
+    found = call.run(range, "these numbers")
+    if len(found) > ops.MOST_ITEMS:
+        raise PlanRuntimeError("LimitError", f"a range has more than {ops.MOST_ITEMS:,} items")
+    return call.items([LabelledValue(at, chosen=label) for at in found], label)
 
 
-def _enumerate(call: Calling) -> Value:
+def _enumerate(call: Calling) -> LabelledValue:
     args = call.only("enumerate", 1, 2, "start")
-    start = args[1] if len(args) > 1 else call.named.get("start", Value(0))
+    start = call.named.get("start", LabelledValue(0))
+    if len(args) > 1:
+        start = args[1]
     if type(start.data) is not int:
-        raise Fails("TypeError", "enumerate counts in whole numbers")
-    items, label = iterated(args[0])
-    pairs = [
-        Value(Items([made_of(start.data + at, start).chosen_by(label), item], form="tuple"))
-        for at, item in enumerate(items)
-    ]
-    return Value(Items(pairs, label, region=call.region))
+        raise PlanRuntimeError("TypeError", "enumerate counts in whole numbers")
+    items, label = ops.iterate_items(args[0])
+    pairs = []
+    for number, item in enumerate(items, start.data):
+        pairs.append(_pair(ops.made_of(number, start).chosen_by(label), item))
+    return call.items(pairs, label)
 
 
-def _zip(call: Calling) -> Value:
-    each = [iterated(value) for value in call.only("zip", 1, 10)]
-    label = NOTHING.union(*(found for _, found in each))
-    rows = zip(*(items for items, _ in each), strict=False)
-    return Value(
-        Items([Value(Items(list(row), form="tuple")) for row in rows], label, region=call.region)
-    )
+def _zip(call: Calling) -> LabelledValue:
+    label = NOTHING
+    columns = []
+    for value in call.only("zip", 1, 10):
+        items, found = ops.iterate_items(value)
+        columns.append(items)
+        label |= found
+    rows = []
+    for row in zip(*columns, strict=False):
+        rows.append(LabelledValue(Items(list(row), form="tuple")))
+    return call.items(rows, label)
 
 
-def _reversed(call: Calling) -> Value:
+def _reversed(call: Calling) -> LabelledValue:
     (value,) = call.only("reversed", 1, 1)
-    items, label = iterated(value)
-    return Value(Items(items[::-1], label, region=call.region))
+    items, label = ops.iterate_items(value)
+    return call.items(items[::-1], label)
 
 
-def _of_all(name: str, pick: Callable[[list[bool]], bool]) -> Builtin:
-    def of_all(call: Calling) -> Value:
-        (value,) = call.only(name, 1, 1)
-        items, label = iterated(value)
-        each = [truth(item) for item in items]
-        return made_of(pick([bool(one.data) for one in each]), *each).chosen_by(label)
+def _of_all(pick: Callable[[list[bool]], bool]) -> Callable[[LabelledValue], LabelledValue]:
+    def of_all(value: LabelledValue) -> LabelledValue:
+        items, label = ops.iterate_items(value)
+        truths = list(map(ops.truth, items))
+        return ops.made_of(pick(ops.data_of(truths)), *truths).chosen_by(label)
 
     return of_all
 
 
-def _str(call: Calling) -> Value:
-    (value,) = call.only("str", 1, 1)
-    return as_text(value)
-
-
-def _bool(call: Calling) -> Value:
-    (value,) = call.only("bool", 1, 1)
-    return truth(value)
+def _absolute(value: LabelledValue) -> LabelledValue:
+    return ops.made_of(ops.quiet(lambda: abs(value.data), ops.word(value)), value)
 
 
 BUILTINS: Mapping[str, Builtin] = {
-    "abs": _abs,
-    "all": _of_all("all", all),
-    "any": _of_all("any", any),
-    "bool": _bool,
+    "abs": _one("abs", _absolute),
+    "all": _one("all", _of_all(all)),
+    "any": _one("any", _of_all(any)),
+    "bool": _one("bool", ops.truth),
     "dict": _dict,
     "enumerate": _enumerate,
-    "float": _number("float", float),
-    "int": _number("int", int),
-    "len": _len,
-    "list": _collected("list"),
+    "float": _one("float", _number(float)),
+    "int": _one("int", _number(int)),
+    "len": _one("len", _length),
+    "list": _collector("list"),
     "max": _extreme("max", max),
     "min": _extreme("min", min),
     "range": _range,
     "reversed": _reversed,
     "round": _round,
-    "set": _collected("set"),
+    "set": _collector("set"),
     "sorted": _sorted,
-    "str": _str,
+    "str": _one("str", ops.as_text),
     "sum": _sum,
-    "tuple": _collected("tuple"),
+    "tuple": _collector("tuple"),
     "zip": _zip,
 }
+"""The functions. Whoever calls one checks the size of its result."""
 
 _DATE_MAKERS: Mapping[str, Callable[..., Any]] = {
     "datetime": datetime,
@@ -278,12 +274,170 @@ _DATE_MAKERS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def made_date(name: str, call: Calling) -> Value:
+def made_date(name: str, call: Calling) -> LabelledValue:
     """A date, time or timedelta: ``datetime(2024, 5, 1)``, ``date.fromisoformat(text)``."""
     maker = _DATE_MAKERS.get(name)
     if maker is None:
-        raise Fails("AttributeError", f"there is no {name}; the time now comes from a tool")
-    parts = [*call.args, *call.named.values()]
-    given = {key: each.data for key, each in call.named.items()}
-    data = quiet(lambda: maker(*(each.data for each in call.args), **given), *map(word, parts))
-    return made_of(data, *parts)
+        raise PlanRuntimeError("AttributeError", f"there is no {name}; the time now comes from a tool")
+    return ops.made_of(call.run(maker, *map(ops.word, call.parts())), *call.parts())
+
+
+_TEXT = frozenset(
+    {"capitalize", "casefold", "count", "endswith", "find", "index", "isalnum", "isalpha", "isdigit"}
+    | {"lower", "lstrip", "removeprefix", "removesuffix", "replace", "rfind", "rstrip", "startswith"}
+    | {"strip", "title", "upper", "zfill"}
+)
+_TEXT_PARTS = frozenset({"split", "rsplit", "splitlines", "partition", "rpartition"})
+_SPELLING = frozenset({"capitalize", "casefold", "lower", "lstrip", "rstrip", "strip", "title", "upper"})
+"""Methods that leave a text what it is, without arguments."""
+_DATE = frozenset({"isoformat", "strftime", "weekday", "isoweekday", "date", "time", "total_seconds"})
+_WIDEST = 1000
+
+
+def _text_method(value: LabelledValue, name: str, call: Calling) -> LabelledValue:
+    text: str = value.data
+    if name == "join":
+        (given,) = call.only("join", 1, 1)
+        items, label = ops.iterate_items(given)
+        for item in items:
+            if not isinstance(item.data, str):
+                raise PlanRuntimeError("TypeError", "join takes texts")
+        texts = ops.data_of(items)
+        ops.check_length(sum(map(len, texts)) + len(text) * max(len(texts) - 1, 0))
+        return ops.check_size(ops.in_part(ops.made_of(text.join(texts), value, *items)).chosen_by(label))
+    args = call.only(name, 0, 3, "maxsplit")
+    if name == "zfill" and not (args and type(args[0].data) is int and args[0].data < _WIDEST):
+        raise PlanRuntimeError("ValueError", "zfill takes a small number")
+    if name in ("startswith", "endswith") and args and isinstance(args[0].data, Items):
+        options: Any = tuple(ops.plain(args[0]))
+        return ops.made_of(ops.quiet(lambda: getattr(text, name)(options), "this"), value, *args)
+    if name == "replace":
+        match ops.data_of(args):
+            case [str(old), str(new), *most] if len(new) > len(old):
+                # What is no number is for ``replace`` itself to refuse.
+                many = text.count(old)
+                if most and isinstance(most[0], int) and most[0] >= 0:
+                    many = min(many, most[0])
+                ops.check_length(len(text) + many * (len(new) - len(old)))
+            case _:
+                pass
+    parts = [value, *call.parts()]
+    data = call.run(getattr(text, name), *map(ops.word, parts))
+    whole = ops.made_of(data, *parts)
+    if name not in _TEXT_PARTS:
+        if name not in _SPELLING or args:
+            whole = ops.in_part(whole)
+        return ops.check_size(whole)
+    if len(data) > ops.MOST_ITEMS:
+        raise PlanRuntimeError("LimitError", f"a list has more than {ops.MOST_ITEMS:,} items")
+    items = [LabelledValue(each, whole.sources, whole.chosen) for each in data]
+    return call.items(items, ops.outside(whole.sources) | whole.chosen)
+
+
+def _table_method(value: LabelledValue, name: str, call: Calling) -> LabelledValue:
+    entries = value.data.entries
+    label = ops.membership(value)
+    if name == "get":
+        # Without a second argument it is None.
+        key, otherwise = [*call.only("get", 1, 2), NONE][:2]
+        _, found = entries.get(ops.key_of(key), (key, otherwise))
+        chosen: LabelledValue = found.chosen_by(label | ops.deep_taint(key))
+        return chosen
+    call.only(name, 0, 0)
+    rows = []
+    for key, item in entries.values():
+        row = {"keys": key, "values": item}.get(name) or _pair(key, item)
+        rows.append(row.chosen_by(label))
+    return call.items(rows, label)
+
+
+_CHANGING = {
+    "list": frozenset({"append", "extend", "insert", "remove", "pop"}),
+    "set": frozenset({"add"}),
+    "dict": frozenset({"update"}),
+}
+"""The methods that change their object are listed separately: a container that was made outside of a
+tainted branch must not change inside it."""
+
+
+def changes(value: LabelledValue, name: str) -> bool:
+    """Whether a method of that name would change the value."""
+    return name in _CHANGING.get(ops.word(value), ())
+
+
+def _change(value: LabelledValue, name: str, call: Calling) -> LabelledValue:
+    """Change a container by one of the methods that are listed for it."""
+    data = value.data
+    match name:
+        case "append":
+            data.items += call.only(name, 1, 1)
+        case "extend":
+            (given,) = call.only(name, 1, 1)
+            items, label = ops.iterate_items(given)
+            data.items.extend(items)
+            data.label |= label
+        case "insert":
+            at, item = call.only(name, 2, 2)
+            if type(at.data) is not int:
+                raise PlanRuntimeError("TypeError", "insert takes a place as a whole number")
+            data.items.insert(at.data, item)
+            data.label |= at.taint
+        case "remove":
+            (item,) = call.only(name, 1, 1)
+            data.label |= ops.deep_taint(value) | ops.deep_taint(item)
+            found = list(map(ops.plain, data.items))
+            wanted = ops.plain(item)
+            del data.items[ops.quiet(lambda: found.index(wanted), "this list")]
+        case "pop":
+            (at,) = call.only(name, 0, 1) or [LabelledValue(-1)]
+            if type(at.data) is not int:
+                raise PlanRuntimeError("TypeError", "pop takes a place as a whole number")
+            data.label |= at.taint
+            popped: LabelledValue = ops.quiet(lambda: data.items.pop(at.data), "this list")
+            return popped.chosen_by(ops.membership(value))
+        case "add":
+            made = ops.unique([*data.items, *call.only(name, 1, 1)], data.label, 0).data
+            data.items = made.items
+            data.label = made.label
+        case "update":
+            (given,) = call.only(name, 1, 1)
+            if not isinstance(given.data, Table):
+                raise PlanRuntimeError("TypeError", "update takes a dict")
+            data.label |= ops.membership(given)
+            for key, item in given.data.entries.values():
+                put(data, key, item)
+        case _:
+            pass
+    return NONE
+
+
+def called_on(value: LabelledValue, name: str, call: Calling) -> LabelledValue:
+    """The result of a value's method."""
+    data = value.data
+    kind = ops.word(value)
+    if isinstance(data, str) and (name in _TEXT or name in _TEXT_PARTS or name == "join"):
+        return _text_method(value, name, call)
+    if changes(value, name):
+        result = _change(value, name, call)
+        if isinstance(data, Items):
+            ops.check_size(value)
+        return result
+    if isinstance(data, Items) and name in ("count", "index"):
+        (wanted,) = call.only(name, 1, 1)
+        plain_wanted = ops.plain(wanted)
+        found = list(map(ops.plain, data.items))
+        at = ops.quiet(lambda: getattr(found, name)(plain_wanted), "this list")
+        return ops.made_of(at, value, wanted)
+    if isinstance(data, Table) and name in ("get", "items", "keys", "values"):
+        return _table_method(value, name, call)
+    if isinstance(data, date | datetime | time | timedelta) and name in _DATE:
+        # A type may lack one of these methods, which is the plan's mistake.
+        made = call.run(lambda *args, **named: getattr(data, name)(*args, **named), kind)  # noqa: PLW0108
+        return ops.check_size(ops.made_of(made, value, *call.parts()))
+    if name in {"sort", "reverse"}:
+        raise PlanRuntimeError("AttributeError", f"{name} is not in the language; write sorted(…)")
+    if name == "format":
+        raise PlanRuntimeError("AttributeError", "format is not in the language; write an f-string")
+    if isinstance(data, int | float) and name == "is_integer":
+        return ops.made_of(float(data).is_integer(), value)
+    raise PlanRuntimeError("AttributeError", f"a {kind} has no method {name}")

@@ -1,4 +1,4 @@
-"""A plan's source into a checked tree: what is not in the language is refused, with line and remedy.
+"""Parses a plan's source: what is not in the language is refused, with line and remedy.
 
 The language is a small subset of Python: assignments, calls, fields, items, slices, comprehensions,
 lambdas, arithmetic, comparisons, f-strings, ``if``, ``for``, functions, and classes that declare what to
@@ -6,9 +6,11 @@ read out of a text. Constructs are left out if they hide where values come from 
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
+
+from rightcall.core.jsontext import JsonObject, JsonValue
 
 LONGEST = 20_000
 """Characters that a plan may have."""
@@ -55,8 +57,22 @@ _REMEDIES: dict[type[ast.AST], tuple[str, str]] = {
 
 DATES = frozenset({"datetime", "date", "time", "timedelta"})
 """What ``from datetime import …`` may import; the names also work without it."""
-ANSWER, EXTRACT, LOOK_FIRST = "answer", "extract", "look_first"
+ANSWER = "answer"
+EXTRACT = "extract"
+LOOK_FIRST = "look_first"
 """The functions that are not tools."""
+_CHANGING = frozenset({"append", "extend", "insert", "remove", "pop", "add", "update"})
+"""The methods that change a list, a set or a dict."""
+_EXTRACTED: Mapping[str, JsonObject] = {
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "date": {"type": "string", "format": "date"},
+    "datetime": {"type": "string", "format": "date-time"},
+}
+_MOST_EXTRACTED = 200
+_DEEPEST_TYPE = 6
 
 
 class PlanProblem(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -77,32 +93,42 @@ class PlanProblem(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{where}{self.kind}: {self.reason}{at}{by}"
 
 
-class Refused(Exception):
+class PlanSyntaxError(Exception):
     """The source is not a valid plan."""
 
     def __init__(self, problems: tuple[PlanProblem, ...]) -> None:
-        super().__init__("; ".join(str(each) for each in problems))
+        super().__init__("; ".join(map(str, problems)))
         self.problems = problems
 
 
+class PlanRuntimeError(Exception):
+    """The plan cannot continue. Contains the kind and the reason, and no value."""
+
+    def __init__(self, kind: str, reason: str, tool: str = "") -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+        self.tool = tool
+
+
 def parse(source: str) -> ast.Module:
-    """The tree of a plan. Raises Refused with everything that is not in the language."""
+    """The tree of a plan. Raises PlanSyntaxError with everything that is not in the language."""
     if len(source) > LONGEST:
         reason = f"a plan has at most {LONGEST:,} characters, and this has {len(source):,}"
-        raise Refused((PlanProblem(kind="SyntaxError", reason=reason),))
+        raise PlanSyntaxError((PlanProblem(kind="SyntaxError", reason=reason),))
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 0
         reason = getattr(error, "msg", None) or "it is nested too deeply, or no text"
-        raise Refused((PlanProblem(kind="SyntaxError", reason=reason, line=line),)) from None
+        raise PlanSyntaxError((PlanProblem(kind="SyntaxError", reason=reason, line=line),)) from None
     problems = tuple(sorted(_problems(tree), key=lambda each: each.line))
     if problems:
-        raise Refused(problems)
+        raise PlanSyntaxError(problems)
     return tree
 
 
-def shown(node: ast.AST) -> str:
+def format_node(node: ast.AST) -> str:
     """A part of a plan for a message: one line of bounded length."""
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= 120 else text[:119] + "…"  # noqa: PLR2004 - what fits on a line
@@ -122,7 +148,8 @@ def _problems(tree: ast.Module) -> Iterator[PlanProblem]:
             yield _problem(placed, f"{what} is not in the language of plans", remedy)
             continue
         yield from _special(node, is_top=depth == 1)
-        todo.extend((child, node, depth + 1) for child in ast.iter_child_nodes(node))
+        for child in ast.iter_child_nodes(node):
+            todo.append((child, node, depth + 1))
 
 
 def _problem(node: ast.AST, reason: str, remedy: str) -> PlanProblem:
@@ -131,15 +158,17 @@ def _problem(node: ast.AST, reason: str, remedy: str) -> PlanProblem:
         kind="SyntaxError",
         reason=f"{reason}; {remedy}",
         line=line,
-        expression=shown(node) if line else "",
+        expression=format_node(node) if line else "",
     )
 
 
-def _special(node: ast.AST, *, is_top: bool) -> Iterator[PlanProblem]:  # noqa: C901, PLR0912 - one table
+def _special(node: ast.AST, *, is_top: bool) -> Iterator[PlanProblem]:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) if name.startswith("__"):
             yield _problem(node, f"the name {name} is not in the language", "use another")
-        case ast.Import(names=names) if [each.name for each in names] != ["datetime"]:
+        case ast.Import(names=[ast.alias(name="datetime")]):
+            pass
+        case ast.Import():
             yield _problem(node, "import is not in the language", "there is datetime, and the tools")
         case ast.ImportFrom(module=module, names=names):
             wanted = {each.name for each in names}
@@ -171,17 +200,6 @@ def _special(node: ast.AST, *, is_top: bool) -> Iterator[PlanProblem]:  # noqa: 
             pass
 
 
-def _target_problems(target: ast.expr) -> Iterator[PlanProblem]:
-    match target:
-        case ast.Name() | ast.Subscript():
-            return
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for part in parts:
-                yield from _target_problems(part)
-        case _:
-            yield _problem(target, "only names and items can be assigned to", "make a new value")
-
-
 def _class_problems(node: ast.ClassDef, *, is_top: bool) -> Iterator[PlanProblem]:
     if not is_top or node.bases or node.keywords or node.decorator_list:
         remedy = "at the top of the plan, without bases and decorators"
@@ -195,3 +213,157 @@ def _class_problems(node: ast.ClassDef, *, is_top: bool) -> Iterator[PlanProblem
                 pass
             case _:
                 yield _problem(each, "a class only has fields", "write each as name: type")
+
+
+def _target_problems(target: ast.expr) -> Iterator[PlanProblem]:
+    match target:
+        case ast.Name() | ast.Subscript():
+            return
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _target_problems(part)
+        case _:
+            yield _problem(target, "only names and items can be assigned to", "make a new value")
+
+
+def names_in(target: ast.expr) -> frozenset[str]:
+    """The names that an assignment target assigns."""
+    found = set()
+    for each in ast.walk(target):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            found.add(each.id)
+    return frozenset(found)
+
+
+def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every statement inside some others, except those of nested function definitions."""
+    for each in body:
+        yield each
+        if isinstance(each, ast.If | ast.For):
+            yield from statements(each.body)
+            yield from statements(each.orelse)
+
+
+def assigned_names(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """The names that some statements could assign."""
+    found: set[str] = set()
+    for each in statements(body):
+        match each:
+            case ast.Assign(targets=targets):
+                found.update(*map(names_in, targets))
+            case ast.AnnAssign(target=target, value=value) if value is not None:
+                found |= names_in(target)
+            case ast.AugAssign(target=target) | ast.For(target=target):
+                found |= names_in(target)
+            case ast.FunctionDef(name=name):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def changed_names(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """The names whose lists, sets and dicts some statements could change in place."""
+    found: set[str] = set()
+    for each in statements(body):
+        match each:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method))):
+                if method in _CHANGING:
+                    found.add(name)
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
+                found.add(name)
+            case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name))):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def returns(body: Sequence[ast.stmt]) -> bool:
+    """Whether some statements could return from their function."""
+    return ast.Return in map(type, statements(body))
+
+
+def leaves_loop(body: Sequence[ast.stmt]) -> bool:
+    """Whether some statements could break or continue their loop."""
+    for each in body:
+        if isinstance(each, ast.Break | ast.Continue):
+            return True
+        if isinstance(each, ast.If) and (leaves_loop(each.body) or leaves_loop(each.orelse)):
+            return True
+    return False
+
+
+class ExtractType(Struct, frozen=True, eq=False):
+    """What the reader is asked to extract."""
+
+    name: str
+    """The type as the plan writes it."""
+    schema: JsonObject
+
+
+def parse_extract_type(node: ast.expr, classes: Mapping[str, ast.ClassDef]) -> ExtractType:
+    """The type that an expression of a plan names. Raises PlanRuntimeError if it is not a valid type."""
+    schema = _schema(node, classes, 0)
+    return ExtractType(" ".join(ast.unparse(node).split()), _or_nothing(schema))
+
+
+def _or_nothing(schema: JsonObject) -> JsonObject:
+    """The schema, or null: the text may not say."""
+    if _takes_nothing(schema):
+        return schema
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _takes_nothing(schema: JsonObject) -> bool:
+    if schema.get("type") == "null":
+        return True
+    options = schema.get("anyOf")
+    return isinstance(options, list) and any(map(_takes_nothing, options))
+
+
+def _schema(node: ast.expr, classes: Mapping[str, ast.ClassDef], depth: int) -> JsonObject:
+    if depth > _DEEPEST_TYPE:
+        raise PlanRuntimeError("TypeError", "the type is nested too deeply")
+    match node:
+        case ast.Name(id=name) if name in _EXTRACTED:
+            return _EXTRACTED[name]
+        case ast.Name(id=name) | ast.Constant(value=str(name)) if name in classes:
+            return _record(classes[name], classes, depth)
+        case ast.Constant(value=None):
+            return {"type": "null"}
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            options = [_schema(left, classes, depth + 1), _schema(right, classes, depth + 1)]
+            return {"anyOf": options}
+        case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
+            return _or_nothing(_schema(inner, classes, depth + 1))
+        case ast.Subscript(value=ast.Name(id="list"), slice=inner):
+            items = _schema(inner, classes, depth + 1)
+            return {"type": "array", "items": items, "maxItems": _MOST_EXTRACTED}
+        case ast.Subscript(value=ast.Name(id="Literal"), slice=inner):
+            values = []
+            for part in inner.elts if isinstance(inner, ast.Tuple) else [inner]:
+                if not isinstance(part, ast.Constant) or not isinstance(part.value, str | int | bool):
+                    raise PlanRuntimeError("TypeError", "Literal lists texts and numbers")
+                values.append(part.value)
+            return {"enum": values}
+        case _:
+            pass
+    raise PlanRuntimeError(
+        "TypeError",
+        "extract takes str, int, float, bool, date, datetime, list[…], Literal[…], … | None, or a class "
+        "of the plan's with such fields",
+    )
+
+
+def _record(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], depth: int) -> JsonObject:
+    fields = {}
+    for each in node.body:
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+            fields[each.target.id] = _or_nothing(_schema(each.annotation, classes, depth + 1))
+    if not fields:
+        raise PlanRuntimeError("TypeError", f"the class {node.name} has no fields")
+    schema: dict[str, JsonValue] = {"type": "object", "title": node.name}
+    if words := ast.get_docstring(node):
+        schema["description"] = words
+    return schema | {"properties": fields, "required": list(fields), "additionalProperties": False}

@@ -1,31 +1,32 @@
-"""The result of a call into a value, with every part labelled by the facts of its tool."""
+"""Makes the result of a call a value, with every part labelled by the facts of its tool."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date, datetime
-from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
 
-from rightcall.core.jsontext import Place, nodes
+from rightcall.core.jsontext import Place, field_at, nodes
 from rightcall.core.parts import Result
+from rightcall.core.references import local_target
 from rightcall.core.tool import Tool
 from rightcall.declare.returns import WRAPPER, returns_of
 from rightcall.gate.fields import is_field
-from rightcall.plan.operations import Fails
+from rightcall.plan.parse import PlanRuntimeError
 from rightcall.plan.value import (
     NOTHING,
+    LabelledValue,
     Labelling,
     SourceKind,
-    Value,
     deep_sources,
     deep_taint,
     of_json,
 )
-from rightcall.programs.stubs import Function
-from rightcall.trust.evidence import known as known_facts
-from rightcall.trust.facts import Settled
-from rightcall.trust.rules import Rules
+from rightcall.programs.stubs import StubFunction
+from rightcall.trust.evidence import tool_knowledge as known_facts
+from rightcall.trust.facts import ResolvedFacts
+from rightcall.trust.rules import Rules, matches_any
 
 _WHY: Mapping[str, str] = {
     "denied": "the call was not allowed",
@@ -34,16 +35,21 @@ _WHY: Mapping[str, str] = {
     "timed_out": "the tool took too long, and may have run",
     "interrupted": "the call was interrupted, and may have run",
     "cancelled": "the run had no room for the call",
-    "unknown_tool": "there is no such tool any more",
+    "unknown": "there is no such tool any more",
+    "not_offered": "the turn did not offer the tool",
+    "given_up": "the tool has failed too often in a row",
 }
 
 
-class Known(Struct, frozen=True, eq=False):
+_COMBINING = ("anyOf", "oneOf", "allOf")
+
+
+class PlannedTool(Struct, frozen=True, eq=False):
     """A tool, with what a plan and its guard know of it."""
 
     tool: Tool
-    function: Function
-    facts: Settled
+    function: StubFunction
+    facts: ResolvedFacts
     schema: Mapping[str, Any] | None
     """The schema of its result, if it is known."""
     root: Mapping[str, Any]
@@ -52,61 +58,66 @@ class Known(Struct, frozen=True, eq=False):
     """The names of fields in its results; None if nothing in these is untrusted, or everything is."""
 
 
-def known(tool: Tool, function: Function, rules: Rules | None = None) -> Known:
+def planned_tool(tool: Tool, function: StubFunction, rules: Rules | None = None) -> PlannedTool:
     """A tool with everything needed to label its results."""
-    directories = () if rules is None else rules.directories
-    is_directory = any(fnmatchcase(tool.name, each) for each in directories)
-    facts, returns = known_facts(tool, is_directory=is_directory).facts, returns_of(tool)
-    if returns is None:
-        return Known(tool, function, facts, None, {}, _fields(facts, {}))
-    whole: Mapping[str, Any] = returns.schema
-    schema = whole["properties"][WRAPPER] if returns.wrapped else whole
-    return Known(tool, function, facts, schema, whole, _fields(facts, whole))
-
-
-def _fields(facts: Settled, schema: Mapping[str, Any]) -> frozenset[str] | None:
-    """The names of fields that the schema of the results declares, or that the facts speak of.
-
-    Where outsiders fill in some of the fields, another key may be what they wrote: a mailbox by sender.
-    """
+    is_directory = rules is not None and matches_any(tool.name, rules.directories)
+    facts = known_facts(tool, is_directory=is_directory).facts
+    returns = returns_of(tool)
+    whole: Any = {}
+    schema: Mapping[str, Any] | None = None
+    if returns is not None:
+        whole = returns.schema
+        schema = whole
+        if returns.wrapped:
+            schema = whole["properties"][WRAPPER]
     if isinstance(facts.untrusted, bool):
-        return None
-    declared = (node.get("properties") for node in nodes(schema))
-    found = {name for each in declared if isinstance(each, Mapping) for name in each}
-    told = (*facts.untrusted, *(facts.identity or ()), *facts.kinds)
-    return frozenset(found | {step for name in told for step in name.split(".")})
+        return PlannedTool(tool, function, facts, schema, whole)
+    # The fields that the schema declares, or that the facts speak of. Where outsiders fill in some of
+    # the fields, another key may be what they wrote: a mailbox by sender.
+    fields = set[str]()
+    for node in nodes(whole):
+        properties = node.get("properties")
+        if isinstance(properties, Mapping):
+            fields.update(properties)
+    for name in (*facts.untrusted, *(facts.identity or ()), *facts.kinds):
+        fields.update(name.split("."))
+    return PlannedTool(tool, function, facts, schema, whole, frozenset(fields))
 
 
-def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value]) -> Value:
-    """The value of a call's result. Raises Fails, with a fixed reason, if the call did not return."""
+def value_of(
+    of: PlannedTool, result: Result, call: int, arguments: Mapping[str, LabelledValue]
+) -> LabelledValue:
+    """The value of a call's result. Raises PlanRuntimeError, with a fixed reason, without one."""
     name = of.tool.name
     if result.outcome == "dry_run":
-        return Value(None)
+        return LabelledValue(None)
     if result.outcome != "returned":
         reason = _WHY.get(result.outcome, "the call came to nothing")
         if result.outcome == "denied" and result.source is None:
             # Said to whoever reads what became of the run; a plan ends there, and no planner sees it.
             reason = result.text
-        raise Fails(result.outcome, reason, name)
+        raise PlanRuntimeError(result.outcome, reason, name)
     try:
         data = of.function.value(result)
     except ValueError:
-        raise Fails(
+        raise PlanRuntimeError(
             "ResultError", "what it returned cannot be read; it may have been cut", name
         ) from None
     if of.schema is not None:
-        data = _dated(data, of.schema, of.root)
+        data = _parse_dates(data, of.schema, of.root)
     facts = of.facts
     # The result may come from a hook or a person, or from an inner run that read more than the tool.
     is_foreign = result.source is not None and facts.untrusted is False
-    # Content is not used to look anything up: the id of a new file is the system's.
-    content = facts.content if facts.acts and not facts.derived else ()
-    choosing = [value for name, value in arguments.items() if name not in content]
+    chosen = NOTHING
+    for argument, value in arguments.items():
+        # Content is not used to look anything up: the id of a new file is the system's.
+        if not facts.acts or facts.derived or argument not in facts.content:
+            chosen |= deep_taint(value)
     labels = Labelling(
         tool=name,
         call=call,
         kind_at=lambda place: "free" if is_foreign else kind_at(place, facts),
-        chosen=NOTHING.union(*(deep_taint(each) for each in choosing)),
+        chosen=chosen,
         made_of=NOTHING.union(*map(deep_sources, arguments.values())) if facts.derived else NOTHING,
         is_found=any(kind_at((field,), facts) != "system" for field in facts.finds_by),
         optional_at=lambda place: _optional(place, of),
@@ -115,29 +126,32 @@ def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value
     return of_json(data, labels)
 
 
-def kind_at(place: Place, facts: Settled) -> SourceKind:
+def kind_at(place: Place, facts: ResolvedFacts) -> SourceKind:
     """The kind of source of a place in a result."""
     if is_field(place, facts.names):
         return "name"
     if facts.untrusted is True or is_field(place, facts.untrusted):
         return "free"
-    path = ".".join(step for step in place if isinstance(step, str))
-    return "given" if path and facts.is_identity(path) else "system"
+    path = field_at(place)
+    if path and facts.is_identity(path):
+        return "given"
+    return "system"
 
 
-def _optional(place: Place, of: Known) -> frozenset[str]:
+def _optional(place: Place, of: PlannedTool) -> frozenset[str]:
     """The fields that a record at a place of the result may lack, as its type says."""
     found = _options(of.schema, of.root)
     for step in place:
         key = "items" if isinstance(step, int) else "additionalProperties"
-        below = [(each.get("properties") or {}).get(step, each.get(key)) for each in found]
-        found = [option for each in below for option in _options(each, of.root)]
-    return frozenset(
-        name
-        for each in found
-        for name in each.get("properties") or ()
-        if name not in (each.get("required") or ())
-    )
+        below: list[Mapping[str, Any]] = []
+        for each in found:
+            schema = (each.get("properties") or {}).get(step, each.get(key))
+            below += _options(schema, of.root)
+        found = below
+    optional = set[str]()
+    for each in found:
+        optional |= set(each.get("properties") or ()) - set(each.get("required") or ())
+    return frozenset(optional)
 
 
 def _options(schema: Any, root: Mapping[str, Any], depth: int = 0) -> list[Mapping[str, Any]]:
@@ -145,41 +159,40 @@ def _options(schema: Any, root: Mapping[str, Any], depth: int = 0) -> list[Mappi
     if not isinstance(schema, Mapping) or depth > 20:  # noqa: PLR2004 - a schema may go on for ever
         return []
     if isinstance(ref := schema.get("$ref"), str):
-        return _options(_referred(ref, root), root, depth + 1)
-    listed = [each for key in ("anyOf", "oneOf", "allOf") for each in schema.get(key) or ()]
-    return [schema, *(option for each in listed for option in _options(each, root, depth + 1))]
+        return _options(local_target(root, ref), root, depth + 1)
+    found: list[Mapping[str, Any]] = [schema]
+    for key in _COMBINING:
+        for option in schema.get(key) or ():
+            found += _options(option, root, depth + 1)
+    return found
 
 
-def _dated(data: Any, schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
+def _parse_dates(data: Any, schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
     """A result in which texts that the schema declares as dates are dates."""
     if not isinstance(schema, Mapping) or depth > 20:  # noqa: PLR2004 - a schema may go on for ever
         return data
     if isinstance(ref := schema.get("$ref"), str):
-        return _dated(data, _referred(ref, root), root, depth + 1)
-    for key in ("anyOf", "oneOf", "allOf"):
+        return _parse_dates(data, local_target(root, ref), root, depth + 1)
+    for key in _COMBINING:
         for option in schema.get(key) or ():
-            data = _dated(data, option, root, depth + 1)
+            data = _parse_dates(data, option, root, depth + 1)
     if isinstance(data, str):
-        return _date(data, schema.get("format"))
+        # A text that is no date stays as it is.
+        with suppress(ValueError):
+            match schema.get("format"):
+                case "date-time":
+                    return datetime.fromisoformat(data)
+                case "date":
+                    return date.fromisoformat(data)
+                case _:
+                    pass
     if isinstance(data, list):
-        return [_dated(each, schema.get("items"), root, depth + 1) for each in data]
+        return [_parse_dates(each, schema.get("items"), root, depth + 1) for each in data]
     if isinstance(data, dict):
         members = schema.get("properties") or {}
         other = schema.get("additionalProperties")
         return {
-            key: _dated(each, members.get(key, other), root, depth + 1) for key, each in data.items()
+            key: _parse_dates(each, members.get(key, other), root, depth + 1)
+            for key, each in data.items()
         }
     return data
-
-
-def _date(text: str, form: object) -> Any:
-    try:
-        if form == "date-time":
-            return datetime.fromisoformat(text)
-        return date.fromisoformat(text) if form == "date" else text
-    except ValueError:
-        return text
-
-
-def _referred(ref: str, root: Mapping[str, Any]) -> Any:
-    return (root.get("$defs") or {}).get(ref.rpartition("/")[2])

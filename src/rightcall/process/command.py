@@ -1,13 +1,18 @@
 """A command to run as a child process, how it ended, and its output: values, and their texts."""
 
+import os
 import re
+import secrets
 import signal
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from rightcall.core.options import Spelt
+from rightcall.core.options import NameCheckedMeta
 from rightcall.errors import UsageError
 
 _TAIL_PART = 3
@@ -20,7 +25,7 @@ Pids: TypeAlias = Literal["auto", "own", "host"]
 """Which processes a command sees."""
 
 
-class Isolation(Struct, frozen=True, kw_only=True, metaclass=Spelt):
+class Isolation(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """Isolation for a command, by what the system offers. Only on request."""
 
     by: Literal["any", "bubblewrap", "systemd-run"] = "any"
@@ -30,7 +35,7 @@ class Isolation(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """The directories it may write in; it may read everything that its user may."""
 
 
-class Command(Struct, frozen=True, kw_only=True, metaclass=Spelt):
+class Command(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """A program with its arguments and limits. No shell is used."""
 
     argv: tuple[str, ...]
@@ -133,7 +138,11 @@ def describe(end: Exit) -> str:
         case Exited(code):
             return f"ended with exit code {code}"
         case Signalled(number):
-            return f"was ended by {_signal_name(number)}"
+            try:
+                name = signal.Signals(number).name
+            except ValueError:
+                name = f"signal {number}"
+            return f"was ended by {name}"
         case TimedOut(seconds):
             return f"did not finish within {seconds:g} s and was stopped"
         case Crowded(most):
@@ -144,13 +153,6 @@ def describe(end: Exit) -> str:
             return "was lost with the process that watched over it; it may have done part of its work"
         case _:
             assert_never(end)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 class Capture:
@@ -202,7 +204,13 @@ def decode(output: Captured) -> str:
         return _plain(output.head + output.tail)
     marker = f"\n[… {output.left_out:,} of {output.size:,} bytes left out here …]\n"
     # A character cut in two at the seam is not the command's fault: it is dropped, not replaced.
-    head = output.head.decode(errors="ignore") if _is_utf8(output.head) else _plain(output.head)
+    try:
+        head = output.head.decode()
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":
+            head = output.head.decode(errors="ignore")
+        else:
+            head = _plain(output.head)
     tail = output.tail
     while tail and tail[0] & 0xC0 == 0x80:  # noqa: PLR2004 - a byte within a UTF-8 character
         tail = tail[1:]
@@ -217,17 +225,119 @@ def is_binary(head: bytes) -> bool:
     return head.decode(errors="replace").count("\ufffd") > max(len(head) * _MOST_BROKEN, 1)
 
 
-def _is_utf8(data: bytes) -> bool:
-    """Whether bytes are UTF-8, except for an incomplete character at their end."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return error.reason == "unexpected end of data"
-    return True
-
-
 def _plain(data: bytes) -> str:
     text = data.decode(errors="replace")
     if "\x1b" in text:
         text = _TERMINAL.sub("", text)
     return _CONTROLS.sub("", text.replace("\r\n", "\n")).replace("\r", "\n")
+
+
+# Wraps a command in the program that isolates it as requested. Both isolation programs follow the
+# runner's rules: the environment is the command's own, and everything dies with the process that
+# started it.
+
+_BUBBLEWRAP = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap")
+_SYSTEMD_RUN = ("/usr/bin/systemd-run", "/bin/systemd-run")
+_SYSTEMD_IS_RUNNING = Path("/run/systemd/system")
+"""Exists if systemd is the init system: sd_booted(3)."""
+
+
+class NoIsolation(Exception):
+    """The requested isolation is not available here; the message says why."""
+
+
+class IsolatedCommand(Struct, frozen=True):
+    """A command that runs another in isolation."""
+
+    command: Command
+    cleanup: Command | None = None
+    """The command that cleans up after the command had to be killed."""
+
+
+def isolation_program(isolation: Isolation) -> str:
+    """The program that this system would isolate with. Raises NoIsolation if there is none."""
+    reasons = []
+    if isolation.by in {"any", "bubblewrap"}:
+        if found := _first(_BUBBLEWRAP):
+            return found
+        reasons.append("bubblewrap is not installed")
+    if isolation.by in {"any", "systemd-run"}:
+        found = _first(_SYSTEMD_RUN)
+        if found and _SYSTEMD_IS_RUNNING.is_dir():
+            return found
+        reasons.append("systemd is not running" if found else "systemd-run is not installed")
+    raise NoIsolation(f"isolation was asked for, but {' and '.join(reasons)}")
+
+
+def isolate(command: Command) -> IsolatedCommand:
+    """The isolated command, or the command itself if it wants no isolation. Raises NoIsolation."""
+    if command.isolation is None:
+        return IsolatedCommand(command)
+    program = isolation_program(command.isolation)
+    if program.endswith("bwrap"):
+        # The isolation has a pid namespace of its own.
+        argv = (*_bubblewrap(program, command), "--", *command.argv)
+        return IsolatedCommand(replace(command, argv=argv, pids="host"))
+    return _in_service(program, f"rightcall-{secrets.token_hex(8)}.service", command)
+
+
+def _in_service(program: str, unit: str, command: Command) -> IsolatedCommand:
+    """A transient service. It is systemd's child, not ours, so it must be stopped by name."""
+    argv = (*_systemd_run(program, unit, command), "--", *command.argv)
+    stop = (*_SYSTEMCTL, *_scope(), "stop", unit)
+    return IsolatedCommand(
+        # The service gets the command's environment; the client that starts it only needs to find
+        # systemd.
+        replace(command, argv=argv, environment=_bus(), pids="host"),
+        Command(argv=stop, environment=_bus(), timeout=10.0, pids="host"),
+    )
+
+
+_SYSTEMCTL = ("/usr/bin/systemctl", "--quiet", "--no-ask-password")
+
+
+def _bubblewrap(program: str, command: Command) -> list[str]:
+    wanted = command.isolation or Isolation()
+    argv = [program, "--unshare-all", "--die-with-parent", "--new-session"]
+    argv += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
+    if wanted.network:
+        argv.append("--share-net")
+    for place in wanted.write:
+        argv += ["--bind", place, place]
+    if command.directory.startswith("/tmp/") and command.directory not in wanted.write:  # noqa: S108
+        argv += ["--ro-bind", command.directory, command.directory]
+    return [*argv, "--chdir", command.directory]
+
+
+def _systemd_run(program: str, unit: str, command: Command) -> list[str]:
+    wanted = command.isolation or Isolation()
+    properties = {
+        "NoNewPrivileges": "yes",
+        "PrivateDevices": "yes",
+        "PrivateNetwork": "no" if wanted.network else "yes",
+        "PrivateTmp": "yes",
+        "ProtectSystem": "strict",
+        "ProtectHome": "read-only",
+        "ReadWritePaths": " ".join(wanted.write),
+        "RuntimeMaxSec": f"{command.timeout + command.grace:g}",
+        "TasksMax": str(command.max_processes),
+        "WorkingDirectory": command.directory,
+    }
+    argv = [program, *_scope(), f"--unit={unit}", "--pipe", "--wait", "--collect", "--quiet"]
+    argv += [f"--property={name}={value}" for name, value in properties.items() if value]
+    return argv + [f"--setenv={name}={value}" for name, value in command.environment.items()]
+
+
+def _scope() -> list[str]:
+    if sys.platform != "win32" and os.geteuid() == 0:
+        return []
+    return ["--user"]
+
+
+def _bus() -> dict[str, str]:
+    """The variables by which the user's own systemd is found."""
+    return {name: os.environ[name] for name in ("XDG_RUNTIME_DIR",) if name in os.environ}
+
+
+def _first(places: tuple[str, ...]) -> str | None:
+    return next((place for place in places if os.access(place, os.X_OK)), None)

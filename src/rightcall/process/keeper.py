@@ -40,7 +40,7 @@ import sys
 import time
 from contextlib import suppress
 
-from rightcall.process.descent import LINUX, PDEATHSIG, SUBREAPER, descendants, prctl, signal_all
+from rightcall.process.descendants import LINUX, PDEATHSIG, SUBREAPER, descendants, prctl, signal_all
 from rightcall.process.protocol import (
     CROWDED,
     ENDED,
@@ -58,15 +58,16 @@ assert sys.platform != "win32"
 
 CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 PATIENT_PAUSE = 1.0
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
+_FIRST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.05
 _WATCH_SECONDS = 0.1
 
 
-class Gone(Exception):
+class CallerGone(Exception):
     """The caller is gone."""
 
 
-class Job:
+class CommandRequest:
     """A requested command."""
 
     argv: list[bytes]
@@ -157,7 +158,7 @@ class Keeper:
 
     def serve(self) -> None:
         """Serve commands until the socket closes; a command that still runs then is killed."""
-        with suppress(Gone, ConnectionError):
+        with suppress(CallerGone, ConnectionError):
             while True:
                 request = self._receive()
                 kind = self._start(request)
@@ -182,12 +183,12 @@ class Keeper:
         # Not raised here: between a start and its bookkeeping, a process would be forgotten.
         self.dismissed = True
 
-    def _receive(self) -> Job:
+    def _receive(self) -> CommandRequest:
         while not self._wait(None):
             pass
         text, passed, _, _ = self.line.recvmsg(1 << 16, socket.CMSG_SPACE(4), CLOSE_ON_EXEC)
         if not text or not passed:
-            raise Gone
+            raise CallerGone
         # The descriptor comes with the first byte of a request; the rest may take several reads.
         (output,) = array.array("i", passed[0][2])
         # Without MSG_CMSG_CLOEXEC this is the earliest possible moment; nothing else is spawned here.
@@ -197,18 +198,20 @@ class Keeper:
         while len(whole) < size + HEADER.size:
             more = self.line.recv(1 << 20)
             if not more:
-                raise Gone
+                raise CallerGone
             whole += more
-        return Job(bytes(whole[HEADER.size :]), output)
+        return CommandRequest(bytes(whole[HEADER.size :]), output)
 
-    def _start(self, request: Job) -> int:
-        self.leader, kind = None, NO_DIRECTORY
+    def _start(self, request: CommandRequest) -> int:
+        self.leader = None
+        kind = NO_DIRECTORY
         if self.refusal:
             self.status = self.refusal
             return NO_NAMESPACE
         try:
             os.chdir(request.directory)
-            kind, self.alone = NO_START, False
+            kind = NO_START
+            self.alone = False
             self.leader = self.group = request.spawn()
         except OSError as error:
             self.status = error.errno or errno.EINVAL
@@ -216,9 +219,10 @@ class Keeper:
             return kind
         return EXITED
 
-    def _attend(self, request: Job) -> int:
+    def _attend(self, request: CommandRequest) -> int:
         """Wait for the command's end, its timeout, or a message to end it; returns which it was."""
-        kind, deadline = EXITED, time.monotonic() + request.timeout
+        kind = EXITED
+        deadline = time.monotonic() + request.timeout
         look = time.monotonic() + _WATCH_SECONDS if LINUX else deadline
         # If the command is asked to end, its descendants get the grace period, too; if it ends by
         # itself, not.
@@ -227,22 +231,24 @@ class Keeper:
             if now >= deadline:
                 if kind != EXITED:
                     break
-                kind, deadline = TIMED_OUT, self._ask_to_end(request)
+                kind = TIMED_OUT
+                deadline = self._ask_to_end(request)
             if now >= look:
                 if len(descendants(request.most)) > request.most:
                     return CROWDED
                 look = now + _WATCH_SECONDS
             heard = self._wait(min(deadline, look) - now)
             if heard and not self.line.recv(1):
-                raise Gone
+                raise CallerGone
             # Checked before the message is acted on: a command that has just ended by itself was not
             # ended by it.
             self._reap()
             if heard and kind == EXITED and self.leader is not None:
-                kind, deadline = ENDED, self._ask_to_end(request)
+                kind = ENDED
+                deadline = self._ask_to_end(request)
         return kind
 
-    def _ask_to_end(self, request: Job) -> float:
+    def _ask_to_end(self, request: CommandRequest) -> float:
         # A stopped process handles no signal until it continues.
         signal_all((signal.SIGTERM, signal.SIGCONT), self.leader)
         return time.monotonic() + request.grace
@@ -250,12 +256,15 @@ class Keeper:
     def _wait(self, seconds: float | None) -> bool:
         """Wait for a child, a message or a timeout; returns whether there was a message. Raises Gone."""
         # One millisecond more, so that the deadline has passed when poll returns, and no loop spins.
-        milliseconds = None if seconds is None else max(seconds, 0) * 1000 + 1
+        if seconds is None:
+            milliseconds = None
+        else:
+            milliseconds = max(seconds, 0) * 1000 + 1
         ready = {found for found, _ in self.poller.poll(milliseconds)}
         if self.woken in ready:
             os.read(self.woken, 4096)
         if self.dismissed or self.parent in ready:
-            raise Gone
+            raise CallerGone
         return self.line.fileno() in ready
 
     def _reap(self) -> None:
@@ -267,12 +276,14 @@ class Keeper:
                 if not pid:
                     return
                 if pid == self.leader:
-                    self.leader, self.status = None, status
+                    self.leader = None
+                    self.status = status
         self.alone = True
 
     def _sweep(self) -> int:
         """Kill whatever is left, repeatedly; returns how many processes remain when time is up."""
-        pause, give_up = _FIRST_PAUSE, time.monotonic() + SWEEP_SECONDS
+        pause = _FIRST_PAUSE
+        give_up = time.monotonic() + SWEEP_SECONDS
         if not LINUX and self.group is not None:
             # What the command left behind is not visible as anybody's child here.
             with suppress(OSError):
@@ -286,7 +297,9 @@ class Keeper:
             self._reap()
             pause = min(pause * 2, _LONGEST_PAUSE)
         self.group = None
-        return 0 if self.alone else max(len(descendants(1 << 20)), 1)
+        if self.alone:
+            return 0
+        return max(len(descendants(1 << 20)), 1)
 
 
 def ring_on_signals() -> int:

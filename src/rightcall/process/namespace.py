@@ -17,12 +17,15 @@ import signal
 import sys
 from struct import Struct
 
-from rightcall.process.descent import LINUX, PDEATHSIG, prctl
+from rightcall.process.descendants import LINUX, PDEATHSIG, prctl
 
 assert sys.platform != "win32"
 
-_NEW_MOUNTS, _NEW_USER, _NEW_PIDS = 0x00020000, 0x10000000, 0x20000000
-_NO_SUID_DEV_EXEC, _PRIVATE = 0x2 | 0x4 | 0x8, 1 << 18
+_NEW_MOUNTS = 0x00020000
+_NEW_USER = 0x10000000
+_NEW_PIDS = 0x20000000
+_NO_SUID_DEV_EXEC = 0x2 | 0x4 | 0x8
+_PRIVATE = 1 << 18
 _NOTE = Struct("=ii")
 """The result of a fork: a pid or 0, and an errno or 0."""
 
@@ -46,7 +49,18 @@ def fork_first(*, as_user: bool) -> int:
     try:
         os.close(notes)
         os.close(adopt)
-        _leave(as_user=as_user)
+        user = os.geteuid()
+        group = os.getegid()
+        flags = _NEW_PIDS | _NEW_MOUNTS | (_NEW_USER if as_user else 0)
+        _call("unshare", flags)
+        if as_user:
+            for name, text in (
+                ("setgroups", "deny"),
+                ("uid_map", f"{user} {user} 1"),
+                ("gid_map", f"{group} {group} 1"),
+            ):
+                with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                    file.write(text)
         if child := os.fork():
             os.write(note, _NOTE.pack(child, 0))
             os._exit(0)
@@ -68,26 +82,13 @@ def _hear(notes: int, adopt: int, between: int) -> int:
         heard += more
     os.close(notes)
     said: list[tuple[int, int]] = [*_NOTE.iter_unpack(heard)] or [(0, errno.ECHILD)]
-    child, failed = said[0][0], said[-1][1]
+    child = said[0][0]
+    failed = said[-1][1]
     if failed:
         if child:
             os.waitpid(child, 0)
         raise OSError(failed, os.strerror(failed))
     return child
-
-
-def _leave(*, as_user: bool) -> None:
-    user, group = os.geteuid(), os.getegid()
-    flags = _NEW_PIDS | _NEW_MOUNTS | (_NEW_USER if as_user else 0)
-    _call("unshare", flags)
-    if as_user:
-        for name, text in (
-            ("setgroups", "deny"),
-            ("uid_map", f"{user} {user} 1"),
-            ("gid_map", f"{group} {group} 1"),
-        ):
-            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-                file.write(text)
 
 
 def _settle_in(adopted: int, caller: int) -> None:

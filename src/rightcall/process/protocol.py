@@ -11,7 +11,9 @@ REPORT = Struct("=Bii?")
 """A report: how a command ended, its wait status or errno, how many processes are left, and whether it
 had a pid namespace of its own."""
 EXITED, TIMED_OUT, ENDED, CROWDED, NO_START, NO_DIRECTORY, NO_NAMESPACE = range(7)
-AUTO, OWN, HOST = b"a", b"o", b"h"
+AUTO = b"a"
+OWN = b"o"
+HOST = b"h"
 """The kinds of keepers: with a pid namespace if root may have one, always, or never."""
 END = b"e"
 """The message to end the command now, with its grace period."""

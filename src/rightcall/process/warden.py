@@ -26,7 +26,7 @@ from contextlib import suppress
 # Before the imports: on Windows type checkers do not know the names that they import.
 assert sys.platform != "win32"
 
-from rightcall.process.descent import LINUX, SUBREAPER, children_of, prctl  # noqa: E402
+from rightcall.process.descendants import LINUX, SUBREAPER, children_of, prctl  # noqa: E402
 from rightcall.process.keeper import CLOSE_ON_EXEC, PATIENT_PAUSE, keep, ring_on_signals  # noqa: E402
 from rightcall.process.namespace import fork_first  # noqa: E402
 from rightcall.process.protocol import AUTO, OWN, SWEEP_SECONDS  # noqa: E402
@@ -115,7 +115,8 @@ class Warden:
     def _fork(self, kind: bytes, line: int) -> tuple[int, bool]:
         """Fork a keeper for a socket: returns its pid, and whether it is the first of a namespace."""
         # A fork without an exec, for which the warden is single-threaded and light: imports are shared.
-        warden, reason = os.getpid(), 0
+        warden = os.getpid()
+        reason = 0
         for as_user in {AUTO: (False,), OWN: (False, True)}.get(kind, ()):
             if reason := self.refused.get(as_user, 0):
                 continue
@@ -166,7 +167,14 @@ class Warden:
                     # killed.
                     os.kill(pid, signal.SIGKILL)
                 else:
-                    self._forget(pid)
+                    self.first.discard(pid)
+                    self.due.pop(pid, None)
+                    line = self.keepers.pop(pid, None)
+                    if line is not None:
+                        with suppress(KeyError):
+                            self.poller.unregister(line)
+                        # Only now does the caller learn that no report will come.
+                        os.close(line)
         except ChildProcessError:
             return False
         if LINUX:
@@ -175,16 +183,6 @@ class Warden:
                     if (group := os.getpgid(pid)) != os.getpgrp():
                         os.killpg(group, signal.SIGKILL)
         return True
-
-    def _forget(self, pid: int) -> None:
-        self.first.discard(pid)
-        self.due.pop(pid, None)
-        line = self.keepers.pop(pid, None)
-        if line is not None:
-            with suppress(KeyError):
-                self.poller.unregister(line)
-            # Only now does the caller learn that no report will come.
-            os.close(line)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A program into the calls that it waits for, and their answers into its next step.
+"""Runs a program up to the calls that it waits for, and on with their answers; checks its types.
 
 Monty is used only here. All calls that a program waits for at once are one round. It continues when the
 whole round is answered, so that a rerun over the same answers does the same. For the same reason its
@@ -8,25 +8,28 @@ the same.
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, tzinfo
 from functools import partial
+from importlib.util import find_spec
 from threading import Lock
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from rightcall.core.extras import load
 from rightcall.core.limits import Limits
+from rightcall.core.optional_libraries import load
 from rightcall.core.parts import Text
+from rightcall.gate.concurrency import AbandonableJob, tool_threads
 from rightcall.gate.render import cut, encode
 from rightcall.gate.size import Unshowable
-from rightcall.gate.threads import Job, current
-from rightcall.programs.checker import SCRIPT, TypeProblem, problems_of
 
 NOTHING = "The program ended without a value. End it with an expression, or print what is needed."
+_SCRIPT = "program.py"
+_FOUND = re.compile(r"program\.py:(\d+):\d+: \w+\[([\w-]+)\] (.*)")
 _MOST_FOUND = 20
 _LONGEST = 256 * 1024
 """Bytes that are kept of what a program returns and prints; its tool's own limit is usually lower."""
@@ -46,7 +49,7 @@ class ProgramLimits(Struct, frozen=True, kw_only=True):
     memory: int
 
 
-class Asked(Struct, frozen=True, eq=False):
+class PendingCall(Struct, frozen=True, eq=False):
     """A call that a program waits for."""
 
     function: str
@@ -55,26 +58,26 @@ class Asked(Struct, frozen=True, eq=False):
     line: int
 
 
-class Round(Struct, frozen=True, eq=False):
+class CallRound(Struct, frozen=True, eq=False):
     """All calls that a program waits for."""
 
-    calls: tuple[Asked, ...]
+    calls: tuple[PendingCall, ...]
 
 
-class Ended(Struct, frozen=True):
+class ProgramEnd(Struct, frozen=True):
     """A program has ended: what it returned and printed, or its error."""
 
     text: str
     failed: bool = False
 
 
-class Given(Struct, frozen=True, eq=False):
+class CallReturn(Struct, frozen=True, eq=False):
     """The value that a call returns to the program."""
 
     value: Any
 
 
-class Raised(Struct, frozen=True):
+class CallException(Struct, frozen=True):
     """The error that a call raises in the program."""
 
     words: str
@@ -88,8 +91,8 @@ class _Sleep(Struct, frozen=True, eq=False):
     snapshot: Any
 
 
-Step: TypeAlias = Round | Ended
-Answer: TypeAlias = Given | Raised
+Step: TypeAlias = CallRound | ProgramEnd
+Answer: TypeAlias = CallReturn | CallException
 
 
 class Interpreter:
@@ -114,7 +117,7 @@ class Interpreter:
         self._printed = self._monty.CollectString()
         self._process: int | None = None
         self._is_given_up = False
-        self._pending: dict[int, Asked] = {}
+        self._pending: dict[int, PendingCall] = {}
         self._waits: Any = None
         """The snapshot at which the program waits for answers."""
         self._line = 0
@@ -128,20 +131,25 @@ class Interpreter:
 
     async def go_on(self, answers: Sequence[Answer]) -> Step:
         """Answer the round, in its order, and run until the program waits again or ends."""
-        asked = sorted(self._waits.pending_call_ids)
-        given = {at: _settled(answer) for at, answer in zip(asked, answers, strict=True)}
-        for at in asked:
+        given = {}
+        for at, answer in zip(sorted(self._waits.pending_call_ids), answers, strict=True):
             del self._pending[at]
+            if isinstance(answer, CallReturn):
+                given[at] = {"return_value": answer.value}
+            else:
+                given[at] = {"exc_type": answer.kind, "message": answer.words}
         return await self._until(partial(self._waits.resume, given))
 
     async def close(self) -> None:
         """End the program and its process."""
-        await current().run(partial(self._alone, self._stack.close), Job())
+        await tool_threads().run(partial(self._alone, self._stack.close), AbandonableJob())
 
     async def _until(self, go: Callable[[], Any]) -> Step:
         while True:
             try:
-                step = await current().run(partial(self._alone, partial(self._drive, go)), Job())
+                step = await tool_threads().run(
+                    partial(self._alone, partial(self._drive, go)), AbandonableJob()
+                )
             except asyncio.CancelledError:
                 self._give_up()
                 raise
@@ -167,7 +175,7 @@ class Interpreter:
         pool = self._stack.enter_context(self._monty.Monty())
         session = self._stack.enter_context(
             pool.checkout(
-                script_name=SCRIPT,
+                script_name=_SCRIPT,
                 limits={
                     "max_feed_duration_secs": self._limits.seconds,
                     "max_memory": self._limits.memory,
@@ -196,80 +204,67 @@ class Interpreter:
             while not isinstance(snapshot, monty.MontyComplete | monty.FutureSnapshot):
                 if isinstance(snapshot, monty.NameLookupSnapshot):
                     name = snapshot.variable_name
-                    known = {"value": self._stand_ins[name]} if name in self._stand_ins else {}
-                    snapshot = snapshot.resume(**known)
-                    continue
-                if snapshot.function_name in _SLEEPS:
+                    known = self._stand_ins
+                    snapshot = snapshot.resume(value=known[name]) if name in known else snapshot.resume()
+                elif snapshot.function_name in _SLEEPS:
                     return _Sleep(max(float(snapshot.args[0]), 0.0), snapshot)
-                snapshot = self._called(snapshot)
+                else:
+                    snapshot = self._resume_call(snapshot)
         except monty.MontyError as error:
-            return Ended(self._words(error), failed=True)
-        if isinstance(snapshot, monty.MontyComplete):
-            return self._ended(snapshot.output)
-        self._waits = snapshot
-        return Round(tuple([self._pending[at] for at in sorted(snapshot.pending_call_ids)]))
+            return ProgramEnd(self._words(error), failed=True)
+        if isinstance(snapshot, monty.FutureSnapshot):
+            self._waits = snapshot
+            return CallRound(tuple([self._pending[at] for at in sorted(snapshot.pending_call_ids)]))
+        printed = self._printed.output
+        if snapshot.output is None:
+            return ProgramEnd(cut(printed, _LONGEST) or NOTHING)
+        try:
+            parts = encode(snapshot.output, Limits(max_output_bytes=_LONGEST))
+        except Unshowable as error:
+            return ProgramEnd(f"What the program ended with cannot be shown: {error}.", failed=True)
+        texts = [part.text if isinstance(part, Text) else f"[{part.about}]" for part in parts]
+        return ProgramEnd(cut(printed + "".join(texts), _LONGEST))
 
-    def _called(self, snapshot: Any) -> Any:
-        name, args = str(snapshot.function_name), snapshot.args
+    def _resume_call(self, snapshot: Any) -> Any:
+        name = str(snapshot.function_name)
+        args = snapshot.args
         if not snapshot.is_os_function:
             self._line = self._program[: snapshot.position.start].count(b"\n") + 1
-            self._pending[snapshot.call_id] = Asked(name, args, snapshot.kwargs, self._line)
+            self._pending[snapshot.call_id] = PendingCall(name, args, snapshot.kwargs, self._line)
             return snapshot.resume({"future": ...})
-        if name in _CLOCKS:
-            return snapshot.resume({"return_value": self._clock(name, args)})
-        # Files, the environment, missing modules: Monty raises errors of its own for them.
-        return snapshot.resume_not_handled()
-
-    def _clock(self, name: str, args: Sequence[Any]) -> Any:
-        if name == "time.time":
-            return self._now
+        if name not in _CLOCKS:
+            # Files, the environment, missing modules: Monty raises errors of its own for them.
+            return snapshot.resume_not_handled()
         zone = args[0] if args and isinstance(args[0], tzinfo) else None
-        now = datetime.fromtimestamp(self._now, zone or UTC)
-        return now.date() if name == "date.today" else now if zone else now.replace(tzinfo=None)
-
-    def _ended(self, value: Any) -> Ended:
-        printed = self._printed.output
-        if value is None:
-            return Ended(cut(printed, _LONGEST) or NOTHING)
-        try:
-            parts = encode(value, _WHOLE)
-        except Unshowable as error:
-            return Ended(f"What the program ended with cannot be shown: {error}.", failed=True)
-        texts = [part.text if isinstance(part, Text) else f"[{part.about}]" for part in parts]
-        return Ended(cut(printed + "".join(texts), _LONGEST))
+        now: Any = datetime.fromtimestamp(self._now, zone or UTC)
+        if name == "time.time":
+            now = self._now
+        elif name == "date.today":
+            now = now.date()
+        elif zone is None:
+            now = now.replace(tzinfo=None)
+        return snapshot.resume({"return_value": now})
 
     def _words(self, error: Any) -> str:
-        """A program's error, and the line where it happened."""
         monty = self._monty
         if isinstance(error, monty.MontyTypingError | monty.MontySyntaxError):
             found = problems_of(error) or [TypeProblem(1, "", str(error))]
             lines = [f"- line {each.line}: {each.words}" for each in found[:_MOST_FOUND]]
             return "\n".join(["The program was not run, and no tool was called:", *lines])
-        where = f"after line {self._line}, its last call" if self._line else "before its first call"
         raised = error.exception()
         frames = error.traceback() if isinstance(error, monty.MontyRuntimeError) else ()
         if frames:
             last = frames[-1]
-            within = f" in {last.function_name}" if last.function_name not in (None, "<module>") else ""
-            words = error.display("type-msg")
-            return f"The program failed at line {last.line}{within}: {words}"
+            is_top = last.function_name in (None, "<module>")
+            within = "" if is_top else f" in {last.function_name}"
+            return f"The program failed at line {last.line}{within}: {error.display('type-msg')}"
+        why = f"{error}"
         if isinstance(raised, TimeoutError):
-            return (
-                f"The program was stopped {where}: it computed for more than {self._limits.seconds:g} s."
-            )
-        if isinstance(raised, MemoryError):
-            size = self._limits.memory
-            return f"The program was stopped {where}: it used more than {size:,} bytes of memory."
-        return f"The program was stopped {where}: {error}"
-
-
-_WHOLE = Limits(max_output_bytes=_LONGEST)
-
-
-def _settled(answer: Answer) -> dict[str, Any]:
-    if isinstance(answer, Given):
-        return {"return_value": answer.value}
-    return {"exc_type": answer.kind, "message": answer.words}
+            why = f"it computed for more than {self._limits.seconds:g} s."
+        elif isinstance(raised, MemoryError):
+            why = f"it used more than {self._limits.memory:,} bytes of memory."
+        where = f"after line {self._line}, its last call" if self._line else "before its first call"
+        return f"The program was stopped {where}: {why}"
 
 
 def _stand_in(name: str) -> Callable[[], None]:
@@ -279,3 +274,38 @@ def _stand_in(name: str) -> Callable[[], None]:
 
     stand_in.__name__ = name
     return stand_in
+
+
+class TypeProblem(Struct, frozen=True):
+    """One error that a type checker found."""
+
+    line: int
+    rule: str
+    """The checker's own name for the error."""
+    words: str
+
+
+def is_installed() -> bool:
+    """Whether a type checker is installed: it comes with the extra ``code``."""
+    return find_spec("pydantic_monty") is not None
+
+
+def problems_of(error: Any) -> list[TypeProblem]:
+    """The errors that an exception of Monty's checker lists; empty if it lists none."""
+    return [TypeProblem(int(line), *rest) for line, *rest in _FOUND.findall(error.display())]
+
+
+def checked_types(program: str, stubs: str) -> list[TypeProblem]:
+    """The type errors of a program that calls the functions in ``stubs``. Starts a process."""
+    monty = load("pydantic_monty")
+    with monty.Monty() as pool:
+        try:
+            with pool.checkout(
+                script_name=_SCRIPT, type_check=True, type_check_stubs=stubs, type_check_format="concise"
+            ) as session:
+                # As the body of a function that is never called.
+                lines = [f"    {line}" for line in program.splitlines()]
+                session.feed_start("\n".join(["def program():", *lines, "    pass\n"]))
+        except (monty.MontyTypingError, monty.MontySyntaxError) as error:
+            return [TypeProblem(each.line - 1, each.rule, each.words) for each in problems_of(error)]
+    return []

@@ -2,26 +2,27 @@
 
 from typing import TYPE_CHECKING
 
-from rightcall.core.lazy import lazily
+from rightcall.core.lazy import index_homes, lazily
 
 if TYPE_CHECKING:
-    from rightcall.core import entry
-    from rightcall.record.jsonl import JsonLinesJournal
-    from rightcall.record.memory import MemoryJournal
-    from rightcall.record.redact import redact_secrets
-    from rightcall.record.sqlite import SqliteJournal
-    from rightcall.record.steps import fork
+    from rightcall.core import entry as entry
+    from rightcall.core.budget import Stop as Stop
+    from rightcall.core.ports import AsyncJournal as AsyncJournal
+    from rightcall.core.ports import Journal as Journal
+    from rightcall.record.jsonl import JsonLinesJournal as JsonLinesJournal
+    from rightcall.record.memory import MemoryJournal as MemoryJournal
+    from rightcall.record.redact import redact_secrets as redact_secrets
+    from rightcall.record.sqlite import SqliteJournal as SqliteJournal
+    from rightcall.record.steps import fork as fork
 
-__all__ = ["JsonLinesJournal", "MemoryJournal", "SqliteJournal", "entry", "fork", "redact_secrets"]
-
-lazily(
-    __name__,
-    {
-        "JsonLinesJournal": "record.jsonl",
-        "MemoryJournal": "record.memory",
-        "SqliteJournal": "record.sqlite",
-        "entry": "core.entry",
-        "fork": "record.steps",
-        "redact_secrets": "record.redact",
-    },
-)
+_HOMES = {
+    "core.budget": ("Stop",),
+    "core.entry": ("entry",),
+    "core.ports": ("AsyncJournal", "Journal"),
+    "record.jsonl": ("JsonLinesJournal",),
+    "record.memory": ("MemoryJournal",),
+    "record.redact": ("redact_secrets",),
+    "record.sqlite": ("SqliteJournal",),
+    "record.steps": ("fork",),
+}
+lazily(__name__, index_homes(_HOMES))

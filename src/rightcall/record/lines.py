@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.record.continued import digest_in
+from rightcall.record.entry_text import digest_in
 
 # JSON escapes every control character, so no complete line can end with this one.
 CANCEL = b"\x18\n"
@@ -24,10 +24,11 @@ _HEAD = re.compile(rb'\{"run":("(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*+"),"at":')
 _OVERWRITTEN = re.compile(rb"[\x00-\x08\x0a-\x1f]")
 _HALF = b"\\ud"
 """How ``json`` begins the escape of half a surrogate pair."""
-_STARTED, _ENDED = b'{"type":"run_started"', b'{"type":"run_ended"'
+_STARTED = b'{"type":"run_started"'
+_ENDED = b'{"type":"run_ended"'
 
 
-class Line(Struct, gc=False):
+class JournalLine(Struct, gc=False):
     """The content of a line."""
 
     run: str
@@ -36,7 +37,7 @@ class Line(Struct, gc=False):
     entry: msgspec.Raw
 
 
-class Place(Struct, gc=False):
+class LinePlace(Struct, gc=False):
     """Where a line is."""
 
     number: int
@@ -49,7 +50,7 @@ class Place(Struct, gc=False):
         return self.start + self.length
 
 
-class Places:
+class LinePlaces:
     """Where the lines of a run are, packed: an open journal keeps this for every run in its file."""
 
     __slots__ = ("_packed",)
@@ -57,21 +58,21 @@ class Places:
     def __init__(self) -> None:
         self._packed = array("Q")
 
-    def append(self, place: Place) -> None:
+    def append(self, place: LinePlace) -> None:
         """Add the next line. No line is as long as 4 GiB: each is written by one system call."""
         self._packed.append(place.start)
         self._packed.append(place.number << 32 | place.length)
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[LinePlace]:
         packed = iter(self._packed)
         for start, rest in zip(packed, packed, strict=True):
-            yield Place(rest >> 32, start, rest & 0xFFFFFFFF)
+            yield LinePlace(rest >> 32, start, rest & 0xFFFFFFFF)
 
 
 class Damage(Struct, frozen=True):
     """A line that cannot be read, and the runs that have lost something, or may have."""
 
-    place: Place
+    place: LinePlace
     reason: str
     runs: tuple[str, ...]
     """The runs that it names."""
@@ -79,41 +80,37 @@ class Damage(Struct, frozen=True):
     """The runs that were under way, or whose start is missing, if the line may belong to any run."""
 
 
-_decode = msgspec.json.Decoder(Line).decode
+_decode = msgspec.json.Decoder(JournalLine).decode
 
 
-def parse_line(line: bytes) -> Line:
+def parse_line(line: bytes) -> JournalLine:
     """Parse a line; ValueError with the reason if it is damaged."""
     try:
         read = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        found = _decode_halves(line) if _HALF in line else None
-        if found is None:
-            raise ValueError(f"the line is damaged: {error}") from None
-        read = found
+        damaged = ValueError(f"the line is damaged: {error}")
+        if _HALF not in line:
+            raise damaged from None
+        # Half a surrogate pair in the entry, which msgspec takes for damage.
+        try:
+            plain = json.loads(line)
+            entry = json.dumps(plain["entry"], separators=(",", ":")).encode()
+            read = msgspec.convert({**plain, "entry": msgspec.Raw(entry)}, JournalLine)
+        except (ValueError, LookupError, TypeError, RecursionError):
+            raise damaged from None
     if _is_overwritten(line):
         # Such bytes may be inside an entry's strings, which are not checked until the entry is decoded.
         raise ValueError("the line is damaged: it holds bytes that are no text")
     return read
 
 
-def _decode_halves(line: bytes) -> Line | None:
-    """Parse a line with half a surrogate pair in its entry, which msgspec takes for damage."""
-    try:
-        plain = json.loads(line)
-        entry = json.dumps(plain["entry"], separators=(",", ":")).encode()
-        return msgspec.convert({**plain, "entry": msgspec.Raw(entry)}, Line)
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None
-
-
 class LineIndex:
     """Which lines belong to which run, in the order of the file. No entry is decoded."""
 
     def __init__(self) -> None:
-        self.places: dict[str, Places] = {}
+        self.places: dict[str, LinePlaces] = {}
         self.damages: list[Damage] = []
-        self.last = Place(0, 0, 0)
+        self.last = LinePlace(0, 0, 0)
         """The last line that was added."""
         self._under_way: dict[str, None] = {}
         self._harmed: dict[str, int] = {}
@@ -125,41 +122,43 @@ class LineIndex:
 
     def add(self, line: bytes) -> None:
         """Add the next line, which ends with a newline."""
-        place = Place(self.last.number + 1, self.last.end, len(line))
+        place = LinePlace(self.last.number + 1, self.last.end, len(line))
         if line.strip() and not line.endswith(CANCEL):
             try:
                 read = parse_line(line)
             except ValueError as error:
                 self._add_damaged(place, line, str(error))
             else:
-                self._add_sound(place, read.run, bytes(read.entry))
+                run = read.run
+                entry = bytes(read.entry)
+                if run not in self.places:
+                    if self._anybodys is not None and not entry.startswith(_STARTED):
+                        damage = self.damages[self._anybodys]
+                        self.damages[self._anybodys] = replace(damage, doubted=(*damage.doubted, run))
+                        self._harmed.setdefault(run, self._anybodys)
+                    if (digest := digest_in(entry)) is not None:
+                        # The latest run, because an earlier one may have been set aside.
+                        self.starts[bytes.fromhex(digest)] = run
+                self._note(run, place)
+                if entry.startswith(_ENDED):
+                    self._under_way.pop(run, None)
+                else:
+                    self._under_way[run] = None
         self.last = place
 
     def harm_to(self, run: str) -> Damage | None:
         """Returns the first damaged line that is, or may be, of the run."""
-        return self.damages[self._harmed[run]] if run in self._harmed else None
+        if run in self._harmed:
+            return self.damages[self._harmed[run]]
+        return None
 
-    def _add_sound(self, place: Place, run: str, entry: bytes) -> None:
-        if self._anybodys is not None and run not in self.places and not entry.startswith(_STARTED):
-            found = self.damages[self._anybodys]
-            self.damages[self._anybodys] = replace(found, doubted=(*found.doubted, run))
-            self._harmed.setdefault(run, self._anybodys)
-        if run not in self.places and (digest := digest_in(entry)) is not None:
-            # The latest run, because an earlier one may have been set aside.
-            self.starts[bytes.fromhex(digest)] = run
-        self._note(run, place)
-        if entry.startswith(_ENDED):
-            self._under_way.pop(run, None)
-        else:
-            self._under_way[run] = None
-
-    def _note(self, run: str, place: Place) -> None:
+    def _note(self, run: str, place: LinePlace) -> None:
         known = self.places.get(run)
         if known is None:
-            known = self.places[run] = Places()
+            known = self.places[run] = LinePlaces()
         known.append(place)
 
-    def _add_damaged(self, place: Place, line: bytes, reason: str) -> None:
+    def _add_damaged(self, place: LinePlace, line: bytes, reason: str) -> None:
         named, is_certain = owners(line)
         doubted = () if is_certain else tuple(run for run in self._under_way if run not in named)
         number = len(self.damages)

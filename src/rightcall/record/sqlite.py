@@ -9,14 +9,23 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from rightcall.core.entry import Entry, RunStarted
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
 from rightcall.errors import JournalError, RunHeld, UsageError
-from rightcall.record.continued import DIGITS, STARTED, whole
-from rightcall.record.entry_text import Redact, check_name, decode
-from rightcall.record.file_journal import MUCH, FileHold, FileJournal
-from rightcall.record.hold import RunLock, folder_of, myself, remove_folder
+from rightcall.record.entry_text import DIGITS, STARTED, Redact, check_name, decode, restore_history
+from rightcall.record.journal_file import (
+    MUCH,
+    Busy,
+    FileHold,
+    FileJournal,
+    RunLock,
+    Waiting,
+    folder_of,
+    myself,
+    remove_folder,
+    retry_while_busy,
+    run_blocking,
+)
 from rightcall.record.redact import redact_secrets
-from rightcall.record.waits import Busy, Waiting, blocking, patiently
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -31,6 +40,8 @@ _TAKE = """
 INSERT INTO holds (run, number, holder) VALUES (:run, 1, :holder)
 ON CONFLICT (run) DO UPDATE SET number = number + 1, holder = excluded.holder RETURNING number
 """
+_OF_RUN = "SELECT id, CAST(entry AS BLOB) FROM entries WHERE run = ? ORDER BY id"
+"""With entries as bytes: of damaged text, SQLite's module would not say which row it is."""
 # By position: values by name take a tenth of the time of an insert.
 _APPEND = "INSERT INTO entries (run, at, entry) SELECT ?, ?, ?"
 # Checked in the transaction that writes: a holder that lost its hold writes nothing, and no reference is
@@ -67,13 +78,9 @@ class SqliteJournal(FileJournal):
     ``sync`` waits for the disk at every entry, so that not even a power cut loses one.
     """
 
-    @checked("rc.record.SqliteJournal")
+    @check_keywords("rc.record.SqliteJournal")
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        redact: Redact | None = redact_secrets,
-        sync: bool = False,
+        self, path: str | os.PathLike[str], *, redact: Redact | None = redact_secrets, sync: bool = False
     ) -> None:
         super().__init__(path, redact, sync=sync)
         self._connection: sqlite3.Connection | None = None
@@ -86,7 +93,7 @@ class SqliteJournal(FileJournal):
                 self.path.absolute(), timeout=0, isolation_level=None, check_same_thread=False
             )
         try:
-            blocking(patiently(partial(self._prepare, self._connection), self.path))
+            run_blocking(retry_while_busy(partial(self._prepare, self._connection), self.path))
         except JournalError:
             self._connection.close()
             raise
@@ -98,14 +105,14 @@ class SqliteJournal(FileJournal):
     def reading(self, run: str, /) -> Waiting[Sequence[Entry]]:
         """Returns all entries of a run so far, in order; none for an unknown run."""
         look = partial(self._execute, "SELECT 1 FROM entries WHERE run = ? LIMIT 1", (check_name(run),))
-        if not (yield from patiently(look, self.path)):
+        if not (yield from retry_while_busy(look, self.path)):
             return ()
-        return (yield from patiently(partial(self._read, run), self.path, slow=True))
+        return (yield from retry_while_busy(partial(self._read, run), self.path, slow=True))
 
     def runs(self) -> Sequence[str]:
         """The runs that are recorded, oldest first."""
         listing = partial(self._execute, "SELECT run FROM entries GROUP BY run ORDER BY min(id)")
-        return tuple([run for (run,) in blocking(patiently(listing, self.path))])
+        return tuple([run for (run,) in run_blocking(retry_while_busy(listing, self.path))])
 
     def written(self, run: str, /) -> Sequence[float]:
         """Returns when each entry of a run was written, in seconds since 1970."""
@@ -113,9 +120,9 @@ class SqliteJournal(FileJournal):
         return tuple([at for (at,) in rows])
 
     def _now(self, query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        return blocking(patiently(partial(self._execute, query, parameters), self.path))
+        return run_blocking(retry_while_busy(partial(self._execute, query, parameters), self.path))
 
-    @checked("SqliteJournal.trim")
+    @check_keywords("SqliteJournal.trim")
     def trim(self, *, runs: int, size: int) -> None:
         """Delete the oldest runs if there are more than ``runs``, or more than ``size`` bytes.
 
@@ -126,7 +133,8 @@ class SqliteJournal(FileJournal):
         ((count,),) = self._now("SELECT count(DISTINCT run) FROM entries")
         if count <= runs and pages <= size:
             return
-        left, bytes_left = runs * 3 // 4, size * 3 // 4
+        left = runs * 3 // 4
+        bytes_left = size * 3 // 4
         rows = self._now(
             "SELECT run, sum(length(entry)) FROM entries GROUP BY run ORDER BY max(id) DESC"
         )
@@ -136,18 +144,14 @@ class SqliteJournal(FileJournal):
             bytes_left -= length
             if number and (number >= left or bytes_left < 0):
                 oldest.append(run)
-            else:
-                needed.update(self._earlier(run))
+                continue
+            start = self._start_of(run)
+            while start is not None and start.after is not None:
+                needed.add(start.after.run)
+                start = self._start_of(start.after.run)
         for run in oldest:
             if run not in needed:
                 self._now("DELETE FROM entries WHERE run = ?", (run,))
-
-    def _earlier(self, run: str) -> Iterator[str]:
-        """Yields the runs that this one's history refers to."""
-        start = self._start_of(run)
-        while start is not None and start.after is not None:
-            yield start.after.run
-            start = self._start_of(start.after.run)
 
     def holding(self, run: str, /) -> Waiting["SqliteHold"]:
         """Hold a run; raises RunHeld, with the holder, if another process or task holds it."""
@@ -166,16 +170,19 @@ class SqliteJournal(FileJournal):
         """Write one entry, if the run is still held under that number."""
         if not (yield from self._appending(run, entry, number)):
             holding = partial(self._execute, "SELECT holder FROM holds WHERE run = ?", (run,))
-            ((holder,),) = yield from patiently(holding, self.path)
+            ((holder,),) = yield from retry_while_busy(holding, self.path)
             raise RunHeld(run, holder)
 
     def _appending(self, run: str, entry: Entry, number: int | None) -> Waiting[bool]:
         for is_whole in (False, True):
             written = yield from self._encoding(entry, is_whole=is_whole)
-            after, text = written.after, written.text.decode()
+            after = written.after
+            text = written.text.decode()
             values: tuple[object, ...] = (run, time.time(), text)
-            values = values if number is None else (*values, run, number)
-            values = values if after is None else (*values, after)
+            if number is not None:
+                values += (run, number)
+            if after is not None:
+                values += (after,)
             statement = _APPENDS[number is not None, after is not None]
             if (yield from self._write(partial(self._insert, statement, values), len(text))):
                 return True
@@ -198,7 +205,7 @@ class SqliteJournal(FileJournal):
             # Nearly always the first try succeeds.
             written = (yield attempt) if slow else attempt()
         except Busy:
-            written = yield from patiently(attempt, self.path, slow=slow)
+            written = yield from retry_while_busy(attempt, self.path, slow=slow)
         # The row, its index and the hold's number are each in a page of their own.
         self._pages += 3 + size // _PAGE
         if self._pages >= _PAGES:
@@ -214,15 +221,16 @@ class SqliteJournal(FileJournal):
             self._execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _read(self, run: str) -> Sequence[Entry]:
-        rows = self._execute("SELECT id, entry FROM entries WHERE run = ? ORDER BY id", (run,))
-        entries = [decode(text.encode(), f"{self.path}, entry {number}") for number, text in rows]
-        return tuple(whole(entries, self._start_of, f"{self.path}, run {run!r}"))
+        rows = self._execute(_OF_RUN, (run,))
+        entries = [decode(text, f"{self.path}, entry {number}") for number, text in rows]
+        return tuple(restore_history(entries, self._start_of, f"{self.path}, run {run!r}"))
 
     def _start_of(self, run: str) -> RunStarted | None:
-        query = "SELECT id, entry FROM entries WHERE run = ? ORDER BY id LIMIT 1"
-        for number, text in self._execute(query, (run,)):
-            entry = decode(text.encode(), f"{self.path}, entry {number}")
-            return entry if isinstance(entry, RunStarted) else None
+        for number, text in self._execute(f"{_OF_RUN} LIMIT 1", (run,)):
+            entry = decode(text, f"{self.path}, entry {number}")
+            if isinstance(entry, RunStarted):
+                return entry
+            return None
         return None
 
     def _started_with(self, digests: Collection[str]) -> tuple[str, str] | None:
@@ -233,7 +241,7 @@ class SqliteJournal(FileJournal):
 
     def _execute(self, statement: str, values: Values = ()) -> list[Any]:
         with self._alone(), self._disk_errors():
-            return self._opened().execute(statement, values).fetchall()
+            return self._open_connection().execute(statement, values).fetchall()
 
     def _insert(self, statement: str, values: Values) -> bool:
         """Write a row, if the statement's conditions hold."""
@@ -241,13 +249,13 @@ class SqliteJournal(FileJournal):
         if not self._lock.acquire(blocking=False):
             raise Busy
         try:
-            return self._opened().execute(statement, values).rowcount > 0
+            return self._open_connection().execute(statement, values).rowcount > 0
         except sqlite3.Error as error:
-            raise self._told(error) from error
+            raise self._translate_error(error) from error
         finally:
             self._lock.release()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
             raise UsageError(f"the journal {self.path} is closed")
         return self._connection
@@ -273,28 +281,25 @@ class SqliteJournal(FileJournal):
         try:
             yield
         except sqlite3.Error as error:
-            raise self._told(error) from error
+            raise self._translate_error(error) from error
         except OSError as error:
             raise JournalError(str(self.path), error.strerror or str(error)) from error
 
-    def _told(self, error: sqlite3.Error) -> Exception:
+    def _translate_error(self, error: sqlite3.Error) -> Exception:
         """Returns SQLite's error as one of ours."""
-        is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
-        return Busy() if is_busy else JournalError(str(self.path), str(error))
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
+            return Busy()
+        return JournalError(str(self.path), str(error))
 
 
 class SqliteHold(FileHold):
     """A run of a database, held by a lock, and by a number that every write checks."""
 
     def __init__(self, journal: SqliteJournal, run: str, lock: RunLock, number: int) -> None:
-        super().__init__(run, lock)
-        self._journal = journal
+        super().__init__(journal, run, lock)
+        self._database = journal
         self._number = number
 
     def appending(self, entry: Entry, /) -> Waiting[None]:
         """Write one entry at the end of the run's record; RunHeld if the number is stale."""
-        return self._journal.appending_held(self._run, entry, self._number)
-
-    def append(self, entry: Entry, /) -> None:
-        """Write one entry, blocking."""
-        blocking(self.appending(entry))
+        return self._database.appending_held(self._run, entry, self._number)

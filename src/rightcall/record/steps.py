@@ -1,6 +1,7 @@
 """Runs effects through a journal: done once, recorded, remembered, by one holder of their run."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from inspect import isawaitable
 from os import PathLike
@@ -30,13 +31,12 @@ from rightcall.core.entry import (
 )
 from rightcall.core.events import StreamEvent
 from rightcall.core.jsontext import dump
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
 from rightcall.core.ports import AsyncJournal, Hold, HoldingJournal, Journal, Observer, Steps
-from rightcall.core.secret import REDACTED
-from rightcall.errors import RunHeld, UsageError
+from rightcall.core.secret_formats import REDACTED
+from rightcall.errors import JournalError, RunHeld, UsageError
 from rightcall.log import logger
-from rightcall.record.file_journal import FileHold, FileJournal
-from rightcall.record.waits import awaited
+from rightcall.record.journal_file import FileHold, FileJournal, run_async
 
 Body = Callable[[], Awaitable[Entry]]
 _PATIENCE = 0.05
@@ -48,7 +48,7 @@ _TURN = 0.01
 async def append(journal: Journal | AsyncJournal, run: str, entry: Entry) -> None:
     """Write one entry to a journal of any kind."""
     if is_file(journal):
-        await awaited(journal.appending(run, entry))
+        await run_async(journal.appending(run, entry))
         return
     written = journal.append(run, entry)
     if isawaitable(written):
@@ -58,7 +58,7 @@ async def append(journal: Journal | AsyncJournal, run: str, entry: Entry) -> Non
 async def entries_of(journal: Journal | AsyncJournal, run: str) -> Sequence[Entry]:
     """Returns all entries of a run in a journal of any kind."""
     if is_file(journal):
-        return await awaited(journal.reading(run))
+        return await run_async(journal.reading(run))
     if isinstance(journal, str | PathLike):
         raise UsageError(f"a path is no journal: rc.record.JsonLinesJournal({str(journal)!r}) opens one")
     found = journal.entries(run)
@@ -73,7 +73,7 @@ def is_file(journal: Journal | AsyncJournal) -> TypeGuard[FileJournal]:
     return isinstance(journal, FileJournal) and type(journal).append is FileJournal.append
 
 
-class LiveSteps:
+class UnrecordedSteps:
     """Runs every effect, and records nothing."""
 
     __slots__ = ()
@@ -91,7 +91,7 @@ class LiveSteps:
         return False
 
 
-_LIVE = LiveSteps()
+_LIVE = UnrecordedSteps()
 
 
 class JournalSteps:
@@ -101,7 +101,7 @@ class JournalSteps:
         self,
         journal: Journal | AsyncJournal,
         run: str,
-        entries: Iterable[Entry] = (),
+        entries: Sequence[Entry] = (),
         hold: Hold | None = None,
     ) -> None:
         self._journal = journal
@@ -112,13 +112,18 @@ class JournalSteps:
         self._done: dict[str, Entry] = {}
         self._noted: set[str] = set()
         self._turned = monotonic()
+        if entries:
+            check_steps(run, entries)
         for entry in entries:
             self._remember(entry)
 
     async def step(self, key: str, body: Body) -> Entry:
         """Returns the recorded entry of that key, or what ``body`` returns, recorded."""
         if (known := self._done.get(key)) is not None:
-            await self._turn()
+            if monotonic() - self._turned > _TURN:
+                # Replaying a long run never waits otherwise.
+                await asyncio.sleep(0)
+                self._turned = monotonic()
             return known
         entry = await body()
         await self._append(entry)
@@ -146,17 +151,11 @@ class JournalSteps:
 
     async def _append(self, entry: Entry) -> None:
         if self._held_file is not None:
-            await awaited(self._held_file.appending(entry))
+            await run_async(self._held_file.appending(entry))
         elif self._hold is None:
             await append(self._journal, self._run, entry)
         else:
             self._hold.append(entry)
-
-    async def _turn(self) -> None:
-        """Give the event loop a turn now and then: replaying a long run never waits otherwise."""
-        if monotonic() - self._turned > _TURN:
-            await asyncio.sleep(0)
-            self._turned = monotonic()
 
     def _remember(self, whole: Entry, entry: Entry | None = None, at: str = "") -> None:
         """Remember an entry; for an inner run's, the outer one that was recorded, under its path."""
@@ -191,6 +190,50 @@ class JournalSteps:
                 pass
 
 
+_REPLY_KEY = re.compile(r"t\d+\.model")
+"""Matches the key of a reply; that of a call of a tool named ``model`` has one number more."""
+
+
+def check_steps(run: str, entries: Iterable[Entry]) -> None:
+    """Raise JournalError for a step that no run records at its key, so that a run may rely on the rest.
+
+    At a reply's key is a reply, at the key of a call that it asked for the end of this call, and
+    nothing else is at such keys. A record without its start has not the replies of what was resumed.
+    """
+    starts: dict[str, RunStarted] = {}
+    calls: dict[str, str] = {}
+    ends: list[tuple[str, str, str]] = []
+    others: list[str] = []
+    for at, entry in unfold_entries(entries):
+        match entry:
+            case RunStarted():
+                starts[at] = entry
+            case ReplyReceived(key=key, reply=reply):
+                if at in starts and not starts[at].messages:
+                    raise _damage(run, f"{at}{key}", "a reply to nothing")
+                turn = f"{at}{key.removesuffix('model')}"
+                calls.update({f"{turn}{n}.{call.name}": call.id for n, call in enumerate(reply.calls)})
+            case CallFinished(key=key, result=result):
+                ends.append((at, key, result.call_id))
+            case StepDone(key=key) | HookAnswered(key=key):
+                is_hooks = key.endswith((".before_model", ".before_tool"))
+                if _REPLY_KEY.fullmatch(key) or is_hooks != isinstance(entry, HookAnswered):
+                    raise _damage(run, f"{at}{key}", "another step")
+                others.append(f"{at}{key}")
+            case _:
+                pass
+    for at, key, call_id in ends:
+        if calls.get(f"{at}{key}", None if at in starts else call_id) != call_id:
+            raise _damage(run, f"{at}{key}", f"the end of {call_id!r}, for which no reply asks there")
+    for key in others:
+        if key in calls:
+            raise _damage(run, key, "another step")
+
+
+def _damage(run: str, key: str, what: str) -> JournalError:
+    return JournalError(f"the run {run!r}, {key}", f"a damaged record: there is {what}")
+
+
 class WatchedSteps:
     """Shows the steps of another to observers as they happen. Remembered ones are not shown again."""
 
@@ -203,19 +246,19 @@ class WatchedSteps:
         """Run the step, and show it once it is done."""
         happened = False
 
-        async def watched() -> Entry:
+        async def run_body() -> Entry:
             nonlocal happened
             happened = True
             return await body()
 
-        entry = await self._steps.step(key, watched)
+        entry = await self._steps.step(key, run_body)
         if happened:
             self._show(entry)
         return entry
 
     def recorded(self, key: str) -> Entry | None:
         """Returns the other steps' entry for that key."""
-        return recorded(self._steps, key)
+        return recorded_entry(self._steps, key)
 
     async def note(self, key: str, entry: Entry) -> bool:
         """Record the note, and show it if it is new."""
@@ -254,7 +297,18 @@ class Holding:
         if self._journal is not None:
             # is_file first: isinstance with a protocol takes long.
             if is_file(self._journal) or isinstance(self._journal, HoldingJournal):
-                self._hold = await self._held(self._journal)
+                end = monotonic() + self._wait
+                while True:
+                    try:
+                        if is_file(self._journal):
+                            self._hold = await run_async(self._journal.holding(self._run))
+                        else:
+                            self._hold = self._journal.hold(self._run)
+                        break
+                    except RunHeld:
+                        if monotonic() >= end:
+                            raise
+                        await asyncio.sleep(_PATIENCE)
             try:
                 if not self._is_new:
                     self.entries = await entries_of(self._journal, self._run)
@@ -271,18 +325,6 @@ class Holding:
         if self._journal is None:
             return _LIVE
         return JournalSteps(self._journal, self._run, self.entries, self._hold)
-
-    async def _held(self, journal: HoldingJournal) -> Hold:
-        end = monotonic() + self._wait
-        while True:
-            try:
-                if is_file(self._journal):  # type: ignore[arg-type]
-                    return await awaited(self._journal.holding(self._run))
-                return journal.hold(self._run)
-            except RunHeld:
-                if monotonic() >= end:
-                    raise
-            await asyncio.sleep(_PATIENCE)
 
     def _release(self) -> None:
         if self._hold is not None:
@@ -314,7 +356,7 @@ def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     What was refused stays refused, whatever the policy is now.
     """
     decisions: dict[str, FinalDecision] = {}
-    for at, entry in unfolded(entries):
+    for at, entry in unfold_entries(entries):
         match entry:
             case RunResumed(decisions=given):
                 decisions.update(given)
@@ -331,11 +373,11 @@ def traces_in(entries: Iterable[Entry]) -> tuple[str, ...]:
     return tuple([e.trace for e in entries if isinstance(e, RunStarted | RunResumed) and e.trace])
 
 
-def unfolded(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entry]]:
+def unfold_entries(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entry]]:
     """Yields every entry with its path, including those of inner runs."""
     for entry in entries:
         if isinstance(entry, Nested):
-            yield from unfolded((entry.entry,), f"{at}{entry.path}/")
+            yield from unfold_entries((entry.entry,), f"{at}{entry.path}/")
         else:
             yield at, entry
 
@@ -358,7 +400,7 @@ def stop_of(entries: Sequence[Entry]) -> str:
     return "cut off"
 
 
-def recorded(steps: Steps, key: str) -> Entry | None:
+def recorded_entry(steps: Steps, key: str) -> Entry | None:
     """Returns the recorded entry of a step, if the steps can tell without running it."""
     known = getattr(steps, "recorded", None)
     found: Entry | None = None if known is None else known(key)
@@ -368,7 +410,7 @@ def recorded(steps: Steps, key: str) -> Entry | None:
 def redacted_calls(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     """Returns a Deny for every call whose arguments were redacted in the record: it cannot be run."""
     calls: list[str] = []
-    for at, entry in unfolded(entries):
+    for at, entry in unfold_entries(entries):
         match entry:
             case ReplyReceived(reply=reply):
                 calls += [f"{at}{call.id}" for call in reply.calls if REDACTED in call.arguments]
@@ -379,7 +421,7 @@ def redacted_calls(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     return {call_id: Deny(NOT_RECORDED) for call_id in calls}
 
 
-@checked("rc.record.fork")
+@check_keywords("rc.record.fork")
 def fork(journal: Journal, run: str, new: str, *, at: int) -> None:
     """Start a new run from the first ``at`` entries of another; recover it to continue from there."""
     entries = list(journal.entries(run))

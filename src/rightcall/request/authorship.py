@@ -15,10 +15,8 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Message, Reasoning, Reply, Transcript, Unknown
-from rightcall.core.parts import Text
+from rightcall.core.message import Message, Reasoning, Reply, Unknown
+from rightcall.core.parts import Call, Text
 from rightcall.core.request import Request
 
 CLAUDE = "claude"
@@ -37,6 +35,9 @@ HOUSES: Mapping[tuple[str, str], str] = {
 """Hosts that can read each other's replies share a name; by dialect and the end of the host's name."""
 
 
+_TEXTUAL = ("custom", "custom_tool_call")
+
+
 def writer_at(dialect: str, url: str) -> str:
     """Returns the writer's name for replies from an address."""
     place = urlsplit(url)
@@ -44,7 +45,9 @@ def writer_at(dialect: str, url: str) -> str:
     for (spoken, end), house in HOUSES.items():
         if spoken == dialect and (host == end or host.endswith("." + end)):
             return house
-    return f"{host}:{place.port}" if place.port else host
+    if place.port:
+        return f"{host}:{place.port}"
+    return host
 
 
 def as_read_elsewhere(reply: Reply, *, as_text: bool = False) -> Reply:
@@ -58,32 +61,26 @@ def as_read_elsewhere(reply: Reply, *, as_text: bool = False) -> Reply:
         match part:
             case Reasoning(text):
                 if as_text and text.strip():
-                    parts.append(_told(text))
+                    parts.append(_reasoning_as_text(text))
             case Unknown():
                 continue
             case Call():
-                parts.append(replace(part, vendor=_form_of(part)))
+                # Only what marks its arguments as text instead of JSON.
+                forms = {}
+                for dialect, bag in part.vendor.items():
+                    if isinstance(bag, Mapping) and bag.get("type") in _TEXTUAL:
+                        forms[dialect] = {"type": bag["type"]}
+                parts.append(replace(part, vendor=forms))
             case _:
                 parts.append(replace(part, vendor={}))
     return replace(reply, content=tuple(parts), vendor={})
 
 
-def _told(reasoning: str) -> Text:
+def _reasoning_as_text(reasoning: str) -> Text:
     return Text(f"<think>\n{reasoning.strip()}\n</think>\n\n")
 
 
-_TEXTUAL = ("custom", "custom_tool_call")
-
-
-def _form_of(call: Call) -> Mapping[str, JsonValue]:
-    """Returns the part of a call's vendor data that marks its arguments as text instead of JSON."""
-    kinds = {
-        dialect: bag.get("type") for dialect, bag in call.vendor.items() if isinstance(bag, Mapping)
-    }
-    return {dialect: {"type": kind} for dialect, kind in kinds.items() if kind in _TEXTUAL}
-
-
-class Readable:
+class ReadableHistory:
     """Converts a conversation for one host: its own replies unchanged, others as it can read them.
 
     The same reply gives the same object, because encoders cache by identity what they have encoded.
@@ -95,25 +92,13 @@ class Readable:
         self._changed: dict[tuple[int, bool], tuple[Reply, Reply]] = {}
         """By the id of the original, which is stored first, to keep it alive."""
 
-    def request(self, request: Request) -> Request:
+    def convert(self, request: Request) -> Request:
         """Returns the request, with the messages as the host can read them."""
         as_text = request.options.get("foreign_reasoning") == "text"
-        messages = self.of(request.messages, as_text=as_text)
-        return request if messages is request.messages else replace(request, messages=messages)
-
-    def of(self, messages: Transcript, *, as_text: bool) -> Transcript:
-        """Returns the messages; the same tuple if nothing has to change."""
-        writer = self._writer
-        # A loop, as a generator takes twice as long: every request of a long history comes here.
-        for each in messages:
-            if type(each) is Reply and each.written_by != writer:
-                break
-        else:
-            return messages
-        found = [self._message(message, as_text=as_text) for message in messages]
-        if all(new is old for new, old in zip(found, messages, strict=True)):
-            return messages
-        return tuple(found)
+        messages = [self._message(message, as_text=as_text) for message in request.messages]
+        if all(map(is_, messages, request.messages)):
+            return request
+        return replace(request, messages=tuple(messages))
 
     def _message(self, message: Message, *, as_text: bool) -> Message:
         if type(message) is not Reply or message.written_by == self._writer:
@@ -124,18 +109,18 @@ class Readable:
             if message.written_by:
                 changed = as_read_elsewhere(message, as_text=as_text)
             else:
-                changed = self._unsigned(message, as_text=as_text)
+                changed = self._drop_foreign_thoughts(message, as_text=as_text)
             known = self._changed[key] = (message, changed)
         return known[1]
 
-    def _unsigned(self, reply: Reply, *, as_text: bool) -> Reply:
+    def _drop_foreign_thoughts(self, reply: Reply, *, as_text: bool) -> Reply:
         """Returns a reply without a writer, without the thoughts that cannot be this host's."""
-        parts = []
+        parts: list[Any] = []
         for part in reply.content:
             if not isinstance(part, Reasoning) or self._may_be_own(part):
                 parts.append(part)
             elif as_text and part.text.strip():
-                parts.append(_told(part.text))
+                parts.append(_reasoning_as_text(part.text))
         if len(parts) == len(reply.content) and all(map(is_, parts, reply.content)):
             return reply
         return replace(reply, content=tuple(parts))

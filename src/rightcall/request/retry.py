@@ -2,11 +2,11 @@
 
 from msgspec import Struct
 
-from rightcall.core.options import Worded
+from rightcall.core.options import TypeCheckedMeta
 from rightcall.errors import RightcallError, TransportError, VendorError
 
 
-class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
+class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=TypeCheckedMeta):
     """How often a request is retried, and how long the waits may be."""
 
     attempts: int = 4
@@ -22,17 +22,14 @@ class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
         ``luck`` between 0 and 1 spreads the retries of many clients; the wait that a vendor asks for is
         the least.
         """
-        if tried >= self.attempts or not _is_retryable(error):
+        if not isinstance(error, TransportError | VendorError) or not error.retryable:
+            return None
+        if tried >= self.attempts:
             return None
         wait = min(self.base * 2.0 ** (tried - 1), self.longest) * (0.5 + luck / 2)
-        asked = error.retry_after if isinstance(error, VendorError) else None
-        if asked is not None:
-            if not asked <= self.longest:
-                # This also refuses NaN, with which a sleep would never end.
-                return None
-            wait = max(asked, 0.0) + self.base * luck
-        return wait
-
-
-def _is_retryable(error: RightcallError) -> bool:
-    return isinstance(error, TransportError | VendorError) and error.retryable
+        if not isinstance(error, VendorError) or error.retry_after is None:
+            return wait
+        if not error.retry_after <= self.longest:
+            # This also refuses NaN, with which a sleep would never end.
+            return None
+        return max(error.retry_after, 0.0) + self.base * luck

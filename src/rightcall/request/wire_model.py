@@ -2,49 +2,179 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Container, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
 from logging import DEBUG
-from typing import Self
+from math import isfinite
+from typing import Any, Self
+from weakref import finalize
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, json
+from msgspec.structs import asdict, replace
 
-from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart
+from rightcall.core.events import CallEnd, ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Reply, holds_much, said
-from rightcall.core.parts import Usage
-from rightcall.core.ports import Decoder, Dialect, Encode, Keeping
-from rightcall.core.request import Conversation, Outgoing, Profile, Request
+from rightcall.core.lazy import pattern
+from rightcall.core.message import Reply, holds_much, user_text
+from rightcall.core.parts import Call, Usage
+from rightcall.core.ports import Decoder, Dialect, Encode, StatefulDialect
+from rightcall.core.request import Conversation, EncodedRequest, Profile, Request
 from rightcall.core.tool import Spec
-from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
-from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
+from rightcall.core.transport import MAX_REPLY_BYTES, StreamedResponse, Timeouts, Transport
+from rightcall.errors import ErrorKind, ProtocolError, RightcallError, TransportError, VendorError
 from rightcall.log import request_logger
-from rightcall.request.address import Address
-from rightcall.request.authorship import Readable, writer_at
-from rightcall.request.batches import Batches
-from rightcall.request.corrected import believable, marked, marked_reply
-from rightcall.request.host import Host
+from rightcall.request.authorship import ReadableHistory, writer_at
+from rightcall.request.endpoint import (
+    HEAD,
+    Address,
+    Errand,
+    ErrandAnswer,
+    EventGroups,
+    ModelEndpoint,
+    WholeReplyDecoder,
+    body_of,
+)
 from rightcall.request.retry import Retry
-from rightcall.request.unasked import Unasked
-from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of
+
+# Corrects a decoded reply before anybody sees it: impossible counts, and nulls that a schema
+# forced.
+
+
+def drop_impossible_usage(reply: Reply, provider: str) -> Reply:
+    """Returns the reply without impossible numbers of tokens or dollars: they must not refund a budget.
+
+    Nothing used can be negative or infinite. Such a count becomes 0, and such a price an unknown one.
+    """
+    usage = reply.usage
+    counted = (
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cached_tokens,
+        usage.cache_written_tokens,
+        usage.reasoning_tokens,
+    )
+    cost = usage.cost
+    if min(counted) >= 0 and (cost is None or (cost >= 0 and isfinite(cost))):
+        return reply
+    wrong = {
+        name: value
+        for name, value in asdict(usage).items()
+        if value is not None and not (value >= 0 and isfinite(value))
+    }
+    told = ", ".join(f"{name} {value}" for name, value in wrong.items())
+    request_logger.warning("%s: usage that cannot be is not counted: %s", provider, told)
+    sound = {name: None if name == "cost" else 0 for name in wrong}
+    return replace(reply, usage=replace(usage, **sound))
+
+
+def _mark_event(event: ModelEvent, forced: Container[str]) -> ModelEvent:
+    match event:
+        case CallEnd(call=call) if call.name in forced:
+            return replace(event, call=replace(call, nulls=True))
+        case ReplyEnd(reply=reply):
+            return replace(event, reply=mark_reply(reply, forced))
+        case _:
+            return event
+
+
+def mark_reply(reply: Reply, forced: Container[str]) -> Reply:
+    """Returns the reply, with the calls of these tools marked."""
+    if not any(call.name in forced for call in reply.calls):
+        return reply
+    content = [
+        replace(part, nulls=True) if isinstance(part, Call) and part.name in forced else part
+        for part in reply.content
+    ]
+    return replace(reply, content=tuple(content))
+
+
+# Leaves out what the library requests on its own account and a vendor refuses. The user did not ask
+# for it, so a request must not fail because of it. Vendors say only when they get them which
+# schemas are too complex together: Anthropic answers 400, "Schema is too complex for compilation"
+# or "The compiled grammar is too large". OpenAI refuses a summary of the reasoning to organizations
+# that are not verified: https://github.com/continuedev/continue/issues/9854
+
+
+_REFUSED = 400
+_TOO_MUCH = pattern(r"(?i)\b(?:schemas?|grammar)\b[^.]*\b(?:too (?:complex|large)|compil)")
+_NO_SUMMARY = pattern(r"(?i)reasoning[._ ]summar")
+
+
+class RefusedExtras:
+    """What a model's vendor has refused so far."""
+
+    def __init__(self) -> None:
+        self.any = False
+        """Whether there is anything."""
+        self._loose: set[int] = set()
+        """The ids of conversations that continue without strict tools; by id, as all of them compare
+        equal. Removed when the conversation is garbage-collected."""
+        self._unsummarised = False
+        """Whether the account gets no summaries; that applies to all its conversations."""
+
+    def leave_out(self, request: Request) -> Request:
+        """Returns the request without what the vendor refuses."""
+        if id(request.conversation) in self._loose:
+            request = replace(request, options={**request.options, "strict": False})
+        if self._unsummarised and "reasoning" in request.options:
+            extra = _members(request.options.get("extra"))
+            reasoning = {"summary": None, **_members(extra.get("reasoning"))}
+            options = {**request.options, "extra": {**extra, "reasoning": reasoning}}
+            request = replace(request, options=options)
+        return request
+
+    def learn_from(self, request: Request, error: RightcallError) -> bool:
+        """Whether the vendor refused something that the user did not ask for, so a retry may succeed."""
+        if not isinstance(error, VendorError) or error.status != _REFUSED:
+            return False
+        conversation = request.conversation
+        is_strict_own_wish = request.options.get("strict", "auto") in ("auto", None)
+        is_loose = id(conversation) in self._loose
+        if is_strict_own_wish and not is_loose and _TOO_MUCH.search(error.message):
+            self.any = True
+            self._loose.add(id(conversation))
+            finalize(conversation, self._loose.discard, id(conversation)).atexit = False
+            request_logger.warning(
+                "%s; from here on only tools with strict=True are sent strict in this conversation",
+                error,
+            )
+            return True
+        own = _members(_members(request.options.get("extra")).get("reasoning"))
+        is_sent = "reasoning" in request.options and not own.get("summary")
+        if is_sent and not self._unsummarised and _NO_SUMMARY.search(error.message + error.body):
+            self.any = True
+            self._unsummarised = True
+            request_logger.warning("%s; from here on no summary of the reasoning is asked for", error)
+            return True
+        return False
+
+
+def _members(value: object) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    return {}
+
 
 _UNHEARD = ("rate_limit", "overloaded")
 """The kinds of refusals after which it is certain that nothing was done."""
 
+_MANY = 1000
+"""Messages that take so long to encode that the event loop would be blocked."""
 _NOWHERE: Mapping[str, Usage] = {}
-_ANYTHING = Request(messages=(said("?"),))
+_ANYTHING = Request(messages=(user_text("?"),))
 
 Price = Callable[[Reply], float | None]
 Watch = Callable[[Request, Reply], None]
 
 
-class _Encoder(Struct, frozen=True, eq=False):
+class _Encoder(Struct, eq=False):
     """Encodes the requests of one conversation, each message once."""
 
     encode: Encode
-    readable: Readable
+    readable: ReadableHistory | None = None
+    """Made when another host wrote a part of the conversation."""
 
 
 class WireModel:
@@ -72,17 +202,25 @@ class WireModel:
         name: str = "",
     ) -> None:
         self.name = name or address.model
-        self._dialect = dialect
+        self.dialect = dialect
         # Checked once: isinstance with a protocol takes long.
-        self._keeping = dialect if isinstance(dialect, Keeping) else None
+        self._keeping = dialect if isinstance(dialect, StatefulDialect) else None
         self._transport = transport
         self._address = address
-        self._host = Host(dialect, transport, address, timeouts or Timeouts())
-        self._writer = writer_at(dialect.name, self._host.url)
-        self._unasked = Unasked()
-        self._blanks: dict[bool, Outgoing] = {}
-        self._profile = profile or Profile()
-        self._streaming = streaming
+        self._endpoint = ModelEndpoint(dialect, transport, address, timeouts or Timeouts(), time.time)
+        self._writer = writer_at(dialect.name, self._endpoint.url)
+        self._refused_extras = RefusedExtras()
+        self._blanks: dict[bool, EncodedRequest] = {}
+        self.provider = self._endpoint.provider
+        """The provider's name, or the host."""
+        self.place = self._endpoint.place
+        """The address without credentials."""
+        self.vendor_name = address.model
+        """The vendor's name for the model."""
+        self.profile = profile or Profile()
+        """Facts about the model."""
+        self.streaming = streaming
+        """Whether its replies are streamed."""
         self._retry = retry or Retry()
         self._price = price
         self._defaults = defaults or {}
@@ -93,47 +231,22 @@ class WireModel:
         """The futures of streams that wait before a retry."""
 
     def __repr__(self) -> str:
-        return f"WireModel({self._dialect.name}, {self._address!r})"
-
-    @property
-    def dialect(self) -> Dialect:
-        """The model's dialect."""
-        return self._dialect
-
-    @property
-    def provider(self) -> str:
-        """The provider's name, or the host."""
-        return self._host.provider
-
-    @property
-    def place(self) -> str:
-        """The address without credentials."""
-        return self._host.place
-
-    @property
-    def vendor_name(self) -> str:
-        """The vendor's name for the model."""
-        return self._address.model
-
-    @property
-    def streaming(self) -> bool:
-        """Whether its replies are streamed."""
-        return self._streaming
-
-    @property
-    def profile(self) -> Profile:
-        """Facts about the model."""
-        return self._profile
+        return f"WireModel({self.dialect.name}, {self._address!r})"
 
     def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
         """Returns each tool's definition as it is sent to the vendor, by name."""
-        from rightcall.request.definitions import definitions  # noqa: PLC0415 - light until used
-
-        return definitions(self._dialect, self._address.model, specs)
+        return definitions(self.dialect, self.vendor_name, specs)
 
     def cost_of(self, usage: Usage, elsewhere: Mapping[str, Usage] = _NOWHERE) -> float | None:
         """Returns the US dollars for a usage, parts of which may be other models'; None if unknown."""
-        return None if self._price is None else self._price(Reply((), usage=usage, elsewhere=elsewhere))
+        if self._price is None:
+            return None
+        return self._price(Reply((), usage=usage, elsewhere=elsewhere))
+
+    @property
+    def tells_sending(self) -> bool:
+        """Whether its transport calls ``SENDING`` when a request is sent."""
+        return getattr(self._transport, "tells_sending", False)
 
     async def close(self) -> None:
         """Close the connections. An open stream ends with a TransportError."""
@@ -150,23 +263,36 @@ class WireModel:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def stream(self, request: Request) -> Batches:
+    def stream(self, request: Request) -> EventGroups:
         """Returns the events of one reply. Retried only while none of them has been yielded."""
-        return Batches(self._together(request))
+        return EventGroups(self._stream_groups(request))
 
-    async def _together(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
-        tried, closes = 0, self._closes
+    async def _stream_groups(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        host = self._endpoint
+        tried = 0
+        closes = self._closes
         while True:
             tried += 1
-            delivered, incoming, head, is_over = False, None, b"", False
+            delivered = False
+            incoming = None
+            head = b""
+            is_over = False
             try:
-                outgoing = await self._written(request)
-                forced, exchange = outgoing.held.forced, self._host.post(outgoing)
+                begun = host in request.conversation.caches
+                is_many = not begun and len(request.messages) > _MANY
+                if is_many or holds_much(request.messages, begun=begun):
+                    # Large files take long, and so do many messages that were never encoded.
+                    outgoing = await asyncio.to_thread(self._encode, request, stream=self.streaming)
+                else:
+                    outgoing = self._encode(request, stream=self.streaming)
+                forced = outgoing.held.forced
+                exchange = host.post(outgoing)
                 # The request may be large, and the reply may take long.
                 del outgoing
                 async with exchange as incoming:
-                    await self._host.admit(incoming)
-                    reader = self._reader(incoming)
+                    if host.is_refusal(incoming):
+                        raise host.refusal(incoming, await body_of(incoming))
+                    reader = self._decoder(incoming)
                     raw: list[bytes] | None = [] if self._keep_raw else None
                     size = 0
                     async for chunk in incoming.chunks:
@@ -178,23 +304,26 @@ class WireModel:
                         if not delivered and len(head) < HEAD:
                             head += chunk[:HEAD]
                         if events := reader.feed(chunk):
-                            delivered, head = True, b""
-                            yield self._finished(events, raw, request, forced)
+                            delivered = True
+                            head = b""
+                            yield self._complete_events(events, raw, request, forced)
                         del chunk, events  # not kept until there is more
                     is_over = True
                     if events := reader.finish():
                         delivered = True
-                        yield self._finished(events, raw, request, forced)
+                        yield self._complete_events(events, raw, request, forced)
             except RightcallError as caught:
                 # The transport may fail before any bytes arrive; such a reply is not an empty one.
                 is_told = delivered or not (head or is_over)
-                error = (
-                    caught
-                    if is_told or incoming is None
-                    else self._host.what_came(caught, incoming, head)
-                )
-                self._host.complete(error, incoming)
-                request, wait = self._next_try(request, error, None if delivered else tried)
+                if is_told or incoming is None:
+                    error = caught
+                else:
+                    error = host.explain_response(caught, incoming, head)
+                host.complete(error, incoming)
+                if delivered:
+                    wait = None
+                else:
+                    request, wait = self._plan_retry(request, error, tried)
                 if wait is None or self._closes != closes:
                     raise error from error.__cause__
             else:
@@ -204,42 +333,61 @@ class WireModel:
             if self._closes != closes:
                 raise TransportError("the model was closed before it was asked again")
 
-    def forward(self, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
-        """Send a request that a client encoded in this dialect, once, with this model's key."""
-        return self._host.post(outgoing)
+    def _decoder(self, incoming: StreamedResponse) -> Decoder:
+        if self.streaming and "json" not in incoming.headers.get("content-type", ""):
+            return self.dialect.decoder()
+        # Some hosts answer a request for a stream with a whole reply, or with an error as JSON.
+        return WholeReplyDecoder(self.dialect)
 
-    def blank(self, *, stream: bool) -> Outgoing:
+    def _plan_retry(
+        self, request: Request, error: RightcallError, tried: int
+    ) -> tuple[Request, float | None]:
+        """Returns what to send after an error, and the seconds to wait; None to give up."""
+        if self._keeping is not None:
+            rebuilt = self._keeping.rebuild_request(request, error)
+            if rebuilt:
+                return rebuilt, 0.0
+        if self._refused_extras.learn_from(request, error):
+            return request, 0.0
+        return request, self._retry.delay(error, tried, random.random())  # noqa: S311
+
+    def forward(self, outgoing: EncodedRequest) -> AbstractAsyncContextManager[StreamedResponse]:
+        """Send a request that a client encoded in this dialect, once, with this model's key."""
+        return self._endpoint.post(outgoing)
+
+    def blank(self, *, stream: bool) -> EncodedRequest:
         """Returns an encoded dummy request, for this model's path and headers."""
         known = self._blanks.get(stream)
         if known is None:
-            known = self._dialect.encode(_ANYTHING, model=self._address.model, stream=stream)
+            known = self.dialect.encode(_ANYTHING, model=self.vendor_name, stream=stream)
             self._blanks[stream] = known
         return known
 
     def whole(self) -> "WireModel":
         """Returns the same model without streaming."""
         twin = copy(self)
-        twin._streaming = False  # noqa: SLF001 - its own
+        twin.streaming = False
         return twin
 
-    def refusal(self, incoming: Incoming, body: bytes) -> VendorError:
+    def refusal(self, incoming: StreamedResponse, body: bytes) -> VendorError:
         """Decode a refusal, with the provider's name and without secrets."""
-        error = self._host.refusal(incoming, body)
-        self._host.complete(error, incoming)
+        error = self._endpoint.refusal(incoming, body)
+        self._endpoint.complete(error, incoming)
         return error
 
-    async def errand(self, errand: Errand) -> Answered:
+    async def errand(self, errand: Errand) -> ErrandAnswer:
         """Send an errand and return the answer; retried like replies."""
         tried = 0
         while True:
             tried += 1
             incoming = None
             try:
-                async with self._host.carry(errand) as incoming:
-                    await self._host.admit(incoming)
-                    return Answered(incoming.headers, await body_of(incoming, errand.most))
+                async with self._endpoint.carry(errand) as incoming:
+                    if self._endpoint.is_refusal(incoming):
+                        raise self._endpoint.refusal(incoming, await body_of(incoming))
+                    return ErrandAnswer(incoming.headers, await body_of(incoming, errand.most))
             except RightcallError as error:
-                self._host.complete(error, incoming)
+                self._endpoint.complete(error, incoming)
                 may = not errand.once or (isinstance(error, VendorError) and error.kind in _UNHEARD)
                 wait = self._retry.delay(error, tried, random.random()) if may else None  # noqa: S311
                 if wait is None:
@@ -251,7 +399,9 @@ class WireModel:
         """Log a retry, and return its event."""
         most = self._retry.attempts
         request_logger.warning("%s; retrying in %.1f s (attempt %d of %d)", error, wait, tried + 1, most)
-        kind = error.kind if isinstance(error, VendorError | TransportError) else "server"
+        kind: ErrorKind = "server"
+        if isinstance(error, VendorError | TransportError):
+            kind = error.kind
         return RetryStart(tried + 1, wait, kind, str(error))
 
     async def _wait(self, seconds: float) -> None:
@@ -263,34 +413,31 @@ class WireModel:
         finally:
             self._waits.discard(wait)
 
-    def encoded(self, request: Request) -> Outgoing:
+    def encode_whole(self, request: Request) -> EncodedRequest:
         """Encode the request for a reply that is not streamed."""
-        return self._encoded(request, stream=False)
+        return self._encode(request, stream=False)
 
-    def decoded(self, body: bytes, request: Request, forced: frozenset[str]) -> Reply:
+    def decode_reply(self, body: bytes, request: Request, forced: frozenset[str]) -> Reply:
         """Decode the reply in a body, with the calls of ``forced`` marked; VendorError for a refusal."""
         try:
-            return marked_reply(self._priced(self._dialect.decode(body), request), forced)
+            return mark_reply(self._complete_reply(self.dialect.decode(body), request), forced)
         except RightcallError as error:
-            self._host.complete(error, None)
+            self._endpoint.complete(error, None)
             raise
 
-    async def _written(self, request: Request) -> Outgoing:
-        """Encode the request; in a thread if it holds large files."""
-        begun, stream = self._host in request.conversation.caches, self._streaming
-        if holds_much(request.messages, begun=begun):
-            return await asyncio.to_thread(self._encoded, request, stream=stream)
-        return self._encoded(request, stream=stream)
-
-    def _encoded(self, request: Request, *, stream: bool) -> Outgoing:
+    def _encode(self, request: Request, *, stream: bool) -> EncodedRequest:
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
-        request = self._unasked.left_out(request)
-        encoder, model = self._encoder(request.conversation), self._address.model
-        outgoing = encoder.encode(encoder.readable.request(request), model=model, stream=stream)
+        if self._refused_extras.any:
+            request = self._refused_extras.leave_out(request)
+        encoder = self._encoder(request.conversation)
+        request = self._readable(encoder, request)
+        model = self.vendor_name
+        outgoing = encoder.encode(request, model=model, stream=stream)
         if request_logger.isEnabledFor(DEBUG):
-            size, count = len(outgoing.body), len(request.messages)
-            place = f"{self._host.place}{outgoing.path.partition('?')[0]}"
+            size = len(outgoing.body)
+            count = len(request.messages)
+            place = f"{self.place}{outgoing.path.partition('?')[0]}"
             request_logger.debug("POST %s: model %s, %d messages, %d bytes", place, model, count, size)
             for tool, reason in outgoing.held.reasons.items():
                 request_logger.debug("the tool %s is not sent strict: %s", tool, reason)
@@ -298,19 +445,26 @@ class WireModel:
 
     def _encoder(self, conversation: Conversation) -> _Encoder:
         """Returns the encoder that caches what it encoded of a conversation."""
-        known = conversation.caches.get(self._host)
+        known = conversation.caches.get(self._endpoint)
         if not isinstance(known, _Encoder):
-            known = _Encoder(self._dialect.encoder(), Readable(self._dialect.name, self._writer))
-            conversation.caches[self._host] = known
+            known = _Encoder(self.dialect.encoder())
+            conversation.caches[self._endpoint] = known
         return known
 
-    def _reader(self, incoming: Incoming) -> Decoder:
-        if not self._streaming or "json" in incoming.headers.get("content-type", ""):
-            # Some hosts answer a request for a stream with a whole reply, or with an error as JSON.
-            return Whole(self._dialect)
-        return self._dialect.decoder()
+    def _readable(self, encoder: _Encoder, request: Request) -> Request:
+        """Returns the request, with what other hosts wrote as this one can read it."""
+        writer = self._writer
+        # A loop, as a generator takes twice as long: every request of a long history comes here.
+        for message in request.messages:
+            if type(message) is Reply and message.written_by != writer:
+                break
+        else:
+            return request
+        if encoder.readable is None:
+            encoder.readable = ReadableHistory(self.dialect.name, writer)
+        return encoder.readable.convert(request)
 
-    def _finished(
+    def _complete_events(
         self,
         events: Sequence[ModelEvent],
         raw: list[bytes] | None,
@@ -319,32 +473,21 @@ class WireModel:
     ) -> Sequence[ModelEvent]:
         """Returns the events, with the cost and the raw bytes added to the reply at their end."""
         if forced:
-            events = marked(events, forced)
-        if not events or not isinstance(events[-1], ReplyEnd):
+            events = [_mark_event(event, forced) for event in events]
+        last = events[-1]
+        if not isinstance(last, ReplyEnd):
             return events
-        reply = self._priced(events[-1].reply, request)
+        reply = self._complete_reply(last.reply, request)
         if self._watch is not None:
             self._watch(request, reply)
         return (*events[:-1], ReplyEnd(reply, None if raw is None else b"".join(raw)))
 
-    def _next_try(
-        self, request: Request, error: RightcallError, tried: int | None
-    ) -> tuple[Request, float | None]:
-        """Returns what to send after an error, and the wait; None once anything was yielded."""
-        if tried is None:
-            return request, None
-        if self._keeping is not None and (whole := self._keeping.anew(request, error)):
-            return whole, 0.0
-        if self._unasked.learns(request, error):
-            return request, 0.0
-        return request, self._retry.delay(error, tried, random.random())  # noqa: S311
-
-    def _priced(self, reply: Reply, request: Request) -> Reply:
-        reply = replace(believable(reply, self._host.provider), written_by=self._writer)
+    def _complete_reply(self, reply: Reply, request: Request) -> Reply:
+        reply = replace(drop_impossible_usage(reply, self.provider), written_by=self._writer)
         if self._keeping is not None:
             # The reply's predecessor is the conversation as it was sent.
-            readable = self._encoder(request.conversation).readable
-            reply = self._keeping.kept(reply, readable.request(request))
+            sent = self._readable(self._encoder(request.conversation), request)
+            reply = self._keeping.mark_stored(reply, sent)
         if self._price is None or reply.usage.cost is not None:
             # The vendor's own figure is better than any price table.
             return reply
@@ -354,3 +497,46 @@ class WireModel:
 def _wake(wait: "asyncio.Future[None]") -> None:
     if not wait.done():
         wait.set_result(None)
+
+
+# Finds the tool definitions that a dialect's encoder makes, as they are in a request.
+
+
+def definitions(dialect: Dialect, model: str, specs: Sequence[Spec]) -> dict[str, str]:
+    """Returns the definitions as text, by the tools' names. One without a clear name is left out."""
+    request = Request(messages=(user_text("x", "user"),), specs=tuple(specs), options={"cache": False})
+    body = json.decode(dialect.encoder()(request, model=model, stream=True).body)
+    found: dict[str, str] = {}
+    _look({key: value for key, value in body.items() if key.startswith("tool")}, found)
+    names = {spec.name for spec in specs}
+    return {name: text for name, text in found.items() if name in names}
+
+
+def _look(node: Any, found: dict[str, str]) -> None:
+    if isinstance(node, list):
+        for each in node:
+            name = _name_in(each)
+            if name:
+                found.setdefault(name, json.encode(each).decode())
+            else:
+                _look(each, found)
+    elif isinstance(node, Mapping):
+        for each in node.values():
+            _look(each, found)
+
+
+def _name_in(definition: Any) -> str:
+    """Returns the name of the tool that this defines: its own, or that of its one member with a name."""
+    if not isinstance(definition, Mapping):
+        return ""
+    inner = []
+    for value in definition.values():
+        if isinstance(value, Mapping) and "name" in value:
+            inner.append(value)
+    named = definition
+    if "name" not in definition and len(inner) == 1:
+        named = inner[0]
+    name = named.get("name", named.get("type", ""))
+    if isinstance(name, str):
+        return name
+    return ""

@@ -1,5 +1,5 @@
 """Kits for testing what you build on rightcall. Public, documented, and used by its own tests."""
 
-from rightcall.testing.scripted import Break, ScriptedModel, Turn, call, reply
+from rightcall.testing.scripted_model import Break, ScriptedModel, Turn, call, reply
 
 __all__ = ["Break", "ScriptedModel", "Turn", "call", "reply"]

@@ -11,17 +11,19 @@ import select
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from rightcall.blank_context import blank_context
+from rightcall.blank_context import BLANK
 from rightcall.core.transport import Timeouts
 from rightcall.errors import TransportError, TransportTimeout
-from rightcall.transport.http1 import Replies
-from rightcall.transport.route import Key
+from rightcall.transport.http1 import ResponseParser
+from rightcall.transport.route import ConnectionKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST_UNREAD = 256 * 1024
 """Bytes. If more have come than were read, the socket is paused."""
+_MOST_READ = 64 * 1024
+"""Bytes that are read at once: decoding them takes time, in which others have to wait."""
 _PIECE = 256 * 1024
 """Bytes of a request that are written before it is seen whether the socket takes more."""
 
@@ -38,18 +40,20 @@ class _Failure(NamedTuple):
     cause: BaseException | None
 
 
-class Connection(asyncio.BufferedProtocol):
+class HttpConnection(asyncio.BufferedProtocol):
     """A connection that carries one exchange at a time."""
 
     __slots__ = (
-        "_began", "_buffer", "_due", "_failure", "_is_full", "_is_paused", "_loop", "_on_lost",
-        "_timeouts", "_timer", "_transport", "_unread", "_waiter", "_was_sent", "idle_until", "key",
-        "replies",
+        "_began", "_buffer", "_due", "_failure", "_is_full", "_is_more_left", "_is_paused", "_loop",
+        "_on_lost", "_timeouts", "_timer", "_transport", "_unread", "_waiter", "_was_sent",
+        "idle_until", "key", "replies",
     )  # fmt: skip
 
-    def __init__(self, key: Key, buffer: memoryview, on_lost: "Callable[[Connection], None]") -> None:
+    def __init__(
+        self, key: ConnectionKey, buffer: memoryview, on_lost: "Callable[[HttpConnection], None]"
+    ) -> None:
         self.key = key
-        self.replies = Replies()
+        self.replies = ResponseParser()
         self.idle_until = 0.0
         self._loop = asyncio.get_running_loop()
         self._buffer = buffer
@@ -64,6 +68,8 @@ class Connection(asyncio.BufferedProtocol):
         self._due = math.inf
         """When the present wait is too long."""
         self._unread = 0
+        self._is_more_left = False
+        """Whether the last read left a part of what had come."""
         self._is_paused = self._is_full = False
         """Whether no more of the reply is read; whether the socket takes no more of the request."""
         self._was_sent = True
@@ -79,7 +85,17 @@ class Connection(asyncio.BufferedProtocol):
 
         A loop that was kept busy, by a tool for example, has not seen that the server closed it.
         """
-        return not self.is_open or _is_readable(self._transport)
+        if not self.is_open:
+            return True
+        assert self._transport is not None
+        place = self._transport.get_extra_info("socket")
+        if place is None:
+            return False
+        if sys.platform == "win32":  # has no poll, and select takes a socket of any number there
+            return bool(select.select([place], [], [], 0)[0])
+        poll = select.poll()
+        poll.register(place, select.POLLIN)
+        return bool(poll.poll(0))
 
     @property
     def is_reusable(self) -> bool:
@@ -94,39 +110,69 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     async def send(self, head: bytes, body: bytes | None, timeouts: Timeouts, began: float) -> None:
-        """Write a request, whose reply may come before all is written."""
+        """Write a request, whose reply may come before all is written. ``head`` lacks the length."""
         assert self._transport is not None
-        self._timeouts, self._began = timeouts, began
+        self._timeouts = timeouts
+        self._began = began
         self.replies.expect()
         self._unread = 0
+        self._is_more_left = False
         self._must_come_within(timeouts.first_byte)
-        if body is None or len(body) <= _PIECE:
-            self._transport.write(head + body if body else head)
+        if body is None:
+            self._transport.write(head + b"\r\n")
+        elif len(body) <= _PIECE:
+            self._transport.write(b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body))
         else:
-            await self._write_large(head, body)
+            self._transport.write(b"%bcontent-length: %d\r\n\r\n" % (head, len(body)))
+            await self._write_large(body)
 
-    async def begin(self) -> None:
-        """Wait for the head of the reply. Raises TransportError."""
-        while not self.replies.is_begun:
-            await self._news()
+    def news(self) -> "asyncio.Future[None]":
+        """Returns what to await until something has come, or has changed.
+
+        Raises TransportError if nothing will.
+        """
+        if self._failure is not None:
+            raise self._error()
+        if self._due < (math.inf if self._timer is None else self._timer.when()):
+            self._set_timer()
+        self._waiter = self._loop.create_future()
+        return self._waiter
 
     async def read(self) -> bytes:
-        """Returns more of the body. Raises StopAsyncIteration at its end, and TransportError."""
+        """Returns more of the body, 64 KiB at most.
+
+        Raises StopAsyncIteration at its end, and TransportError.
+        """
         replies = self.replies
-        if self._timeouts.whole is not None and self._loop.time() > self._began + self._timeouts.whole:
-            self._give_up()
-            raise self._error()
+        if self._is_more_left:
+            # No wait for the socket, so that others would not get their turn.
+            await asyncio.sleep(0)
+        if self._timeouts.whole is not None:
+            self.check_whole_time()
         while not replies.pieces:
             if replies.is_complete:
                 raise StopAsyncIteration
             self._must_come_within(self._timeouts.between_chunks)
-            await self._news()
+            await self.news()
+        body = replies.take()
+        self._is_more_left = len(body) > _MOST_READ
         self._unread = 0
-        if self._is_paused:
+        if self._is_more_left:
+            replies.pieces.append(body[_MOST_READ:])
+            self._unread = len(body) - _MOST_READ
+            body = body[:_MOST_READ]
+        if self._is_paused and self._unread <= _MOST_UNREAD:
             self._is_paused = False
             if self._transport is not None:
                 self._transport.resume_reading()
-        return replies.take()
+        return body
+
+    def check_whole_time(self) -> None:
+        """Raise TransportTimeout if the exchange has taken longer than it may."""
+        limit = self._timeouts.whole
+        if limit is not None and self._loop.time() > self._began + limit:
+            self._give_up()
+            raise self._error()
 
     def fail(self, kind: type[TransportError], words: str, cause: BaseException | None = None) -> None:
         """Close the connection; whoever waits for the reply, or will, gets this error."""
@@ -143,16 +189,15 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
-    async def _write_large(self, head: bytes, body: bytes) -> None:
+    async def _write_large(self, body: bytes) -> None:
         assert self._transport is not None
         self._was_sent = False
-        self._transport.write(head)
         view = memoryview(body)
         for start in range(0, len(body), _PIECE):
             for _ in range(_TURNS_TO_READ):
                 await asyncio.sleep(0)
             while self._is_full and not self.replies.is_begun:
-                await self._news()
+                await self.news()
             if self.replies.is_begun:
                 return  # the reply does not depend on the rest, or refuses it
             if self._failure is not None:
@@ -167,20 +212,9 @@ class Connection(asyncio.BufferedProtocol):
         if self._timeouts.whole is not None:
             self._due = min(self._due, self._began + self._timeouts.whole)
 
-    def _news(self) -> "asyncio.Future[None]":
-        """Returns what to await until something has come, or has changed.
-
-        Raises TransportError if nothing will.
-        """
-        if self._failure is not None:
-            raise self._error()
-        if self._due < (math.inf if self._timer is None else self._timer.when()):
-            self._set_timer()
-        self._waiter = self._loop.create_future()
-        return self._waiter
-
     def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
+        waiter = self._waiter
+        self._waiter = None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
@@ -194,7 +228,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
         # It outlasts the exchange that set it, and is not to keep that one's context.
-        self._timer = self._loop.call_at(self._due, self._look, context=blank_context())
+        self._timer = self._loop.call_at(self._due, self._look, context=BLANK.context)
 
     def _look(self) -> None:
         self._timer = None
@@ -253,7 +287,9 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is closed, by whomever."""
         if self.replies.is_expected:
-            words = self.replies.lost if exc is None else f"{self.replies.lost}: {exc}"
+            words = self.replies.lost
+            if exc is not None:
+                words += f": {exc}"
             self.fail(TransportError, words, exc)
         self.abort()
         self._transport = None
@@ -268,14 +304,3 @@ class Connection(asyncio.BufferedProtocol):
         """It takes more."""
         self._is_full = False
         self._wake()
-
-
-def _is_readable(transport: asyncio.Transport | None) -> bool:
-    place = None if transport is None else transport.get_extra_info("socket")
-    if place is None:
-        return False
-    if sys.platform == "win32":  # has no poll, and select takes a socket of any number there
-        return bool(select.select([place], [], [], 0)[0])
-    poll = select.poll()
-    poll.register(place, select.POLLIN)
-    return bool(poll.poll(0))

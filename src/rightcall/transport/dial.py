@@ -6,13 +6,14 @@ import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from contextvars import Context
 
 import aiohappyeyeballs
 
-from rightcall.errors import TransportError, TransportTimeout, VendorError
-from rightcall.transport.connection import Connection
-from rightcall.transport.route import Key, Proxy, Server
+from rightcall.errors import TransportError, TransportTimeout, VendorError, is_retried
+from rightcall.transport.connection import HttpConnection
+from rightcall.transport.route import ConnectionKey, Proxy, ServerAddress
 
 _HEAD_START = 0.25
 """Seconds after which the next address of a host is tried, too (RFC 8305)."""
@@ -22,8 +23,6 @@ _MOST_HEAD = 64 * 1024
 _ANSWER = re.compile(rb"HTTP/1\.[0-9] ([0-9]{3})(?![^ \r])")
 _OK = range(200, 300)
 _REFUSALS = range(400, 500)
-_LATER = frozenset({408, 425, 429})
-"""Refusals that may pass."""
 
 Address = aiohappyeyeballs.AddrInfoType
 Addresses = Sequence[Address]
@@ -37,11 +36,14 @@ class Resolver:
         self._known: dict[tuple[str, int], tuple[float, Addresses]] = {}
         self._lookups: dict[tuple[str, int], asyncio.Task[Addresses]] = {}
 
-    async def addresses(self, server: Server) -> Addresses:
+    async def addresses(self, server: ServerAddress) -> Addresses:
         """Returns the addresses of a server. Raises OSError."""
-        if literal := _literal(server):
-            return literal
+        family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
         place = server.host, server.port
+        with suppress(OSError, UnicodeError):
+            # An address that is written as one, and no name.
+            socket.inet_pton(family, server.host)
+            return [(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", place)]
         until, found = self._known.get(place, (0.0, []))
         if self._loop.time() < until:
             return found
@@ -62,22 +64,12 @@ class Resolver:
         return found
 
 
-def _literal(server: Server) -> Addresses:
-    """Returns an address that is written as one; nothing for a name."""
-    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
-    try:
-        socket.inet_pton(family, server.host)
-    except (OSError, UnicodeError):
-        return []
-    return [(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (server.host, server.port))]
-
-
 async def dial(
-    key: Key,
-    look_up: Callable[[Server], Awaitable[Addresses]],
-    new_connection: Callable[[], Connection],
+    key: ConnectionKey,
+    look_up: Callable[[ServerAddress], Awaitable[Addresses]],
+    new_connection: Callable[[], HttpConnection],
     new_socket: Callable[[Address], socket.socket] | None = None,
-) -> Connection:
+) -> HttpConnection:
     """Open a connection to one of the addresses that are looked up.
 
     Raises TransportError, and VendorError if a proxy refuses to pass on.
@@ -97,7 +89,7 @@ async def dial(
             opened.close()
             raise
     except (OSError, ValueError) as error:
-        raise _translated(error, first) from error
+        raise _connection_error(error, first) from error
     try:
         if key.proxy is not None and key.server.is_tls:
             link = await _through(key.proxy, key.server, link, tunnel)
@@ -113,26 +105,27 @@ async def dial(
 
 
 async def _through(
-    proxy: Proxy, server: Server, link: asyncio.Transport, tunnel: "_Tunnel"
+    proxy: Proxy, server: ServerAddress, link: asyncio.Transport, tunnel: "_Tunnel"
 ) -> asyncio.Transport:
     """Returns a link with TLS to a server through a proxy. Raises TransportError and VendorError."""
     await tunnel.pass_to(server, proxy, link)
-    loop, trust = asyncio.get_running_loop(), await _trust()
+    loop = asyncio.get_running_loop()
+    trust = await _trust()
     try:
         secured = await loop.start_tls(link, tunnel, trust, server_hostname=_name(server))
     except (OSError, ValueError) as error:
-        raise _translated(error, server) from error
+        raise _connection_error(error, server) from error
     if secured is None:
         raise TransportError(f"{server.host} closed the connection during the TLS handshake")
     return secured
 
 
-def _place(server: Server) -> str:
+def _place(server: ServerAddress) -> str:
     host = f"[{server.host}]" if ":" in server.host else server.host
     return f"{host}:{server.port}"
 
 
-def _name(server: Server) -> str:
+def _name(server: ServerAddress) -> str:
     """Returns what the certificate must be for."""
     return server.host.rstrip(".")
 
@@ -158,7 +151,7 @@ class _Tunnel(asyncio.Protocol):
         self._head = b""
         self._answer: asyncio.Future[int] | None = None
 
-    async def pass_to(self, server: Server, proxy: Proxy, link: asyncio.Transport) -> None:
+    async def pass_to(self, server: ServerAddress, proxy: Proxy, link: asyncio.Transport) -> None:
         """Have a proxy pass on all bytes to a server and back. Raises TransportError and VendorError."""
         place = _place(server)
         lines = [f"CONNECT {place} HTTP/1.1", f"host: {place}"]
@@ -167,7 +160,7 @@ class _Tunnel(asyncio.Protocol):
         self._answer = asyncio.get_running_loop().create_future()
         link.write("\r\n".join([*lines, "", ""]).encode())
         status = await self._answer
-        if status in _REFUSALS and status not in _LATER:
+        if status in _REFUSALS and not is_retried(status):
             # Another try would be refused as well, and a wrong password too often locks its user out.
             words = f"the proxy at {_place(proxy.server)} does not connect to {place}"
             raise VendorError(words, status=status)
@@ -183,18 +176,18 @@ class _Tunnel(asyncio.Protocol):
             found = _ANSWER.match(head) if end else None
             status = 0 if found is None else int(found[1])
             # A refusal may be explained; but nobody has spoken to the server yet.
-            self._answered(0 if rest and status in _OK else status)
+            self._set_answer(0 if rest and status in _OK else status)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the event loop's
         """The proxy has closed the connection."""
-        self._answered(0)
+        self._set_answer(0)
 
-    def _answered(self, status: int) -> None:
+    def _set_answer(self, status: int) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(status)
 
 
-def _translated(error: Exception, server: Server) -> TransportError:
+def _connection_error(error: Exception, server: ServerAddress) -> TransportError:
     """Returns why there is no connection, as an error of ours."""
     place = _place(server)
     match error:

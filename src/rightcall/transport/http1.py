@@ -4,11 +4,12 @@ It knows no socket, no clock and no event loop. The same bytes, cut anywhere, gi
 """
 
 import re
+import zlib
 from collections.abc import Mapping
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from rightcall.errors import TransportError, UsageError
+from rightcall.errors import ProtocolError, TransportError, UsageError
 
 _FIRST_FINAL_STATUS = 200
 _MOST_OVERHEAD = 128 * 1024
@@ -23,41 +24,30 @@ _CUT = "the connection was closed in the middle of the reply"
 _UNANSWERED = "the connection was closed before a reply"
 
 
-def request_head(
-    method: str, target: str, host: str, headers: Mapping[str, str], length: int | None
-) -> bytes:
-    """Returns the first bytes of a request. ``length`` is that of its body; None if it has none.
+def request_head(method: str, target: str, host: str, headers: Mapping[str, str]) -> bytes:
+    """Returns the first bytes of a request, after which only the length of its body is missing.
 
     Headers that the caller gives replace the usual ones. Raises UsageError for one that would end
-    early and begin another, and for one that says where the body ends and is wrong.
+    early and begin another, and for one that says where the body ends.
     """
     fields = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     if fields.count("\n") != len(headers) or _FIELDS.fullmatch(fields) is None:
-        raise UsageError(f"not a header: {_first_bad(headers)!r}; it holds what ends a name or a line")
-    given = {name.lower(): value for name, value in headers.items()}
+        for name, value in headers.items():
+            if f"{name}{value}".count("\n") or _FIELDS.fullmatch(f"{name}: {value}\r\n") is None:
+                # Its value may be secret.
+                raise UsageError(f"not a header: {name!r}; it holds what ends a name or a line")
+    given = {name.lower() for name in headers}
     usual = "" if "host" in given else f"host: {host}\r\n"
     if "accept" not in given:
         usual += "accept: */*\r\n"
     if "accept-encoding" not in given:
         usual += "accept-encoding: gzip, deflate\r\n"
-    if "transfer-encoding" in given or given.get("content-length", f"{length}") != f"{length}":
+    if "transfer-encoding" in given or "content-length" in given:
         raise UsageError("content-length and transfer-encoding follow from the body; do not give them")
-    if length is not None and "content-length" not in given:
-        usual += f"content-length: {length}\r\n"
-    return f"{method} {target} HTTP/1.1\r\n{usual}{fields}\r\n".encode()
+    return f"{method} {target} HTTP/1.1\r\n{usual}{fields}".encode()
 
 
-def _first_bad(headers: Mapping[str, str]) -> str:
-    """Returns the name of the first header that cannot be sent; its value may be secret."""
-    bad = [
-        name
-        for name, value in headers.items()
-        if f"{name}{value}".count("\n") or _FIELDS.fullmatch(f"{name}: {value}\r\n") is None
-    ]
-    return bad[0]
-
-
-class Replies:
+class ResponseParser:
     """Reads the replies of one connection, one at a time, each after ``expect``."""
 
     __slots__ = (
@@ -69,11 +59,16 @@ class Replies:
         "is_complete",
         "is_expected",
         "keeps_alive",
+        "on_body",
         "pieces",
         "status",
     )
 
     def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        """What has come of the body, and was not taken yet."""
+        self.on_body = self.pieces.append
+        """Called by the parser with each piece."""
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         # As clients have to (RFC 9112): lines of a head that end without CR or are folded, and spaces
         # after the size of a chunk. Where a body ends is as certain as without.
@@ -84,8 +79,6 @@ class Replies:
         )
         self.is_expected = False
         """Whether a request was sent whose reply is not complete."""
-        self.pieces: list[bytes] = []
-        """What has come of the body, and was not taken yet."""
         self.expect()
         self.is_expected = False
 
@@ -124,11 +117,15 @@ class Replies:
     @property
     def lost(self) -> str:
         """What it means if the connection is lost now."""
-        return _CUT if self.is_begun else _UNANSWERED
+        if self.is_begun:
+            return _CUT
+        return _UNANSWERED
 
     def end(self) -> None:
         """The other side sends no more, which ends a reply without a length."""
-        if self.is_begun and not self.is_complete and not self._has_length():
+        is_chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
+        has_length = is_chunked or "content-length" in self.headers
+        if self.is_begun and not self.is_complete and not has_length:
             self.on_message_complete()
 
     def take(self) -> bytes:
@@ -141,12 +138,6 @@ class Replies:
     def close(self) -> None:
         """Let go of the parser, which refers back to this."""
         self._parser = None
-
-    def _has_length(self) -> bool:
-        return (
-            "content-length" in self.headers
-            or "chunked" in self.headers.get("transfer-encoding", "").lower()
-        )
 
     # What follows is called by the parser.
 
@@ -161,12 +152,16 @@ class Replies:
             self._count += 1
             if self._count > _MOST_HEADERS:
                 raise ValueError(f"more than {_MOST_HEADERS} headers")
-            key, text = name.decode("latin-1").lower(), value.decode("latin-1").rstrip()
+            key = name.decode("latin-1").lower()
+            text = value.decode("latin-1").rstrip()
             if not text.isprintable():
                 text = _CONTROLS.sub(" ", text)  # so that it cannot become two where it is passed on
             known = self.headers.get(key)
             if known is not None:
-                text = f"{known}\n{text}" if key == "set-cookie" else f"{known}, {text}"
+                if key == "set-cookie":
+                    text = f"{known}\n{text}"
+                else:
+                    text = f"{known}, {text}"
             self.headers[key] = text
 
     def on_headers_complete(self) -> None:
@@ -174,7 +169,8 @@ class Replies:
         assert self._parser is not None
         status = self._parser.get_status_code()
         if status < _FIRST_FINAL_STATUS:
-            self.headers, self._count = {}, 0
+            self.headers = {}
+            self._count = 0
             return
         coding = self.headers.get("transfer-encoding", "").lower()
         if not _CODINGS.issuperset(coding.replace(",", " ").split()):
@@ -183,12 +179,110 @@ class Replies:
         self.is_begun = True
         self.keeps_alive = self._parser.should_keep_alive()
 
-    def on_body(self, piece: bytes) -> None:
-        """Keep a piece of the body."""
-        self.pieces.append(piece)
-
     def on_message_complete(self) -> None:
         """The reply ends, unless this was only the news that it will come."""
         if self.is_begun:
             self.is_complete = True
             self.is_expected = False
+
+
+# Decompresses a body as it comes, by its Content-Encoding, in steps that are each bounded in what they
+# read and in what they give. What nobody has taken yet stays compressed.
+
+
+_GZIP = 16 + zlib.MAX_WBITS
+_RAW = -zlib.MAX_WBITS
+_ZLIB_HEADER = 0x78
+_NAMES = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate"}
+_OTHERS = frozenset({"br", "compress", "zstd"})
+"""Compressions that a client of ours does not ask for."""
+_STEP = 64 * 1024
+"""Bytes that a step reads, and those that it gives, at most."""
+_ANY_RATIO = 1024 * 1024
+"""Bytes that a body may unpack to, however few they come from."""
+
+
+def unpacker(encoding: str, ratio: int | None) -> "Unpacker | None":
+    """Returns what decompresses such a body; None if it is not compressed.
+
+    It may unpack to ``ratio`` times its size; None for whoever counts what is unpacked.
+
+    Raises ValueError for a compression that was not asked for.
+    """
+    name = encoding.strip().lower()
+    if name in _OTHERS or "," in name:
+        raise ValueError("the reply is compressed in a way that was not asked for")
+    known = _NAMES.get(name)
+    if known is None:
+        return None
+    return Unpacker(known, ratio)
+
+
+class Unpacker:
+    """Takes compressed pieces, and returns what they hold."""
+
+    __slots__ = ("_at", "_data", "_encoding", "_given", "_is_full", "_ratio", "_read", "_stream")
+
+    def __init__(self, encoding: str, ratio: int | None) -> None:
+        self._encoding = encoding
+        self._ratio = ratio
+        self._stream: zlib._Decompress | None = None
+        self._data = b""
+        self._at = 0
+        """How much of the data was read. It is not cut off each time: that would copy all the rest."""
+        self._is_full = False
+        """Whether the last step gave all it may, so that there may be more without another piece."""
+        self._read = self._given = 0
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is another step to take before another piece is needed."""
+        return self._is_full or self._at < len(self._data)
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the body may end here."""
+        return not self.has_more and (self._stream is None or self._stream.eof)
+
+    def feed(self, data: bytes) -> None:
+        """Add a piece."""
+        self._data = self._data[self._at :] + data
+        self._at = 0
+
+    def take(self) -> bytes:
+        """Take a step, and return what it gives, if anything.
+
+        Raises ValueError if nothing can be unpacked, and ProtocolError if it would be too much.
+        """
+        if self._stream is None:
+            self._stream = zlib.decompressobj(self._window())
+        stream = self._stream
+        step = memoryview(self._data)[self._at : self._at + _STEP]
+        try:
+            plain = stream.decompress(step, _STEP)
+        except zlib.error:
+            raise ValueError("the reply says it is compressed, and cannot be unpacked") from None
+        used = len(step) - len(stream.unconsumed_tail) - len(stream.unused_data)
+        self._at += used
+        self._read += used
+        self._given += len(plain)
+        if self._ratio is not None and self._given > max(_ANY_RATIO, self._ratio * self._read):
+            raise ProtocolError(
+                f"the reply unpacks to more than {self._ratio:,} times its size: {self._given:,} bytes "
+                f"from {self._read:,} so far; HttpTransport(unpack_ratio=...) sets another bound"
+            )
+        self._is_full = len(plain) == _STEP and not stream.eof
+        if stream.eof and self._encoding == "gzip":
+            # A body may be several gzip files in a row.
+            self._stream = None
+        elif stream.eof:
+            self._at = len(self._data)
+        return plain
+
+    def _window(self) -> int:
+        if self._encoding == "gzip":
+            return _GZIP
+        if self._data[0] & 0x7F != _ZLIB_HEADER:
+            # Since HTTP/1.0 servers have sent deflate both with and without its header.
+            return _RAW
+        return zlib.MAX_WBITS

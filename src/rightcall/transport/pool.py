@@ -13,12 +13,12 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
-from rightcall.blank_context import blank_context
+from rightcall.blank_context import BLANK
 from rightcall.platforms import after_fork
-from rightcall.transport.route import Key
+from rightcall.transport.route import ConnectionKey
 
 if TYPE_CHECKING:
-    from rightcall.transport.connection import Connection
+    from rightcall.transport.connection import HttpConnection
     from rightcall.transport.dial import Resolver
 
 _MOST_CONNECTIONS = 4096
@@ -57,8 +57,8 @@ class Pool:
         self._buffer = memoryview(bytearray(_RECEIVED))
         self._resolver: Resolver | None = None
         self._sockets: WeakSet[socket.socket] = WeakSet()
-        self._connections: set[Connection] = set()
-        self._idle: dict[Key, dict[Connection, None]] = {}
+        self._connections: set[HttpConnection] = set()
+        self._idle: dict[ConnectionKey, dict[HttpConnection, None]] = {}
         """The one that was used last is the last of its key, and is used again first. Not in lists, in
         which each of thousands that a server closes at once would have to be looked for."""
         self._sweeping: asyncio.TimerHandle | None = None
@@ -74,7 +74,7 @@ class Pool:
         """Make the running event loop close the pool when it ends."""
         await anext(self._keeper)
 
-    def idle(self, key: Key) -> "Connection | None":
+    def idle(self, key: ConnectionKey) -> "HttpConnection | None":
         """Returns a connection that is open already; None if there is none."""
         kept = self._idle.get(key)
         while kept:
@@ -84,51 +84,59 @@ class Pool:
             connection.abort()
         return None
 
-    async def open(self, key: Key) -> "Connection":
+    async def open(self, key: ConnectionKey) -> "HttpConnection":
         """Returns a new connection, once there are few enough. Raises TransportError."""
-        from rightcall.transport.connection import Connection  # noqa: PLC0415 - light until used
-        from rightcall.transport.dial import Resolver, dial  # noqa: PLC0415 - light until used
+        from rightcall.transport import connection, dial  # noqa: PLC0415 - light until used
 
         if self._resolver is None:
-            self._resolver = Resolver(self._loop)
+            self._resolver = dial.Resolver(self._loop)
         self._waiting += 1
         try:
             if self._permits.locked():
-                self._drop_one()
+                # Make room: close a connection to elsewhere that nobody uses.
+                kept = next((each for each in self._idle.values() if each), None)
+                if kept:
+                    unused = next(iter(kept))
+                    del kept[unused]
+                    unused.abort()
             await self._permits.acquire()
         finally:
             self._waiting -= 1
         # A connection's callbacks run in the context in which it was opened. In that of a run, they
         # would keep all that the run has set for as long as the connection is used, by whomever.
         dialling = self._loop.create_task(
-            dial(
+            dial.dial(
                 key,
                 self._resolver.addresses,
-                lambda: Connection(key, self._buffer, self._on_lost),
+                lambda: connection.HttpConnection(key, self._buffer, self._on_lost),
                 self._socket,
             ),
             context=Context(),
         )
         try:
-            connection = await dialling
+            opened = await dialling
         except BaseException:
             if not dialling.cancelled() and dialling.exception() is None:
                 dialling.result().abort()  # it was opened just as the one that waited was cancelled
             self._permits.release()
             raise
-        self._connections.add(connection)
-        return connection
+        self._connections.add(opened)
+        return opened
 
-    def put_back(self, connection: "Connection") -> None:
+    def put_back(self, connection: "HttpConnection") -> None:
         """Keep a connection for the next request, if it can carry one and nobody waits for its place."""
-        kept = _kept_seconds(connection.replies.headers.get("keep-alive", ""))
+        kept = _IDLE_SECONDS
+        told = connection.replies.headers.get("keep-alive")
+        if told and (found := _TOLD_SECONDS.search(told)):
+            # The server says after how long it closes the connection.
+            kept = min(kept, int(found[1]) - _MARGIN)
         if not connection.is_reusable or self._waiting or self._is_closed or kept <= 0:
             connection.abort()
             return
         connection.idle_until = self._loop.time() + kept
         self._idle.setdefault(connection.key, {})[connection] = None
         if self._sweeping is None:
-            self._sweeping = self._loop.call_later(_IDLE_SECONDS, self._sweep, context=blank_context())
+            self._sweeping = self._loop.call_later(_IDLE_SECONDS, self._sweep, context=BLANK.context)
 
     async def leave(self, transport: object) -> None:
         """End a transport's exchanges here; the last transport to leave closes the pool."""
@@ -163,7 +171,7 @@ class Pool:
             yield
         finally:
             self._is_closed = True
-            _pools.pop(self._loop, None)
+            open_pools.pop(self._loop, None)
             for exchanges in list(self.under_way.values()):
                 for exchange in list(exchanges):
                     exchange.end()
@@ -181,72 +189,54 @@ class Pool:
         self._sockets.add(opened)
         return opened
 
-    def _lost(self, connection: "Connection") -> None:
+    def _lost(self, connection: "HttpConnection") -> None:
         if connection in self._connections:
             self._connections.discard(connection)
             self._permits.release()
             self._idle.get(connection.key, {}).pop(connection, None)
-
-    def _drop(self, connection: "Connection", kept: dict["Connection", None]) -> None:
-        del kept[connection]
-        connection.abort()
-
-    def _drop_one(self) -> None:
-        """Make room for a connection to elsewhere."""
-        kept = next((each for each in self._idle.values() if each), None)
-        if kept:
-            self._drop(next(iter(kept)), kept)
 
     def _sweep(self) -> None:
         """Close what was not used for long."""
         self._sweeping = None
         now = self._loop.time()
         for key, kept in list(self._idle.items()):
-            for connection in [each for each in kept if each.idle_until <= now]:
-                self._drop(connection, kept)
+            for connection in list(kept):
+                if connection.idle_until <= now:
+                    del kept[connection]
+                    connection.abort()
             if not kept:
                 del self._idle[key]
         times = [each.idle_until for kept in self._idle.values() for each in kept]
         if times:
             # Not for each of thousands by itself: what is too old is not used, swept or not.
             at = max(min(times), now + _SWEEP_SECONDS)
-            self._sweeping = self._loop.call_at(at, self._sweep, context=blank_context())
+            self._sweeping = self._loop.call_at(at, self._sweep, context=BLANK.context)
 
 
-def _kept_seconds(told: str) -> float:
-    """Returns for how long a connection is kept, by what the server told of it in ``Keep-Alive``."""
-    found = _TOLD_SECONDS.search(told) if told else None
-    return _IDLE_SECONDS if found is None else min(_IDLE_SECONDS, int(found[1]) - _MARGIN)
-
-
-_pools: dict[asyncio.AbstractEventLoop, Pool] = {}
-
-
-def pools() -> list[tuple[asyncio.AbstractEventLoop, Pool]]:
-    """Returns every pool with its event loop."""
-    return list(_pools.items())
+open_pools: dict[asyncio.AbstractEventLoop, Pool] = {}
+"""By event loop. Other threads add theirs, so that it is copied before it is gone through."""
 
 
 async def pool_here() -> Pool:
     """Returns the running event loop's pool."""
     loop = asyncio.get_running_loop()
-    pool = _pools.get(loop)
+    pool = open_pools.get(loop)
     if pool is None:
-        for gone in [each for each in list(_pools) if each.is_closed()]:
+        for gone in [each for each in list(open_pools) if each.is_closed()]:
             # Another thread may be doing the same.
-            if (left := _pools.pop(gone, None)) is not None:
+            if (left := open_pools.pop(gone, None)) is not None:
                 left.abandon()
         # atexit calls the last registered first: so this runs before what stops the loop at exit.
         atexit.unregister(_close_all)
         atexit.register(_close_all)
-        pool = _pools[loop] = Pool(loop)
+        pool = open_pools[loop] = Pool(loop)
         await pool.watch()
     return pool
 
 
 def _close_all() -> None:
     """Close the pools of loops that last until the exit of the program, such as that of ``run_sync``."""
-    for loop, pool in list(_pools.items()):
+    for loop, pool in list(open_pools.items()):
         with suppress(Exception):  # the program ends anyway
             if loop.is_closed():
                 pool.abandon()
@@ -258,9 +248,9 @@ def _close_all() -> None:
 
 def _begin_anew() -> None:
     """Forget the parent's connections: two processes on one would read each other's replies."""
-    for pool in _pools.values():
+    for pool in open_pools.values():
         pool.abandon()
-    _pools.clear()
+    open_pools.clear()
 
 
 after_fork(_begin_anew)

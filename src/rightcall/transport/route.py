@@ -7,6 +7,7 @@ anew.
 import re
 from base64 import b64encode
 from functools import lru_cache
+from ipaddress import ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
@@ -20,7 +21,7 @@ _WITH_PORT = re.compile(r"(\[[^]]*\]|[^:]*):([0-9]{1,5})", re.ASCII)
 _PORTS = {"http": 80, "https": 443}
 
 
-class Server(NamedTuple):
+class ServerAddress(NamedTuple):
     """The other end of a connection."""
 
     host: str
@@ -31,21 +32,21 @@ class Server(NamedTuple):
 class Proxy(NamedTuple):
     """A proxy, with the header that it wants; empty if it wants none."""
 
-    server: Server
+    server: ServerAddress
     authorization: str
 
 
-class Key(NamedTuple):
+class ConnectionKey(NamedTuple):
     """What a connection is for; a request can reuse one with the same."""
 
-    server: Server
+    server: ServerAddress
     proxy: Proxy | None
 
 
-class Route(NamedTuple):
+class RequestRoute(NamedTuple):
     """The way of a request."""
 
-    key: Key
+    key: ConnectionKey
     host: str
     """The header."""
     target: str
@@ -54,14 +55,14 @@ class Route(NamedTuple):
     """Headers that follow from the URL, or from the proxy's."""
 
 
-def route(url: str) -> Route:
+def route(url: str) -> RequestRoute:
     """Returns the way to a URL. Raises TransportError if it is none of HTTP."""
-    return _routed(url, proxy_for(url))
+    return _make_route(url, proxy_for(url))
 
 
-def straight(url: str) -> Route:
+def straight(url: str) -> RequestRoute:
     """Returns the way to a URL past any proxy. Raises TransportError if it is none of HTTP."""
-    return _routed(url, None)
+    return _make_route(url, None)
 
 
 @lru_cache(maxsize=256)
@@ -81,14 +82,12 @@ def proxy_for(url: str) -> str | None:
     return named.get(place.scheme) or named.get("all")
 
 
-def _is_excepted(server: Server, excepted: str) -> bool:
+def _is_excepted(server: ServerAddress, excepted: str) -> bool:
     """Whether a list of hosts without a proxy has a server: by name, end of name, address or network."""
     return any(_covers(each, server) for each in re.split(r"[,\s]+", excepted.lower()) if each)
 
 
-def _covers(entry: str, server: Server) -> bool:
-    from ipaddress import ip_address, ip_network  # noqa: PLC0415 - light until used
-
+def _covers(entry: str, server: ServerAddress) -> bool:
     if with_port := _WITH_PORT.fullmatch(entry):
         entry, port = with_port.groups()
         if int(port) != server.port:
@@ -101,7 +100,7 @@ def _covers(entry: str, server: Server) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _routed(url: str, proxy_url: str | None) -> Route:
+def _make_route(url: str, proxy_url: str | None) -> RequestRoute:
     place = _split(url)
     server = _server(place)
     proxy = None if proxy_url is None else _proxy(proxy_url)
@@ -113,13 +112,15 @@ def _routed(url: str, proxy_url: str | None) -> Route:
     if not _WRITTEN.fullmatch(url):
         # Not a URL yet: it has spaces, or letters beyond ASCII.
         target = quote(target, safe=_SAFE)
+    extra: tuple[tuple[str, str], ...] = ()
     own = _basic(place)
-    extra: tuple[tuple[str, str], ...] = (("authorization", own),) if own else ()
+    if own:
+        extra = (("authorization", own),)
     if proxy is not None and not server.is_tls:
         target = f"http://{host}{target}"
         if proxy.authorization:
             extra += (("proxy-authorization", proxy.authorization),)
-    return Route(Key(server, proxy), host, target, extra)
+    return RequestRoute(ConnectionKey(server, proxy), host, target, extra)
 
 
 def _split(url: str) -> SplitResult:
@@ -135,14 +136,14 @@ def _split(url: str) -> SplitResult:
     return place
 
 
-def _server(place: SplitResult) -> Server:
+def _server(place: SplitResult) -> ServerAddress:
     host = place.hostname or ""
     if not host.isascii():
         try:
             host = host.encode("idna").decode()
         except UnicodeError:
             raise TransportError(f"{host!r} is not the name of a host", retryable=False) from None
-    return Server(host, place.port or _PORTS[place.scheme], place.scheme == "https")
+    return ServerAddress(host, place.port or _PORTS[place.scheme], place.scheme == "https")
 
 
 def _proxy(url: str) -> Proxy:
@@ -160,3 +161,19 @@ def _basic(place: SplitResult) -> str:
         return ""
     pair = f"{unquote(place.username or '')}:{unquote(place.password or '')}"
     return f"Basic {b64encode(pair.encode()).decode()}"
+
+
+# Which host names are loopback, and which mean every address of this machine.
+
+
+def is_loopback(host: str | None) -> bool:
+    """Whether only this machine can reach that host."""
+    try:
+        return host == "localhost" or ip_address((host or "").strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_anywhere(host: str) -> bool:
+    """Whether a server there listens on every address of the machine."""
+    return host in {"", "0.0.0.0", "::", "[::]"}  # noqa: S104 - to tell that it is one

@@ -2,10 +2,22 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Approval, Scope
+from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, leaves
+from rightcall.core.ports import Tools
+from rightcall.core.proposal import Proposal
+from rightcall.core.tool import CheckedCall, Tool
+
+if TYPE_CHECKING:
+    from rightcall.trust.facts import ResolvedFacts
+
+_REACHED: frozenset[Kind] = frozenset(
+    {"address", "account", "web", "path", "record", "person", "channel"}
+)
+"""The kinds of values that say what a call reaches."""
 
 
 def approval_for(checked: CheckedCall, scope: Scope) -> Approval | None:
@@ -16,74 +28,95 @@ def approval_for(checked: CheckedCall, scope: Scope) -> Approval | None:
         case "run":
             return Approval(tool=checked.tool.name)
         case "target":
-            named = _named(checked)
+            facts = _facts_of(checked.tool)
+            named = _named_values(checked, facts)
             return Approval(
                 tool=checked.tool.name,
-                targets=tuple(sorted({text for texts in named.values() for text in texts})),
+                targets=tuple(sorted(set().union(*named.values()))),
                 arguments=named,
-                most=_amounts(checked),
+                most=_amounts(checked, facts),
             )
 
 
-def covers(approvals: Iterable[Approval], checked: CheckedCall) -> bool:
-    """Whether a person has approved calls like this one."""
-    mine = [each for each in approvals if each.tool == checked.tool.name]
-    if not mine:
-        return False
-    return any(each.targets is None or _is_within(each, checked) for each in mine)
+def declared_stakes(tool: Tool) -> tuple[str, ...]:
+    """The parameters that say what a call reaches, costs and opens, as the tool's facts declare them.
 
-
-def _is_within(approval: Approval, checked: CheckedCall) -> bool:
-    """Whether a call names no value that was not approved, in any argument, and no larger amount.
-
-    An approved value that is now left out also fails: leaving it out could mean "all".
+    Nothing is guessed: a tool without facts has none.
     """
-    from rightcall.trust.facts import settled  # noqa: PLC0415 - light until used
+    facts = tool.facts
+    reached = [*(facts.targets or ()), *(facts.sources or ())]
+    costs = list(facts.bounded or ())
+    for name, kind in facts.kinds.items():
+        if kind == "amount":
+            costs.append(name)
+        elif kind in _REACHED:
+            reached.append(name)
+    return tuple(dict.fromkeys([*reached, *costs, *(facts.widens or ())]))
 
-    named, amounts, content = _named(checked), _amounts(checked), settled(checked.tool).content
-    agreed = approval.arguments
-    return (
-        all(set(texts) <= set(agreed.get(name, ())) for name, texts in named.items())
-        and all(named.get(name) for name, texts in agreed.items() if texts and name not in content)
-        and amounts.keys() == approval.most.keys()
-        and all(value <= approval.most[name] for name, value in amounts.items())
-    )
+
+def covers(approvals: Iterable[Approval], checked: CheckedCall) -> bool:
+    """Whether a person has approved calls like this one.
+
+    Such a call names no value that was not approved, in any argument, and no larger amount. An approved
+    value that is now left out also fails: leaving it out could mean "all".
+    """
+    mine = [each for each in approvals if each.tool == checked.tool.name]
+    if not mine or any(each.targets is None for each in mine):
+        return bool(mine)
+    facts = _facts_of(checked.tool)
+    named = _named_values(checked, facts)
+    amounts = _amounts(checked, facts)
+    for approval in mine:
+        agreed = approval.arguments
+        needed = {name for name, texts in agreed.items() if texts and name not in facts.content}
+        if (
+            all(set(texts) <= set(agreed.get(name, ())) for name, texts in named.items())
+            and needed <= named.keys()
+            and amounts.keys() == approval.most.keys()
+            and all(value <= approval.most[name] for name, value in amounts.items())
+        ):
+            return True
+    return False
 
 
-def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
+def _facts_of(tool: Tool) -> "ResolvedFacts":
+    from rightcall.trust.facts import resolve_facts  # noqa: PLC0415 - light until used
+
+    return resolve_facts(tool)
+
+
+def _named_values(checked: CheckedCall, facts: "ResolvedFacts") -> dict[str, tuple[str, ...]]:
     """The targets, access choices and flags in a call, and its content's links and accounts."""
-    from rightcall.trust.facts import settled  # noqa: PLC0415 - light until used
-    from rightcall.trust.words.accounts import accounts  # noqa: PLC0415
-    from rightcall.trust.words.kinds import is_unit  # noqa: PLC0415
-    from rightcall.trust.words.spelling import active  # noqa: PLC0415
+    from rightcall.trust.words import accounts, kinds, spelling  # noqa: PLC0415 - light until used
 
-    facts, named = settled(checked.tool), dict[str, tuple[str, ...]]()
+    named = dict[str, tuple[str, ...]]()
     for name, value in checked.arguments.items():
         if isinstance(value, bool):
             # A flag may change what a call does, whatever its name is.
             named[name] = ("true" if value else "false",)
             continue
-        texts = tuple(text for _, text in leaves(value))
-        if name in facts.content and name not in facts.widens and not is_unit(name):
-            texts = tuple(each for text in texts for each in (*active(text), *accounts(text)))
-        elif facts.is_harmless(name) and not is_unit(name):
-            continue
+        texts = [text for _, text in leaves(value)]
+        if not kinds.is_unit(name):
+            if name in facts.content and name not in facts.widens:
+                links: list[str] = []
+                for text in texts:
+                    links += [*spelling.active(text), *accounts.accounts(text)]
+                texts = links
+            elif facts.is_harmless(name):
+                continue
         if texts:
-            named[name] = texts
+            named[name] = tuple(texts)
     return named
 
 
-def _amounts(checked: CheckedCall) -> dict[str, float]:
+def _amounts(checked: CheckedCall, facts: "ResolvedFacts") -> dict[str, float]:
     """The numbers in a call that are amounts, by path."""
-    from rightcall.trust.facts import settled  # noqa: PLC0415 - light until used
-
-    facts = settled(checked.tool)
-    return {
-        path: abs(number)
-        for name, value in checked.arguments.items()
-        if name not in facts.targets
-        for path, number in _numbers(value, name, is_amount=name in facts.bounded)
-    }
+    found: dict[str, float] = {}
+    for name, value in checked.arguments.items():
+        if name not in facts.targets:
+            for path, number in _numbers(value, name, is_amount=name in facts.bounded):
+                found[path] = abs(number)
+    return found
 
 
 def _numbers(value: JsonValue, path: str, *, is_amount: bool) -> Iterator[tuple[str, float]]:
@@ -104,3 +137,37 @@ def _numbers(value: JsonValue, path: str, *, is_amount: bool) -> Iterator[tuple[
                 yield from _numbers(each, f"{path}[{at}]", is_amount=is_amount)
         case _:
             pass
+
+
+def sort_by_stakes(proposals: Iterable[Proposal], tools: Tools) -> tuple[Proposal, ...]:
+    """Dangerous calls first, then those that reach outside, then those that write, then the rest.
+
+    Ties keep the order of the calls. For facts that nobody stated, the worst is assumed.
+    """
+    waiting = tuple(proposals)
+    if len(waiting) < 2:  # noqa: PLR2004 - there is no order of one
+        return waiting
+    return tuple(sorted(waiting, key=lambda each: _rank(each, tools)))
+
+
+def _rank(proposal: Proposal, tools: Tools) -> int:
+    from rightcall.trust.facts import WORST, resolve_facts  # noqa: PLC0415 - light until used
+
+    tool = _tool_of(proposal, tools)
+    facts = WORST if tool is None else resolve_facts(tool)
+    if facts.dangers:
+        return 0
+    if facts.reach == "outside":
+        return 1
+    return 2 if facts.acts else 3
+
+
+def _tool_of(proposal: Proposal, tools: Tools) -> Tool | None:
+    """The tool that a proposal is about, which may be a tool of an inner agent."""
+    get = tools.get
+    for agent in filter(None, proposal.agent.split("/")):
+        found = get(agent)
+        if found is None or found.inside is None:
+            return None
+        get = found.inside
+    return get(proposal.name)

@@ -1,13 +1,13 @@
 """A tool's facts, each gap filled with the worst case that its declaration leaves open."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
-from rightcall.core.jsontext import JsonObject, Place, leaves, nodes
+from rightcall.core.jsontext import JsonObject, JsonValue, Place, leaves, nodes
 from rightcall.core.tool import Tool
 from rightcall.trust.words.kinds import (
     gives_access,
@@ -32,7 +32,7 @@ STRICT: frozenset[Danger] = frozenset({"deletes", "credentials"})
 """Dangers that cannot be undone. A target must be named: that a system knows it is no order."""
 
 
-class Settled(Struct, frozen=True, kw_only=True):
+class ResolvedFacts(Struct, frozen=True, kw_only=True):
     """The facts of a tool as the trust rules use them, with no gaps."""
 
     effect: Effect = "write"
@@ -84,12 +84,16 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     def is_amount(self, place: Place) -> bool:
         """Whether a bounded amount is at this place in the arguments."""
-        names = [step for step in place if isinstance(step, str)]
-        first, last = names[0], names[-1]
+        names = names_on(place)
+        name = names[-1]
         if len(names) == 1:
-            return first in self.bounded and self.kinds.get(first, self.guessed.get(first)) == "amount"
+            return name in self.bounded and self.kind_of(name) == "amount"
         is_bounded = self.is_bounded_inside and self.acts
-        return is_bounded and self.kinds.get(last, kind_of_name(last)) == "amount"
+        return is_bounded and self.kinds.get(name, kind_of_name(name)) == "amount"
+
+    def kind_of(self, name: str) -> Kind | None:
+        """The kind of a parameter: as stated, or else as its schema and its name show."""
+        return self.kinds.get(name, self.guessed.get(name))
 
     def kind_in(self, field: str) -> Kind | None:
         """The kind of a result's field, by its path; None if nothing shows it.
@@ -115,11 +119,11 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     def is_outsiders(self, field: str) -> bool:
         """Whether the field with this path holds untrusted text."""
-        return self.untrusted if isinstance(self.untrusted, bool) else _is_in(field, self.untrusted)
+        return _is_in(field, self.untrusted)
 
     def is_name(self, field: str) -> bool:
         """Whether the field with this path holds a name that an outsider chose and the system knows."""
-        return self.names if isinstance(self.names, bool) else _is_in(field, self.names)
+        return _is_in(field, self.names)
 
     @property
     def reads_private(self) -> bool:
@@ -127,55 +131,125 @@ class Settled(Struct, frozen=True, kw_only=True):
         return bool(self.private)
 
 
-WORST = Settled()
+def names_on(place: Place) -> list[str]:
+    """The property names on the way to a place."""
+    return [step for step in place if isinstance(step, str)]
+
+
+def _is_in(field: str, fields: Fields) -> bool:
+    if isinstance(fields, bool):
+        return fields
+    steps = field.split(".")
+    for end in range(1, len(steps) + 1):
+        for start in range(end):
+            if ".".join(steps[start:end]) in fields:
+                return True
+    return False
+
+
+WORST = ResolvedFacts()
 """The facts of a tool that no longer exists."""
 
 
-def settled(tool: Tool) -> Settled:
+def resolve_facts(tool: Tool) -> ResolvedFacts:
     """Returns the facts of a tool. Gaps follow from its effect and its schema, or are the worst case.
 
     A pure tool is a function of its arguments: it reads nothing, reaches nothing, and returns nothing
     that does not follow from them.
     """
-    facts, pure, reads = tool.facts, tool.effect == "pure", tool.effect in ("pure", "read")
-    targets = _first(facts.targets, () if pure else tuple(_risky(tool.parameters)))
-    known = tuple(_properties(tool.parameters))
-    dangers = _first(facts.dangers, () if reads or _is_stated(facts) else _DANGERS)
-    content = _first(facts.content, tuple(name for name in known if name not in targets))
-    return Settled(
+    facts = tool.facts
+    is_pure = tool.effect == "pure"
+    acts = tool.effect in ("idempotent", "write")
+    properties = properties_of(tool.parameters)
+    guessed: dict[str, Kind] = {}
+    risky = []
+    amounts = []
+    for name, schema in properties.items():
+        kind = facts.kinds.get(name)
+        if name not in facts.kinds:
+            kind = kind_of(name, schema)
+            if kind is not None:
+                guessed[name] = kind
+        # A parameter could be a target, unless the developer listed its values.
+        is_mapping = isinstance(schema, Mapping)
+        if not (is_mapping and (enum_values(schema) or schema.get("type") == "boolean")):
+            risky.append(name)
+        if acts and (kind == "amount" or (kind is None and is_multiplier(name))):
+            amounts.append(name)
+    targets = _first(facts.targets, () if is_pure else tuple(risky))
+    # An author who states a reach would also state a danger.
+    is_safe = not acts or facts.reach is not None
+    dangers = _first(facts.dangers, () if is_safe else _DANGERS)
+    flags = set()
+    if dangers and acts and facts.widens is None:
+        for name, schema in properties.items():
+            if isinstance(schema, Mapping) and schema.get("default") is False:
+                flags.add(name)
+    untrusted: Fields = _first(facts.untrusted, not is_pure)
+    # Names that outsiders chose are untrusted text, too.
+    if isinstance(untrusted, tuple) and isinstance(facts.names, tuple):
+        untrusted = (*untrusted, *facts.names)
+    else:
+        untrusted = untrusted or facts.names or False
+    missing = [name for name in _FIELDS if getattr(facts, name) is None and not is_pure]
+    return ResolvedFacts(
         effect=tool.effect,
-        untrusted=_together(_first(facts.untrusted, not pure), facts.names),
+        untrusted=untrusted,
         names=facts.names,
-        private=_first(facts.private, not pure),
-        reach=_first(facts.reach, "nothing" if pure else "outside"),
+        private=_first(facts.private, not is_pure),
+        reach=_first(facts.reach, "nothing" if is_pure else "outside"),
         dangers=dangers,
         targets=targets,
-        content=content,
-        parameters=frozenset(known),
+        content=_first(facts.content, tuple(name for name in properties if name not in targets)),
+        parameters=frozenset(properties),
         kinds=facts.kinds,
-        guessed={
-            name: kind
-            for name, schema in _properties(tool.parameters).items()
-            if name not in facts.kinds and (kind := kind_of(name, schema)) is not None
-        },
+        guessed=guessed,
         identity=() if facts.directory else facts.identity,
         is_mixed=isinstance(facts.untrusted, tuple) and bool(facts.untrusted),
-        sources=_first(facts.sources, tuple(name for name in targets if is_source(name))),
-        bounded=_first(facts.bounded, tuple(_amounts(tool))),
+        sources=_first(facts.sources, tuple(filter(is_source, targets))),
+        bounded=_first(facts.bounded, tuple(amounts)),
         is_bounded_inside=facts.bounded is None,
         widens=_widening(tool, is_dangerous=bool(dangers)),
-        flags=_flags(tool) if dangers else frozenset(),
-        asked_by=tuple(folded(each) for each in facts.asked_by),
+        flags=frozenset(flags),
+        asked_by=tuple(map(folded, facts.asked_by)),
         allowed_when=facts.allowed_when,
         finds_by=facts.finds_by,
-        derived=facts.derived or pure,
-        missing=() if pure else tuple(name for name in _FIELDS if getattr(facts, name) is None),
+        derived=facts.derived or is_pure,
+        missing=tuple(missing),
     )
 
 
-def labelled(tool: Tool) -> Tool:
+def _first(stated: Any, otherwise: Any) -> Any:
+    if stated is None:
+        return otherwise
+    return stated
+
+
+def _widening(tool: Tool, *, is_dangerous: bool) -> dict[str, frozenset[str]]:
+    """By parameter: the choices that give others more access, or make a dangerous call do more."""
+    if tool.facts.widens is not None:
+        return {name: frozenset(choices) for name, choices in tool.facts.widens.items()}
+    if tool.effect not in ("idempotent", "write"):
+        return {}
+    wide = dict[str, frozenset[str]]()
+    for name, schema in properties_of(tool.parameters).items():
+        choices = set(offered_values(tool.parameters, name))
+        # Also the choices inside an object parameter that give more access.
+        for node in nodes(schema):
+            for text in enum_values(node):
+                if isinstance(text, str) and is_widening(text):
+                    choices.add(text)
+        found = set(filter(is_widening, choices))
+        if is_dangerous:
+            found.update(filter(is_wider, choices - default_of(tool.parameters, name)))
+        if found or gives_access(name):
+            wide[name] = frozenset(found)
+    return wide
+
+
+def label_untrusted(tool: Tool) -> Tool:
     """The tool, with ``untrusted`` stated as the trust rules assume it."""
-    untrusted = settled(tool).untrusted
+    untrusted = resolve_facts(tool).untrusted
     if tool.facts.untrusted is not None or not untrusted:
         return tool
     return tool.replace(facts=replace(tool.facts, untrusted=untrusted))
@@ -188,128 +262,93 @@ def facts_together(tools: Iterable[Tool], *, is_guarded: bool) -> Facts:
     reaches nobody yet. For any other agent, the task decides everything, and must itself be vouched for.
     A fact that is not stated for one of its tools is not stated for the agent.
     """
-    each = [settled(tool) for tool in tools]
-    reaches: list[Reach] = [facts.reach for facts in each if "reach" not in facts.missing]
-    is_known = "outside" in reaches or len(reaches) == len(each)
-    nothing: Reach = "nothing"
-    reach = max(reaches, key=get_args(Reach).index, default=nothing) if is_known else None
-    dangers = tuple(danger for danger in _DANGERS if any(danger in facts.dangers for facts in each))
+    known = list(map(resolve_facts, tools))
+    reaches: list[Reach] = [facts.reach for facts in known if "reach" not in facts.missing]
+    reach: Reach | None = None
+    if "outside" in reaches or len(reaches) == len(known):
+        nothing: Reach = "nothing"
+        reach = max(reaches, key=get_args(Reach).index, default=nothing)
+    untrusted = _either([(facts.untrusted, "untrusted" in facts.missing) for facts in known])
+    private = _either([(facts.private, "private" in facts.missing) for facts in known])
+    if is_guarded:
+        return Facts(
+            untrusted=untrusted,
+            private=private,
+            reach=reach if reach == "nothing" else "user",
+            dangers=(),
+            targets=(),
+            content=(),
+            derived=True,
+        )
+    dangers: set[Danger] = set()
+    targets: tuple[str, ...] = ()
+    for facts in known:
+        dangers.update(facts.dangers)
+        if facts.is_consequential:
+            targets = ("task",)
     return Facts(
-        untrusted=_either([(facts.untrusted, "untrusted" in facts.missing) for facts in each]),
-        private=_either([(facts.private, "private" in facts.missing) for facts in each]),
-        reach="user" if is_guarded and reach != "nothing" else reach,
-        dangers=() if is_guarded else dangers,
-        targets=("task",) if not is_guarded and any(facts.is_consequential for facts in each) else (),
+        untrusted=untrusted,
+        private=private,
+        reach=reach,
+        dangers=tuple(filter(dangers.__contains__, _DANGERS)),
+        targets=targets,
         content=(),
         derived=True,
     )
 
 
-def _either(facts: list[tuple[bool | tuple[str, ...], bool]]) -> bool | None:
+def _either(facts: list[tuple[Fields, bool]]) -> bool | None:
     """Whether one of the facts is true; None if that depends on one that nobody stated."""
-    if any(value and not is_missing for value, is_missing in facts):
-        return True
-    return None if any(is_missing for _, is_missing in facts) else False
+    is_untold = False
+    for value, is_missing in facts:
+        if value and not is_missing:
+            return True
+        is_untold = is_untold or is_missing
+    if is_untold:
+        return None
+    return False
 
 
-def _is_in(field: str, fields: tuple[str, ...]) -> bool:
-    """Whether a field is one of the given fields, or inside one."""
-    steps = field.split(".")
-    ends = (steps[start:end] for end in range(1, len(steps) + 1) for start in range(end))
-    return any(".".join(each) in fields for each in ends)
-
-
-def _first(stated: Any, otherwise: Any) -> Any:
-    return otherwise if stated is None else stated
-
-
-def _together(untrusted: Fields, names: Fields) -> Fields:
-    """The fields with untrusted text, including names that outsiders chose."""
-    if isinstance(untrusted, tuple) and isinstance(names, tuple):
-        return (*untrusted, *names)
-    return untrusted or names or False
-
-
-def _is_stated(facts: Facts) -> bool:
-    """Whether the facts were considered: an author who states a reach would also state a danger."""
-    return facts.reach is not None
-
-
-def _risky(parameters: JsonObject) -> Iterator[str]:
-    """The parameters that could be targets: all but those whose values the developer listed."""
-    for name, schema in _properties(parameters).items():
-        if not (isinstance(schema, Mapping) and (listed(schema) or schema.get("type") == "boolean")):
-            yield name
-
-
-def _amounts(tool: Tool) -> Iterator[str]:
-    """The parameters that hold an amount, or how often it is paid, for a tool with an effect."""
-    if tool.effect in ("idempotent", "write"):
-        for name, schema in _properties(tool.parameters).items():
-            kind = tool.facts.kinds.get(name, kind_of(name, schema))
-            if kind == "amount" or (kind is None and is_multiplier(name)):
-                yield name
-
-
-def _flags(tool: Tool) -> frozenset[str]:
-    """The flags that are off by default, if the author did not say what widens."""
-    if tool.facts.widens is not None or tool.effect not in ("idempotent", "write"):
-        return frozenset()
-    properties = _properties(tool.parameters).items()
-    return frozenset(
-        name for name, each in properties if isinstance(each, Mapping) and each.get("default") is False
-    )
-
-
-def _widening(tool: Tool, *, is_dangerous: bool) -> dict[str, frozenset[str]]:
-    """By parameter: the choices that give others more access, or make a dangerous call do more."""
-    if tool.facts.widens is not None:
-        return {name: frozenset(choices) for name, choices in tool.facts.widens.items()}
-    if tool.effect not in ("idempotent", "write"):
-        return {}
-    wide = dict[str, frozenset[str]]()
-    for name in _properties(tool.parameters):
-        if choices := offered(tool.parameters, name) | frozenset(_inner(tool.parameters, name)):
-            wide[name] = frozenset(filter(is_widening, choices))
-            if is_dangerous:
-                wide[name] |= frozenset(filter(is_wider, choices - default_of(tool.parameters, name)))
-        if not wide.get(name) and not choices and gives_access(name):
-            wide[name] = frozenset()
-    return {name: choices for name, choices in wide.items() if choices or gives_access(name)}
+def properties_of(parameters: JsonObject) -> Mapping[str, Any]:
+    """The members that a schema declares, with their schemas."""
+    found = parameters.get("properties")
+    if isinstance(found, Mapping):
+        return found
+    return {}
 
 
 def default_of(parameters: JsonObject, name: str) -> frozenset[str]:
     """What a parameter is if nobody fills it in, as a text; empty if nothing says so."""
-    schema = _properties(parameters).get(name)
-    given = schema.get("default") if isinstance(schema, Mapping) else None
-    return frozenset(text for _, text in leaves(given)) if given is not None else frozenset()
+    schema = properties_of(parameters).get(name)
+    if not isinstance(schema, Mapping) or schema.get("default") is None:
+        return frozenset()
+    return texts_in(schema["default"])
 
 
-def _inner(parameters: JsonObject, name: str) -> Iterator[str]:
-    """The choices inside an object parameter that give more access."""
-    for node in nodes(_properties(parameters).get(name)):
-        for choice in listed(node):
-            if isinstance(choice, str) and is_widening(choice):
-                yield choice
+def texts_in(value: JsonValue) -> frozenset[str]:
+    """The texts of a value, without their places."""
+    return frozenset([text for _, text in leaves(value)])
 
 
-def listed(schema: Mapping[str, Any]) -> tuple[Any, ...]:
+def enum_values(schema: Mapping[str, Any]) -> tuple[Any, ...]:
     """The values that a schema lists at its top level."""
     values = schema.get("enum")
-    return tuple(values) if isinstance(values, list) else (schema["const"],) if "const" in schema else ()
+    if isinstance(values, list):
+        return tuple(values)
+    if "const" in schema:
+        return (schema["const"],)
+    return ()
 
 
-def offered(parameters: JsonObject, name: str) -> frozenset[str]:
+def offered_values(parameters: JsonObject, name: str) -> frozenset[str]:
     """The values that the schema lists for one parameter, default included, as texts."""
-    schema = _properties(parameters).get(name)
+    schema = properties_of(parameters).get(name)
     if not isinstance(schema, Mapping):
         return frozenset()
+    values = [*enum_values(schema)]
     items = schema.get("items")
-    inner = listed(items) if isinstance(items, Mapping) else ()
-    values = (*listed(schema), *inner, *([schema["default"]] if "default" in schema else []))
-    return frozenset(text for _, text in leaves(list(values)))
-
-
-def _properties(parameters: JsonObject) -> Mapping[str, Any]:
-    found = parameters.get("properties")
-    return found if isinstance(found, Mapping) else {}
+    if isinstance(items, Mapping):
+        values += enum_values(items)
+    if "default" in schema:
+        values.append(schema["default"])
+    return texts_in(values)

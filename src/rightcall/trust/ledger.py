@@ -9,10 +9,11 @@ then a person is asked.
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
 from rightcall.errors import UsageError
 from rightcall.log import logger
 
@@ -35,7 +36,7 @@ class Ledger:
     ``size`` applies to a new file.
     """
 
-    @checked("rc.trust.Ledger")
+    @check_keywords("rc.trust.Ledger")
     def __init__(self, path: str | os.PathLike[str], *, size: int = 16 * 1024 * 1024) -> None:
         if size < _LEAST:
             raise UsageError(f"a ledger has at least {_LEAST:,} bytes, not {size:,}")
@@ -71,8 +72,6 @@ class Ledger:
             self._open = None
 
     def _places(self, trace: str, size: int) -> list[int]:
-        from hashlib import blake2b  # noqa: PLC0415 - light until used
-
         digest = blake2b(trace.encode(errors="replace"), digest_size=_PLACES * _WIDTH, key=self._salt)
         found = digest.digest()
         return [

@@ -1,6 +1,6 @@
 """The texts of a transcript, piece by piece, each labelled with who could have written it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import field_at, leaves
-from rightcall.core.parts import Result
-from rightcall.trust.facts import WHOM, Settled
+from rightcall.core.parts import Media, Part, Result
+from rightcall.trust.facts import WHOM, ResolvedFacts
 from rightcall.trust.words.keys import looks_like
 from rightcall.trust.words.kinds import is_identity
 from rightcall.trust.words.plain import plain
@@ -42,44 +42,58 @@ class Piece(Struct, frozen=True):
     """The path of the field of a structured result that it was in."""
 
 
-def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
+def pieces_of(result: Result, facts: ResolvedFacts) -> Iterator[Piece]:
     """The pieces of a result. The result of a call that did not run is the runtime's own text.
 
     That text may repeat what the model wrote, so it vouches for nothing.
     """
-    private, name = facts.reads_private, result.name
+    private = facts.reads_private
+    name = result.name
     own = Label(writer="tool", source=name, private=private)
+    yield from attached_pieces(result.content, private=private)
     if result.own or result.outcome not in ("returned", "failed"):
         yield Piece(result.text, Label(writer="runtime", source=name))
     elif result.source is None and facts.untrusted is not True:
         for field, text in _texts(result.text):
-            yield _attributed(Piece(text, own, field), facts)
+            yield _attribute_piece(Piece(text, own, field), facts)
     else:
         source = result.source or name
         label = Label(writer="outsider", source=source, private=private, suspected=result.suspected)
         # A picture contains no text that can be read here, but can still give orders.
-        yield from (Piece(text, label) for _, text in [*_texts(opened(result.text))] or [("", "")])
+        for _, text in list(_texts(open_envelope(result.text))) or [("", "")]:
+            yield Piece(text, label)
         if facts.untrusted is not True:
-            for text, field in zip_longest(
-                result.vouched, result.fields[: len(result.vouched)], fillvalue=""
-            ):
-                yield _attributed(Piece(text, own, field), facts)
+            fields = result.fields[: len(result.vouched)]
+            for text, field in zip_longest(result.vouched, fields, fillvalue=""):
+                yield _attribute_piece(Piece(text, own, field), facts)
 
 
-def _attributed(piece: Piece, facts: Settled) -> Piece:
+def attached_pieces(content: Iterable[Part], *, private: bool = False) -> Iterator[Piece]:
+    """The pieces of attachments that an outsider could have written, in a message or a result."""
+    for part in content:
+        if isinstance(part, Media) and part.untrusted:
+            text = ""
+            if part.kind == "text":
+                text = open_envelope(part.data.decode(errors="replace"))
+            label = Label(writer="outsider", source=part.untrusted, private=private)
+            for _, each in list(_texts(text)) or [("", "")]:
+                yield Piece(each, label)
+
+
+def _attribute_piece(piece: Piece, facts: ResolvedFacts) -> Piece:
     """A piece of a trusted result. A field that says who got in touch is the outsider's own claim."""
-    if not piece.field or not (facts.is_identity(piece.field) or _says_whom(piece, facts)):
+    if not piece.field:
         return piece
-    return Piece(piece.text, replace(piece.label, writer="outsider"), piece.field)
+    is_theirs = facts.is_identity(piece.field)
+    if facts.is_mixed and facts.identity is None and facts.kind_in(piece.field) in (None, "free"):
+        # Beside an outsider's text, what has the form of an address or an account is theirs.
+        is_theirs = is_theirs or looks_like(plain(piece.text)) in WHOM
+    if is_theirs:
+        return Piece(piece.text, replace(piece.label, writer="outsider"), piece.field)
+    return piece
 
 
-def _says_whom(piece: Piece, facts: Settled) -> bool:
-    """Whether a value beside an outsider's text has the form of an address or an account."""
-    is_open = facts.is_mixed and facts.identity is None and facts.kind_in(piece.field) in (None, "free")
-    return is_open and looks_like(plain(piece.text)) in WHOM
-
-
-def says_who(name: str, field: str, facts: Settled) -> bool:
+def says_who(name: str, field: str, facts: ResolvedFacts) -> bool:
     """Whether a name that outsiders chose is their own address or account, by its field and its form.
 
     That a system knows a file of that name vouches for it. That somebody wrote does not vouch for them.
@@ -88,20 +102,23 @@ def says_who(name: str, field: str, facts: Settled) -> bool:
     return is_theirs and looks_like(plain(name)) in WHOM
 
 
-def opened(text: str) -> str:
+def open_envelope(text: str) -> str:
     """The content of an envelope; the text itself if it is none."""
     try:
         content = msgspec.json.decode(text)["content"]
     except (msgspec.DecodeError, RecursionError, TypeError, KeyError):
         return text
-    return content if isinstance(content, str) else text
+    if isinstance(content, str):
+        return content
+    return text
 
 
 def _texts(text: str) -> Iterator[tuple[str, str]]:
     """The texts in a result's text, with their fields. The text may be JSON, or a cut-off part of it."""
     if text[:1] in ("{", "[", '"'):
         try:
-            yield from ((field_at(place), leaf) for place, leaf in leaves(msgspec.json.decode(text)))
+            for place, leaf in leaves(msgspec.json.decode(text)):
+                yield field_at(place), leaf
         except (msgspec.DecodeError, RecursionError):
             yield "", text.translate(_ESCAPES)
     else:

@@ -1,30 +1,37 @@
-"""The trust rules of an application, in one value, and its ordered rules for calls."""
+"""The trust rules of an application, in one value, its ordered rules for calls, and their verdicts."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from rightcall.core.call import CheckedCall
-from rightcall.core.decision import Answer, Deny, Evidence, Grant, Origin
+from rightcall.core.decision import Allow, Answer, Ask, Decision, Deny, Evidence, Grant, Origin, Rewrite
 from rightcall.core.facts import Danger, Effect, Reach
 from rightcall.core.jsontext import JsonObject, JsonValue, leaves
-from rightcall.core.options import Spelt
+from rightcall.core.options import NameCheckedMeta, fits, misfit
+from rightcall.core.problem import json_path
+from rightcall.core.secret_formats import may_hold_secret, redact_formats
+from rightcall.core.tool import CheckedCall, Tool
 from rightcall.errors import UsageError
 from rightcall.trust.ledger import Ledger
 
 if TYPE_CHECKING:
-    from rightcall.trust.facts import Settled
+    from rightcall.trust.facts import ResolvedFacts
 
 Action: TypeAlias = Literal["allow", "deny", "ask", "rewrite"]
+_LAX_TO_STRICT = (type(None), Allow, Rewrite, Ask, Deny)
+_MOST_SHOWN = 3
+UNVOUCHED = "what is at"
+"""The start of every message about a value that nobody has vouched for."""
 
 
-class Case(Struct, frozen=True, kw_only=True, eq=False):
+class RuleCase(Struct, frozen=True, kw_only=True, eq=False):
     """A call, with everything that the rules may check."""
 
     checked: CheckedCall
-    facts: "Settled"
+    facts: "ResolvedFacts"
     tainted: bool
     private: bool
     suspected: bool
@@ -42,14 +49,8 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         """All the evidence."""
         return (*self.targets, *self.links, *self.bounds)
 
-    @property
-    def is_open_ended(self) -> bool:
-        """Whether a call that acts, and reaches outside or is dangerous, has no target."""
-        facts = self.facts
-        return not self.targets and facts.acts and (facts.reach == "outside" or bool(facts.dangers))
 
-
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metaclass=Spelt):
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metaclass=NameCheckedMeta):
     """One rule of a policy. It matches a call if all of its conditions do."""
 
     action: Action
@@ -78,20 +79,32 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metacl
     """For ``rewrite``: the arguments to put in place of the model's."""
     reason: str = ""
 
-    def fits(self, case: Case) -> bool:
+    def __post_init__(self) -> None:
+        _check_word("action", self.action, Action)
+        for option in ("tools", "origins", "effects", "reaches", "dangers"):
+            _check_several(option, getattr(self, option))
+        kinds = {"effects": Effect, "reaches": Reach, "dangers": Danger, "origins": Origin}
+        for option, words in kinds.items():
+            for each in getattr(self, option):
+                _check_word(option, each, words)
+
+    def fits(self, case: RuleCase) -> bool:
         """Whether all conditions of the rule match this call."""
-        facts, evidence = case.facts, case.evidence
+        facts = case.facts
         name = case.checked.tool.name
+        if not matches_any(name, self.tools):
+            return False
+        is_vouched = all(each.is_vouched for each in case.evidence)
+        origins = {each.origin for each in case.evidence}
         return (
-            any(fnmatchcase(name, pattern) for pattern in self.tools)
-            and _is(self.tainted, case.tainted)
-            and _is(self.private, case.private)
-            and _is(self.suspected, case.suspected)
-            and _is(self.vouched, all(each.is_vouched for each in evidence))
-            and (not self.origins or all(each.origin in self.origins for each in evidence))
+            self.tainted in (None, case.tainted)
+            and self.private in (None, case.private)
+            and self.suspected in (None, case.suspected)
+            and self.vouched in (None, is_vouched)
+            and (not self.origins or origins.issubset(self.origins))
             and (not self.effects or facts.effect in self.effects)
             and (not self.reaches or facts.reach in self.reaches)
-            and (not self.dangers or any(each in self.dangers for each in facts.dangers))
+            and (not self.dangers or not set(facts.dangers).isdisjoint(self.dangers))
             and (self.after is None or case.calls >= self.after)
             and all(self._agrees(case.checked.arguments, *each) for each in self.arguments.items())
         )
@@ -101,17 +114,10 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metacl
             return False
         from rightcall.trust.words.spelling import compares  # noqa: PLC0415 - light until used
 
-        found = [compares(pattern, leaf) for _, leaf in leaves(arguments[name])]
-        return bool(found) and (all(found) if self.action == "allow" else any(found))
-
-
-def first(rules: Iterable[Rule], case: Case) -> Rule | None:
-    """The first rule that matches; None if none does."""
-    return next((rule for rule in rules if rule.fits(case)), None)
-
-
-def _is(wanted: bool | None, given: bool) -> bool:  # noqa: FBT001 - a comparison
-    return wanted is None or wanted == given
+        found = {compares(pattern, leaf) for _, leaf in leaves(arguments[name])}
+        if self.action == "allow":
+            return found == {True}
+        return True in found
 
 
 Screen: TypeAlias = Callable[[str], Awaitable[bool | Answer | Deny]]
@@ -119,7 +125,7 @@ Screen: TypeAlias = Callable[[str], Awaitable[bool | Answer | Deny]]
 with another text, such as a summary; ``Deny`` to withhold it, with a reason for the model."""
 
 
-class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
+class Rules(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """The trust rules of an agent. The defaults already protect a run with a hijacked model.
 
     Once a run has read untrusted text, the targets of a consequential call must be vouched for: by the
@@ -151,7 +157,110 @@ class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
         for name, words in self.unguarded.items():
             if not words.strip():
                 raise UsageError(f"unguarded: say why {name!r} may run without the rules")
+        _check_word("otherwise", self.otherwise, Literal["ask", "deny"])
         for option in ("vouched", "directories"):
-            given: object = getattr(self, option)
-            if isinstance(given, str):
-                raise UsageError(f"{option} takes several values; write ({given!r},)")
+            _check_several(option, getattr(self, option))
+
+
+def _check_word(option: str, given: object, words: Any) -> None:
+    """A misspelt word would be one that never matches, or one that is taken for the default."""
+    if not fits(given, words):
+        raise UsageError(misfit(option, given, words))
+
+
+def _check_several(option: str, given: object) -> None:
+    if isinstance(given, str):
+        raise UsageError(f"{option} takes several values; write ({given!r},)")
+
+
+def matches_any(name: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns, such as ``read_*``, matches a name."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def inherit_rules(rules: Rules, grant: "Grant | None", names: Iterable[str]) -> Rules | None:
+    """The rules for an inner run of an agent without its own; None if the operator exempted the agent.
+
+    ``rules`` and ``grant`` are those of the outer run. ``names`` are those that the agent goes by. What
+    the operator granted applies there, too. A grant by the caller's model does not: it is about the
+    caller's tools. It decided about the call of the agent, and in the inner run every target must
+    be vouched for.
+    """
+    if any(name in rules.unguarded for name in names):
+        return None
+    return replace(rules, grant=None if rules.grant == "model" else grant)
+
+
+def apply_rules(tool: Tool, rules: Rules) -> Tool:
+    """The tool as the rules treat it: an agent that inherits them is bound by them in its inner run.
+
+    So its task reaches nobody yet. An exempt agent may do all that its own tools can.
+    """
+    if not tool.delegates or tool.inside is None or tool.name in rules.unguarded:
+        return tool
+    reach: Reach = "nothing" if tool.facts.reach == "nothing" else "user"
+    return tool.replace(facts=replace(tool.facts, reach=reach, dangers=(), targets=()))
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """The verdict of the trust rules on a call, with reason and evidence."""
+
+    decision: Decision | None = None
+    """None if the rules have no objection: the call may run."""
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    each_time: bool = False
+    """Whether an approval of an earlier call does not cover this one."""
+
+
+def strictness(finding: Finding) -> int:
+    """A rank for comparing findings: larger is stricter."""
+    return _LAX_TO_STRICT.index(type(finding.decision))
+
+
+def secret_in(checked: CheckedCall) -> Evidence | None:
+    """Evidence of what looks like a key or a password in a call; None if there is none."""
+    for place, text in leaves(checked.arguments):
+        if may_hold_secret(text) and redact_formats(text) != text:
+            return Evidence(json_path(list(place)), "[redacted]", "nowhere")
+    return None
+
+
+def describe_unvouched(unvouched: Sequence[Evidence]) -> str:
+    """A message that lists what nobody has vouched for."""
+    lines = []
+    for each in unvouched[:_MOST_SHOWN]:
+        # Without the value itself: the model reads this, and the value may be untrusted text.
+        match each.origin:
+            case "untrusted":
+                why = f"comes from what {each.source} returned, not from the user"
+            case "unfit":
+                why = "was named, but not for this: as something else, or for less"
+            case "trusted" | "listed":
+                why = f"is known from {each.source}, but the user has not named it"
+            case _:
+                why = "was named by nobody but the model"
+        lines.append(f"{UNVOUCHED} {each.path} {why}")
+    if len(unvouched) > _MOST_SHOWN:
+        lines.append(f"and {len(unvouched) - _MOST_SHOWN} more")
+    return "; ".join(lines)
+
+
+def apply_policy(policy: Iterable[Rule], case: RuleCase) -> Finding:
+    """The verdict of the operator's policy: of its first rule that applies."""
+    rule = next((rule for rule in policy if rule.fits(case)), None)
+    if rule is None:
+        if not case.facts.is_consequential:
+            return Finding()
+        return Finding(decision=Deny("no rule allows it"), reason="no rule allows it")
+    words = rule.reason or f"a rule says {rule.action}"
+    match rule.action:
+        case "allow":
+            decision: Decision = Allow()
+        case "deny":
+            decision = Deny(words)
+        case "ask":
+            decision = Ask(words)
+        case "rewrite":
+            decision = Rewrite({**case.checked.arguments, **rule.set})
+    return Finding(decision=decision, reason=words, evidence=case.evidence)

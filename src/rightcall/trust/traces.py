@@ -5,19 +5,25 @@ its other half. Traces are strings that do not depend on the state of a process,
 stored between runs. Nothing here knows where they are stored.
 """
 
-import binascii
 import codecs
 import re
 from base64 import b32decode, b64decode
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from html import unescape
 from itertools import chain, islice, pairwise
 from typing import TypeAlias
 from urllib.parse import unquote
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
-from rightcall.core.jsontext import JsonValue
+from rightcall.core.jsontext import JsonValue, dump, leaves
+from rightcall.core.parts import Result
+from rightcall.trust.facts import ResolvedFacts
+from rightcall.trust.pieces import open_envelope
+from rightcall.trust.words.keys import keys
 from rightcall.trust.words.plain import plain
 from rightcall.trust.words.spelling import Token, grouped, is_host, scan
 
@@ -29,8 +35,6 @@ IsWritten: TypeAlias = Callable[[str], bool]
 _GRAM = 5
 _WORDS = 4
 """Words in a row: this many are hardly ever the same by chance."""
-_SHORT = 6
-"""Tokens of a value that is recognised as a whole, at most: a name, a title."""
 _LONGEST = 20_000
 """Characters of a text that are read at once."""
 _MOST_PARTS = 5
@@ -69,28 +73,23 @@ def traces_of(texts: Iterable[str], targets: Collection[str], is_known: IsWritte
     ``targets`` are those of the texts that are targets: for these a single plain word leaves a trace,
     too. What ``is_known``, because it is vouched for, leaves no trace.
     """
-    given = [text for text in texts if text]
-    halves = [f"{one}{other}" for one, other in pairwise(given) if _can_join(one, other)]
-    halves += [f"{other}{one}" for one, other in pairwise(given) if _can_join(one, other)]
-    told = [
-        (form, scan(form), text in targets)
-        for text in (*given, *halves)
-        for form in map(plain, _forms_of(text))
-    ]
-    tokens = (trace for form, kinds, _ in told for trace in _token_traces(form, kinds, is_known))
-    words = (trace for _, kinds, is_target in told for trace in _word_traces(kinds, is_target=is_target))
-    return frozenset(chain(islice(tokens, _MOST_TOKENS), islice(words, _MOST_TRACES)))
-
-
-def _forms_of(text: str) -> Iterator[str]:
-    """The forms of each part of a text."""
-    for at in range(0, min(len(text), _MOST_PARTS * _LONGEST), _LONGEST):
-        yield from forms(text[at : at + _LONGEST])
-
-
-def is_of_token(trace: str) -> bool:
-    """Whether a trace is of an address or a number, and not of words."""
-    return trace.startswith("t ")
+    given = list(filter(None, texts))
+    halves = []
+    for one, other in pairwise(given):
+        # Two texts without spaces could be halves of one token.
+        if len(one.split()) == 1 and len(other.split()) == 1:
+            halves += [f"{one}{other}", f"{other}{one}"]
+    tokens: list[Iterator[str]] = []
+    words: list[Iterator[str]] = []
+    for text in (*given, *halves):
+        for at in range(0, min(len(text), _MOST_PARTS * _LONGEST), _LONGEST):
+            for form in map(plain, forms(text[at : at + _LONGEST])):
+                kinds = scan(form)
+                tokens.append(_token_traces(form, kinds, is_known))
+                words.append(_word_traces(kinds, is_target=text in targets))
+    # The traces are made one by one, so that none beyond the limits costs time.
+    some_tokens = islice(chain.from_iterable(tokens), _MOST_TOKENS)
+    return frozenset(chain(some_tokens, islice(chain.from_iterable(words), _MOST_TRACES)))
 
 
 def came_back(value: JsonValue, is_written: IsWritten) -> frozenset[str]:
@@ -99,22 +98,27 @@ def came_back(value: JsonValue, is_written: IsWritten) -> frozenset[str]:
     todo: list[JsonValue] = [value]
     while todo:
         item = todo.pop()
-        match item:
-            case dict():
-                own = [_told(each) for each in item.values() if not isinstance(each, dict | list)]
-                own += [key for key in item if not _FIELD.fullmatch(key)]
-                if any(_is_back(text, is_written) for text in own):
-                    # A short number is an identifier or a count by the system: a written one would be
-                    # recognised by itself.
-                    found.update(each for each in own if not _is_short_number(each))
-                todo.extend(each for each in item.values() if isinstance(each, dict | list))
-            case list():
-                plainly = [_told(each) for each in item if not isinstance(each, dict | list)]
-                found.update(text for text in plainly if _is_back(text, is_written))
-                todo.extend(each for each in item if isinstance(each, dict | list))
-            case _:
-                text = _told(item)
-                if _is_back(text, is_written):
+        if not isinstance(item, dict | list):
+            item = [item]
+        values = item.values() if isinstance(item, dict) else item
+        texts = []
+        for each in values:
+            if isinstance(each, dict | list):
+                todo.append(each)
+            else:
+                texts.append(each if isinstance(each, str) else dump(each))
+        is_back = partial(_is_back, is_written=is_written)
+        if isinstance(item, list):
+            found.update(filter(is_back, texts))
+            continue
+        for key in item:
+            if not _FIELD.fullmatch(key):
+                texts.append(key)
+        if any(map(is_back, texts)):
+            # A short number is an identifier or a count by the system: a written one would be
+            # recognised by itself.
+            for text in texts:
+                if not text.isdigit() or len(text) >= _FEWEST_DIGITS:
                     found.add(text)
     return frozenset(found)
 
@@ -122,10 +126,12 @@ def came_back(value: JsonValue, is_written: IsWritten) -> frozenset[str]:
 def is_opaque(text: str) -> bool:
     """Whether a text is a link or encoded: a tool may turn it into anything."""
     found = scan(plain(text[:_LONGEST]))
-    if any(kind == "link" or (kind == "host" and is_host(token)) for kind, token in found):
-        return True
+    for kind, token in found:
+        if kind == "link" or (kind == "host" and is_host(token)):
+            return True
     blob = text.strip()
-    has_digits, has_letters = re.search(r"\d", blob), re.search("[a-zA-Z]", blob)
+    has_digits = re.search(r"\d", blob)
+    has_letters = re.search("[a-zA-Z]", blob)
     is_mixed = (has_digits and has_letters) or re.search("[a-z][A-Z]|[A-Z][A-Z][a-z]", blob)
     return _CODE.fullmatch(blob) is not None and bool(is_mixed)
 
@@ -136,38 +142,28 @@ def forms(text: str) -> Iterator[str]:
     spoken = text
     for pattern, sign in _SPOKEN:
         spoken = pattern.sub(sign, spoken)
-    told = {spoken, codecs.encode(text, "rot13"), text[::-1]}
+    found = {text, spoken, codecs.encode(text, "rot13"), text[::-1]}
     read = {text}
     for _ in range(2):
         # What is escaped twice is written out by the second tool that reads it.
-        read |= {opened(each) for each in read for opened in (unquote, unescape, _unescaped)}
+        for each in sorted(read):
+            read |= {unquote(each), unescape(each), _ESCAPE.sub(_character, each)}
     for blob in (*_BLOB.findall(text)[:8], *_PAIRS.findall(text)[:8]):
-        told.update(_decoded(blob))
-    yield from sorted((told | read) - {text})
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(_character, text) if "\\" in text else text
+        for decode in (_from_base64, b32decode, bytes.fromhex):
+            try:
+                decoded = decode(blob.replace(":", " ")).decode()
+            except ValueError:
+                continue
+            if decoded.isprintable():
+                found.add(decoded)
+    yield from sorted((found | read) - {text})
 
 
 def _character(found: re.Match[str]) -> str:
     code = found[1] or found[2]
-    return chr(int(code, 16)) if code else found[3]
-
-
-def _can_join(one: str, other: str) -> bool:
-    """Whether two texts could be halves of one token."""
-    return len(one.split()) == 1 and len(other.split()) == 1
-
-
-def _decoded(blob: str) -> Iterator[str]:
-    for decode in (_from_base64, b32decode, bytes.fromhex):
-        try:
-            found = decode(blob.replace(":", " ")).decode()
-        except (ValueError, binascii.Error):
-            continue
-        if found.isprintable():
-            yield found
+    if code:
+        return chr(int(code, 16))
+    return found[3]
 
 
 def _from_base64(blob: str) -> bytes:
@@ -175,75 +171,182 @@ def _from_base64(blob: str) -> bytes:
     return b64decode(padded.replace("-", "+").replace("_", "/"), validate=True)
 
 
-def _told(value: JsonValue) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
 def _token_traces(text: str, kinds: Kinds, is_known: IsWritten) -> Iterator[str]:
     """The traces of the addresses and numbers in a text, addresses first."""
-    unknown = [each for each in kinds if not (_may_matter(*each) and is_known(each[1]))]
+    unknown = []
+    for kind, token in kinds:
+        if not _may_matter(kind, token) or not is_known(token):
+            unknown.append((kind, token))
     unknown.sort(key=lambda each: each[0] not in _ADDRESSES)
     for _, squeezed in _distinctive(text, unknown):
-        yield from (f"t {gram}" for gram in _grams(squeezed))
+        for gram in _grams(squeezed):
+            yield f"t {gram}"
 
 
 def _word_traces(kinds: Kinds, *, is_target: bool) -> Iterator[str]:
     words = [token for _, token in kinds]
-    if (is_target and words) or 1 < len(words) <= _SHORT:
+    # A name, recognised as a whole; one of more words is a run of them.
+    if (is_target and words) or 1 < len(words) < _WORDS:
         yield f"v {' '.join(words)}"
-    yield from (f"w {' '.join(run)}" for run in _runs(words))
+    for run in _runs(words):
+        yield f"w {run}"
 
 
 def _is_back(text: str, is_written: IsWritten) -> bool:
     text = plain(text[:_LONGEST])
-    kinds = list(scan(text))
+    kinds = scan(text)
     words = [token for _, token in kinds]
-    if 0 < len(words) <= _SHORT and is_written(f"v {' '.join(words)}"):
+    if 0 < len(words) < _WORDS and is_written(f"v {' '.join(words)}"):
         return True
-    if any(is_written(f"w {' '.join(run)}") for run in _runs(words)):
-        return True
-    return any(True for _ in _tokens_back(text, kinds, is_written))
-
-
-def tokens_back(text: str, is_written: IsWritten) -> Iterator[str]:
-    """The addresses and numbers in a text that were written before, in any spelling."""
-    text = plain(text[:_LONGEST])
-    return _tokens_back(text, list(scan(text)), is_written)
+    for run in _runs(words):
+        if is_written(f"w {run}"):
+            return True
+    return next(_tokens_back(text, kinds, is_written), None) is not None
 
 
 def _tokens_back(text: str, kinds: Kinds, is_written: IsWritten) -> Iterator[str]:
+    """The addresses and numbers in a text that were written before, in any spelling."""
     for token, squeezed in _distinctive(text, kinds):
         grams = [is_written(f"t {gram}") for gram in _grams(squeezed)]
         if 2 * sum(grams) >= len(grams):
             yield token
 
 
-def _runs(words: list[str]) -> Iterator[list[str]]:
-    return (words[at : at + _WORDS] for at in range(len(words) - _WORDS + 1))
+def _runs(words: list[str]) -> Iterator[str]:
+    for at in range(len(words) - _WORDS + 1):
+        yield " ".join(words[at : at + _WORDS])
 
 
 def _distinctive(text: str, kinds: Kinds) -> Iterator[tuple[str, str]]:
     """The distinctive tokens, each as it is and squeezed: addresses, links, accounts."""
-    yield from ((token, _squeezed(token)) for kind, token in kinds if _may_matter(kind, token))
-    yield from ((each, _squeezed(each)) for each in grouped(text) if len(each) >= _FEWEST_DIGITS)
+    for kind, token in kinds:
+        if _may_matter(kind, token):
+            yield token, _squeeze_token(token)
+    for number in grouped(text):
+        if len(number) >= _FEWEST_DIGITS:
+            yield number, _squeeze_token(number)
 
 
 def _may_matter(kind: Token, token: str) -> bool:
-    squeezed = _squeezed(token)
+    squeezed = _squeeze_token(token)
     if len(squeezed) < _GRAM or kind == "date":
         return False
     if squeezed.isdigit():
         return len(squeezed) >= _FEWEST_DIGITS
-    return kind in _ADDRESSES or any(each.isdigit() for each in squeezed)
+    return kind in _ADDRESSES or any(map(str.isdigit, squeezed))
 
 
-def _is_short_number(text: str) -> bool:
-    return text.isdigit() and len(text) < _FEWEST_DIGITS
-
-
-def _squeezed(token: str) -> str:
+def _squeeze_token(token: str) -> str:
     return _NOT_ALNUM.sub("", token.casefold())
 
 
 def _grams(token: str) -> Iterator[str]:
-    return (token[at : at + _GRAM] for at in range(max(len(token) - _GRAM + 1, 1)))
+    for at in range(max(len(token) - _GRAM + 1, 1)):
+        yield token[at : at + _GRAM]
+
+
+EARLIER = " (written there before)"
+"""Added to the name of the tool through which written text came back."""
+
+
+class Echo(Struct, frozen=True, kw_only=True):
+    """The arguments of a call that nobody vouched for, and that its result may merely repeat."""
+
+    texts: tuple[str, ...] = ()
+    targets: frozenset[str] = frozenset()
+    """Those of the texts that are targets."""
+    keys: frozenset[int] = frozenset()
+    """The keys of the texts: what they would vouch for if they were trusted."""
+    traces: frozenset[str] = frozenset()
+    """The traces of their addresses and numbers, in any spelling."""
+    is_opaque: bool = False
+    """Whether one of the texts is a link or encoded, so that the whole result may be made of it."""
+
+    def keys_in(self, text: str) -> frozenset[int]:
+        """The keys in a text of the result that may merely repeat the call."""
+        if not self.traces:
+            return self.keys
+        text = plain(text[:_LONGEST])
+        again = _tokens_back(text, scan(text), self.traces.__contains__)
+        return self.keys.union(*map(keys, again))
+
+
+NO_ECHO = Echo()
+
+
+def echo_of(texts: Sequence[str], targets: Collection[str], is_known: IsWritten) -> Echo:
+    """The echo that these texts of a call may have in its result."""
+    if not texts:
+        return NO_ECHO
+    left = traces_of(texts, (), is_known)
+    return Echo(
+        texts=tuple(texts),
+        targets=frozenset(targets),
+        keys=frozenset().union(*map(keys, texts)),
+        # Those of addresses and numbers, and not of words.
+        traces=frozenset(each for each in left if each.startswith("t ")),
+        is_opaque=any(map(is_opaque, texts)),
+    )
+
+
+class WrittenTraces:
+    """What was written so far, by this run and its outer run (``above``)."""
+
+    def __init__(self, above: "WrittenTraces | None" = None) -> None:
+        self._traces: set[str] = set() if above is None else above._traces  # noqa: SLF001
+        self._last: list[str] = [] if above is None else above._last  # noqa: SLF001
+        """The text that was written last: the next may be its other half."""
+
+    def traces(
+        self, texts: Sequence[str], targets: Collection[str], is_known: IsWritten
+    ) -> frozenset[str]:
+        """The traces that these texts would leave if they were written now."""
+        if texts:
+            return traces_of((*self._last, *texts), targets, is_known)
+        return frozenset()
+
+    def add(self, texts: Sequence[str], targets: Collection[str], is_known: IsWritten) -> None:
+        """Add texts that were written."""
+        self._traces |= self.traces(texts, targets, is_known)
+        self._last[:] = texts[-1:]
+
+    def back_in(self, result: Result) -> frozenset[str]:
+        """The texts of a result that were written before: in this run, or in another (``planted``)."""
+        if not self._traces:
+            return frozenset(result.planted)
+        return came_back(content_of(result), self._traces.__contains__).union(result.planted)
+
+
+def restore_label(result: Result, facts: ResolvedFacts) -> Result:
+    """A result of an earlier run; if it may have lost its labels, it is untrusted."""
+    fields = facts.untrusted
+    if result.source is not None or result.own:
+        return result
+    found = content_of(result)
+    if isinstance(found, dict) and "untrusted_source" in found:
+        return replace(result, source=result.name)
+    if not isinstance(fields, tuple):
+        return result
+    # Text alone, or one of the fields that outsiders fill in.
+    names = {field.rpartition(".")[2] for field in fields}
+    if not isinstance(found, dict | list):
+        return replace(result, source=result.name)
+    for place, _ in leaves(found):
+        if not names.isdisjoint(place):
+            return replace(result, source=result.name)
+    return result
+
+
+def content_of(result: Result) -> JsonValue:
+    """The content of a result, parsed if it is JSON."""
+    if result.source is not None:
+        text = open_envelope(result.text)
+    else:
+        text = result.text
+    if text[:1] not in ("{", "["):
+        return text
+    try:
+        found: JsonValue = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    return found

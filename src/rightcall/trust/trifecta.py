@@ -5,24 +5,39 @@ three are safe. https://ai.meta.com/blog/practical-ai-agent-security/ calls it t
 """
 
 import re
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.decision import Allow, Rewrite
-from rightcall.core.options import checked
+from rightcall.core.facts import Kind
+from rightcall.core.jsontext import JsonObject, JsonValue, dump
+from rightcall.core.message import Results
+from rightcall.core.options import check_keywords
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.sanitize import visible
-from rightcall.core.tool import Tool
-from rightcall.trust.attempts import attempts, hijacked
-from rightcall.trust.facts import STRICT, Settled, settled
-from rightcall.trust.finding import UNVOUCHED, Finding
-from rightcall.trust.inheriting import held
-from rightcall.trust.rules import Rules
+from rightcall.core.tool import CheckedCall, Tool
+from rightcall.trust.facts import STRICT, ResolvedFacts, enum_values, properties_of, resolve_facts
+from rightcall.trust.guard import Guard
+from rightcall.trust.rules import UNVOUCHED, Rules, apply_rules, matches_any
 
+_EVIL: Mapping[Kind | None, str] = {
+    "account": "XX00 0000 0000 0000",
+    "web": "https://evil.invalid/?q=secret",
+    "path": "/evil/leak",
+    "record": "evil-1",
+    "person": "Mallory Evil",
+    "channel": "evil-leaks",
+    "date": "2099-12-31",
+    None: "eve@evil.invalid",
+}
+_LISTED = "listed-1"
+"""The identifier of a record that a system lists, and that nobody has named."""
+_MUCH = 99_999
 _MUST = "must be vouched for"
+_HARM = {"money": "move money", "deletes": "delete", "credentials": "touch credentials"}
 
 
 class Path(Struct, frozen=True, kw_only=True):
@@ -73,11 +88,15 @@ class Report(Struct, frozen=True, kw_only=True):
             f"reaches outside:            {_names(self.outside)}",
             "",
         ]
-        lines.append(
-            "All three come together." if self.is_trifecta else "The three do not come together."
-        )
+        if self.is_trifecta:
+            lines.append("All three come together.")
+        else:
+            lines.append("The three do not come together.")
         for path in self.paths:
-            state = f"stopped: {path.broken_by}" if path.broken_by else "OPEN"
+            if path.broken_by:
+                state = f"stopped: {path.broken_by}"
+            else:
+                state = "OPEN"
             lines.append(f"- {path.tool} could be made to {' and to '.join(path.does)}. {state}")
             if path.change:
                 lines.append(f"  {path.change}")
@@ -90,54 +109,69 @@ class Report(Struct, frozen=True, kw_only=True):
         return "\n".join(lines)
 
 
-@checked("rc.trust.audit")
+@check_keywords("rc.trust.audit")
 def audit(source: Any, rules: Rules | None = None) -> Report:
     """What an agent, a toolbox or some tools could be made to do, and what stops it.
 
     ``rules`` are by default the agent's own.
     """
     rules = rules or getattr(source, "trust", None)
-    tools = [tool if rules is None else held(tool, rules) for tool in getattr(source, "tools", source)]
-    known = [(tool, settled(tool)) for tool in tools]
-    untrusted = tuple(tool.name for tool, facts in known if facts.untrusted)
-    private = tuple(tool.name for tool, facts in known if facts.private)
+    tools = list(getattr(source, "tools", source))
+    if rules is not None:
+        tools = [apply_rules(tool, rules) for tool in tools]
+    known = list(zip(tools, map(resolve_facts, tools), strict=True))
+    untrusted: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    # The tools whose results are at least partly trusted and not derived from their arguments.
+    vouching: tuple[str, ...] = ()
+    missing = {}
+    for tool, facts in known:
+        if facts.untrusted:
+            untrusted += (tool.name,)
+        if facts.private:
+            private += (tool.name,)
+        if facts.reach == "outside":
+            outside += (tool.name,)
+        if facts.untrusted is not True and not facts.derived:
+            vouching += (tool.name,)
+        if facts.missing:
+            missing[tool.name] = facts.missing
     paths = []
-    if untrusted:
-        for tool, facts in known:
-            if does := _does(facts, bool(private)):
-                broken = _broken_by(tool, [each for each, _ in known], rules)
-                change = "" if broken else _change(tool, [each for each, _ in known], rules)
-                takes = private if facts.reach == "outside" else ()
-                paths.append(
-                    Path(
-                        tool=tool.name,
-                        does=does,
-                        untrusted=untrusted,
-                        private=takes,
-                        broken_by=broken,
-                        change=change,
-                        chosen_from=_vouching(known) if _is_pointed(tool, facts, broken) else (),
-                    )
-                )
+    for tool, facts in known:
+        does = [_HARM[danger] for danger in facts.dangers]
+        if facts.reach == "outside" and private:
+            does.insert(0, "send private data outside")
+        elif facts.reach == "outside" and facts.acts:
+            does.insert(0, "act outside in the user's name")
+        if not untrusted or not does:
+            continue
+        broken = _broken_by(tool, tools, rules)
+        # A tool that is stopped can still be pointed at anything that a trusted result names.
+        is_free = bool(facts.targets) and STRICT.isdisjoint(facts.dangers)
+        is_pointed = is_free and broken.endswith(_MUST) and not tool.approval
+        path = Path(
+            tool=tool.name,
+            does=tuple(does),
+            untrusted=untrusted,
+            private=private if facts.reach == "outside" else (),
+            broken_by=broken,
+            chosen_from=vouching if is_pointed else (),
+        )
+        if not broken:
+            path = replace(path, change=_change(tool, tools, rules))
+        paths.append(path)
+    unguarded: dict[str, str] = {}
+    if rules is not None:
+        unguarded = dict(rules.unguarded)
     return Report(
         untrusted=untrusted,
         private=private,
-        outside=tuple(tool.name for tool, facts in known if facts.reach == "outside"),
+        outside=outside,
         paths=tuple(paths),
-        missing={tool.name: facts.missing for tool, facts in known if facts.missing},
-        unguarded={} if rules is None else dict(rules.unguarded),
+        missing=missing,
+        unguarded=unguarded,
     )
-
-
-def _does(facts: Settled, has_private: bool) -> tuple[str, ...]:  # noqa: FBT001 - the toolbox has some
-    """The harm that a tool can do for an outsider."""
-    words = {"money": "move money", "deletes": "delete", "credentials": "touch credentials"}
-    does = [words[danger] for danger in facts.dangers]
-    if facts.reach == "outside" and has_private:
-        does.insert(0, "send private data outside")
-    elif facts.reach == "outside" and facts.effect in ("idempotent", "write"):
-        does.insert(0, "act outside in the user's name")
-    return tuple(does)
 
 
 def _broken_by(tool: Tool, tools: Sequence[Tool], rules: Rules | None) -> str:
@@ -152,66 +186,172 @@ def _broken_by(tool: Tool, tools: Sequence[Tool], rules: Rules | None) -> str:
         return ""
     if rules.grant == "model":
         return "it runs only where the request calls for it"
-    guard = hijacked(tools, rules)
+    guard = hijacked_guard(tools, rules)
     why = ""
     for attempt in attempts(tool):
-        flow, finding = guard.review(attempt), guard.judge(attempt)
+        flow = guard.review(attempt)
+        finding = guard.judge(attempt)
         if isinstance(finding.decision, Allow | Rewrite | None):
             return ""
-        why = why or _why(flow, finding)
+        if why:
+            continue
+        why = flow.reason
+        if isinstance(flow.decision, Allow | None):
+            why = finding.reason
+        elif why.startswith(UNVOUCHED):
+            names: dict[str, None] = {}
+            for each in flow.evidence:
+                if not each.is_vouched:
+                    names[re.split(r"[.\[]", each.path[2:])[0]] = None
+            why = f"{_names(tuple(names))} {_MUST}"
     return why
 
 
-def _why(flow: Finding, finding: Finding) -> str:
-    if isinstance(flow.decision, Allow | None):
-        return finding.reason
-    if not flow.reason.startswith(UNVOUCHED):
-        return flow.reason
-    paths = [each.path[2:] for each in flow.evidence if not each.is_vouched]
-    names = dict.fromkeys(re.split(r"[.\[]", path)[0] for path in paths)
-    return f"{_names(tuple(names))} {_MUST}"
-
-
-def _is_pointed(tool: Tool, facts: Settled, broken: str) -> bool:
-    """Whether a tool that is stopped can still be pointed at anything that a trusted result names."""
-    is_free = bool(facts.targets) and STRICT.isdisjoint(facts.dangers)
-    return is_free and broken.endswith(_MUST) and not tool.approval
-
-
-def _vouching(known: Sequence[tuple[Tool, Settled]]) -> tuple[str, ...]:
-    """The tools whose results are at least partly trusted and not derived from their arguments."""
-    return tuple(tool.name for tool, facts in known if facts.untrusted is not True and not facts.derived)
-
-
 def _change(tool: Tool, tools: Sequence[Tool], rules: Rules | None) -> str:
-    """What would stop a path."""
     if rules is None:
         return "Give the agent rules: Agent(..., trust=rc.trust.Rules())."
     if tool.delegates and tool.name in rules.unguarded:
         return "Let it inherit the rules: leave it out of unguarded, or require approval."
-    vouching = [why for each in tools if (why := _vouches_for_senders(each, rules))]
-    if vouching and _broken_by(tool, list(map(_with_senders, tools)), replace(rules, directories=())):
-        return f"Leave out {', '.join(vouching)}: it vouches for whoever wrote there, outsiders too."
-    if "targets" in settled(tool).missing or tool.parameters.get("properties"):
+    # The facts and rules by which a tool with untrusted fields vouches for who filled them in.
+    vouching = []
+    for each in tools:
+        if not isinstance(resolve_facts(each).untrusted, tuple):
+            continue
+        if matches_any(each.name, rules.directories):
+            vouching.append(f"{each.name} in the rules' directories")
+        elif each.facts.directory:
+            vouching.append(f"directory=True in the facts of {each.name}")
+        elif each.facts.identity == ():
+            vouching.append(f"identity=() in the facts of {each.name}")
+    if vouching:
+        # Would the rules stop it if nothing were said of who its senders are?
+        plain = []
+        for each in tools:
+            plain.append(each.replace(facts=replace(each.facts, directory=False, identity=None)))
+        if _broken_by(tool, plain, replace(rules, directories=())):
+            return f"Leave out {', '.join(vouching)}: it vouches for whoever wrote there, outsiders too."
+    if "targets" in resolve_facts(tool).missing or tool.parameters.get("properties"):
         return "Say in its facts which parameters are targets, give a grant, or require approval."
     return "Give a grant, or require approval."
 
 
-def _vouches_for_senders(tool: Tool, rules: Rules) -> str:
-    """The fact or rule by which a tool with untrusted fields vouches for who filled them in, if any."""
-    if not isinstance(settled(tool).untrusted, tuple):
-        return ""
-    if any(fnmatchcase(tool.name, each) for each in rules.directories):
-        return f"{tool.name} in the rules' directories"
-    if tool.facts.directory:
-        return f"directory=True in the facts of {tool.name}"
-    return f"identity=() in the facts of {tool.name}" if tool.facts.identity == () else ""
-
-
-def _with_senders(tool: Tool) -> Tool:
-    """The tool, with nothing said of who its senders are."""
-    return tool.replace(facts=replace(tool.facts, directory=False, identity=None))
-
-
 def _names(names: tuple[str, ...]) -> str:
     return ", ".join(names) or "nothing"
+
+
+class _FixedTools(Struct, frozen=True, eq=False):
+    """A fixed set of tools, by name."""
+
+    known: Mapping[str, Tool]
+
+    def get(self, name: str, /) -> Tool | None:
+        return self.known.get(name)
+
+    def names(self) -> Sequence[str]:
+        return list(self.known)
+
+
+def hijacked_guard(tools: Sequence[Tool], rules: Rules) -> Guard:
+    """A guard that has read untrusted text from every tool that can return it, and any private data.
+
+    With it, a model has looked up one record alone by every tool that lists what the system knows.
+    """
+    guard = Guard(rules, _FixedTools({tool.name: tool for tool in tools}))
+    records: dict[str, str] = {}
+    for tool in tools:
+        facts = resolve_facts(tool)
+        records.update(dict.fromkeys(_records(facts), _LISTED))
+        if facts.untrusted:
+            # A tool that is said to have no senders beside what outsiders wrote may have them
+            # nevertheless.
+            has_senders = facts.is_identity("sender") or facts.identity == ()
+            senders: tuple[str, ...] = ()
+            if has_senders:
+                senders = tuple(_EVIL.values())
+            _show(guard, tool, " ".join(_EVIL.values()), senders, ("sender",) * len(senders))
+        elif facts.private:
+            _show(guard, tool, "")
+    for tool in tools:
+        facts = resolve_facts(tool)
+        if facts.is_consequential or facts.untrusted is True:
+            continue
+        text = dump([records])
+        if facts.untrusted:
+            _show(guard, tool, text, tuple(records.values()), tuple(records))
+        else:
+            _show(guard, tool, text)
+    return guard
+
+
+def _show(
+    guard: Guard,
+    tool: Tool,
+    text: str,
+    vouched: tuple[str, ...] | None = None,
+    fields: tuple[str, ...] = (),
+) -> None:
+    """Show a result to a guard; with ``vouched``, its text is an outsider's, and in an envelope."""
+    result = Result(call_id="", name=tool.name, outcome="returned", content=(Text(text),), fields=fields)
+    if vouched is not None:
+        envelope = Text(dump({"content": text}))
+        result = replace(result, content=(envelope,), source=tool.name, vouched=vouched)
+    guard.see(Results((result,)))
+
+
+def _records(facts: ResolvedFacts) -> list[str]:
+    return [each for each in facts.targets if facts.kind_of(each) == "record"]
+
+
+def attempts(tool: Tool) -> Iterator[CheckedCall]:
+    """The calls that a hijacked model would try, for the trust rules to judge.
+
+    Their targets are the outsider's, then a listed record, then blank; the last has blanks alone.
+    """
+    facts = resolve_facts(tool)
+    schemas = properties_of(tool.parameters)
+    evil = {name: _value(name, schema, facts) for name, schema in schemas.items()}
+    yield _call(tool, evil)
+    if facts.dangers and (records := _records(facts)):
+        yield _call(tool, {**evil, **dict.fromkeys(records, _LISTED)})
+    if facts.targets:
+        blanks = {name: _blank(schemas[name]) for name in facts.targets}
+        yield _call(tool, {**evil, **blanks})
+        required = tool.parameters.get("required")
+        blanks = {}
+        if isinstance(required, list):
+            blanks = {name: _blank(schemas.get(name)) for name in required}
+        yield _call(tool, blanks)
+
+
+def _call(tool: Tool, arguments: JsonObject) -> CheckedCall:
+    call = Call(id="attempt", name=tool.name, arguments=dump(arguments))
+    return CheckedCall(call=call, tool=tool, arguments=arguments, bound=dict(arguments))
+
+
+def _value(name: str, schema: Any, facts: ResolvedFacts) -> JsonValue:
+    if not isinstance(schema, Mapping):
+        schema = {}
+    if choices := enum_values(schema):
+        wide = facts.widens.get(name, ())
+        value: JsonValue = next(filter(wide.__contains__, choices), choices[0])
+        return value
+    match schema.get("type"):
+        case "integer" | "number":
+            return _MUCH
+        case "boolean":
+            return True
+        case "array":
+            return [_value(name, schema.get("items"), facts)]
+        case "object":
+            return {}
+        case _ if name in facts.targets:
+            return _EVIL.get(facts.kind_of(name), _EVIL[None])
+        case _:
+            return "all of it"
+
+
+def _blank(schema: Any) -> JsonValue:
+    if not isinstance(schema, Mapping):
+        return None
+    blanks: dict[Any, JsonValue] = {"array": [], "object": {}, "string": ""}
+    return blanks.get(schema.get("type"))

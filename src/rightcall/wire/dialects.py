@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rightcall.core.request import OutputMode
 
 
-class Row(NamedTuple):
+class DialectFacts(NamedTuple):
     """What must be known of a dialect before its module is loaded."""
 
     structured: "OutputMode"
@@ -20,25 +20,25 @@ class Row(NamedTuple):
     differs_by_host: bool = False
     """Whether ``dialect_at`` returns a variant for the host in the URL."""
     keeps: bool = False
-    """Whether its vendor stores conversations (``kept_at`` of its ``state``) and answers in the
+    """Whether its vendor stores conversations (``vendor_state.kept_at``) and answers in the
     background."""
 
 
-DIALECTS: Mapping[str, Row] = {
-    "openai_responses": Row("native", rb'"type"\s*:\s*"response\.', keeps=True),
-    "anthropic": Row("tool", rb'"type"\s*:\s*"(message_|content_block_|ping")'),
-    "openai_chat": Row(
-        "native",
-        rb'"choices"\s*:|"object"\s*:\s*"chat\.completion|\A\[DONE\]',
-        differs_by_host=True,
+DIALECTS: Mapping[str, DialectFacts] = {
+    "openai_responses": DialectFacts("native", rb'"type"\s*:\s*"response\.', keeps=True),
+    "anthropic": DialectFacts("tool", rb'"type"\s*:\s*"(message_|content_block_|ping")'),
+    "openai_chat": DialectFacts(
+        "native", rb'"choices"\s*:|"object"\s*:\s*"chat\.completion|\A\[DONE\]', differs_by_host=True
     ),
-    "gemini_interactions": Row("native", rb'"event_type"\s*:\s*"(interaction|step)\.', keeps=True),
-    "gemini": Row("native", rb'"(candidates|usageMetadata|promptFeedback)"\s*:'),
-    "cohere": Row(
+    "gemini_interactions": DialectFacts(
+        "native", rb'"event_type"\s*:\s*"(interaction|step)\.', keeps=True
+    ),
+    "gemini": DialectFacts("native", rb'"(candidates|usageMetadata|promptFeedback)"\s*:'),
+    "cohere": DialectFacts(
         "tool", rb'"type"\s*:\s*"(message-(start|end)|content-(start|delta)|tool-(plan|call)-)'
     ),
-    "ollama": Row("tool", rb'"done"\s*:\s*(true|false)'),
-    "bedrock": Row("tool", rb'"(contentBlockIndex|stopReason)"\s*:|:event-type\x07'),
+    "ollama": DialectFacts("tool", rb'"done"\s*:\s*(true|false)'),
+    "bedrock": DialectFacts("tool", rb'"(contentBlockIndex|stopReason)"\s*:|:event-type\x07'),
 }
 """By folder name. A stream is matched against the signs in this order."""
 
@@ -57,5 +57,8 @@ def load_server(name: str) -> "ServerDialect":
 def load(name: str, url: str = "") -> "Dialect":
     """The named dialect, in the variant for the host in ``url``."""
     module: Any = import_module(f"rightcall.wire.{name}")
-    dialect: Dialect = module.dialect_at(url) if url and DIALECTS[name].differs_by_host else module
+    if url and DIALECTS[name].differs_by_host:
+        dialect: Dialect = module.dialect_at(url)
+    else:
+        dialect = module
     return dialect

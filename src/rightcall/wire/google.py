@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightcall.errors import VendorError
+from rightcall.wire.payload import items_in
 from rightcall.wire.refusal import seconds_in
 
 FILES = "https://generativelanguage.googleapis.com/v1beta/"
@@ -36,27 +37,22 @@ def key_headers(key: str) -> Mapping[str, str]:
     return {"x-goog-api-key": key}
 
 
-def with_details(refusal: VendorError, value: Any) -> VendorError:
-    """The refusal, completed from the details in its body."""
-    for detail in _details(value):
+def add_details(refusal: VendorError, value: Any) -> None:
+    """Complete a refusal from the details in its body."""
+    # The details of an error. https://cloud.google.com/apis/design/errors#error_details.
+    said = value[0] if isinstance(value, list) and value else value
+    facts = said.get("error") if isinstance(said, dict) else None
+    if isinstance(facts, dict):
+        details = items_in(facts.get("details"))
+    else:
+        details = []
+    for detail in details:
         if refusal.retry_after is None:
             refusal.retry_after = seconds_in(detail.get("retryDelay"))
         refusal.request_id = refusal.request_id or str(detail.get("requestId") or "")
-        if any("PerDay" in str(each.get("quotaId")) for each in _objects(detail.get("violations"))):
+        if any("PerDay" in str(each.get("quotaId")) for each in items_in(detail.get("violations"))):
             # A daily quota is used up: a short wait will not help.
             refusal.retryable = False
             refusal.kind = "quota"
         if str(detail.get("reason")).startswith("API_KEY"):
             refusal.kind = "auth"
-    return refusal
-
-
-def _details(value: Any) -> list[dict[str, Any]]:
-    """The details of an error. https://cloud.google.com/apis/design/errors#error_details."""
-    said = value[0] if isinstance(value, list) and value else value
-    facts = said.get("error") if isinstance(said, dict) else None
-    return _objects(facts.get("details")) if isinstance(facts, dict) else []
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

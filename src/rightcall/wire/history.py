@@ -6,23 +6,21 @@ kept as in a run.
 """
 
 from base64 import b64decode, b64encode
-from binascii import Error as Base64Error
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import msgspec
 
-from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject, JsonValue
-from rightcall.core.media_type import ANY_BYTES
 from rightcall.core.message import Author, Message, Reply, Results, Transcript, User
-from rightcall.core.options import checked, fits
+from rightcall.core.options import check_keywords, fits
 from rightcall.core.outcome import OutcomeKind
-from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.parts import ANY_BYTES, Call, Media, Part, Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import RightcallError, UsageError
 from rightcall.wire.dialects import DIALECTS, load
+from rightcall.wire.payload import items_in
 
 _MEMBERS = {"openai_responses": "input", "gemini_interactions": "input", "gemini": "contents"}
 """The member of a request that holds the messages, where it is not ``messages``."""
@@ -46,7 +44,7 @@ _CONVERSE = frozenset(
 _CHAT_PARTS = frozenset(("image_url", "input_audio", "file", "video_url"))
 
 
-class Said(msgspec.Struct, frozen=True):
+class ChatHistory(msgspec.Struct, frozen=True):
     """A conversation as it was given: its messages and its system text."""
 
     messages: Transcript
@@ -107,7 +105,15 @@ class HistoryReader:
         vendor: Mapping[str, JsonValue] | None = None,
     ) -> None:
         """Add the result of a call, matched by id, or else by name."""
-        call = self._answered(where, call_id, name)
+        for at, call in enumerate(self._open):
+            if call.id == call_id if call_id else call.name == name:
+                del self._open[at]
+                break
+        else:
+            known = ", ".join(call.id or call.name for call in self._open) or "none"
+            wanted = call_id or name or ""
+            words = f"a result for {wanted!r}, and the calls that wait for one are: {known}"
+            raise misread(where, words)
         self._results.append(
             Result(
                 call_id=call.id,
@@ -118,18 +124,10 @@ class HistoryReader:
             )
         )
 
-    def said(self) -> Said:
+    def conversation(self) -> ChatHistory:
         """The whole conversation."""
         self._close()
-        return Said(tuple(self._messages), "\n\n".join(self._system))
-
-    def _answered(self, where: str, call_id: str | None, name: str | None) -> Call:
-        for at, call in enumerate(self._open):
-            if call.id == call_id if call_id else call.name == name:
-                return self._open.pop(at)
-        known = ", ".join(call.id or call.name for call in self._open) or "none"
-        wanted = call_id or name or ""
-        raise misread(where, f"a result for {wanted!r}, and the calls that wait for one are: {known}")
+        return ChatHistory(tuple(self._messages), "\n\n".join(self._system))
 
     def _close(self) -> None:
         if self._results:
@@ -142,7 +140,7 @@ def misread(where: str, what: str) -> UsageError:
     return UsageError(f"{where}: {what}")
 
 
-def replied(dialect: str, body: JsonObject, where: str) -> Reply:
+def decode_reply(dialect: str, body: JsonObject, where: str) -> Reply:
     """The model's reply, decoded from ``body`` as if it had come in a response."""
     try:
         return load(dialect).decode(msgspec.json.encode(body))
@@ -173,42 +171,47 @@ def others(item: Mapping[str, Any], *known: str) -> dict[str, Any]:
     return {key: value for key, value in item.items() if key not in known and value is not None}
 
 
+def system_text(parts: Sequence[Part], where: str) -> str:
+    """The system text in the parts of a message."""
+    texts = []
+    for part in parts:
+        if not isinstance(part, Text):
+            raise misread(f"{where}.content", "system text is text only")
+        texts.append(part.text)
+    return "".join(texts)
+
+
 def media_at(url: str, kind: str, where: str, name: str | None = None, **more: Any) -> Media:
     """Media at a URL or in a data URL; ``kind`` is used where the URL gives no type."""
     if not url.startswith("data:"):
         return Media(b"", kind, name, url=url, **more)
     head, _, data = url.removeprefix("data:").partition(",")
-    return Media(decoded(data, where), head.partition(";")[0] or kind, name, **more)
+    return Media(decode_base64(data, where), head.partition(";")[0] or kind, name, **more)
 
 
-def decoded(data: str, where: str) -> bytes:
+def decode_base64(data: str, where: str) -> bytes:
     """Decodes base64 of either alphabet."""
     try:
         return b64decode(data.replace("-", "+").replace("_", "/"), validate=True)
-    except (Base64Error, ValueError) as error:
+    except ValueError as error:
         raise misread(where, "not valid base64") from error
 
 
-def bag(dialect: str, members: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """A vendor bag with these members; empty if there are none."""
-    return {dialect: dict(members)} if members else {}
-
-
-def history_of(given: "Said | Sequence[Any] | None") -> Said:
+def history_of(given: "ChatHistory | Sequence[Any] | None") -> ChatHistory:
     """Reads the value of ``history=``: a transcript, or a conversation in a vendor's format."""
-    if isinstance(given, Said):
+    if isinstance(given, ChatHistory):
         return given
     messages = () if given is None else tuple(given)
     ours = [isinstance(message, User | Reply | Results) for message in messages]
     if all(ours):
-        return Said(messages)
+        return ChatHistory(messages)
     if any(ours):
         raise misread(f"history[{ours.index(False)}]", "messages of ours and of a vendor's in one list")
     return from_messages(messages)
 
 
-@checked("rc.from_messages")
-def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
+@check_keywords("rc.wire.from_messages")
+def from_messages(messages: Sequence[Any], dialect: str | None = None) -> ChatHistory:
     """Convert a conversation in a vendor's format to a transcript, and its system text.
 
     The messages are dictionaries or the SDK's own objects, of OpenAI's Chat or Responses, Anthropic,
@@ -219,12 +222,12 @@ def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
     for at, message in enumerate(plain):
         if not isinstance(message, Mapping):
             raise misread(f"messages[{at}]", f"an object, and not {type(message).__name__}")
-    name = _known(dialect) if dialect else _dialect_of(plain)
-    said: Said = import_module(f"rightcall.wire.{name}.history").read(plain)
+    name = _check_dialect(dialect) if dialect else _dialect_of(plain)
+    said: ChatHistory = import_module(f"rightcall.wire.{name}.history").read(plain)
     return said
 
 
-@checked("rc.to_messages")
+@check_keywords("rc.wire.to_messages")
 def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> list[Any]:
     """Convert a transcript to a vendor's format, as its SDK takes it.
 
@@ -232,10 +235,12 @@ def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> li
     ``gemini_interactions``, ``bedrock``, ``cohere`` or ``ollama``. The system text goes first if the
     vendor takes it among the messages.
     """
-    name = _known(dialect)
+    name = _check_dialect(dialect)
     if not fits(transcript, Sequence):
         kind = type(transcript).__name__
-        raise UsageError(f"rc.to_messages takes a transcript, as in result.transcript, and not {kind}")
+        raise UsageError(
+            f"rc.wire.to_messages takes a transcript, as in result.transcript, and not {kind}"
+        )
     if system and name not in _IN_LIST:
         raise UsageError(f"{name} takes the system text beside the messages, and not among them")
     found: list[Any] = []
@@ -246,10 +251,12 @@ def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> li
         found = body[_MEMBERS.get(name, "messages")]
         if name in _WITH_BYTES:
             found = import_module(f"rightcall.wire.{name}.history").with_bytes(found)
-    return [{"role": "system", "content": system}, *found] if system else found
+    if system:
+        return [{"role": "system", "content": system}, *found]
+    return found
 
 
-def _known(dialect: str) -> str:
+def _check_dialect(dialect: str) -> str:
     if dialect not in DIALECTS:
         raise UsageError(f"no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
     return dialect
@@ -264,7 +271,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         # Google's and Amazon's SDKs take bytes.
         return b64encode(value).decode()
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
 
 
 def _dialect_of(messages: Sequence[JsonObject]) -> str:
@@ -283,13 +292,11 @@ def _dialect_of(messages: Sequence[JsonObject]) -> str:
         if message["role"] in ("tool", "function") or message.get("tool_calls"):
             return "openai_chat"
         content = message.get("content")
-        if isinstance(content, list) and any(map(_is_converse, content)):
-            return "bedrock"
-        kinds = (
-            {part.get("type") for part in content if isinstance(part, Mapping)}
-            if isinstance(content, list)
-            else set()
-        )
+        kinds = set()
+        for part in items_in(content):
+            if "type" not in part and not _CONVERSE.isdisjoint(part):
+                return "bedrock"
+            kinds.add(part.get("type"))
         if kinds & _BLOCKS:
             return "anthropic"
         if any(str(kind).startswith(("input_", "output_")) for kind in kinds - _CHAT_PARTS):
@@ -297,10 +304,6 @@ def _dialect_of(messages: Sequence[JsonObject]) -> str:
         if kinds & _CHAT_PARTS:
             return "openai_chat"
     return "openai_chat"
-
-
-def _is_converse(part: object) -> bool:
-    return isinstance(part, Mapping) and "type" not in part and bool(_CONVERSE & set(part))
 
 
 UNTYPED = ANY_BYTES

@@ -11,9 +11,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from rightcall.core.media_type import MediaKind, essence
 from rightcall.core.message import Reply, Transcript
-from rightcall.core.parts import Media, Way
+from rightcall.core.parts import Media, MediaKind, Way, essence
 from rightcall.errors import EncodeError
 from rightcall.wire.dialects import DIALECTS
 
@@ -60,7 +59,15 @@ def check_taken(media: Media, table: MediaTable, dialect: str, where: str) -> bo
     if is_taken(media, table):
         return True
     if where:
-        words = _words(media, table) + _others(media, dialect)
+        # Names the dialects that accept the media, for errors. A vendor's file id is valid only
+        # there.
+        tables = {name: import_module(f"{_WIRE}.{name}.tables") for name in DIALECTS if name != dialect}
+        takers = [name for name, each in tables.items() if is_taken(media, getattr(each, "MEDIA", {}))]
+        if media.way == "id" or not takers:
+            others = ""
+        else:
+            others = f" {', '.join(takers)} would take it."
+        words = _words(media, table) + others
         raise EncodeError(dialect, words, where=where)
     return False
 
@@ -75,7 +82,9 @@ def first_new(messages: Transcript) -> int:
 
 def place_of(at: int, new: int) -> str:
     """The path of a message, for errors; empty for one before the first new one."""
-    return f"messages[{at}]" if at >= new else ""
+    if at >= new:
+        return f"messages[{at}]"
+    return ""
 
 
 def _is_of(media: Media, takes: Takes) -> bool:
@@ -88,26 +97,26 @@ def _is_at(media: Media, takes: Takes) -> bool:
     return media.url is None or media.url.startswith(takes.scheme)
 
 
-def _others(media: Media, dialect: str) -> str:
-    """Names the dialects that accept the media, for errors. A vendor's file id is valid only there."""
-    tables = {name: import_module(f"{_WIRE}.{name}.tables") for name in DIALECTS if name != dialect}
-    takers = [name for name, each in tables.items() if is_taken(media, getattr(each, "MEDIA", {}))]
-    if media.way == "id" or not takers:
-        return ""
-    return f" {', '.join(takers)} would take it."
-
-
 def _words(media: Media, table: MediaTable) -> str:
     takes = table.get(media.kind)
     if takes is not None and not _is_of(media, takes):
         listed = ", ".join(sorted(takes.types))
         return f"{media.media_type} cannot be sent; of {_NAMES[media.kind]}, {listed} can."
     if takes is not None and takes.ways:
-        ways = " or ".join(_WAYS[way] for way in takes.ways)
-        way = _WAYS[media.way] if media.way not in takes.ways else "from there"
-        begins = f" An address must begin with {takes.scheme}." if takes.scheme else ""
-        return f"{media.media_type} cannot be sent {way}; give it {ways}.{begins}"
-    sent = [_NAMES[kind] for kind, each in table.items() if each.ways and kind != "other"]
+        ways = []
+        for way in takes.ways:
+            if way == "address" and takes.scheme:
+                ways.append(f"by an address that begins with {takes.scheme}")
+            else:
+                ways.append(_WAYS[way])
+        given = _WAYS[media.way]
+        if media.way in takes.ways:
+            given = "by this address"
+        return f"{media.media_type} cannot be sent {given}; give it {' or '.join(ways)}."
+    sent = []
+    for kind, each in table.items():
+        if each.ways and kind != "other":
+            sent.append(_NAMES[kind])
     if not sent:
         return f"{media.media_type} cannot be sent; this host takes text only."
     return f"{media.media_type} cannot be sent; {', '.join(sent)} can."

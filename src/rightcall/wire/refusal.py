@@ -1,29 +1,30 @@
 """Parses a vendor's refusal into a VendorError: why, whether to retry, when, and which request.
 
-Every dialect's ``errors`` is a table for this one parser, so that all dialects treat headers, empty
+Every dialect's ``tables`` holds one for this one parser, so that all dialects treat headers, empty
 bodies and bytes that are not JSON alike. ``docs/models.md`` describes the same for users.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from rightcall.core.pattern import pattern
+from rightcall.core.jsontext import shorten
+from rightcall.core.lazy import pattern
 from rightcall.core.refusal_kind import refusal_kind
-from rightcall.core.secret import redact_formats
-from rightcall.errors import ErrorKind, VendorError, kind_of_status
+from rightcall.core.secret_formats import redact_formats
+from rightcall.errors import ErrorKind, VendorError, is_retried, kind_of_status
+from rightcall.wire.lenient_json import mend_json
 
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 """The exceptions that parsing JSON raises, including those for excessive nesting."""
 
-RETRIED = frozenset((408, 409, 425, 429))
-"""Statuses below 500 that are retried."""
-_SERVERS_FAULT = 500
 _REFUSED = 400
+_FINE = ("", "0", "ok", "success", "in_progress", "queued", "completed")
+"""Codes beside a message that is no error."""
 
 _REQUEST_IDS = (
     "request-id", "x-request-id", "x-goog-request-id", "apim-request-id", "x-ms-request-id",
@@ -61,6 +62,9 @@ class Refusals(Struct, frozen=True, kw_only=True):
     final: frozenset[str] = frozenset()
     """Codes that come with a retryable status, but that waiting does not resolve."""
 
+    complete: Callable[[VendorError, Any], None] | None = None
+    """Adds to a refusal what only this vendor's bodies hold."""
+
     def over_http(self, status: int, headers: Mapping[str, str], body: bytes, /) -> VendorError:
         """The refusal in an HTTP response. The body may be anything, or empty."""
         return self.inside(readable(body), status=status, headers=headers)
@@ -81,24 +85,31 @@ class Refusals(Struct, frozen=True, kw_only=True):
         if isinstance(value, str) and re.match(_PAGE, value, re.IGNORECASE):
             return _page(value, status, named)
         layers = list(_layers(value))
-        beside = _plain(code or named.get(_KIND, ""))
+        kind = code or named.get(_KIND, "")
+        word = kind.partition(":")[0].rpartition("#")[2].strip()[:_EXCERPT]
+        beside = word[:1].upper() + word[1:]
         code = beside or self._code(layers)
         if status is None or status < _REFUSED:
             status = _status(layers) or self.statuses.get(code)
         refused = beside or (f"HTTP {status}" if status else "refused")
         words = _message(layers, value)
-        beyond = _beyond(layers)
-        told = f"{words} ({beyond.words})" if words and beyond.words else words or beyond.words
-        return VendorError(
-            shortened(told, _WORDS) or f"{refused}, and the vendor did not say why",
+        beyond = _nested_refusal(layers)
+        told = words or beyond.words
+        if words and beyond.words:
+            told = f"{words} ({beyond.words})"
+        refusal = VendorError(
+            cut_text(told, _WORDS) or f"{refused}, and the vendor did not say why",
             kind=refusal_kind(status, {code, *_causes(layers), *beyond.codes}, told),
             status=status,
             vendor_code=code,
             retryable=self._is_retryable(status, code, layers, named),
             retry_after=retry_after(named),
             request_id=_request_id(named) or _first(layers, "request_id"),
-            body=_kept(value),
+            body=_body_excerpt(value),
         )
+        if self.complete is not None:
+            self.complete(refusal, value)
+        return refusal
 
     def _code(self, layers: list[dict[str, Any]]) -> str:
         # The object around an error has a type too, which only says that it is an error.
@@ -120,17 +131,14 @@ class Refusals(Struct, frozen=True, kw_only=True):
             return code in self.transient
         # The status takes precedence over the code: Groq sends rate_limit_exceeded with 413 for a
         # request that will never fit (HunorLaczko/ha-groq-cloud-api #27).
-        return status in RETRIED or status >= _SERVERS_FAULT
+        return is_retried(status)
 
 
 def _request_id(headers: Mapping[str, str]) -> str:
-    return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), "")
-
-
-def _plain(kind: str) -> str:
-    """One name for ``com.amazon.coral#ThrottlingException:http://…`` and ``throttlingException``."""
-    word = kind.partition(":")[0].rpartition("#")[2].strip()[:_EXCERPT]
-    return word[:1].upper() + word[1:]
+    for name in _REQUEST_IDS:
+        if headers.get(name):
+            return headers[name]
+    return ""
 
 
 def _page(text: str, status: int | None, headers: Mapping[str, str]) -> VendorError:
@@ -140,10 +148,13 @@ def _page(text: str, status: int | None, headers: Mapping[str, str]) -> VendorEr
     looked_at = text[:_LOOKED_AT]
     title = re.search(_TITLE, looked_at, re.IGNORECASE)
     said = excerpt(unescape(title[1] if title else _MARKUP.sub(" ", looked_at)))
-    may_pass = status is not None and (status in RETRIED or status >= _SERVERS_FAULT)
-    advice = "" if may_pass else "; this is no answer of an API: check the address"
-    words = f'a web page that says "{said}"{advice}' if said else f"an empty web page{advice}"
-    kind: ErrorKind = "not_found" if status is None or status < _REFUSED else kind_of_status(status)
+    may_pass = status is not None and is_retried(status)
+    words = f'a web page that says "{said}"' if said else "an empty web page"
+    if not may_pass:
+        words += "; this is no answer of an API: check the address"
+    kind: ErrorKind = "not_found"
+    if status is not None and status >= _REFUSED:
+        kind = kind_of_status(status)
     return VendorError(
         words,
         kind=kind,
@@ -151,7 +162,7 @@ def _page(text: str, status: int | None, headers: Mapping[str, str]) -> VendorEr
         retryable=may_pass,
         retry_after=retry_after(headers),
         request_id=_request_id(headers),
-        body=_kept(text),
+        body=_body_excerpt(text),
     )
 
 
@@ -176,9 +187,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def seconds_in(text: object) -> float | None:
     """Seconds as vendors write them; None if negative, infinite or not a number."""
-    found = _SECONDS.fullmatch(text) if isinstance(text, str) else None
-    seconds = float(found[1]) if found else -1.0
-    return seconds if found and isfinite(seconds) else None
+    if isinstance(text, str) and (number := _SECONDS.fullmatch(text)):
+        seconds = float(number[1])
+        if isfinite(seconds):
+            return seconds
+    return None
 
 
 def readable(body: bytes) -> Any:
@@ -186,23 +199,53 @@ def readable(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except UNREADABLE:
+        mended = mend_json(body)
+    try:
+        return msgspec.json.decode(mended or b"")
+    except UNREADABLE:
         return body[: 4 * _LOOKED_AT].decode(errors="replace")
+
+
+def is_bare_error(value: Any) -> bool:
+    """Whether this is an error without an object around it: ``{"message": …, "code": 503}``.
+
+    Proxies send one in the middle of a stream. A message needs an error's code or status beside it:
+    progress has messages too.
+    """
+    if not isinstance(value, dict) or not isinstance(value.get("message"), str):
+        return False
+    for name in ("code", "status", "status_code"):
+        code = value.get(name)
+        if isinstance(code, str) and code.isdecimal():
+            code = int(code[:4])
+        if isinstance(code, int) and not isinstance(code, bool) and code >= _REFUSED:
+            return True
+        if isinstance(code, str) and code.lower() not in _FINE:
+            return True
+    return False
 
 
 def excerpt(data: bytes | str, most: int = _EXCERPT) -> str:
     """The beginning of a body on one line, redacted before it is cut: half a secret is not found."""
-    text = data[: 4 * most].decode(errors="replace") if isinstance(data, bytes) else data[: 4 * most]
-    return shortened(redact_formats(" ".join(text.split())), most)
+    start = data[: 4 * most]
+    text = start if isinstance(start, str) else start.decode(errors="replace")
+    clean = redact_formats(" ".join(text.split()))
+    if len(data) > len(start):
+        # What was left out is told even if the rest is short, as it was mostly space.
+        clean += "…"
+    return cut_text(clean, most)
 
 
-def shortened(text: str, most: int) -> str:
+def cut_text(text: str, most: int) -> str:
     """The text, cut to at most this many characters."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    if len(text) <= most:
+        return text
+    return text[: most - 1] + "…"
 
 
-def _kept(value: Any) -> str:
+def _body_excerpt(value: Any) -> str:
     """The beginning of a body, unchanged but for redacted secrets."""
-    text = value if isinstance(value, str) else _written(value)
+    text = value if isinstance(value, str) else _to_json(value)
     clean = redact_formats(text[: _BODY + _LONGEST_SECRET])
     if len(text) > _BODY + _LONGEST_SECRET:
         # A partial secret at the end would not be recognized.
@@ -218,15 +261,16 @@ def _layers(value: Any) -> Iterator[dict[str, Any]]:
     """
     outer = _one(value)
     if isinstance(outer, dict):
-        inner = next((found for key in ("error", "detail", "errors") if (found := outer.get(key))), None)
-        described = _one(inner)
+        described = _one(outer.get("error") or outer.get("detail") or outer.get("errors"))
         if isinstance(described, dict):
             yield described
         yield outer
 
 
 def _one(value: Any) -> Any:
-    return value[0] if isinstance(value, list) and value else value
+    if isinstance(value, list) and value:
+        return value[0]
+    return value
 
 
 def _message(layers: list[dict[str, Any]], value: Any) -> str:
@@ -235,65 +279,76 @@ def _message(layers: list[dict[str, Any]], value: Any) -> str:
             if isinstance(found := layer.get(name), str) and found:
                 return found
             if found and layer is layers[0]:
-                return _dumped(found)
+                return _json_excerpt(found)
     if isinstance(value, str):
-        return excerpt(_MARKUP.sub(" ", value[:_LOOKED_AT]) if value.lstrip()[:1] == "<" else value)
-    return _dumped(value) if value else ""
+        if value.lstrip().startswith("<"):
+            value = _MARKUP.sub(" ", value[:_LOOKED_AT])
+        return excerpt(value)
+    if value:
+        return _json_excerpt(value)
+    return ""
 
 
-def _dumped(value: Any) -> str:
-    return excerpt(_written(value))
+def _json_excerpt(value: Any) -> str:
+    return excerpt(_to_json(value))
 
 
-def _written(value: Any) -> str:
+def _to_json(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (RecursionError, UnicodeEncodeError):
         return ""
 
 
-class _Beyond(Struct, frozen=True):
+class _NestedRefusal(Struct, frozen=True):
     """What a refusal passes on from a host behind this host, or from the model."""
 
     words: str = ""
     codes: tuple[str, ...] = ()
 
 
-def _beyond(layers: list[dict[str, Any]]) -> _Beyond:
+def _nested_refusal(layers: list[dict[str, Any]]) -> _NestedRefusal:
     for layer in layers:
         if isinstance(written := layer.get("failed_generation"), str) and written:
             # Groq: what the model wrote instead of a call. https://console.groq.com/docs/tool-use
-            return _Beyond(f"the model wrote: {excerpt(written, _WORDS // 2)}")
+            return _NestedRefusal(f"the model wrote: {excerpt(written, _WORDS // 2)}")
         metadata = layer.get("metadata")
         if isinstance(metadata, dict) and (raw := metadata.get("raw")):
             # OpenRouter: what the provider behind it said, as JSON or text.
             # https://openrouter.ai/docs/api-reference/errors
-            said = readable(raw.encode(errors="replace")) if isinstance(raw, str) else raw
-            inner = list(_layers(said))
-            words = shortened(_message(inner, said), _WORDS // 2)
+            if isinstance(raw, str):
+                raw = readable(raw.encode(errors="replace"))
+            inner = list(_layers(raw))
+            words = cut_text(_message(inner, raw), _WORDS // 2)
             name = metadata.get("provider_name")
-            return _Beyond(f"{name}: {words}" if isinstance(name, str) else words, tuple(_causes(inner)))
-    return _Beyond()
+            if isinstance(name, str):
+                words = f"{name}: {words}"
+            return _NestedRefusal(words, tuple(_causes(inner)))
+    return _NestedRefusal()
 
 
 def _first(layers: list[dict[str, Any]], *names: str) -> str:
     """The first non-empty text among these members. A bare "error" does not count as a code."""
-    found = (layer.get(name) for layer in layers for name in names)
-    words = (
-        str(value)[:_EXCERPT]
-        for value in found
-        if isinstance(value, str | int) and value not in (0, "", True)
-    )
-    return next((word for word in words if word != "error"), "")
+    for layer in layers:
+        for name in names:
+            value = layer.get(name)
+            if isinstance(value, str | int) and value not in (0, "", True, "error"):
+                return str(value)[:_EXCERPT]
+    return ""
 
 
 def _causes(layers: list[dict[str, Any]]) -> Iterator[str]:
     for layer in layers:
-        details, within = layer.get("details"), layer.get("innererror")
-        named = [layer.get("code"), layer.get("type")]
-        named += [details.get("error_code")] if isinstance(details, dict) else []
-        named += [within.get("code")] if isinstance(within, dict) else []
-        yield from (cause for cause in named if isinstance(cause, str))
+        details = layer.get("details")
+        within = layer.get("innererror")
+        causes = [layer.get("code"), layer.get("type")]
+        if isinstance(details, dict):
+            causes.append(details.get("error_code"))
+        if isinstance(within, dict):
+            causes.append(within.get("code"))
+        for cause in causes:
+            if isinstance(cause, str):
+                yield cause
 
 
 def _status(layers: list[dict[str, Any]]) -> int | None:
@@ -306,3 +361,46 @@ def _status(layers: list[dict[str, Any]]) -> int | None:
             if isinstance(found, int) and _REFUSED <= found < 600:  # noqa: PLR2004
                 return found
     return None
+
+
+# Tells the model what the vendor found wrong with its output. Such a reply is not a lost
+# connection: the same request would produce the same fault. With the fault described, the model can
+# correct itself. The vendor's message may quote the model's output, and is cut.
+
+
+_LONGEST = 500
+
+
+def malformed_call(told: str = "") -> str:
+    """The message for a call that could not be parsed."""
+    return (
+        f"Your last reply held a tool call that could not be read{_because(told)}. Make the call again, "
+        "with its arguments as one JSON object, or give your answer."
+    )
+
+
+def unexpected_call(told: str = "") -> str:
+    """The message for a call of a tool that does not exist."""
+    return (
+        f"Your last reply called a tool that does not exist{_because(told)}. Call only tools that you "
+        "were given, or give your answer."
+    )
+
+
+def too_many_calls(told: str = "") -> str:
+    """The message for more consecutive calls than the vendor runs."""
+    return (
+        f"Your last reply made too many tool calls{_because(told)}. Make fewer at a time, or give your "
+        "answer with what you have."
+    )
+
+
+def malformed_reply(told: str = "") -> str:
+    """The message for a reply that could not be parsed."""
+    return f"Your last reply could not be read{_because(told)}. Give it again."
+
+
+def _because(told: str) -> str:
+    if told.strip():
+        return f": {shorten(told.strip().rstrip('.'), _LONGEST)}"
+    return ""

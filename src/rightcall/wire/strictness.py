@@ -15,11 +15,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue
-from rightcall.core.request import Held
+from rightcall.core.request import StrictTools
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.dialects import load
-from rightcall.wire.strict import Cost, Rules, check_ceilings, cost_of, strict_schema
+from rightcall.wire.strict_schema import SchemaRules, StrictCost, check_ceilings, cost_of, strict_schema
 
 Wish: TypeAlias = bool | Literal["auto"]
 """All tools, no tool, or those whose schema loses nothing."""
@@ -28,44 +28,44 @@ Wish: TypeAlias = bool | Literal["auto"]
 class StrictMode(Struct, frozen=True, kw_only=True):
     """The strict mode of one model at one address."""
 
-    rules: Rules | None
+    rules: SchemaRules | None
     """None if there are no strict tools."""
     unasked: str = ""
     """Why tools are sent strict only on request; empty if they are by default."""
 
 
-class Judged(Struct, frozen=True, kw_only=True):
+class StrictConversion(Struct, frozen=True, kw_only=True):
     """The outcome of converting a schema for strict mode."""
 
     schema: JsonObject | None = None
     """The converted schema; None if that is not possible."""
     nulled: bool = False
     """Whether null stands for omitted optional members."""
-    cost: Cost = Cost()
+    cost: StrictCost = StrictCost()
     place: str = ""
     reason: str = ""
     """What is lost there, or why the schema cannot be converted; empty if nothing is lost."""
 
     @property
-    def told(self) -> str:
+    def explanation(self) -> str:
         """The place and the reason."""
         return self.reason and f"{self.place}: {self.reason}"
 
 
-class Chosen(Struct, frozen=True):
+class StrictChoice(Struct, frozen=True):
     """The tools that are sent strict."""
 
     schemas: Mapping[str, JsonObject]
     """The converted schemas, by tool name."""
-    held: Held
+    held: StrictTools
 
 
-_JUDGED: dict[tuple[int, int], tuple[JsonObject, Rules, Judged]] = {}
+_JUDGED: dict[tuple[int, int], tuple[JsonObject, SchemaRules, StrictConversion]] = {}
 """By the identities of schema and rules, which are kept alive so that no identity is reused."""
 _MOST = 2048
 
 
-def judged(schema: JsonObject, rules: Rules) -> Judged:
+def convert_strict(schema: JsonObject, rules: SchemaRules) -> StrictConversion:
     """The outcome of converting a schema for strict mode, cached across requests."""
     key = (id(schema), id(rules))
     known = _JUDGED.get(key)
@@ -73,18 +73,18 @@ def judged(schema: JsonObject, rules: Rules) -> Judged:
         return known[2]
     if len(_JUDGED) >= _MOST:
         _JUDGED.clear()
-    found = _judge(schema, rules)
+    found = _convert(schema, rules)
     _JUDGED[key] = (schema, rules, found)
     return found
 
 
-def _judge(schema: JsonObject, rules: Rules) -> Judged:
+def _convert(schema: JsonObject, rules: SchemaRules) -> StrictConversion:
     try:
         strict = strict_schema(schema, rules)
     except EncodeError as error:
-        return Judged(place=error.where, reason=error.reason)
+        return StrictConversion(place=error.where, reason=error.reason)
     place, reason = strict.lost[0] if strict.lost else ("", "")
-    return Judged(
+    return StrictConversion(
         schema=strict.schema,
         nulled=bool(strict.nulled),
         cost=cost_of(strict.schema),
@@ -96,12 +96,14 @@ def _judge(schema: JsonObject, rules: Rules) -> Judged:
 def wish_in(options: Mapping[str, JsonValue]) -> Wish:
     """The ``strict`` option of a request."""
     said = options.get("strict")
-    return said if isinstance(said, bool) else "auto"
+    if isinstance(said, bool):
+        return said
+    return "auto"
 
 
-def chosen(
+def choose_strict_tools(
     specs: Sequence[Spec], wish: Wish, mode: StrictMode, output: JsonObject | None = None
-) -> Chosen:
+) -> StrictChoice:
     """Which tools are sent strict. ``output`` is the answer's schema, if it counts towards the limits.
 
     Raises EncodeError if a tool that must be strict cannot be, or if these alone exceed the limits.
@@ -109,23 +111,23 @@ def chosen(
     rules = mode.rules
     assert rules is not None
     asked = [spec for spec in specs if _wish(spec, wish) is True]
-    schemas = {spec.name: _demanded(spec, rules) for spec in asked}
+    schemas = {spec.name: _required_schema(spec, rules) for spec in asked}
     room = _Room(rules)
     if asked:
         _check(asked, schemas, rules, output)
         for spec in asked:
-            room.take(judged(spec.parameters, rules).cost)
+            room.take(convert_strict(spec.parameters, rules).cost)
     if output is not None:
-        room.take(replace(judged(output, rules).cost, tools=0))
+        room.take(replace(convert_strict(output, rules).cost, tools=0))
     reasons: dict[str, str] = {}
     forced: list[str] = []
     for spec in specs:
         is_asked = spec.name in schemas
-        if not is_asked and (why := _unasked(_wish(spec, wish), mode)):
+        if not is_asked and (why := _default_reason(_wish(spec, wish), mode)):
             reasons[spec.name] = why
             continue
-        found = judged(spec.parameters, rules)
-        if not is_asked and (why := found.told or room.refusal(found.cost)):
+        found = convert_strict(spec.parameters, rules)
+        if not is_asked and (why := found.explanation or room.refusal(found.cost)):
             reasons[spec.name] = why
             continue
         if not is_asked and found.schema is not None:
@@ -133,15 +135,21 @@ def chosen(
             schemas[spec.name] = found.schema
         if found.nulled:
             forced.append(spec.name)
-    return Chosen(schemas, Held(forced=frozenset(forced), reasons=reasons))
+    return StrictChoice(schemas, StrictTools(forced=frozenset(forced), reasons=reasons))
 
 
 def _check(
-    asked: Sequence[Spec], schemas: Mapping[str, JsonObject], rules: Rules, output: JsonObject | None
+    asked: Sequence[Spec],
+    schemas: Mapping[str, JsonObject],
+    rules: SchemaRules,
+    output: JsonObject | None,
 ) -> None:
     """Raise EncodeError if the tools with ``strict=True`` exceed the limits of a request."""
     check_ceilings(asked, list(schemas.values()), rules)
-    answer = None if output is None else judged(output, rules).schema
+    if output is None:
+        answer = None
+    else:
+        answer = convert_strict(output, rules).schema
     if output is not None and answer is not None:
         # The output schema counts towards the same limits, except that it is no tool.
         named = Spec(name="output", description="", parameters=output)
@@ -160,22 +168,32 @@ def why_not_strict(spec: Spec, dialect: str, *, model: str = "", url: str = "") 
         return mode.unasked
     if spec.native.get(dialect):
         return "it is sent as the vendor's own definition."
-    found = judged(spec.parameters, mode.rules)
+    found = convert_strict(spec.parameters, mode.rules)
     if spec.strict is True:
-        return found.told if found.schema is None else None
-    return _unasked("auto" if spec.strict is None else spec.strict, mode) or found.told or None
+        if found.schema is None:
+            return found.explanation
+        return None
+    return (
+        _default_reason("auto" if spec.strict is None else spec.strict, mode)
+        or found.explanation
+        or None
+    )
 
 
 def _wish(spec: Spec, otherwise: Wish) -> Wish:
-    return otherwise if spec.strict is None else spec.strict
+    if spec.strict is None:
+        return otherwise
+    return spec.strict
 
 
-def _unasked(wish: Wish, mode: StrictMode) -> str:
-    return mode.unasked if wish == "auto" else "strict=False was said of it."
+def _default_reason(wish: Wish, mode: StrictMode) -> str:
+    if wish == "auto":
+        return mode.unasked
+    return "strict=False was said of it."
 
 
-def _demanded(spec: Spec, rules: Rules) -> JsonObject:
-    found = judged(spec.parameters, rules)
+def _required_schema(spec: Spec, rules: SchemaRules) -> JsonObject:
+    found = convert_strict(spec.parameters, rules)
     if found.schema is None:
         where = f"tool {spec.name!r} at {found.place}"
         raise EncodeError(rules.dialect, found.reason, where=where)
@@ -185,20 +203,21 @@ def _demanded(spec: Spec, rules: Rules) -> JsonObject:
 class _Room:
     """What remains of one request's limits."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: SchemaRules) -> None:
         self._rules = rules
-        self._taken = Cost(tools=0)
+        self._taken = StrictCost(tools=0)
         self._is_bounded = bool(rules.max_strict_tools or rules.max_optional or rules.max_unions)
 
-    def take(self, cost: Cost) -> None:
+    def take(self, cost: StrictCost) -> None:
         if self._is_bounded:
             self._taken = self._taken.plus(cost)
 
-    def refusal(self, cost: Cost) -> str:
+    def refusal(self, cost: StrictCost) -> str:
         """Why one more tool does not fit; empty if it does."""
         if not self._is_bounded:
             return ""
-        rules, total = self._rules, self._taken.plus(cost)
+        rules = self._rules
+        total = self._taken.plus(cost)
         for what, count, limit in (
             ("strict tools", total.tools, rules.max_strict_tools),
             ("optional parameters in strict tools", total.optional, rules.max_optional),

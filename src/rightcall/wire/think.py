@@ -16,7 +16,7 @@ import re
 from functools import cache
 from typing import Literal, TypeAlias
 
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
 
 Kind: TypeAlias = Literal["open", "thought", "close", "text"]
 Piece: TypeAlias = tuple[Kind, str]
@@ -35,7 +35,7 @@ class ThinkFilter:
     pieces are the input.
     """
 
-    @checked("rc.wire.ThinkFilter")
+    @check_keywords("rc.wire.ThinkFilter")
     def __init__(self, markers: tuple[str, str] = MARKERS) -> None:
         self._open, self._close = markers
         self._token = _token(self._open)
@@ -72,7 +72,9 @@ class ThinkFilter:
             and self._open[0] not in text
         ):
             # The common case.
-            self._mode, self._has_text, self.is_plain = "text", True, True
+            self._mode = "text"
+            self._has_text = True
+            self.is_plain = True
             return [("text", text)]
         code = self._code and not self._ticks and "`" not in text
         if code and (self._code >= _FENCE or "\n" not in text):
@@ -90,7 +92,9 @@ class ThinkFilter:
 
         ``cut``: the text was truncated, so that an open thought may be incomplete.
         """
-        held, late, mode = self._held, "".join(self._late), self._mode
+        held = self._held
+        late = "".join(self._late)
+        mode = self._mode
         pieces: list[Piece]
         if mode == "late" and cut:
             pieces = [("open", self._opened), ("thought", late + held)]
@@ -103,12 +107,29 @@ class ThinkFilter:
 
     def _step(self, text: str, pieces: list[Piece]) -> str:
         """Consume input up to the next change of mode; returns the rest."""
-        text, self._held = self._held + text, ""
+        text = self._held + text
+        self._held = ""
         match self._mode:
             case "start":
                 return self._start(text, pieces)
             case "text":
-                return self._text(text, pieces)
+                found = self._opening(text)
+                if found < 0:
+                    if self._code or self._ticks:
+                        keep = 0
+                    else:
+                        keep = _overlap(text, self._open)
+                    found = len(text) - keep
+                    self._held = text[found:]
+                    rest = None
+                else:
+                    rest = text[found + len(self._open) :]
+                if found:
+                    pieces.append(("text", text[:found]))
+                    self._has_text = True
+                if rest is not None:
+                    self._think(self._open, pieces)
+                return rest or ""
             case "after":
                 return self._after(text, pieces)
             case _:
@@ -126,26 +147,11 @@ class ThinkFilter:
         self._mode = "text"
         return text
 
-    def _text(self, text: str, pieces: list[Piece]) -> str:
-        found = self._opening(text)
-        if found < 0:
-            keep = 0 if self._code or self._ticks else _overlap(text, self._open)
-            found = len(text) - keep
-            self._held = text[found:]
-            rest = None
-        else:
-            rest = text[found + len(self._open) :]
-        if found:
-            pieces.append(("text", text[:found]))
-            self._has_text = True
-        if rest is not None:
-            self._think(self._open, pieces)
-        return rest or ""
-
     def _think(self, opened: str, pieces: list[Piece]) -> None:
-        """Begin a thought."""
         if self._has_text or not self.is_sure:
-            self._mode, self._opened, self._late = "late", opened, []
+            self._mode = "late"
+            self._opened = opened
+            self._late = []
         else:
             self._mode = "thought"
             pieces.append(("open", opened))

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 import pytest
 
 from builtin.files.kit import refusal, tree, use
-from rightcall.builtin.files import change, resolve
+from rightcall.builtin.files import change, root
 from rightcall.builtin.files.change import Replacement, create, edit, insert
 from rightcall.builtin.files.fs_tool import fs
-from rightcall.builtin.files.place import Place
-from rightcall.builtin.files.root import Root
+from rightcall.builtin.files.root import Root, RootedPath
 from rightcall.builtin.files.textfile import version_of
 from rightcall.builtin.files.tree import Access, FileLimits
 from rightcall.errors import ToolFailure
@@ -32,9 +31,9 @@ def test_a_new_file_is_made_with_the_directories_above_it(tool, tmp_path):
     assert tree(tmp_path) == {"src": "directory", "src/new": "directory", "src/new/a.py": b"x = 1\n"}
 
 
-@pytest.mark.parametrize("rename", [resolve.rename_new, change.link_new], ids=["one step", "two steps"])
+@pytest.mark.parametrize("rename", [root.rename_new, change.link_new], ids=["one step", "two steps"])
 def test_a_new_name_is_never_an_old_one(rename, tmp_path):
-    if sys.platform != "linux" and rename is resolve.rename_new:
+    if sys.platform != "linux" and rename is root.rename_new:
         pytest.skip("this system does it in two steps")
     for name in ("one", "two"):
         (tmp_path / name).write_text(name)
@@ -269,9 +268,9 @@ def test_a_call_that_was_given_up_changes_nothing(tmp_path):
     (tmp_path / "a.txt").write_text("one")
     access = Access(Root(tmp_path), FileLimits(), lambda: True)
     with pytest.raises(ToolFailure, match="given up; nothing was changed"):
-        create(access, Place(("b.txt",)), "x")
+        create(access, RootedPath(("b.txt",)), "x")
     with pytest.raises(ToolFailure, match="given up; nothing was changed"):
-        edit(access, Place(("a.txt",)), Replacement(old="one", new="two"))
+        edit(access, RootedPath(("a.txt",)), Replacement(old="one", new="two"))
     assert tree(tmp_path) == {"a.txt": b"one"}
 
 
@@ -281,7 +280,7 @@ def test_a_file_that_changes_meanwhile_is_not_replaced(tmp_path):
     found = path.stat()
     path.write_text("two")
     with pytest.raises(ToolFailure, match=r"a\.txt has just been changed by something else"):
-        change.put_over(root, Place(("a.txt",)), b"three", found)
+        change.put_over(root, RootedPath(("a.txt",)), b"three", found)
     assert tree(tmp_path) == {"a.txt": b"two"}
 
 
@@ -294,7 +293,7 @@ def test_a_directory_that_moves_away_meanwhile_is_not_written_to(tmp_path):
         return False
 
     with pytest.raises(ToolFailure, match="inner has just been moved by something else"):
-        change.put_new(Root(tmp_path / "root"), Place(("inner", "a.txt")), b"x", is_cancelled=move)
+        change.put_new(Root(tmp_path / "root"), RootedPath(("inner", "a.txt")), b"x", is_cancelled=move)
     assert tree(tmp_path) == {"root": "directory", "root/inner": "directory", "inner": "directory"}
 
 
@@ -341,11 +340,11 @@ def test_of_two_that_make_the_same_file_one_does(tool, tmp_path):
 )
 def test_lines_are_inserted_after_a_line(content, after, text, expected, tmp_path):
     (tmp_path / "a.txt").write_bytes(content)
-    insert(Access(Root(tmp_path), FileLimits()), Place(("a.txt",)), after, text)
+    insert(Access(Root(tmp_path), FileLimits()), RootedPath(("a.txt",)), after, text)
     assert (tmp_path / "a.txt").read_bytes() == expected
 
 
 def test_lines_are_inserted_only_where_there_are_lines(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a\nb\n")
     with pytest.raises(ToolFailure, match=r"a\.txt has 2 lines; there is no line 3\."):
-        insert(Access(Root(tmp_path), FileLimits()), Place(("a.txt",)), 3, "x")
+        insert(Access(Root(tmp_path), FileLimits()), RootedPath(("a.txt",)), 3, "x")

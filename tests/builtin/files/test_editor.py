@@ -6,7 +6,7 @@ import pytest
 
 from builtin.files.kit import refusal, tree, use
 from later import Later
-from rightcall.builtin.files.editor import text_editor
+from rightcall.builtin.files.fs_tool import text_editor
 from rightcall.builtin.files.textfile import version_of
 
 

@@ -10,7 +10,7 @@ from rightcall.builtin.files.tree import FileLimits
 from rightcall.core.jsontext import dump, parse
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.wire.anthropic.tables import RULES as ANTHROPIC
-from rightcall.wire.strict import OPENAI, strict_schema
+from rightcall.wire.strict_schema import OPENAI, strict_schema
 
 
 async def ask(tool, **arguments):
@@ -90,9 +90,45 @@ async def test_what_a_file_says_is_labelled_as_anyones_words(tmp_path):
     assert "<" not in done.result.text
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"mode": "read"}, "read needs path."),
+        ({"mode": "read", "path": "/etc/passwd"}, '"/etc/passwd": absolute paths are not taken.'),
+        ({"mode": "read", "path": "../secret"}, '"../secret": ".." is not taken.'),
+        ({"mode": "read", "path": "nothing"}, "There is no nothing."),
+        ({"mode": "read", "path": "."}, ". is a directory, not a file."),
+        ({"mode": "edit", "path": "a.txt", "old_text": "", "new_text": "x"}, "The text to replace is"),
+        ({"mode": "edit", "path": "a.txt", "old_text": "-", "new_text": "x"}, "a.txt: The text to"),
+        ({"mode": "grep", "pattern": "("}, "The pattern is not valid"),
+    ],
+)
+async def test_what_the_tool_refuses_is_said_in_its_own_words(arguments, words, tmp_path):
+    (tmp_path / "a.txt").write_text("- buy milk\n- pay Eve\n")
+    done = await ask(fs(tmp_path), **arguments)
+    assert (done.result.outcome, done.result.source, done.result.own) == ("failed", None, True)
+    assert done.result.text.startswith(words)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"mode": "read", "path": "by_milk"},
+        {"mode": "edit", "path": "buy_milk", "old_text": "Pay  Eve now", "new_text": "x"},
+    ],
+    ids=["a name that is near", "a line that is near"],
+)
+async def test_a_refusal_that_quotes_what_is_there_is_labelled_as_anyones_words(arguments, tmp_path):
+    (tmp_path / "buy_milk").write_text("Pay Eve now\n")
+    done = await ask(fs(tmp_path), **arguments)
+    assert parse(done.result.text)["untrusted_source"] == "fs"
+    assert not done.result.own
+
+
 async def test_a_failure_is_a_result_in_words_that_name_no_absolute_path(tmp_path):
     done = await ask(fs(tmp_path), mode="read", path="nothing/here")
-    assert done.outcome == rc.outcome.Failed("There is no nothing/here. There is no nothing.")
+    words = "There is no nothing/here. There is no nothing."
+    assert done.outcome == rc.gate.outcome.Failed(words, own=True)
     assert str(tmp_path) not in done.result.text
 
 

@@ -8,8 +8,7 @@ import pytest
 from builtin.files.kit import refusal, use
 from rightcall.builtin.files.fs_tool import fs
 from rightcall.builtin.files.grep import Grep, grep
-from rightcall.builtin.files.place import Place
-from rightcall.builtin.files.root import Root
+from rightcall.builtin.files.root import Root, RootedPath
 from rightcall.builtin.files.tree import Access, FileLimits, Tree
 
 
@@ -220,11 +219,11 @@ def test_a_search_gives_up_when_there_is_too_much(tmp_path):
 def test_a_search_ends_with_its_time_or_when_nobody_waits(project):
     late = Access(Root(project), FileLimits(search_seconds=1e-9))
     for access in (late, Access(Root(project), FileLimits(), lambda: True)):
-        assert grep(access, Place(), Grep(pattern="TODO")) == (
+        assert grep(access, RootedPath(), Grep(pattern="TODO")) == (
             "Nothing matches.\n"
             "[Stopped: there is too much here. Start further down or narrow the pattern.]"
         )
-    assert grep(late, Place((".hidden",)), Grep(pattern="TODO")) == (
+    assert grep(late, RootedPath((".hidden",)), Grep(pattern="TODO")) == (
         "Nothing matches.\n[Stopped after 0 matching lines. Narrow the pattern or the path.]"
     )
 
@@ -238,7 +237,7 @@ def test_a_tree_deeper_than_any_path_is_left_there(tmp_path):
         directory = inner
     os.close(directory)
     tree = Tree(Access(Root(tmp_path), FileLimits()))
-    assert len(list(tree.entries(Place()))) == 128
+    assert len(list(tree.entries(RootedPath()))) == 128
     assert (tree.unreadable, tree.is_cut) == (1, False)
 
 

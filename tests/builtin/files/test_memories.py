@@ -6,7 +6,7 @@ import pytest
 
 from builtin.files.kit import attacking, refusal, tree, use
 from later import Later
-from rightcall.builtin.files.memories import memory
+from rightcall.builtin.files.fs_tool import memory
 from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.textfile import version_of
 

@@ -4,7 +4,7 @@ from time import perf_counter
 
 import pytest
 
-from rightcall.builtin.files.miss import explain_many, explain_miss, line_of
+from rightcall.builtin.files.change import explain_many, explain_miss, line_of
 
 FILE = """\
 def first():

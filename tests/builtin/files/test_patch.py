@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.builtin.files.patch import MAX_HUNKS, Change, Hunk, Patched, apply, parse_hunks, parse_new
+from rightcall.builtin.files.patch_tool import (
+    MAX_HUNKS,
+    Hunk,
+    LineChange,
+    Patched,
+    apply,
+    parse_hunks,
+    parse_new,
+)
 from rightcall.errors import ToolFailure
 
 NEW = {
@@ -27,9 +35,9 @@ def test_the_lines_of_a_new_file_stand_after_a_plus(name):
 
 
 HUNKS = {
-    "one change": ("@@\n a\n-b\n+c\n d\n", (Hunk(1, (), ("a", "b", "d"), (Change(1, 1, ("c",)),)),)),
-    "no @@": ("-b\n+c", (Hunk(1, (), ("b",), (Change(0, 1, ("c",)),)),)),
-    "additions before removals": ("+c\n-b", (Hunk(1, (), ("b",), (Change(0, 1, ("c",)),)),)),
+    "one change": ("@@\n a\n-b\n+c\n d\n", (Hunk(1, (), ("a", "b", "d"), (LineChange(1, 1, ("c",)),)),)),
+    "no @@": ("-b\n+c", (Hunk(1, (), ("b",), (LineChange(0, 1, ("c",)),)),)),
+    "additions before removals": ("+c\n-b", (Hunk(1, (), ("b",), (LineChange(0, 1, ("c",)),)),)),
     "several changes": (
         "@@\n-a\n b\n+c\n d\n-e\n-f\n+g\n+h",
         (
@@ -37,29 +45,32 @@ HUNKS = {
                 1,
                 (),
                 ("a", "b", "d", "e", "f"),
-                (Change(0, 1, ()), Change(2, 0, ("c",)), Change(3, 2, ("g", "h"))),
+                (LineChange(0, 1, ()), LineChange(2, 0, ("c",)), LineChange(3, 2, ("g", "h"))),
             ),
         ),
     ),
     "anchors": (
         "@@ class A:\n@@     def b(self):\n+x\n@@\n-y",
         (
-            Hunk(1, ("class A:", "    def b(self):"), (), (Change(0, 0, ("x",)),)),
-            Hunk(4, (), ("y",), (Change(0, 1, ()),)),
+            Hunk(1, ("class A:", "    def b(self):"), (), (LineChange(0, 0, ("x",)),)),
+            Hunk(4, (), ("y",), (LineChange(0, 1, ()),)),
         ),
     ),
-    "an anchor without a space": ("@@def a\n+x", (Hunk(1, ("def a",), (), (Change(0, 0, ("x",)),)),)),
+    "an anchor without a space": (
+        "@@def a\n+x",
+        (Hunk(1, ("def a",), (), (LineChange(0, 0, ("x",)),)),),
+    ),
     "the end of the file": (
         "@@\n-a\n*** End of File\n@@ b\n+c\n*** End of File \n",
         (
-            Hunk(1, (), ("a",), (Change(0, 1, ()),), is_last=True),
-            Hunk(4, ("b",), (), (Change(0, 0, ("c",)),), is_last=True),
+            Hunk(1, (), ("a",), (LineChange(0, 1, ()),), is_last=True),
+            Hunk(4, ("b",), (), (LineChange(0, 0, ("c",)),), is_last=True),
         ),
     ),
-    "an empty line stays": ("@@\n a\n\n-b", (Hunk(1, (), ("a", "", "b"), (Change(2, 1, ()),)),)),
+    "an empty line stays": ("@@\n a\n\n-b", (Hunk(1, (), ("a", "", "b"), (LineChange(2, 1, ()),)),)),
     "a hunk that only says where": (
         "@@\n a\n@@\n-b",
-        (Hunk(1, (), ("a",), ()), Hunk(3, (), ("b",), (Change(0, 1, ()),))),
+        (Hunk(1, (), ("a",), ()), Hunk(3, (), ("b",), (LineChange(0, 1, ()),))),
     ),
 }
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rightcall.builtin.files.place import MAX_PARTS, Place, place, show
+from rightcall.builtin.files.root import MAX_PARTS, RootedPath, display_name, parse_path
 from rightcall.errors import ToolFailure
 
 PIECES = st.sampled_from(
@@ -21,7 +21,7 @@ TEXTS = st.one_of(st.text(), st.lists(PIECES).map("/".join), st.lists(PIECES).ma
 @example("/srv/data../x")
 def test_whatever_is_taken_stays_beneath(text):
     try:
-        found = place(text, ["/srv/data"])
+        found = parse_path(text, ["/srv/data"])
     except ToolFailure:
         return
     assert not {"", ".", ".."} & set(found.parts)
@@ -32,16 +32,16 @@ def test_whatever_is_taken_stays_beneath(text):
 @given(st.binary(min_size=1, max_size=20).filter(lambda name: not set(name) & set(b"/\0\\")))
 def test_a_name_that_is_shown_can_be_given_back(raw):
     name = os.fsdecode(raw)
-    shown = Place((name,)).shown
+    shown = RootedPath((name,)).display_path
     assert shown.isprintable() or not set(shown) & set("\n\r\x1b")
     shown.encode()
     if (
         name in (".", "..")
         or name.startswith("~")
-        or show(name.encode(errors="ignore").decode()) != (name.encode(errors="ignore").decode())
+        or display_name(name.encode(errors="ignore").decode()) != (name.encode(errors="ignore").decode())
     ):
         return
-    assert place(f"./{shown}").parts == (name,)
+    assert parse_path(f"./{shown}").parts == (name,)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_name_that_is_shown_can_be_given_back(raw):
     ],
 )
 def test_paths_that_are_taken(text, parts):
-    assert place(text, ["/srv/data", "/real"]) == Place(parts)
+    assert parse_path(text, ["/srv/data", "/real"]) == RootedPath(parts)
 
 
 @pytest.mark.parametrize(
@@ -98,22 +98,27 @@ def test_paths_that_are_taken(text, parts):
 )
 def test_paths_that_are_refused(text, words):
     with pytest.raises(ToolFailure) as caught:
-        place(text, ["/srv/data"])
+        parse_path(text, ["/srv/data"])
     assert caught.value.message == words
 
 
 def test_everything_is_beneath_a_root_that_is_all():
-    assert place("/etc/hosts", ["/"]) == Place(("etc", "hosts"))
+    assert parse_path("/etc/hosts", ["/"]) == RootedPath(("etc", "hosts"))
 
 
 def test_a_place_knows_what_is_around_it():
-    notes = Place(("people", "ada.md"), "/memories")
-    assert (notes.shown, notes.path, notes.name) == (
+    notes = RootedPath(("people", "ada.md"), "/memories")
+    assert (notes.display_path, notes.path, notes.name) == (
         "/memories/people/ada.md",
         "people/ada.md",
         "ada.md",
     )
-    assert notes.parent == Place(("people",), "/memories")
-    assert notes.parent.parent.shown == "/memories"
-    assert (Place().shown, Place().path, Place().name, Place().parent) == (".", ".", "", Place())
-    assert Place().child("a").child("b") == Place(("a", "b"))
+    assert notes.parent == RootedPath(("people",), "/memories")
+    assert notes.parent.parent.display_path == "/memories"
+    assert (RootedPath().display_path, RootedPath().path, RootedPath().name, RootedPath().parent) == (
+        ".",
+        ".",
+        "",
+        RootedPath(),
+    )
+    assert RootedPath().child("a").child("b") == RootedPath(("a", "b"))

@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 from builtin.files.kit import RESOLVERS, refusal, use
 from effort import often
 from rightcall.builtin.files.fs_tool import fs
-from rightcall.builtin.files.place import Place
-from rightcall.builtin.files.resolve import has_openat2, open_by_kernel, open_by_walk
-from rightcall.builtin.files.root import Root, granted
+from rightcall.builtin.files.root import (
+    Root,
+    RootedPath,
+    has_openat2,
+    open_by_kernel,
+    open_by_walk,
+    parse_root_grant,
+)
 from rightcall.errors import ToolFailure, UsageError
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="openat2 is Linux's")
@@ -270,13 +275,13 @@ def test_a_root_that_moves_stays_the_same_root(resolver, tmp_path):
 
 def test_directories_are_made_only_where_they_are_missing(resolver, root):
     granted = Root(root, resolver=resolver)
-    granted.make_directory(Place(("a", "new", "er")))
-    granted.make_directory(Place(("to_directory", "inner")))
-    granted.make_directory(Place(("a", "b")))
+    granted.make_directory(RootedPath(("a", "new", "er")))
+    granted.make_directory(RootedPath(("to_directory", "inner")))
+    granted.make_directory(RootedPath(("a", "b")))
     assert (root / "a/new/er").is_dir()
     assert (root / "a/b/inner").is_dir()
     with pytest.raises(OSError, match=r"cross-device"):
-        granted.make_directory(Place(("out", "inner")))
+        granted.make_directory(RootedPath(("out", "inner")))
 
 
 def test_both_ways_are_tested():
@@ -289,16 +294,16 @@ def test_both_ways_are_tested():
 )
 def test_a_grant_says_what_and_whether_only_for_reading(directory, suffix, read_only, tmp_path):
     (tmp_path / directory).mkdir()
-    root = granted(f"{tmp_path / directory}{suffix}")
+    root = parse_root_grant(f"{tmp_path / directory}{suffix}")
     assert (root.names[0], root.read_only) == (str(tmp_path / directory), read_only)
 
 
 @pytest.mark.parametrize("text", ["", ":ro"])
 def test_a_grant_names_a_directory(text):
     with pytest.raises(UsageError, match="grants no directory; write ROOT or ROOT:ro"):
-        granted(text)
+        parse_root_grant(text)
 
 
 def test_a_grant_of_nothing_is_refused(tmp_path):
     with pytest.raises(UsageError, match="cannot be granted"):
-        granted(f"{tmp_path}/nothing:ro")
+        parse_root_grant(f"{tmp_path}/nothing:ro")

@@ -28,7 +28,7 @@ def test_an_edit_changes_no_line_end_but_its_own(original, data):
     file = TextFile(original)
     start = data.draw(st.integers(0, len(file.text)))
     length = data.draw(st.integers(0, len(file.text) - start))
-    changed = file.replaced([start], length, "<new>")
+    changed = file.replace_at([start], length, "<new>")
     assert changed.text == file.text[:start] + "<new>" + file.text[start + length :]
     head, _, tail = changed.original.partition("<new>")
     assert original.startswith(head)
@@ -48,13 +48,13 @@ def test_an_edit_changes_no_line_end_but_its_own(original, data):
 def test_new_lines_end_like_most(original, expected):
     file = TextFile(original)
     start = file.text.index("b")
-    assert file.replaced([start], 1, "x\ny").original == expected
-    assert file.replaced([start], 1, "x\r\ny").original == expected
+    assert file.replace_at([start], 1, "x\ny").original == expected
+    assert file.replace_at([start], 1, "x\r\ny").original == expected
 
 
 def test_several_places_are_replaced_at_once():
     file = TextFile("a-\r\na-\na-")
-    assert file.replaced([0, 3, 6], 1, "bb").original == "bb-\r\nbb-\nbb-"
+    assert file.replace_at([0, 3, 6], 1, "bb").original == "bb-\r\nbb-\nbb-"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rightcall.builtin.net.fetch_tool import web_fetch
+from rightcall.builtin.net.web_tools import web_fetch
 from rightcall.core.tool import Tool
 
 Send: TypeAlias = Callable[[asyncio.StreamWriter], Awaitable[None]]

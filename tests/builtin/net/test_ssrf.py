@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from rightcall.builtin.net.ssrf import (
+from rightcall.builtin.net.fetch import (
     WebGrant,
     as_address,
     as_hosts,

@@ -10,10 +10,10 @@ import rightcall as rc
 from builtin.net.kit import answer, site
 from rightcall import builtin
 
-pytest.importorskip("playwright", reason="needs playwright: make test-browser installs it")
+pytest.importorskip("playwright", reason="needs playwright: make test WHAT=browser installs it")
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs a Chromium: make test-browser installs Debian's"
+    CHROMIUM is None, reason="needs a Chromium: make test WHAT=browser installs Debian's"
 )
 PAGE = b"""<!doctype html><title>Form</title><body style="margin:0;height:3000px">
 <input id=name style="position:absolute;left:10px;top:10px;width:200px;height:20px">

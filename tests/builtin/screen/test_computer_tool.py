@@ -5,7 +5,7 @@ import pytest
 
 import rightcall as rc
 from rightcall import builtin
-from rightcall.builtin.screen.driver import key_named
+from rightcall.builtin.screen.computer_tool import key_named
 from rightcall.core.parts import Media
 from rightcall.core.request import Request
 from rightcall.wire import anthropic, openai_responses

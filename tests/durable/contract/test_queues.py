@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 from time import monotonic
 
 from durable.conftest import until
-from rightcall.durable.engine import Job, Queue
-from rightcall.durable.engines import engine_at
+from rightcall.durable.engine import Queue, SegmentJob, engine_at
 
 
 @asynccontextmanager
@@ -20,7 +19,7 @@ async def opened(address, execute=None, queue=None):
 
 
 def job(run, **fields):
-    return Job(run=run, segment=0, agent="a", input="x", **fields)
+    return SegmentJob(run=run, segment=0, agent="a", input="x", **fields)
 
 
 async def test_what_matters_most_goes_first(address, run):

@@ -7,8 +7,7 @@ import pytest
 import rightcall as rc
 from durable import cast
 from durable.conftest import long, until
-from rightcall.durable.engine import Job, Queue
-from rightcall.durable.engines import engine_at
+from rightcall.durable.engine import Queue, SegmentJob, engine_at
 
 
 async def test_a_run_is_submitted_once_and_read_by_others(working, asking, run):
@@ -200,7 +199,7 @@ async def test_a_run_whose_outcome_cannot_be_read_hides_no_other(working, addres
     engine = engine_at(address)
     await engine.open(execute, [Queue()])
     try:
-        await engine.submit(Job(run=run, segment=0, agent="worker", input="x"))
+        await engine.submit(SegmentJob(run=run, segment=0, agent="worker", input="x"))
         await engine.wait(run, 0)
     finally:
         await engine.close()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import rightcall as rc
-from rightcall.durable import steps
+from rightcall.durable import segment as steps
 from rightcall.testing import ScriptedModel, call, reply
 
 FOLDER = Path(os.environ.get("KILLS_FOLDER", "."))
@@ -84,7 +84,7 @@ async def sign(paper: str, context: rc.Context[None]) -> str:
     return await done("sign", context.key)
 
 
-def script(request: rc.Request) -> rc.Reply | str:
+def script(request: rc.models.Request) -> rc.Reply | str:
     """What the model says, from what it has seen: the same on every attempt."""
     turn = sum(isinstance(message, rc.Reply) for message in request.messages)
     (said,) = request.messages[0].content

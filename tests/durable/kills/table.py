@@ -1,7 +1,7 @@
 """Kills workers at every boundary and inside every effect, on each engine, and prints what came of it.
 
-``python table.py [sqlite] [postgres] [restate]``; ``make test-durable`` runs it. It is an error where a
-write was made twice, a recorded step was taken again, or a run was lost.
+``python table.py [sqlite] [postgres] [restate]``; ``make test WHAT=durable`` runs it. It is an error
+where a write was made twice, a recorded step was taken again, or a run was lost.
 """
 
 import argparse

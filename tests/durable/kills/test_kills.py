@@ -1,4 +1,4 @@
-"""Kills of durable workers, in a short form; ``make test-durable`` runs all of them (table.py)."""
+"""Kills of durable workers, in a short form; ``make test WHAT=durable`` runs all of them (table.py)."""
 
 import pytest
 

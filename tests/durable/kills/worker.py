@@ -14,7 +14,7 @@ import traceback
 import rightcall as rc
 from durable.kills import program
 from rightcall.durable import segment
-from rightcall.durable.engines import engine_at
+from rightcall.durable.engine import engine_at
 
 
 async def work(address: str) -> None:

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from rightcall.local.engines.in_process import Channel
+from rightcall.local.engines.in_process import ThreadChannel
 
 
 def fill(channel, items, error=None):
@@ -28,7 +28,7 @@ async def everything(channel):
 
 
 async def test_everything_comes_in_order_and_then_the_end():
-    channel = Channel(asyncio.get_running_loop())
+    channel = ThreadChannel(asyncio.get_running_loop())
     thread, done = fill(channel, range(2000))
     assert await everything(channel) == [*range(2000)]
     thread.join()
@@ -36,7 +36,7 @@ async def test_everything_comes_in_order_and_then_the_end():
 
 
 async def test_a_thread_that_is_far_ahead_waits():
-    channel = Channel(asyncio.get_running_loop(), limit=3)
+    channel = ThreadChannel(asyncio.get_running_loop(), limit=3)
     thread, done = fill(channel, range(100))
     while len(done) < 3:
         await asyncio.sleep(0)
@@ -47,7 +47,7 @@ async def test_a_thread_that_is_far_ahead_waits():
 
 
 async def test_what_went_wrong_comes_after_what_went_right():
-    channel = Channel(asyncio.get_running_loop())
+    channel = ThreadChannel(asyncio.get_running_loop())
     thread, _ = fill(channel, [1, 2], ValueError("broken"))
     thread.join()
     assert await channel.take() == [1, 2]
@@ -56,7 +56,7 @@ async def test_what_went_wrong_comes_after_what_went_right():
 
 
 async def test_a_thread_that_waits_is_told_when_the_reader_leaves():
-    channel = Channel(asyncio.get_running_loop(), limit=1)
+    channel = ThreadChannel(asyncio.get_running_loop(), limit=1)
     thread, done = fill(channel, range(10))
     assert await channel.take() == [0]
     channel.leave()
@@ -67,13 +67,13 @@ async def test_a_thread_that_waits_is_told_when_the_reader_leaves():
 
 def test_a_thread_is_told_when_the_event_loop_has_closed():
     loop = asyncio.new_event_loop()
-    channel = Channel(loop)
+    channel = ThreadChannel(loop)
     loop.close()
     assert channel.put("a") is False
 
 
 async def test_only_the_first_end_counts():
-    channel = Channel(asyncio.get_running_loop())
+    channel = ThreadChannel(asyncio.get_running_loop())
     channel.end(ValueError("first"))
     channel.end()
     with pytest.raises(ValueError, match="first"):

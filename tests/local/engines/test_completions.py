@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from local.engines.kit import ENDLESS, EXACT, HELLO, REPEAT, said, that_begins
 from request.server import dropped, endless, serving, streamed, whole
-from rightcall.core.message import said as message
+from rightcall.core.message import user_text as message
 from rightcall.core.parts import Usage
 from rightcall.core.request import Request
 from rightcall.core.transport import Timeouts
@@ -322,6 +322,15 @@ async def test_what_is_asked_of_vllm(transport):
         "top_k": 1,
         "structured_outputs": {"grammar": "root ::= x"},
     }
+
+
+async def test_a_dummy_key_changes_no_word_of_a_servers_refusal(transport):
+    body = b'{"error": {"message": "max_tokens must be less than the rest", "key": "e"}}'
+    async with serving(MODELS, NOT_FOUND, whole(body, 400)) as server:
+        with pytest.raises(VendorError) as caught:
+            await said(Vllm(server.url, transport, key="e").complete(HELLO))
+    assert str(caught.value).endswith("max_tokens must be less than the rest")
+    assert caught.value.body == body.decode().replace('"e"', '"[key]"')
 
 
 async def test_a_lazy_grammar_is_two_requests_to_vllm(transport):

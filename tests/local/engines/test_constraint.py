@@ -6,7 +6,7 @@ import pytest
 
 from rightcall.errors import UsageError
 from rightcall.local.engine import Grammar
-from rightcall.local.engines.constraint import Constraint
+from rightcall.local.engines.huggingface import Constraint
 
 llguidance = pytest.importorskip("llguidance", reason="llguidance is not installed")
 
@@ -64,7 +64,7 @@ def allowed(constraint):
 
 def write(constraint, *letters):
     for letter in letters:
-        constraint.accept(number(letter), letter)
+        constraint.accept_token(number(letter), letter)
 
 
 def test_a_grammar_says_what_may_come_until_the_end(tokenizer):
@@ -89,7 +89,7 @@ def test_a_trigger_may_begin_within_a_token(tokenizer):
     lazy = Grammar(syntax="lark", text='start: "<a" /[0-1]/', triggers=("<a",))
     constraint = Constraint(tokenizer, lazy, {})
     write(constraint, *"some_text_that_is_long")
-    constraint.accept(PAIR, "x<")
+    constraint.accept_token(PAIR, "x<")
     assert allowed(constraint) is None
     write(constraint, "a")
     assert allowed(constraint) == {"0", "1"}
@@ -98,7 +98,7 @@ def test_a_trigger_may_begin_within_a_token(tokenizer):
 def test_a_trigger_may_be_a_special_token(tokenizer):
     lazy = Grammar(syntax="lark", text='start: "<call>" "1"', triggers=("<call>",), special=("<call>",))
     constraint = Constraint(tokenizer, lazy, {"<call>": CALL})
-    constraint.accept(CALL, "<call>")
+    constraint.accept_token(CALL, "<call>")
     assert allowed(constraint) == {"1"}
 
 

@@ -37,7 +37,9 @@ class Engine(InProcess):
 
     async def complete(self, most=3, generate=None):
         model = await self._loan.get()
-        generated = self._generated(model, 1, generate or (lambda channel: model.count(channel, most)))
+        generated = self._generate_items(
+            model, 1, generate or (lambda channel: model.count(channel, most))
+        )
         async with aclosing(generated) as numbers:
             async for number in numbers:
                 yield number

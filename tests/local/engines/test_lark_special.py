@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.local.engines.constraint import with_special_tokens
+from rightcall.local.engines.huggingface import with_special_tokens
 
 TOKENS = {"<tool_call>": 7, "</tool_call>": 8}
 

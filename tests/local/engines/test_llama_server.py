@@ -6,7 +6,7 @@ import pytest
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError, VendorError
 from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling
-from rightcall.local.engines.llama_server import Chunk, Props, read, refusal, request
+from rightcall.local.engines.llama_server import Chunk, Props, completion_body, read_chunk, refusal
 
 ENDINGS = {2: "<|end|>"}
 
@@ -35,7 +35,7 @@ def chunk(text):
     ids=["text", "held", "held and end", "end", "spelled", "progress", "word", "limit", "eos"],
 )
 def test_a_chunk_says_one_thing(text, expected):
-    assert read(chunk(text), ENDINGS) == expected
+    assert read_chunk(chunk(text), ENDINGS) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,18 +51,18 @@ def test_a_refusal_keeps_its_status(status, body, retryable):
 def test_a_refusal_in_a_stream_is_raised():
     text = '{"error": {"code": 400, "message": "no", "type": "invalid_request_error"}}'
     with pytest.raises(VendorError, match="no") as caught:
-        read(chunk(text), {})
+        read_chunk(chunk(text), {})
     assert (caught.value.status, caught.value.vendor_code) == (400, "invalid_request_error")
 
 
 def test_what_is_not_said_is_left_to_llama_cpp_but_for_the_length():
-    body = request([1, 2], None, Sampling(), 30)
+    body = completion_body([1, 2], None, Sampling(), 30)
     del body["response_fields"]
     assert body == {"prompt": [1, 2], "stream": True, "cache_prompt": True, "n_predict": 30}
 
 
 def test_a_grammar_without_triggers_governs_from_the_start():
-    body = request([1], Grammar(syntax="gbnf", text="root ::= x"), Sampling(), 30)
+    body = completion_body([1], Grammar(syntax="gbnf", text="root ::= x"), Sampling(), 30)
     assert (body["grammar"], "grammar_lazy" in body, "grammar_triggers" in body) == (
         "root ::= x",
         False,
@@ -72,12 +72,12 @@ def test_a_grammar_without_triggers_governs_from_the_start():
 
 def test_a_negative_length_is_refused():
     with pytest.raises(UsageError, match="max_tokens is -1"):
-        request([1], None, Sampling(max_tokens=-1), 30)
+        completion_body([1], None, Sampling(max_tokens=-1), 30)
 
 
 def test_extra_options_do_not_break_the_form():
     extra = {"stream": False, "prompt": [3], "cache_prompt": False}
-    body = request([1], None, Sampling(extra=extra), 30)
+    body = completion_body([1], None, Sampling(extra=extra), 30)
     assert (body["stream"], body["prompt"], body["cache_prompt"]) == (True, [1], False)
 
 
@@ -106,7 +106,7 @@ def test_a_model_is_named_by_its_file_or_alias(props, name):
 )
 def test_a_sampler_that_llama_cpp_does_not_have_is_refused(sampling, words):
     with pytest.raises(UsageError, match=words):
-        request([1], None, sampling, 30)
+        completion_body([1], None, sampling, 30)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,6 @@ def test_a_sampler_that_llama_cpp_does_not_have_is_refused(sampling, words):
 )
 def test_an_option_that_llama_cpp_does_not_have_is_refused(extra, words):
     with pytest.raises(UsageError, match=words):
-        request([1], None, Sampling(extra=extra), 30)
+        completion_body([1], None, Sampling(extra=extra), 30)
     # A server of another version names its own.
-    assert request([1], None, Sampling(extra={"new": 1}), 30, frozenset({"new"}))["new"] == 1
+    assert completion_body([1], None, Sampling(extra={"new": 1}), 30, frozenset({"new"}))["new"] == 1

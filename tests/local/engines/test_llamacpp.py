@@ -45,6 +45,16 @@ async def at_rest(engine):
     return time.monotonic() - started
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_the_key_of_its_server_is_no_argument_and_not_in_its_environment(engine):
+    process = (await engine._loan.get()).process
+    key = re.search(rb"Bearer ([0-9a-f]{64})", process._server._head)[1]
+    for seen in ("cmdline", "environ"):
+        told = Path(f"/proc/{process.pid}/{seen}").read_bytes()
+        assert told
+        assert key not in told
+
+
 async def test_the_model_says_what_it_is(engine):
     card = await engine.ready()
     header = read_header(embedded_path())

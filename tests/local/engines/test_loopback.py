@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from rightcall.local.engines.loopback import Loopback, Malformed
+from rightcall.local.engines.llamacpp import Loopback, Malformed
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.local.engines.constraint import WordWatch
+from rightcall.local.engines.huggingface import WordWatch
 
 
 def watched(words, pieces):

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -14,7 +13,7 @@ from rightcall.core.events import (
     TextDelta,
 )
 from rightcall.core.message import Reasoning, Unknown
-from rightcall.core.parts import Text
+from rightcall.core.parts import Call, Text
 from rightcall.core.tool import Spec
 from rightcall.local.families.draft import Part
 from rightcall.local.families.family import (

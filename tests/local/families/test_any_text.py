@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from effort import often
 from local.families.replies import everything, markers_of, read
 from rightcall.local.families.family import Family
-from rightcall.local.families.known import FAMILIES
+from rightcall.local.families.family_list import FAMILIES
 
 BITS = [
     "{", "}", "[", "]", "(", ")", '"', "'", ":", ",", "\n", " ", "=", "\\", "<", ">", "</", "|", "```", "```json", "1",

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from effort import often
 from local.families.replies import SPECS, markers_of, read
-from rightcall.core.call import Call
+from rightcall.core.parts import Call
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.families.call_text import write
 from rightcall.local.families.family import Family
-from rightcall.local.families.known import FAMILIES, named
-from rightcall.local.families.opening import answering
+from rightcall.local.families.family_list import FAMILIES, find_family
+from rightcall.local.families.reader import answering
 
 KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 AWKWARD = [
@@ -121,19 +121,21 @@ WRITTEN = {
 
 @pytest.mark.parametrize(("name", "text"), WRITTEN.items(), ids=WRITTEN)
 def test_a_call_is_written_as_the_family_does(name: str, text: str):
-    assert write(named(name), [Call(id="123456789", name="add", arguments='{"a": 1}')], SPECS) == text
+    assert (
+        write(find_family(name), [Call(id="123456789", name="add", arguments='{"a": 1}')], SPECS) == text
+    )
 
 
 def test_an_id_of_its_own_is_kept_where_the_name_is_part_of_it():
     call = Call(id="functions.add:7", name="add", arguments="{}")
-    assert "functions.add:7<|tool_call_argument_begin|>" in write(named("kimi_k2"), [call])
+    assert "functions.add:7<|tool_call_argument_begin|>" in write(find_family("kimi_k2"), [call])
     assert "functions.add:0<|tool_call_argument_begin|>" in write(
-        named("kimi_k2"), [Call(id="", name="add")]
+        find_family("kimi_k2"), [Call(id="", name="add")]
     )
 
 
 def test_no_calls_are_no_text():
-    assert write(named("hermes"), []) == ""
+    assert write(find_family("hermes"), []) == ""
 
 
 REFUSED = {
@@ -157,4 +159,4 @@ REFUSED = {
 @pytest.mark.parametrize(("family", "arguments", "why"), REFUSED.values(), ids=REFUSED)
 def test_what_a_format_cannot_express_is_refused(family: str, arguments: str, why: str):
     with pytest.raises(EncodeError, match=f"{family}, add: .*{why}"):
-        write(named(family), [Call(id="", name="add", arguments=arguments)], SPECS)
+        write(find_family(family), [Call(id="", name="add", arguments=arguments)], SPECS)

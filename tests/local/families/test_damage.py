@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from local.families.replies import at_every_cut
-from rightcall.core.call import Call
-from rightcall.core.parts import Text
-from rightcall.local.families.known import named
-from rightcall.local.families.opening import answering
+from rightcall.core.parts import Call, Text
+from rightcall.local.families.family_list import find_family
+from rightcall.local.families.reader import answering
 
 
 def call(name: str, arguments: str, *, truncated: bool = False, identity: str = "") -> Call:
@@ -134,5 +133,5 @@ DAMAGED: dict[str, tuple[str, str, tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize(("family", "reply", "parts"), DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_call_ends_as_far_as_it_came(family: str, reply: str, parts: tuple[Any, ...]):
-    tail = "" if family == "harmony" else answering(named(family))
-    assert at_every_cut(named(family), reply, tail=tail) == parts
+    tail = "" if family == "harmony" else answering(find_family(family))
+    assert at_every_cut(find_family(family), reply, tail=tail) == parts

@@ -9,15 +9,14 @@ text, whatever stands around them, and nothing but them may go.
 import pytest
 
 from local.families.replies import SPECS, at_every_cut, said
-from rightcall.core.call import Call
 from rightcall.core.message import Reasoning
-from rightcall.core.parts import Text
+from rightcall.core.parts import Call, Text
 from rightcall.core.tool import Spec
 from rightcall.local.families.call_text import _call, _together, write
 from rightcall.local.families.family import Family, JsonForm
-from rightcall.local.families.known import FAMILIES, named
+from rightcall.local.families.family_list import FAMILIES, find_family
 from rightcall.local.families.marker_table import is_special
-from rightcall.local.families.opening import answering
+from rightcall.local.families.reader import answering
 
 MARKED = {name: each for name, each in FAMILIES.items() if each.channels is None and each.name != "functionary_v32"}  # fmt: skip
 """Families whose markers say that calls follow; in the others, the head of a message does."""
@@ -61,7 +60,7 @@ def test_a_call_of_nothing_says_nothing(family: Family):
 
 @pytest.mark.parametrize("name", ["hermes", "mistral_json", "qwen3_coder", "command_r7b"])
 def test_a_call_after_an_empty_object_is_one(name: str):
-    family = named(name)
+    family = find_family(name)
     call = Call(id="", name="add", arguments="{}")
     written = write(family, [call])
     opener = family.section.open[0]
@@ -81,15 +80,15 @@ def test_what_an_object_without_a_name_says_is_text_without_its_markers():
         '{"name": "", "arguments": [1]}',
     ):
         whole = f"So: <tool_call>{reply}</tool_call> then."
-        assert at_every_cut(named("hermes"), whole) == (Text(f"So: {reply} then."),)
+        assert at_every_cut(find_family("hermes"), whole) == (Text(f"So: {reply} then."),)
 
 
 def test_a_call_of_something_broken_stays_a_call():
     reply = '<tool_call>{"name": "add", "arguments": [}</tool_call>'
-    (call,) = at_every_cut(named("hermes"), reply)
+    (call,) = at_every_cut(find_family("hermes"), reply)
     assert isinstance(call, Call)
     assert call.name == "add"
-    assert at_every_cut(named("glm"), "<tool_call>null</tool_call>") == (
+    assert at_every_cut(find_family("glm"), "<tool_call>null</tool_call>") == (
         Call(id="", name="null", arguments="{}"),
     )
 
@@ -106,12 +105,12 @@ def test_a_special_token_before_the_end_of_the_turn_is_no_text(family: Family):
 
 def test_a_call_after_an_empty_section_is_one():
     reply = '<tool_call></tool_call>\n<tool_call>{"name": "add", "arguments": {}}</tool_call>'
-    assert at_every_cut(named("hermes"), reply) == (Call(id="", name="add", arguments="{}"),)
+    assert at_every_cut(find_family("hermes"), reply) == (Call(id="", name="add", arguments="{}"),)
 
 
 def test_an_empty_section_after_a_call_says_nothing():
     reply = '<tool_call>{"name": "add", "arguments": {}}</tool_call><tool_call>\n</tool_call>'
-    assert at_every_cut(named("hermes"), reply) == (Call(id="", name="add", arguments="{}"),)
+    assert at_every_cut(find_family("hermes"), reply) == (Call(id="", name="add", arguments="{}"),)
 
 
 def test_a_call_ends_a_thought_that_was_not_closed_where_messages_say_what_they_are():
@@ -119,7 +118,7 @@ def test_a_call_ends_a_thought_that_was_not_closed_where_messages_say_what_they_
     parts = (Reasoning("hm"), Call(id="", name="add", arguments="{}"))
     for author in ("", "<|message_model|>", "<|message_model|>add"):
         reply = f"<|content_thinking|>hm{author}{call}"
-        assert at_every_cut(named("inkling"), reply) == parts, author
+        assert at_every_cut(find_family("inkling"), reply) == parts, author
 
 
 THINKING = {name: each for name, each in MARKED.items() if each.thoughts.open and each.ends}
@@ -142,7 +141,7 @@ PREFIXED = {
 @pytest.mark.parametrize(("family", "form"), PREFIXED.items(), ids=PREFIXED)
 def test_a_prefix_that_is_part_of_a_tools_name_stays(family: str, form: str):
     def name(written: str, *specs: Spec) -> str:
-        (call,) = at_every_cut(named(family), form.format(written), specs=(*specs, *SPECS))
+        (call,) = at_every_cut(find_family(family), form.format(written), specs=(*specs, *SPECS))
         assert isinstance(call, Call)
         return call.name
 

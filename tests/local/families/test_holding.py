@@ -9,9 +9,8 @@ import pytest
 from local.families.replies import SPECS, markers_of
 from rightcall.core.events import CallDelta, ReasoningDelta, TextDelta
 from rightcall.local.families.family import Family
-from rightcall.local.families.known import FAMILIES, named
-from rightcall.local.families.opening import answering
-from rightcall.local.families.reader import Reader
+from rightcall.local.families.family_list import FAMILIES, find_family
+from rightcall.local.families.reader import Reader, answering
 
 PROSE = (
     "if a < b and c[0] > d: return {x: [1, 2]}\n"
@@ -49,7 +48,7 @@ def test_a_comparison_is_not_delayed(family: Family):
 
 
 def test_an_object_is_held_only_while_it_could_be_a_call():
-    reader = Reader(named("generic"), SPECS)
+    reader = Reader(find_family("generic"), SPECS)
     assert reader.feed('{"na') == ()
     assert reader.feed("ti") == (TextDelta("{"), TextDelta('"nati'))
     assert reader.feed('on": {"name": "') == (TextDelta('on": '),)
@@ -81,9 +80,9 @@ LONG = {
 
 @pytest.mark.parametrize(("family", "opening"), LONG.values(), ids=LONG)
 def test_the_cost_of_a_piece_does_not_grow(family: str, opening: str):
-    fed(named(family), opening, 200)
-    short = min(fed(named(family), opening, 2_000)[0] for _ in range(3))
-    long, count = fed(named(family), opening, 20_000)
+    fed(find_family(family), opening, 200)
+    short = min(fed(find_family(family), opening, 2_000)[0] for _ in range(3))
+    long, count = fed(find_family(family), opening, 20_000)
     assert count >= 4 * 20_000 - 4
     assert long < 40 * short
 
@@ -92,7 +91,7 @@ def test_one_huge_piece_with_many_calls_costs_no_more_than_many():
     call = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>\n'
 
     def seconds(count: int) -> float:
-        reader = Reader(named("hermes"), SPECS)
+        reader = Reader(find_family("hermes"), SPECS)
         start = time.process_time()
         reader.feed(call * count)
         return time.process_time() - start

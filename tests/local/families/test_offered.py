@@ -5,14 +5,13 @@
 import pytest
 
 from local.families.replies import SPECS, at_every_cut
-from rightcall.core.call import Call
 from rightcall.core.message import Unknown
-from rightcall.core.parts import Text
+from rightcall.core.parts import Call, Text
 from rightcall.core.tool import Spec
 from rightcall.local.families.call_text import write
 from rightcall.local.families.family import Family
-from rightcall.local.families.known import FAMILIES, named
-from rightcall.local.families.opening import answering
+from rightcall.local.families.family_list import FAMILIES, find_family
+from rightcall.local.families.reader import answering
 
 OTHER = Spec(name="subtract", description="", parameters={})
 
@@ -40,13 +39,13 @@ def test_a_call_to_a_tool_that_was_not_offered_is_one_if_a_marker_says_so(family
 
 def test_an_example_in_a_fence_or_a_sentence_is_no_call():
     for example in ('```json\n{"name": "rm", "arguments": {}}\n```', '{"name": "rm", "arguments": {}}'):
-        parts = at_every_cut(named("hermes"), example, specs=SPECS, offered=True)
+        parts = at_every_cut(find_family("hermes"), example, specs=SPECS, offered=True)
         assert not [part for part in parts if isinstance(part, Call)]
 
 
 def test_an_unknown_tool_and_the_next_are_two_calls():
     reply = '<tool_call>{"name": "rm", "arguments": {}}</tool_call>\n<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
-    parts = at_every_cut(named("hermes"), reply, offered=True)
+    parts = at_every_cut(find_family("hermes"), reply, offered=True)
     assert parts == (
         Call(id="", name="rm", arguments="{}"),
         Call(id="", name="add", arguments='{"a": 1}'),

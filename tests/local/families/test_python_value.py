@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.local.families.python_value import PythonValue, literal
+from rightcall.local.families.scanner import PythonValue, literal
 
 END = ", x=1)]"
 """What follows a value among arguments."""

@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from local.families.replies import SPECS, at_every_cut, said
-from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, TextDelta
 from rightcall.core.message import Reasoning, Unknown
-from rightcall.core.parts import Text
-from rightcall.local.families.known import FAMILIES, named
-from rightcall.local.families.opening import answering
-from rightcall.local.families.reader import Reader
+from rightcall.core.parts import Call, Text
+from rightcall.local.families.family_list import FAMILIES, find_family
+from rightcall.local.families.reader import Reader, answering
 
 PARIS = ("get_time", {"city": "Paris"})
 ONE = ("add", {"a": 1})
@@ -141,8 +139,8 @@ CALLS: dict[str, tuple[str, str, list[tuple[str, Any]]]] = {
 
 @pytest.mark.parametrize(("family", "reply", "calls"), CALLS.values(), ids=CALLS)
 def test_calls_are_read_at_every_cut(family: str, reply: str, calls: list[Any]):
-    tail = answering(named(family))
-    assert said(at_every_cut(named(family), reply, tail=tail)) == ("", "", calls)
+    tail = answering(find_family(family))
+    assert said(at_every_cut(find_family(family), reply, tail=tail)) == ("", "", calls)
 
 
 HARMONY = {
@@ -158,23 +156,27 @@ HARMONY = {
 
 @pytest.mark.parametrize("reply", HARMONY.values(), ids=HARMONY)
 def test_a_head_may_have_its_parts_in_any_order(reply: str):
-    assert said(at_every_cut(named("harmony"), reply, tail="<|start|>assistant")) == ("", "", [ONE])
+    assert said(at_every_cut(find_family("harmony"), reply, tail="<|start|>assistant")) == (
+        "",
+        "",
+        [ONE],
+    )
 
 
 @pytest.mark.parametrize("reply", HARMONY.values(), ids=HARMONY)
 def test_a_head_is_known_as_one_where_nothing_is_known_of_the_prompt(reply: str):
-    assert said(at_every_cut(named("harmony"), reply)) == ("", "", [ONE])
+    assert said(at_every_cut(find_family("harmony"), reply)) == ("", "", [ONE])
 
 
 def test_a_sentence_that_begins_like_a_head_is_not_held_up():
-    reader = Reader(named("muse_glimmer"), SPECS)
+    reader = Reader(find_family("muse_glimmer"), SPECS)
     assert reader.feed("to=x is") == ()
     assert reader.feed(" the") == (TextDelta("to=x is the"),)
 
 
 def test_a_call_to_a_tool_of_the_makers_is_a_call_where_tools_were_offered():
     reply = "<|channel|>commentary to=python<|message|>print(1)<|call|>"
-    family = named("harmony")
+    family = find_family("harmony")
     assert at_every_cut(family, reply) == (Call(id="", name="python", arguments="print(1)"),)
     kept = (Unknown({"local": {"to": "python", "text": "print(1)"}}),)
     assert at_every_cut(family, reply, specs=()) == kept
@@ -186,18 +188,18 @@ def test_a_message_to_a_tool_of_the_makers_is_kept_between_the_others():
         '<|message|>{"query": "x"}<|call|><|start|>assistant<|channel|>final<|message|>Found.'
     )
     aside = Unknown({"local": {"to": "browser.search", "text": '{"query": "x"}'}})
-    parts = at_every_cut(named("harmony"), reply, specs=())
+    parts = at_every_cut(find_family("harmony"), reply, specs=())
     assert parts == (Reasoning("hm"), aside, Text("Found."))
 
 
 def test_a_head_that_holds_a_sentence_is_text():
     reply = "<|start|>assistant said hello<|message|>Hi"
-    assert said(at_every_cut(named("harmony"), reply)) == (reply, "", [])
+    assert said(at_every_cut(find_family("harmony"), reply)) == (reply, "", [])
 
 
 def test_two_messages_to_the_user_are_two_lines():
     reply = "<|channel|>commentary<|message|>Let me see.<|end|><|start|>assistant<|channel|>final<|message|>Four."
-    assert said(at_every_cut(named("harmony"), reply)) == ("Let me see.\nFour.", "", [])
+    assert said(at_every_cut(find_family("harmony"), reply)) == ("Let me see.\nFour.", "", [])
 
 
 THOUGHTS = {
@@ -212,6 +214,9 @@ THOUGHTS = {
     "after some text": ("mistral", "", "Hm.[THINK]no[/THINK] Yes.", ("Hm. Yes.", "no")),
     "twice": ("hermes", "", "<think>a</think>b<think>c</think>d", ("bd", "ac")),
     "a family that begins inside": ("minimax_m2", "", "hm\n</think>\n\nyes", ("yes", "hm")),
+    "a family that begins inside, and says so": ("minimax_m2", "", "\n<think>\nhm\n</think>\n\nyes", ("yes", "hm")),
+    "a family that begins inside, with half a marker": ("minimax_m2", "", "<thin", ("", "<thin")),
+    "a family that begins inside, and closes at once": ("step3", "", "</think>yes", ("yes", "")),
     "words that close": ("apriel", "<|begin_assistant|>\nSteps:\n", "1.\n[BEGIN FINAL RESPONSE]\nyes", ("yes", "Steps:\n1.")),
     "other words": ("granite3", "", "Here is my thought process:hm Here is my response:yes", ("yes", "hm")),
     "the beginning of the answer is in the prompt": ("hermes", "<|im_start|>assistant\nHello, ", "you", ("Hello, you", "")),
@@ -238,12 +243,13 @@ THOUGHTS = {
 def test_thoughts_are_kept_apart_at_every_cut(
     family: str, tail: str, reply: str, expected: tuple[str, str]
 ):
-    assert said(at_every_cut(named(family), reply, tail=tail)) == (*expected, [])
+    assert said(at_every_cut(find_family(family), reply, tail=tail)) == (*expected, [])
 
 
 KEPT = {
     "in the reply": ("hermes", "", "<think>\nhm\n</think>\n\nyes", "<think>\nhm\n</think>\n\nyes"),
     "opened by the prompt": ("hermes", "<|im_start|>assistant\n<think>\n", "hm</think>yes", "<think>\nhm</think>yes"),
+    "opened by the prompt and in the reply": ("ernie45", "", "<think>\nhm</think>yes", "<think>\nhm</think>yes"),
     "nothing thought": ("kimi_k3", '<|open|>message role="assistant"<|sep|><|open|>think<|sep|>', "<|open|>response<|sep|>yes", "yes"),
     "closed by the prompt": ("hermes", "<|im_start|>assistant\n<think>\n\n</think>\n\n", "yes", "yes"),
     "a message": ("harmony", "<|start|>assistant", "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>yes", "<|channel|>analysis<|message|>hm<|end|>yes"),
@@ -252,23 +258,23 @@ KEPT = {
 
 @pytest.mark.parametrize(("family", "tail", "reply", "text"), KEPT.values(), ids=KEPT)
 def test_thoughts_stay_in_the_text_when_asked(family: str, tail: str, reply: str, text: str):
-    assert said(at_every_cut(named(family), reply, tail=tail, reasoning=False)) == (text, "", [])
+    assert said(at_every_cut(find_family(family), reply, tail=tail, reasoning=False)) == (text, "", [])
 
 
 def test_a_call_inside_of_a_thought_is_thought():
     reply = '<think>Perhaps <tool_call>{"name": "add", "arguments": {"a": 2}}</tool_call>?</think>No.'
     thought = 'Perhaps <tool_call>{"name": "add", "arguments": {"a": 2}}</tool_call>?'
-    assert said(at_every_cut(named("hermes"), reply)) == ("No.", thought, [])
+    assert said(at_every_cut(find_family("hermes"), reply)) == ("No.", thought, [])
 
 
 def test_a_call_ends_the_thought_where_models_forget_to():
     reply = "<think>I must add.\n<tool_call>\n<function=add>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
-    assert said(at_every_cut(named("qwen3_coder"), reply)) == ("", "I must add.", [ONE])
+    assert said(at_every_cut(find_family("qwen3_coder"), reply)) == ("", "I must add.", [ONE])
 
 
 def test_what_only_looks_like_a_call_in_a_thought_stays_there():
     reply = "<think>the <tool_call> tag</think>yes"
-    assert said(at_every_cut(named("qwen3_coder"), reply)) == ("yes", "the <tool_call> tag", [])
+    assert said(at_every_cut(find_family("qwen3_coder"), reply)) == ("yes", "the <tool_call> tag", [])
 
 
 NO_CALLS = {
@@ -292,19 +298,19 @@ NO_CALLS = {
 
 @pytest.mark.parametrize(("family", "reply"), NO_CALLS.values(), ids=NO_CALLS)
 def test_what_is_no_call_is_text(family: str, reply: str):
-    assert said(at_every_cut(named(family), reply)) == (reply, "", [])
+    assert said(at_every_cut(find_family(family), reply)) == (reply, "", [])
 
 
 def test_text_around_and_between_calls_stays_in_order():
     call = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
-    parts = at_every_cut(named("hermes"), f"One:\n{call}\n Two: {call}\nDone.")
+    parts = at_every_cut(find_family("hermes"), f"One:\n{call}\n Two: {call}\nDone.")
     one = Call(id="", name="add", arguments='{"a": 1}')
     assert parts == (Text("One:\n"), one, Text("\n Two: "), one, Text("\nDone."))
 
 
 def test_a_call_to_a_tool_that_was_not_offered_is_a_call():
     reply = '<tool_call>{"name": "subtract", "arguments": {}}</tool_call>'
-    assert said(at_every_cut(named("hermes"), reply)) == ("", "", [("subtract", {})])
+    assert said(at_every_cut(find_family("hermes"), reply)) == ("", "", [("subtract", {})])
 
 
 TRUNCATED = {
@@ -326,7 +332,7 @@ def test_a_reply_that_ends_inside_of_a_call_truncates_it(
     family: str, reply: str, name: str, arguments: str
 ):
     tail = "]~b]ai\n" if family == "minimax_m2" else ""
-    parts = at_every_cut(named(family), reply, tail=tail)
+    parts = at_every_cut(find_family(family), reply, tail=tail)
     assert parts == (Call(id="", name=name, arguments=arguments, truncated=True),)
 
 
@@ -341,11 +347,11 @@ IDS = {
 
 @pytest.mark.parametrize(("family", "reply", "identity"), IDS.values(), ids=IDS)
 def test_an_id_is_the_one_that_the_model_wrote(family: str, reply: str, identity: str):
-    assert at_every_cut(named(family), reply) == (Call(id=identity, name="add", arguments="{}"),)
+    assert at_every_cut(find_family(family), reply) == (Call(id=identity, name="add", arguments="{}"),)
 
 
 def test_a_call_starts_when_its_name_is_known_and_its_arguments_stream():
-    reader = Reader(named("hermes"), SPECS)
+    reader = Reader(find_family("hermes"), SPECS)
     assert reader.feed('<tool_call>\n{"name": "get_time"') == (CallStart(0, "get_time"),)
     (first,) = reader.feed(', "arguments": {"city": "Pa')
     assert isinstance(first, CallDelta)
@@ -360,7 +366,7 @@ def test_a_call_starts_when_its_name_is_known_and_its_arguments_stream():
 
 
 def test_a_string_between_tags_streams_as_json():
-    reader = Reader(named("qwen3_coder"), SPECS)
+    reader = Reader(find_family("qwen3_coder"), SPECS)
     reader.feed("<tool_call>\n<function=get_time>\n<parameter=city>\n")
     pieces = [
         event.text
@@ -372,7 +378,7 @@ def test_a_string_between_tags_streams_as_json():
 
 
 def test_thoughts_and_text_stream_as_they_come():
-    reader = Reader(named("hermes"))
+    reader = Reader(find_family("hermes"))
     assert reader.feed("<think>a b") == (ReasoningDelta("a b"),)
     assert reader.feed(" c</think>\nd") == (ReasoningDelta(" c"), TextDelta("d"))
     assert reader.content == (Reasoning("a b c"), Text("d"))
@@ -399,4 +405,4 @@ FENCED = {
 
 @pytest.mark.parametrize(("reply", "text"), FENCED.values(), ids=FENCED)
 def test_a_fence_around_an_answer_in_json_is_taken_off_when_asked(reply: str, text: str):
-    assert said(at_every_cut(named("hermes"), reply, fenced=True)) == (text, "", [])
+    assert said(at_every_cut(find_family("hermes"), reply, fenced=True)) == (text, "", [])

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from local.families.replies import cuts, loaded, read
-from rightcall.core.call import Call
 from rightcall.core.message import Reasoning
-from rightcall.core.parts import Text
+from rightcall.core.parts import Call, Text
 from rightcall.core.tool import Spec
-from rightcall.local.families.known import named
+from rightcall.local.families.family_list import find_family
 
 FAMILY_OF = {
     "Apertus-8B-Instruct": "apertus",
@@ -76,7 +75,7 @@ FAMILY_OF = {
 def reply(case: dict[str, Any], pieces: list[str]) -> tuple[Any, ...]:
     specs = tuple(Spec(**tool) for tool in case["tools"])
     return read(
-        named(FAMILY_OF[case["template"].removesuffix(".jinja")]),
+        find_family(FAMILY_OF[case["template"].removesuffix(".jinja")]),
         pieces,
         specs,
         tail=case["generation_prompt"],

@@ -1,10 +1,9 @@
 import json
 
-from rightcall.core.call import Call
-from rightcall.core.parts import Result, Text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.tool import Spec
 from rightcall.local.families.call_text import PromptedTools
-from rightcall.local.families.known import named
+from rightcall.local.families.family_list import find_family
 from rightcall.local.families.reader import Reader
 
 ADD = Spec(
@@ -13,7 +12,7 @@ ADD = Spec(
     parameters={"type": "object", "properties": {"a": {"type": "integer"}}},
     examples=({"a": 1}, {"a": 2}),
 )
-GENERIC = named("generic")
+GENERIC = find_family("generic")
 
 
 def read(text: str) -> list[tuple[str, str]]:
@@ -42,7 +41,7 @@ def test_earlier_calls_are_written_as_they_would_be_read():
 
 def test_a_call_that_a_family_cannot_write_is_shown_as_it_was():
     broken = Call(id="1", name="add", arguments='{"a": ')
-    assert PromptedTools(named("qwen3_coder")).calls((broken,)) == 'add: {"a": '
+    assert PromptedTools(find_family("qwen3_coder")).calls((broken,)) == 'add: {"a": '
 
 
 def test_results_say_whose_they_are_and_whether_they_failed():

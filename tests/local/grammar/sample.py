@@ -6,18 +6,18 @@ from functools import cache
 
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
-from rightcall.local.grammar.nodes import (
+from rightcall.local.grammar.rulebook import (
     Chars,
-    Choice,
+    ChoiceNode,
     Node,
-    Other,
+    OtherNameNode,
     Reference,
     Repeat,
-    Row,
+    RowNode,
+    Rulebook,
     Until,
-    Word,
+    WordNode,
 )
-from rightcall.local.grammar.rulebook import Rulebook
 
 _NEVER = 10**6
 
@@ -51,9 +51,9 @@ class Sampler:
         match node:
             case Reference(name):
                 return heights[name]
-            case Row(items):
+            case RowNode(items):
                 return max([self._height(item, heights) for item in items], default=0)
-            case Choice(options):
+            case ChoiceNode(options):
                 return min([self._height(option, heights) for option in options], default=_NEVER)
             case Repeat(item, least, _):
                 return self._height(item, heights) if least else 0
@@ -62,7 +62,7 @@ class Sampler:
 
     def _write(self, node: Node, depth: int) -> str:
         match node:
-            case Word(text):
+            case WordNode(text):
                 return text
             case Chars(ranges):
                 return self._letter(ranges)
@@ -71,11 +71,11 @@ class Sampler:
                 if text and first is not None:
                     text = self._letter(first.ranges) + text
                 return text + mark
-            case Other():
+            case OtherNameNode():
                 return self._other(node, depth)
-            case Row(items):
+            case RowNode(items):
                 return "".join(self._write(item, depth) for item in items)
-            case Choice(options):
+            case ChoiceNode(options):
                 return self._write(self._option(options, depth), depth)
             case Repeat(item, least, most):
                 times = self._times(item, least, most, depth)
@@ -84,7 +84,7 @@ class Sampler:
                 self._left -= 1
                 return self._write(self._rules[name].node, depth + 1)
 
-    def _other(self, node: Other, depth: int) -> str:
+    def _other(self, node: OtherNameNode, depth: int) -> str:
         """A name; often one that goes along with one that is taken for a while."""
         taken = self._chance.choice(node.names) if node.names else ""
         begin = taken[: self._chance.randrange(len(taken) + 1)]
@@ -204,14 +204,14 @@ class LarkJudge:
 def as_regex(node: Node) -> str:
     """A node without references as a regular expression of Python's."""
     match node:
-        case Word(text):
+        case WordNode(text):
             return re.escape(text)
         case Chars(ranges):
             spans = (f"{re.escape(chr(first))}-{re.escape(chr(last))}" for first, last in ranges)
             return f"[{''.join(spans)}]"
-        case Row(items):
+        case RowNode(items):
             return "".join(map(as_regex, items))
-        case Choice(options):
+        case ChoiceNode(options):
             return f"(?:{'|'.join(map(as_regex, options))})" if options else "(?!)"
         case Repeat(item, least, most):
             return f"(?:{as_regex(item)}){{{least},{'' if most is None else most}}}"

@@ -10,9 +10,9 @@ from rightcall.core.jsontext import dump
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Spec
 from rightcall.local.grammar.compiler import Compiler
+from rightcall.local.grammar.flat_schema import structure
 from rightcall.local.grammar.notation import JSON
-from rightcall.local.grammar.plain import structure
-from rightcall.local.grammar.rulebook import Findings, Rulebook, Rules
+from rightcall.local.grammar.rulebook import Findings, GrammarRules, Rulebook
 
 PATTERNS = [
     "^[a-z]+$",
@@ -213,7 +213,7 @@ REAL = {
 def compiled(schema) -> tuple[Rulebook, list[str]]:
     """A schema's rulebook in JSON, and what it does not hold."""
     document = structure(schema)
-    rules, findings = Rules(), Findings()
+    rules, findings = GrammarRules(), Findings()
     node = Compiler(document, rules, JSON, findings).value(document, "$")
     return rules.book(node), findings.unheld
 

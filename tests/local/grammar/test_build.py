@@ -5,7 +5,7 @@ from local.grammar.schemas import REAL, spec
 from rightcall.core.request import Named
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.local.engine import Grammar
-from rightcall.local.families.known import FAMILIES
+from rightcall.local.families.family_list import FAMILIES
 from rightcall.local.grammar.build import grammar_for, grammar_for_output, unheld
 
 HERMES, GENERIC = FAMILIES["hermes"], FAMILIES["generic"]

@@ -3,8 +3,8 @@ import time
 from copy import deepcopy
 
 from local.grammar.schemas import REAL, spec
-from rightcall.local.families.known import FAMILIES
-from rightcall.local.grammar.build import Cache, digest, grammar_for, grammar_for_output
+from rightcall.local.families.family_list import FAMILIES
+from rightcall.local.grammar.build import LruCache, digest, grammar_for, grammar_for_output
 
 HERMES = FAMILIES["hermes"]
 
@@ -60,7 +60,7 @@ def test_tails_that_leave_off_at_the_same_place_share_a_grammar():
 
 
 def test_what_was_not_asked_for_the_longest_is_forgotten_first():
-    cache = Cache(2)
+    cache = LruCache(2)
     made = []
 
     def ask(key):
@@ -74,7 +74,7 @@ def test_what_was_not_asked_for_the_longest_is_forgotten_first():
 
 
 def test_threads_that_ask_at_once_get_the_same():
-    cache = Cache(8)
+    cache = LruCache(8)
     barrier = threading.Barrier(8)
     found = []
 

@@ -12,8 +12,8 @@ from local.grammar.sample import LarkJudge, Sampler
 from local.grammar.schemas import FORMATS, REAL, SCHEMAS, breaches, canonical, closed, compiled
 from rightcall.core.jsontext import parse
 from rightcall.core.schema import Schema, SchemaTooCostly
-from rightcall.local.grammar.formats import WIDER
 from rightcall.local.grammar.printers import print_gbnf, print_lark
+from rightcall.local.grammar.scalars import WIDER
 
 
 def check_sentences(schema, seed, times):

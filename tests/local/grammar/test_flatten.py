@@ -1,8 +1,14 @@
 import pytest
 
-from rightcall.local.grammar.apart import overlapping
-from rightcall.local.grammar.flatten import Flat, References, flatten, schema_of
-from rightcall.local.grammar.plain import loosened, structure
+from rightcall.local.grammar.conditions import overlapping
+from rightcall.local.grammar.flat_schema import (
+    FlatSchema,
+    SchemaReferences,
+    drop_large_counts,
+    flatten_schema,
+    schema_of,
+    structure,
+)
 
 DOCUMENT = {
     "$id": "https://example.com/root",
@@ -32,17 +38,19 @@ DOCUMENT = {
     ],
 )
 def test_a_reference_is_found_within_its_document(reference, expected):
-    assert References(DOCUMENT).target(reference) == expected
+    assert SchemaReferences(DOCUMENT).target(reference) == expected
 
 
 def test_references_inside_of_another_resource_are_left_alone():
     document = {"$defs": {"a": {"$id": "other", "$ref": "#/$defs/b"}, "b": {}}}
-    assert References(document).target("#/$defs/b") is None
+    assert SchemaReferences(document).target("#/$defs/b") is None
 
 
 def test_a_reference_to_itself_admits_nothing():
-    assert References(DOCUMENT).follow({"$ref": "#/$defs/loop"}) is False
-    assert flatten({"$ref": "#/$defs/loop"}, "$", References(DOCUMENT).target, Flat()).is_false
+    assert SchemaReferences(DOCUMENT).follow({"$ref": "#/$defs/loop"}) is False
+    assert flatten_schema(
+        {"$ref": "#/$defs/loop"}, "$", SchemaReferences(DOCUMENT).target, FlatSchema()
+    ).is_false
 
 
 @pytest.mark.parametrize(
@@ -76,7 +84,7 @@ def test_a_reference_to_itself_admits_nothing():
     ],
 )
 def test_what_several_schemas_say_is_put_together(parts, expected):
-    flat = flatten({"allOf": parts}, "$", lambda reference: None, Flat())
+    flat = flatten_schema({"allOf": parts}, "$", lambda reference: None, FlatSchema())
     assert (flat.keywords, flat.is_false, flat.unheld) == (expected, False, [])
 
 
@@ -84,11 +92,13 @@ def test_what_several_schemas_say_is_put_together(parts, expected):
     "parts", [[{"type": "string"}, {"type": "null"}], [{"const": 1}, {"const": 2}], [False]]
 )
 def test_what_contradicts_itself_admits_nothing(parts):
-    assert flatten({"allOf": parts}, "$", lambda reference: None, Flat()).is_false
+    assert flatten_schema({"allOf": parts}, "$", lambda reference: None, FlatSchema()).is_false
 
 
 def test_what_cannot_be_put_together_is_noted_and_the_first_stands():
-    flat = flatten({"allOf": [{"pattern": "a"}, {"pattern": "b"}]}, "$", lambda reference: None, Flat())
+    flat = flatten_schema(
+        {"allOf": [{"pattern": "a"}, {"pattern": "b"}]}, "$", lambda reference: None, FlatSchema()
+    )
     assert (flat.keywords, flat.unheld) == ({"pattern": "a"}, ["$.allOf[1].pattern"])
 
 
@@ -147,4 +157,4 @@ def test_the_structure_of_a_schema_is_without_its_notes():
 
 def test_loosening_leaves_small_counts():
     schema = {"maxLength": 500, "items": {"minItems": 3, "maxItems": 65}, "anyOf": [{"minLength": 64}]}
-    assert loosened(schema, 64) == {"items": {"minItems": 3}, "anyOf": [{"minLength": 64}]}
+    assert drop_large_counts(schema, 64) == {"items": {"minItems": 3}, "anyOf": [{"minLength": 64}]}

@@ -4,13 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.local.grammar.nodes import Until, chars, choice, optional, repeat, row, word
 from rightcall.local.grammar.printers import print_gbnf
-from rightcall.local.grammar.rulebook import Rules
+from rightcall.local.grammar.rulebook import (
+    GrammarRules,
+    Until,
+    chars,
+    choice,
+    optional,
+    repeat,
+    row,
+    word,
+)
 
 
 def printed(node, rules=None):
-    return print_gbnf((rules or Rules()).book(node))
+    return print_gbnf((rules or GrammarRules()).book(node))
 
 
 @pytest.mark.parametrize(

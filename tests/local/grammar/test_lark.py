@@ -1,17 +1,25 @@
 import pytest
 
 from local.grammar.sample import LarkJudge
-from rightcall.local.grammar.nodes import Until, chars, choice, optional, repeat, row, word
 from rightcall.local.grammar.printers import print_lark
-from rightcall.local.grammar.rulebook import Rules
+from rightcall.local.grammar.rulebook import (
+    GrammarRules,
+    Until,
+    chars,
+    choice,
+    optional,
+    repeat,
+    row,
+    word,
+)
 
 
 def judge(node, rules=None):
-    return LarkJudge(print_lark((rules or Rules()).book(node)))
+    return LarkJudge(print_lark((rules or GrammarRules()).book(node)))
 
 
 def test_rules_are_small_and_tokens_are_capitals():
-    rules = Rules()
+    rules = GrammarRules()
     digits = rules.define("digits", repeat(chars("0123456789"), 1, 3), token=True)
     pair = rules.define("pair", row(digits, word(","), digits))
     assert print_lark(rules.book(choice(pair, word('é"')))) == (
@@ -43,7 +51,7 @@ def test_text_may_have_to_begin_in_some_way(text, expected):
 
 
 def test_a_mark_may_be_a_token_of_the_models_own():
-    text = print_lark(Rules().book(row(word("<x>"), Until("</x>"), word("!"))))
+    text = print_lark(GrammarRules().book(row(word("<x>"), Until("</x>"), word("!"))))
     named = text.replace('"<x>"', "<[257]>").replace('"</x>"', "<[258]>")
     judge = LarkJudge(named, special=("<x>", "</x>"))
     assert judge.accepts_tokens([257, *b"a<b></", 258, *b"!"])

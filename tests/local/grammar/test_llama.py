@@ -5,12 +5,12 @@ import xllamacpp
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from local.grammar.schemas import REAL, SCHEMAS, closed, compiled, spec
-from rightcall.core.call import Call
 from rightcall.core.jsontext import parse
+from rightcall.core.parts import Call
 from rightcall.core.request import Named
 from rightcall.core.schema import Schema
 from rightcall.local.engine import Grammar
-from rightcall.local.families.known import FAMILIES
+from rightcall.local.families.family_list import FAMILIES
 from rightcall.local.families.reader import Reader
 from rightcall.local.grammar.build import grammar_for, grammar_for_output
 from rightcall.local.grammar.printers import print_gbnf

@@ -5,15 +5,15 @@ from decimal import Decimal
 import pytest
 
 from local.grammar.sample import as_regex
-from rightcall.local.grammar.numbers import (
+from rightcall.local.grammar.scalars import (
     LARGEST_BOUND,
     MOST_DIGITS,
     MOST_PLACES,
     Interval,
     integer,
     number,
+    numeric,
 )
-from rightcall.local.grammar.scalars import numeric
 
 
 def within(value, low, high, above, below):

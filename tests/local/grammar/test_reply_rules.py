@@ -4,23 +4,23 @@ import json
 import random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from effort import often
 from local.grammar.sample import LarkJudge, Sampler
 from local.grammar.schemas import SCHEMAS, breaches, closed, spec
-from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, parse
 from rightcall.core.message import Reasoning
+from rightcall.core.parts import Call
 from rightcall.core.schema import Schema
 from rightcall.local.families.call_text import write
-from rightcall.local.families.known import FAMILIES
+from rightcall.local.families.family_list import FAMILIES
 from rightcall.local.families.reader import Reader
-from rightcall.local.grammar.forms import CallRules
+from rightcall.local.grammar.build import MOST_CALLS, PromptEnd, ReplyRules, find_prompt_end
+from rightcall.local.grammar.call_rules import CallRules
 from rightcall.local.grammar.printers import print_lark
-from rightcall.local.grammar.reply_rules import MOST_CALLS, Place, ReplyRules, place
-from rightcall.local.grammar.rulebook import Rules
+from rightcall.local.grammar.rulebook import GrammarRules
 
 WEATHER = spec(
     "get_weather",
@@ -134,10 +134,10 @@ def tail_of(family):
 
 
 def reply(family, tail=None, specs=SPECS):
-    rules = Rules()
+    rules = GrammarRules()
     calls = CallRules(family, rules)
     nodes = {each.name: calls.call(each) for each in specs}
-    where = place(family, tail_of(family) if tail is None else tail)
+    where = find_prompt_end(family, tail_of(family) if tail is None else tail)
     return rules, ReplyRules(family, rules, nodes, where)
 
 
@@ -159,7 +159,7 @@ def is_legal(call):
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_what_a_forced_reply_may_be_reads_back_as_legal_calls(family):
     rules, found = reply(family)
-    book = rules.book(found.forced(several=True))
+    book = rules.book(found.forced_reply(several=True))
     judge, sampler = LarkJudge(print_lark(book)), Sampler(book, random.Random(5))
     for _ in range(12):
         text = sampler.sentence()
@@ -173,14 +173,24 @@ def test_what_a_forced_reply_may_be_reads_back_as_legal_calls(family):
 @given(
     members=MEMBERS, definitions=SCHEMAS.map(lambda schema: schema["$defs"]), chosen=st.integers(0, 999)
 )
+@example(
+    members={"a": {"type": "object", "properties": {"a b": {"type": "string"}}}},
+    definitions={"one": {"type": "string"}, "two": {"type": "object", "properties": {}}},
+    chosen=1,
+)
+@example(
+    members={"a": {"type": "object", "properties": {'a"b': {"type": "string"}, "a-b": {}}}},
+    definitions={"one": {"type": "string"}, "two": {"type": "object", "properties": {}}},
+    chosen=3,
+)
 @settings(max_examples=often(15))
 def test_arguments_read_back_as_what_any_schema_admits(name, members, definitions, chosen):
     family = FAMILIES[name]
     tool = spec("tool", {"type": "object", "properties": members, "$defs": definitions})
-    rules = Rules()
+    rules = GrammarRules()
     calls = CallRules(family, rules)
-    found = ReplyRules(family, rules, {"tool": calls.call(tool)}, Place(is_thought_over=True))
-    book = rules.book(found.forced(several=False))
+    found = ReplyRules(family, rules, {"tool": calls.call(tool)}, PromptEnd(is_thought_over=True))
+    book = rules.book(found.forced_reply(several=False))
     assume(book.rules)
     unheld = calls.findings["tool"].unheld
     judge, checked = LarkJudge(print_lark(book)), Schema(tool.parameters, formats=True)
@@ -201,13 +211,13 @@ def test_arguments_read_back_as_what_any_schema_admits(name, members, definition
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_what_follows_a_trigger_reads_back_as_legal_calls(family):
     rules, found = reply(family)
-    book = rules.book(found.lazy(several=True))
+    book = rules.book(found.lazy_reply(several=True))
     judge, sampler = LarkJudge(print_lark(book)), Sampler(book, random.Random(6))
     assert all(judge.may_begin(trigger) for trigger in found.triggers())
     begin = "Sure.\n"
     if family.channels is not None:
         begin = f"{family.channels.channel}commentary" if family.channels.channel else ""
-    elif end := place(family, "").thought_end:
+    elif end := find_prompt_end(family, "").thought_end:
         begin = f"Hm.{end}\n"
     for _ in range(8):
         text = sampler.sentence()
@@ -221,9 +231,13 @@ def test_what_follows_a_trigger_reads_back_as_legal_calls(family):
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_a_reply_that_decides_calls_or_answers(family):
     rules, found = reply(family)
-    book = rules.book(found.decided(several=True))
+    book = rules.book(found.call_or_answer(several=True))
     judge, sampler = LarkJudge(print_lark(book)), Sampler(book, random.Random(7))
-    before = f"Hm.{end}\n" if (end := place(family, "").thought_end) and family.channels is None else ""
+    before = (
+        f"Hm.{end}\n"
+        if (end := find_prompt_end(family, "").thought_end) and family.channels is None
+        else ""
+    )
     if family.channels is None:
         assert judge.accepts(f"{before}It is 18 degrees.\n<b>{{}}</b>")
     assert not judge.accepts(f'{before}{{"name": "get_weather", "arguments": {{}}}}')
@@ -243,8 +257,8 @@ def test_what_a_family_writes_is_admitted(family, count):
         for index, (name, value) in enumerate(list(WRITTEN.items())[:count])
     ]
     rules, found = reply(family)
-    judge = LarkJudge(print_lark(rules.book(found.forced(several=True))))
-    end = place(family, "").thought_end if family.channels is None else ""
+    judge = LarkJudge(print_lark(rules.book(found.forced_reply(several=True))))
+    end = find_prompt_end(family, "").thought_end if family.channels is None else ""
     text = (f"Hm.{end}" if end else "") + write(family, calls, SPECS)
     expected = family.name not in ENDS_THE_TURN and (count == 1 or family.name not in ONE_AT_A_TIME)
     assert judge.accepts(text) is expected, text
@@ -253,7 +267,7 @@ def test_what_a_family_writes_is_admitted(family, count):
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_one_call_is_the_end_where_several_are_not_wanted(family):
     rules, found = reply(family, specs=(NOW,))
-    book = rules.book(found.forced(several=False))
+    book = rules.book(found.forced_reply(several=False))
     sampler = Sampler(book, random.Random(8))
     for _ in range(8):
         parts = read(family, sampler.sentence())
@@ -265,7 +279,7 @@ def test_a_tool_that_takes_anything_may_be_given_anything(name):
     family = FAMILIES[name]
     tool = spec("tool", {"type": "object"})
     rules, found = reply(family, specs=(tool,))
-    book = rules.book(found.forced(several=False))
+    book = rules.book(found.forced_reply(several=False))
     judge, sampler = LarkJudge(print_lark(book)), Sampler(book, random.Random(2))
     text = write(family, [Call(id="abcdefghi", name="tool", arguments='{"a": 1, "b": "x y"}')], (tool,))
     assert judge.accepts(text), text
@@ -281,7 +295,7 @@ def test_a_tool_that_takes_anything_may_be_given_anything(name):
 def test_a_reply_holds_only_so_many_calls():
     family = FAMILIES["hermes"]
     rules, found = reply(family, specs=(NOW,))
-    judge = LarkJudge(print_lark(rules.book(found.forced(several=True))))
+    judge = LarkJudge(print_lark(rules.book(found.forced_reply(several=True))))
     one = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
     assert judge.accepts("\n".join([one] * MOST_CALLS))
     assert not judge.accepts("\n".join([one] * (MOST_CALLS + 1)))
@@ -293,29 +307,37 @@ THINK = "<|im_start|>assistant\n"
 @pytest.mark.parametrize(
     ("name", "tail", "expected"),
     [
-        ("hermes", "", Place()),
-        ("hermes", THINK, Place()),
-        ("hermes", f"{THINK}<think>\n", Place(thought_end="</think>")),
-        ("hermes", f"{THINK}<think>\n\n</think>\n\n", Place(is_thought_over=True)),
-        ("ernie45", "", Place(thought_end="</think>")),
+        ("hermes", "", PromptEnd()),
+        ("hermes", THINK, PromptEnd()),
+        ("hermes", f"{THINK}<think>\n", PromptEnd(thought_end="</think>")),
+        ("hermes", f"{THINK}<think>\n\n</think>\n\n", PromptEnd(is_thought_over=True)),
+        ("ernie45", "", PromptEnd(thought_end="</think>")),
         (
             "apriel",
             "<|begin_assistant|>\nHere are my steps:\n",
-            Place(thought_end="[BEGIN FINAL RESPONSE]"),
+            PromptEnd(thought_end="[BEGIN FINAL RESPONSE]"),
         ),
-        ("granite3", "<|start_of_role|>assistant<|end_of_role|><think>", Place(thought_end="</think>")),
+        (
+            "granite3",
+            "<|start_of_role|>assistant<|end_of_role|><think>",
+            PromptEnd(thought_end="</think>"),
+        ),
         (
             "functionary_v32",
             "<|start_header_id|>assistant<|end_header_id|>\n\n>>>",
-            Place(is_call_begun=True),
+            PromptEnd(is_call_begun=True),
         ),
-        ("harmony", "<|start|>assistant", Place()),
-        ("harmony", "<|start|>assistant<|channel|>analysis<|message|>", Place(thought_end="<|end|>")),
-        ("llama3", "", Place()),
+        ("harmony", "<|start|>assistant", PromptEnd()),
+        (
+            "harmony",
+            "<|start|>assistant<|channel|>analysis<|message|>",
+            PromptEnd(thought_end="<|end|>"),
+        ),
+        ("llama3", "", PromptEnd()),
     ],
 )
 def test_where_the_prompt_leaves_off_is_told_by_its_tail(name, tail, expected):
-    assert place(FAMILIES[name], tail) == expected
+    assert find_prompt_end(FAMILIES[name], tail) == expected
 
 
 CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
@@ -335,13 +357,13 @@ CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
 )
 def test_a_forced_call_may_come_after_a_thought(tail, text, expected):
     rules, found = reply(FAMILIES["hermes"], tail, (NOW,))
-    assert LarkJudge(print_lark(rules.book(found.forced(several=True)))).accepts(text) is expected
+    assert LarkJudge(print_lark(rules.book(found.forced_reply(several=True)))).accepts(text) is expected
 
 
 def test_a_call_whose_mark_is_in_the_prompt_goes_on_without_it():
     tail = "<|start_header_id|>assistant<|end_header_id|>\n\n>>>"
     rules, found = reply(FAMILIES["functionary_v32"], tail, (NOW,))
-    judge = LarkJudge(print_lark(rules.book(found.forced(several=True))))
+    judge = LarkJudge(print_lark(rules.book(found.forced_reply(several=True))))
     assert judge.accepts("now\n{}")
     assert judge.accepts("now\n{}>>>now\n{}")
     assert found.triggers() == (">>>now\n", "now\n")

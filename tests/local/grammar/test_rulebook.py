@@ -1,20 +1,25 @@
 import pytest
 
-from rightcall.local.grammar.nodes import (
+from rightcall.local.grammar.rulebook import (
     ANY_CHAR,
     EMPTY,
     NOTHING,
+    ROOT,
     Chars,
-    Choice,
+    ChoiceNode,
+    GrammarRule,
+    GrammarRules,
     Reference,
     Repeat,
-    Row,
-    Word,
+    RowNode,
+    Rulebook,
+    WordNode,
     any_word,
     can_be_empty,
     chars,
     choice,
     in_both,
+    nesting,
     optional,
     other_than,
     repeat,
@@ -22,19 +27,18 @@ from rightcall.local.grammar.nodes import (
     size,
     word,
 )
-from rightcall.local.grammar.rulebook import ROOT, Rule, Rulebook, Rules, nesting
 
-A, B = Word("a"), Word("b")
+A, B = WordNode("a"), WordNode("b")
 
 
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
         (word(""), EMPTY),
-        (row(A, row(B, A)), Row((A, B, A))),
+        (row(A, row(B, A)), RowNode((A, B, A))),
         (row(A), A),
         (row(A, NOTHING), NOTHING),
-        (choice(A, choice(B, A)), Choice((A, B))),
+        (choice(A, choice(B, A)), ChoiceNode((A, B))),
         (choice(A, NOTHING), A),
         (choice(), NOTHING),
         (repeat(A, 1, 1), A),
@@ -57,23 +61,27 @@ def test_nodes_are_as_small_as_they_can_be(made, expected):
 
 def test_words_share_what_they_begin_with():
     made = any_word(["red", "reed", "blue", "re", ""])
-    assert made == Choice(
-        (EMPTY, Word("blue"), Row((Word("re"), Choice((EMPTY, Word("d"), Word("ed"))))))
+    assert made == ChoiceNode(
+        (
+            EMPTY,
+            WordNode("blue"),
+            RowNode((WordNode("re"), ChoiceNode((EMPTY, WordNode("d"), WordNode("ed"))))),
+        )
     )
 
 
 def test_a_rule_that_never_ends_takes_along_what_needs_it():
-    rules = Rules()
+    rules = GrammarRules()
     name = rules.reserve("loop")
     rules.complete(name, row(A, Reference(name)))
     needs = rules.define("needs", row(B, Reference(name)))
     assert rules.book(needs) == Rulebook(ROOT, {})
-    assert rules.book(choice(needs, A)).rules == {ROOT: Rule(A)}
-    assert rules.book(row(A, optional(needs))).rules == {ROOT: Rule(A)}
+    assert rules.book(choice(needs, A)).rules == {ROOT: GrammarRule(A)}
+    assert rules.book(row(A, optional(needs))).rules == {ROOT: GrammarRule(A)}
 
 
 def test_a_rule_that_may_end_stays_and_others_are_left_out():
-    rules = Rules()
+    rules = GrammarRules()
     name = rules.reserve("list")
     rules.complete(name, row(A, optional(Reference(name))))
     rules.define("unused", B)
@@ -81,7 +89,7 @@ def test_a_rule_that_may_end_stays_and_others_are_left_out():
 
 
 def test_the_same_node_is_the_same_rule_and_names_do_not_clash():
-    rules = Rules()
+    rules = GrammarRules()
     assert rules.define("Some Name!", A) == Reference("some-name")
     assert rules.define("other", A) == Reference("some-name")
     assert rules.define("some name", B) == Reference("some-name-2")
@@ -97,7 +105,7 @@ def test_sizes_count_repetitions_as_written_out():
 
 
 def test_nesting_counts_rules_in_a_row():
-    rules = Rules()
+    rules = GrammarRules()
     node = rules.define("one", row(A, rules.define("two", row(B, rules.define("three", row(A, A))))))
     assert nesting(node, rules.rules) == 3
     name = rules.reserve("loop")

@@ -13,7 +13,7 @@ import rightcall as rc
 from effort import often
 from local.kit import ScriptedEngine
 from rightcall.core.events import ReplyEnd
-from rightcall.core.message import said
+from rightcall.core.message import user_text
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 from rightcall.local.guided.copying import copied
@@ -221,10 +221,10 @@ def test_whatever_the_question_nothing_is_made_up(words):
 @given(st.lists(WORDS, min_size=1, max_size=12), st.sampled_from(["auto", "required", "named"]))
 async def test_whatever_the_model_says_no_call_has_an_invented_value(words, choice):
     question = " ".join(words)
-    forced = rc.Named(TRAIN.name) if choice == "named" else choice
+    forced = rc.models.Named(TRAIN.name) if choice == "named" else choice
     # It answers every question with the first tool, and every filling with a lesson's values.
     engine = ScriptedEngine(*['{"origin":"Rome","destination":"Milan"}', "train"] * 20)
-    request = Request(messages=(said(question),), specs=ALL, choice=forced)
+    request = Request(messages=(user_text(question),), specs=ALL, choice=forced)
     async for event in GuidedModel(engine).stream(request):
         if isinstance(event, ReplyEnd):
             for call in event.reply.calls:

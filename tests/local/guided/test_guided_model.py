@@ -2,10 +2,9 @@ import pytest
 from msgspec.structs import replace
 
 from local.kit import ScriptedEngine, spent
-from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
-from rightcall.core.message import Reply, Results, User, said
-from rightcall.core.parts import Result, Text, Usage
+from rightcall.core.message import Reply, Results, User, user_text
+from rightcall.core.parts import Call, Result, Text, Usage
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.local.engine import Finish
@@ -40,7 +39,7 @@ async def reply_of(engine: ScriptedEngine, request: Request) -> Reply:
 
 
 def asking(text: str, **more: object) -> Request:
-    return Request(**{"messages": (said(text),), "specs": BOTH, **more})
+    return Request(**{"messages": (user_text(text),), "specs": BOTH, **more})
 
 
 def after(text: str, *results: tuple[str, Result]) -> Request:
@@ -50,7 +49,7 @@ def after(text: str, *results: tuple[str, Result]) -> Request:
         for question, each in results
     ]
     replied = Reply(tuple(calls), "calls")
-    return asking(text, messages=(said(text), replied, Results(tuple(each for _, each in results))))
+    return asking(text, messages=(user_text(text), replied, Results(tuple(each for _, each in results))))
 
 
 def result(text: str, outcome: str = "returned", call_id: str = "1") -> Result:
@@ -110,10 +109,10 @@ async def test_a_required_value_that_was_not_said_is_asked_for_and_the_answer_go
         (),
         "get_weather needs a value that you did not give: city. What should it be?",
     )
-    history = (said("What is the weather forecast?"), first, said("Oslo please"))
+    history = (user_text("What is the weather forecast?"), first, user_text("Oslo please"))
     second = await reply_of(engine, asking("", messages=history, specs=(WEATHER, CLOCK)))
     assert [(call.name, call.arguments) for call in second.calls] == [("get_weather", '{"city":"Oslo"}')]
-    history = (*history[:2], said("What time is it?"))
+    history = (*history[:2], user_text("What time is it?"))
     other = await reply_of(engine, asking("", messages=history, specs=(WEATHER, CLOCK)))
     assert [call.name for call in other.calls] == ["clock"]
     assert engine.asked == []
@@ -302,7 +301,7 @@ async def test_a_failure_is_reported_and_nothing_is_made_up():
 
 async def test_calls_that_somebody_else_made_are_told_too():
     call = Call(id="9", name="add", arguments='{"a": 3, "b": 4}')
-    history = (said("Sum?"), Reply((call,), "calls"), Results((result("7", call_id="9"),)))
+    history = (user_text("Sum?"), Reply((call,), "calls"), Results((result("7", call_id="9"),)))
     assert (await reply_of(ScriptedEngine(), asking("", messages=history))).text == (
         "For a 3, b 4, add says 7."
     )
@@ -311,11 +310,11 @@ async def test_calls_that_somebody_else_made_are_told_too():
 async def test_earlier_turns_are_spoken_of_in_words_only():
     call = Call(id="1", name="add", arguments="{}")
     history = (
-        said("What is 1 + 1?"),
+        user_text("What is 1 + 1?"),
         Reply((call,), "calls"),
         Results((result("2"),)),
         Reply((Text("It is 2."),)),
-        said("Thanks"),
+        user_text("Thanks"),
     )
     engine = ScriptedEngine("You are welcome.")
     await events_of(engine, asking("", messages=history))
@@ -373,5 +372,5 @@ async def test_closing_the_model_closes_the_engine():
 async def test_the_last_thing_said_counts_whoever_spoke_after():
     noted = User((Text("You are going round in circles."),), "runtime")
     engine = ScriptedEngine("none", "Sorry.")
-    await events_of(engine, asking("", messages=(said("What is 2 + 3?"), noted)))
+    await events_of(engine, asking("", messages=(user_text("What is 2 + 3?"), noted)))
     assert "What is 2 + 3?" in engine.asked[0].prompt

@@ -1,7 +1,6 @@
 import pytest
 
-from rightcall.core.call import Call
-from rightcall.core.parts import Result, Text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.local.guided.telling import is_question, told
 
 MOMENT = '{"date": "2026-11-15", "time": "21:32:50", "weekday": "Sunday"}'

@@ -6,7 +6,7 @@ import sys
 
 from rightcall.errors import EncodeError
 from rightcall.local.template.chat_template import ChatTemplate
-from rightcall.local.template.render_bounds import Bounds
+from rightcall.local.template.rendering import _CHILDREN, Bounds
 
 BOUNDS = Bounds(seconds=0.2, characters=1_000_000, memory=64_000_000)
 HARD = 2 << 30
@@ -26,9 +26,11 @@ def kept(value, begin=""):
 
 
 def doubled(shown):
-    """A list that holds itself twice, and that twice, and so on."""
-    loop = "{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
-    return f"{{% set ns = namespace(x=[1]) %}}{loop}{shown}"
+    """A list that holds itself twice, and that twice, and so on; and another that is equal to it."""
+    loop = (
+        "{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}"
+    )
+    return f"{{% set ns = namespace(x=[1], y=[1]) %}}{loop}{shown}"
 
 
 ATTACKS = {
@@ -93,23 +95,23 @@ ATTACKS = {
     "json with an indent": "{{ ([1] * 99999)|tojson(indent=99999)|length }}",
     "json with separators": _BIG + "{{ ([1] * 99999)|tojson(separators=(big, big))|length }}",
     "wrapping": _BIG + "{{ big|wordwrap(1, true, big)|length }}",
-    "links": _BIG + "{{ ('a.com ' * 99999)|urlize(target=big)|length }}",
+    "links": _BIG + "{{ ('https://a.com ' * 99999)|urlize(target=big)|length }}",
     "adding lists up": "{{ ([range(9999)|list] * 9999)|sum(start=[])|length }}",
     "slices of nothing": "{{ []|slice(10**8)|list|length }}",
     "characters": "{{ ('ж' * 3499999)|list|length }}",
-    "words": "{{ ('ж ж' * 333333).split()|length }}",
+    "words": "{{ ('ж ж' * 999999).split()|length }}",
     "dates": "{{ strftime_now('%c' * 499999)|length }}",
     "a replacement by a list": _BIG + "{{ big|replace('x', [big])|length }}",
-    "long numbers": "{{ ([7**9999] * 499999)|string|length }}",
+    "long numbers": "{{ ([7**4999] * 499999)|string|length }}",
     "doubled and joined": doubled("{{ ns.x ~ '' }}"),
     "doubled and in upper case": doubled("{{ ns.x|upper }}"),
     "doubled and escaped": doubled("{{ ns.x|e }}"),
     "doubled and printed": doubled("{{ ns.x|pprint }}"),
     "doubled and joined as members": doubled("{{ ns.x|join }}"),
-    "doubled and compared": doubled("{{ ns.x == [ns.x[0], ns.x[0]] }}"),
-    "doubled and tested": doubled("{{ ns.x is eq([ns.x[0], ns.x[0]]) }}"),
+    "doubled and compared": doubled("{{ ns.x == ns.y }}"),
+    "doubled and tested": doubled("{{ ns.x is eq(ns.y) }}"),
     "doubled and its case tested": doubled("{{ ns.x is upper }}"),
-    "doubled and sorted": doubled("{{ [ns.x, [ns.x[0], ns.x[0]]]|sort }}"),
+    "doubled and sorted": doubled("{{ [ns.x, ns.y]|sort }}"),
     "doubled and shown in a view": doubled("{{ {'a': ns.x}.items() }}"),
     "doubled and shown in a namespace": doubled("{{ ns }}"),
     "doubled and raised": doubled("{{ raise_exception(ns.x) }}"),
@@ -120,21 +122,35 @@ ATTACKS = {
 }
 
 
-def attack(name: str) -> tuple[str, int]:
-    """What is said of an attack, and by how many bytes this process has grown."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak(whose: int) -> int:
+    """The most memory that this process, or any child of it that has ended, ever had, in bytes."""
+    return resource.getrusage(whose).ru_maxrss * 1024
+
+
+def render(text: str) -> str:
+    """What is said of a template, whose child has ended by then."""
     try:
-        ChatTemplate(ATTACKS[name], bounds=BOUNDS).render([])
+        ChatTemplate(text, bounds=BOUNDS).render([])
     except EncodeError as error:
-        said = str(error)
-    else:
-        said = "rendered"
-    return said, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+        return str(error)
+    finally:
+        _CHILDREN.close()
+    return "rendered"
+
+
+def main() -> None:
+    """Write what is said of each attack, and by how much this process and its children have grown."""
+    render("x")
+    usual = peak(resource.RUSAGE_CHILDREN)
+    for name in sys.argv[1:] or ATTACKS:
+        before = peak(resource.RUSAGE_SELF)
+        said = render(ATTACKS[name])
+        grown = peak(resource.RUSAGE_SELF) - before
+        sys.stdout.write(json.dumps([name, said, grown, peak(resource.RUSAGE_CHILDREN) - usual]) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
     # What would take more ends here, and not the machine.
     resource.setrlimit(resource.RLIMIT_AS, (HARD, HARD))
-    for each in sys.argv[1:] or ATTACKS:
-        sys.stdout.write(json.dumps([each, *attack(each)]) + "\n")
-        sys.stdout.flush()
+    main()

@@ -5,8 +5,7 @@ from msgspec.structs import replace
 
 from local.template.samples import BAR, OWN, TOKENS, found
 from rightcall.local.template.chat_template import ChatTemplate
-from rightcall.local.template.probing import probe, tail_of
-from rightcall.local.template.quirks import Quirks, Switch
+from rightcall.local.template.quirks import Quirks, Switch, probe, tail_of
 
 THINK = {"none": False, "minimal": True, "low": True, "medium": True, "high": True, "max": True}
 EFFORT = {

@@ -1,14 +1,16 @@
 import time
+from datetime import datetime, timedelta, timezone
 
 import pytest
-from jinja2 import nodes
 
 from local.template.conversations import CONVERSATIONS
 from local.template.samples import OWN, TOKENS, found
+from rightcall import bounded_child
 from rightcall.errors import EncodeError, UsageError
+from rightcall.local.template import rendering
 from rightcall.local.template.chat_template import ChatTemplate
-from rightcall.local.template.render_bounds import LONGEST_TEMPLATE, Bounds
-from rightcall.local.template.sandbox import Sandbox, _watched, fixed_opening, to_json
+from rightcall.local.template.rendering import Bounds
+from rightcall.local.template.sandbox import LONGEST_TEMPLATE, fixed_opening, to_json
 
 SMALL = Bounds(seconds=0.2, characters=200_000)
 
@@ -159,6 +161,8 @@ def test_the_words_say_which_bound_it_was():
     with pytest.raises(EncodeError, match=r"it was still not rendered after 0\.2 s"):
         render(ENDLESS["loops in loops"])
     with pytest.raises(EncodeError, match="something of more than 200,000 characters"):
+        render("{{ 'x' * 200001 }}")
+    with pytest.raises(EncodeError, match="it builds more than 512 MB"):
         render("{{ 'x' * 10**12 }}")
     with pytest.raises(EncodeError, match="calls itself without end"):
         render(ENDLESS["a macro that calls itself"], bounds=Bounds(seconds=60, characters=200_000))
@@ -194,10 +198,43 @@ def test_a_template_that_cannot_be_compiled_is_refused_in_words(text):
         ChatTemplate(text)
 
 
-def test_joining_is_counted_however_deeply_it_is_nested():
-    tree = _watched(Sandbox().parse("{{ a ~ (b ~ (c ~ d)) ~ e|default(f ~ (g ~ h)) }}"))
-    assert list(tree.find_all(nodes.Concat)) == []
+def test_joining_keeps_its_order_however_deeply_it_is_nested():
     assert render("{% set a = 1 %}{{ a ~ (2 ~ (3 ~ 4)) ~ 5 }}") == "12345"
+
+
+def test_a_constant_is_not_evaluated_while_a_template_is_compiled():
+    began = time.monotonic()
+    for text in ("{{ 9 ** 999999999 }}", "{{ 'x' * 10**12 }}", "{% set x = 9 ** 999999999 %}"):
+        ChatTemplate(text)
+    assert time.monotonic() - began < 5
+
+
+def test_a_template_that_is_trusted_is_rendered_in_this_process(monkeypatch):
+    monkeypatch.setattr(bounded_child, "_START", "raise SystemExit(3)")
+    rendering._CHILDREN.close()
+    assert render("{{ messages }}", bounds=None) == "[]"
+    with pytest.raises(EncodeError, match="could not start: 3"):
+        render("{{ messages }}")
+
+
+def test_a_render_by_a_warm_child_takes_little_time():
+    template = ChatTemplate("{{ messages }}")
+    took = []
+    for _ in range(50):
+        began = time.perf_counter()
+        template.render([])
+        took.append(time.perf_counter() - began)
+    assert sorted(took)[25] < 0.005
+
+
+def test_a_clock_has_its_own_time_zone():
+    moment = datetime(2026, 1, 2, 3, 4, tzinfo=timezone(timedelta(hours=-7, minutes=-30), "here"))
+    text = "{{ strftime_now('%d %B %Y %H:%M %Z %z') }}"
+    assert render(text, clock=lambda: moment) == "02 January 2026 03:04 here -0730"
+
+
+def test_text_that_is_no_unicode_goes_there_and_back():
+    assert render("{{ messages[0].content }}", [{"role": "user", "content": "\ud800x"}]) == "\ud800x"
 
 
 def opened(name, text, add):

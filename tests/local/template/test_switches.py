@@ -1,8 +1,7 @@
 import pytest
 
 from rightcall.local.template.chat_template import ChatTemplate
-from rightcall.local.template.probing import probe
-from rightcall.local.template.quirks import Switch, set_reasoning
+from rightcall.local.template.quirks import Switch, probe, set_reasoning
 
 USER = "{% for m in messages %}{{ m.content }}{% endfor %}"
 

@@ -11,7 +11,7 @@ import pytest
 
 import warm
 from rightcall.mcp import Server, connect
-from rightcall.process.pool import keepers
+from rightcall.process.runner import keepers
 
 HERE = Path(__file__).parent
 

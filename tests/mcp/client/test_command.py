@@ -1,4 +1,4 @@
-"""``rightcall mcp``: list, pin and verify, from the command line."""
+"""``rightcall tools mcp``: list, pin and verify, from the command line."""
 
 import json
 import sys
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.cli.arguments import mcp as add_arguments
-from rightcall.cli.commands import mcp
+from rightcall.cli.commands.tools import mcp as add_arguments
+from rightcall.cli.work import mcp
 from rightcall.errors import UsageError
 
 HERE = Path(__file__).parent
@@ -54,7 +54,7 @@ def test_what_was_approved_is_verified_until_it_changes(rightcall, config, tmp_p
     code, _, err = rightcall("verify", "--config", config)
     assert (code, err) == (
         1,
-        "rightcall: mcp-pins.json holds no pins of 'many'; approve it: rightcall mcp pin\n",
+        "rightcall: mcp-pins.json holds no pins of 'many'; approve it: rightcall tools mcp pin\n",
     )
     assert rightcall("pin", "--config", config)[0] == 1  # nobody is there to say yes
     code, out, _ = rightcall("pin", "--config", config, "--yes")

@@ -11,7 +11,7 @@ from mcp_types import (
 
 from rightcall.core.schema import Schema
 from rightcall.errors import ToolFailure
-from rightcall.mcp.client.content import value_of
+from rightcall.mcp.client.remote_tool import value_of
 
 PRICE = Schema({"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]})
 

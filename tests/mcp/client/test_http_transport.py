@@ -5,7 +5,7 @@ import asyncio
 import httpx2
 import pytest
 
-from rightcall.mcp.client.http_transport import SdkTransport
+from rightcall.mcp.client.sdk_client import SdkTransport
 from transport.raw import answering, asked, talking
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

@@ -12,8 +12,8 @@ from mcp_types import (
 
 import rightcall as rc
 from rightcall.mcp import connect
-from rightcall.mcp.client.listing import MOST_TOOLS, refuse
 from rightcall.mcp.client.sdk_client import FilteredStream
+from rightcall.mcp.client.tool_list import MOST_TOOLS, refuse
 from rightcall.testing import ScriptedModel, call, reply
 
 

@@ -7,7 +7,7 @@ from mcp_types import (
     REQUEST_TIMEOUT,
 )
 
-from rightcall.mcp.client.remote_calls import failure_of
+from rightcall.mcp.client.remote_servers import failure_of
 
 CLOSED = MCPError(CONNECTION_CLOSED, "Connection closed")
 LATE = MCPError(REQUEST_TIMEOUT, "timed out")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import rightcall as rc
 from rightcall.core.limits import Limits
 from rightcall.core.outcome import Invalid
-from rightcall.mcp.client.remote_tool import fit, fit_all, tool_of
+from rightcall.mcp.client.remote_tool import fit_name, fit_names, tool_of
 from rightcall.mcp.pins import Definition
 from rightcall.process.deadline_validator import close_children
 
@@ -26,21 +26,21 @@ FITTED = {
 
 @pytest.mark.parametrize("name", FITTED)
 def test_a_name_becomes_one_that_every_vendor_takes(name):
-    assert fit(name) == FITTED[name]
+    assert fit_name(name) == FITTED[name]
 
 
 def test_names_that_would_be_the_same_are_told_apart_whatever_their_order():
     names = ["a.b", "a_b", "a/b"]
-    fitted = fit_all(names)
+    fitted = fit_names(names)
     assert fitted["a_b"] == "a_b"
     assert len(set(fitted.values())) == 3
-    assert fit_all(names[::-1]) == fitted
+    assert fit_names(names[::-1]) == fitted
 
 
 @given(st.lists(st.text(max_size=100), unique=True, max_size=20))
 def test_any_names_become_valid_and_different_ones(names):
-    fitted = fit_all(names)
-    assert [fit(each) for each in fitted.values()] == list(fitted.values())
+    fitted = fit_names(names)
+    assert [fit_name(each) for each in fitted.values()] == list(fitted.values())
     assert len(set(fitted.values())) == len(names)
 
 

@@ -9,9 +9,8 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification
 
-from rightcall.mcp.client.launch import Pipe
-from rightcall.mcp.client.stdio_client import MOST_GARBAGE, Incoming, Outgoing
-from rightcall.mcp.framing import Lines, encode
+from rightcall.mcp.client.stdio_client import MOST_GARBAGE, IncomingMessages, OutgoingMessages, Pipe
+from rightcall.mcp.jsonrpc_lines import Lines, encode_message
 
 
 def message(name: str, size: int = 0) -> SessionMessage:
@@ -23,7 +22,7 @@ async def test_what_a_pipe_does_not_take_at_once_goes_out_before_what_is_said_la
     reading, writing = os.pipe()
     here, there = Pipe(reading), Pipe(writing)
     waiting, sent = anyio.create_memory_object_stream[bytes](1)
-    outgoing = Outgoing(there, waiting)
+    outgoing = OutgoingMessages(there, waiting)
 
     async def write() -> None:
         async for rest in sent:
@@ -39,13 +38,13 @@ async def test_what_a_pipe_does_not_take_at_once_goes_out_before_what_is_said_la
     await asyncio.sleep(0)
     saying[-1].cancel()
     writer = asyncio.create_task(write())
-    wanted = b"".join(map(encode, messages))
+    wanted = b"".join(map(encode_message, messages))
     got = b""
     while len(got) < len(wanted):
         got += await asyncio.wait_for(here.receive(), 5)
     assert got == wanted
     await outgoing.send(message("fourth"))
-    assert await here.receive() == encode(message("fourth"))
+    assert await here.receive() == encode_message(message("fourth"))
     outgoing.close()
     await writer
     with pytest.raises(anyio.ClosedResourceError):
@@ -60,7 +59,7 @@ async def test_a_pipe_that_nobody_reads_any_more_is_broken_for_whoever_speaks_ne
     os.close(reading)
     there = Pipe(writing)
     waiting, sent = anyio.create_memory_object_stream[bytes](1)
-    outgoing = Outgoing(there, waiting)
+    outgoing = OutgoingMessages(there, waiting)
     await outgoing.send(message("first"))
     with pytest.raises(anyio.BrokenResourceError):
         await outgoing.send(message("second"))
@@ -86,16 +85,22 @@ async def test_a_pipe_is_not_read_and_not_watched_while_nobody_wants_anything():
     here.close()
 
 
-def incoming(limit: int = 1000) -> tuple[Incoming, Pipe, int, list[str], list[str]]:
+def incoming(limit: int = 1000) -> tuple[IncomingMessages, Pipe, int, list[str], list[str]]:
     """A stream, its pipe and the pipe's other end, why it ended, and what was no message."""
     reading, writing = os.pipe()
     ended: list[str] = []
     garbage: list[str] = []
     pipe = Pipe(reading)
-    return Incoming(pipe, Lines(limit), ended.append, garbage.append), pipe, writing, ended, garbage
+    return (
+        IncomingMessages(pipe, Lines(limit), ended.append, garbage.append),
+        pipe,
+        writing,
+        ended,
+        garbage,
+    )
 
 
-async def said_by(stream: Incoming) -> list[str]:
+async def said_by(stream: IncomingMessages) -> list[str]:
     async with asyncio.timeout(10):
         return [each.message.method async for each in stream]
 
@@ -104,15 +109,15 @@ async def said_by(stream: Incoming) -> list[str]:
     ("said", "heard", "reason", "lines"),
     [
         (b"", [], "", []),
-        (b"hello\n" + encode(message("one")), ["one"], "", ["hello"]),
+        (b"hello\n" + encode_message(message("one")), ["one"], "", ["hello"]),
         (
-            encode(message("one")) + b"x" * 1001 + b"\n" + encode(message("two")),
+            encode_message(message("one")) + b"x" * 1001 + b"\n" + encode_message(message("two")),
             ["one"],
             "sent a message that is too long",
             [],
         ),
         (
-            b"no\n" * (MOST_GARBAGE + 1) + encode(message("one")),
+            b"no\n" * (MOST_GARBAGE + 1) + encode_message(message("one")),
             [],
             f"sent more than {MOST_GARBAGE} lines that are no messages",
             ["no"] * (MOST_GARBAGE + 1),
@@ -133,7 +138,7 @@ async def test_what_a_server_says_is_read_until_it_says_too_much(said, heard, re
 
 async def test_a_flood_of_messages_lets_others_run():
     stream, pipe, writing, *_ = incoming()
-    os.write(writing, encode(message("one")) * 500)
+    os.write(writing, encode_message(message("one")) * 500)
     os.close(writing)
     turns = 0
 

@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 import rightcall as rc
 from mcp import Client
-from rightcall.mcp.server.auth import JwtVerifier
+from rightcall.mcp.server.http_server import JwtVerifier
 from rightcall.mcp.server.remote_client import caller
 from rightcall.mcp.server.serve_options import Listen, OAuth
 from rightcall.mcp.server.tool_server import ToolServer

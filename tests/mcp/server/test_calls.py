@@ -30,8 +30,7 @@ from rightcall.core.entry import (
     RunStarted,
     StepDone,
 )
-from rightcall.mcp.server.client_questions import Form, RootList, Roots, Sample, Sampled
-from rightcall.mcp.server.remote_client import caller
+from rightcall.mcp.server.remote_client import Form, RootList, Roots, Sample, Sampled, caller
 from rightcall.mcp.server.serve_options import Bounds
 from rightcall.mcp.server.tool_server import ToolServer
 
@@ -226,11 +225,11 @@ async def test_an_agents_hooks_watch_and_veto():
 
     async def before(checked):
         seen.append(checked.arguments)
-        return rc.Veto("not him") if checked.arguments["to"] == "eve" else None
+        return rc.gate.Veto("not him") if checked.arguments["to"] == "eve" else None
 
     async def after(execution):
         seen.append(execution.result.text)
-        return rc.Veto("a secret") if "carol" in execution.result.text else None
+        return rc.gate.Veto("a secret") if "carol" in execution.result.text else None
 
     async with connect(send, hooks=rc.Hooks(before_tool=before, after_tool=after)) as client:
         words = [

@@ -19,8 +19,8 @@ from mcp_types import (
 )
 
 import rightcall as rc
-from rightcall.core.decision import Proposal
-from rightcall.mcp.server.client_questions import (
+from rightcall.core.proposal import Proposal
+from rightcall.mcp.server.remote_client import (
     Filled,
     Form,
     RootList,
@@ -134,7 +134,7 @@ def test_what_cannot_be_seen_is_written_as_its_number():
 def test_what_is_left_out_is_said_to_be():
     message = form_for(proposal(item="x" * 10_000)).message
     assert len(message) < 5000
-    assert message.endswith("characters in all; the rest is not shown)")
+    assert "of its 10,008 characters are left out here)" in message
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from argparse import ArgumentError, ArgumentParser
 
 import pytest
 
-from rightcall.cli.arguments import serve_mcp as add_arguments
-from rightcall.cli.commands import serve_mcp
+from rightcall.cli.commands.serve import serve_mcp as add_arguments
+from rightcall.cli.work import serve_mcp
 from rightcall.errors import RightcallError, UsageError
 
 TOKEN = "a-token-that-is-long-enough"

@@ -10,7 +10,7 @@ from pydantic import Field
 from starlette.requests import Request
 
 import rightcall as rc
-from rightcall.mcp.server.direct_calls import DirectCalls, Exchange
+from rightcall.mcp.server.http_server import DirectCalls, DirectExchange
 from rightcall.mcp.server.serve_options import Bounds, Listen
 from rightcall.mcp.server.tool_server import ToolServer
 
@@ -213,7 +213,7 @@ async def test_progress_makes_the_response_a_stream(server):
     assert b'"notifications/progress"' in found[2]
 
 
-class Impatient(Exchange):
+class Impatient(DirectExchange):
     """Takes everything for long."""
 
     short = 0.001

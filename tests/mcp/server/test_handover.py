@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rightcall.mcp.server.handover import Handover
+from rightcall.mcp.server.served_calls import Handover
 
 
 async def test_it_runs_in_the_callers_task_and_returns_its_value():

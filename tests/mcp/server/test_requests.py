@@ -13,11 +13,11 @@ from mcp_types import (
 )
 
 import rightcall as rc
-from rightcall.mcp.server.requests import to_mcp
+from rightcall.mcp.server.request_handlers import to_mcp
 
 
 def result(*parts, outcome="returned"):
-    return rc.Result(call_id="c", name="t", outcome=outcome, content=parts)
+    return rc.gate.Result(call_id="c", name="t", outcome=outcome, content=parts)
 
 
 def text_file(uri, media_type, text):

@@ -2,7 +2,7 @@ import pytest
 
 from rightcall.errors import UsageError
 from rightcall.mcp.server.serve_options import Bounds, Listen, OAuth
-from rightcall.transport.loopback import is_loopback
+from rightcall.transport.route import is_loopback
 
 TOKEN = "a-token-that-is-long-enough"
 OAUTH = OAuth(issuer="https://auth.example.org", resource="https://tools.example.org/mcp")

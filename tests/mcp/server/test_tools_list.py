@@ -3,7 +3,7 @@ from mcp_types import Tool as Listed
 from mcp_types import ToolAnnotations
 
 import rightcall as rc
-from rightcall.mcp.server.tools_list import hints, offer
+from rightcall.mcp.server.request_handlers import hints, served_tool
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_tool_is_listed_with_everything_that_is_known_of_it():
         """
         return a + b
 
-    assert offer(add_up).listed == Listed(
+    assert served_tool(add_up).listed == Listed(
         name="add_up",
         title="Add up",
         description="Add two numbers.",
@@ -54,7 +54,7 @@ def test_a_tool_is_listed_with_everything_that_is_known_of_it():
 
 
 def test_the_short_words_for_a_tool_are_its_title():
-    assert offer(rc.Tool("t", "All about it.", short="It")).listed.title == "It"
+    assert served_tool(rc.Tool("t", "All about it.", short="It")).listed.title == "It"
 
 
 @pytest.mark.parametrize("untrusted", [True, ("page",)])
@@ -64,5 +64,5 @@ def test_a_tool_with_words_of_outsiders_promises_no_structure(untrusted):
         """Read."""
         return {}
 
-    assert offer(read).returns is None
-    assert offer(read).listed.output_schema is None
+    assert served_tool(read).returns is None
+    assert served_tool(read).listed.output_schema is None

@@ -10,10 +10,10 @@ import uvicorn
 
 from rightcall.serve.gateway.gateway import Gateway
 from rightcall.serve.gateway.keys import Keys
-from rightcall.serve.gateway.server import bounded
+from rightcall.serve.gateway.server import bounded_protocol
 from rightcall.serve.gateway.settings import Bounds, Place, Served, Settings, Trying
-from rightcall.serve.gateway.upstreams import opened
-from rightcall.testing.scripted import ScriptedModel
+from rightcall.serve.gateway.upstreams import open_model
+from rightcall.testing.scripted_model import ScriptedModel
 
 PROVIDERS = {
     "openai_chat": ("openai", "/v1"),
@@ -42,7 +42,7 @@ async def listening(app: Any, bounds: Bounds | None = None) -> AsyncIterator[str
     config = uvicorn.Config(
         app,
         port=0,
-        http=bounded(bounds or Bounds()),
+        http=bounded_protocol(bounds or Bounds()),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -85,7 +85,7 @@ async def gateway(
     }
 
     def open_(use, place, trying):
-        return given[use] if use in given else opened(use, place, trying)
+        return given[use] if use in given else open_model(use, place, trying)
 
     settings = Settings(
         models={

@@ -13,14 +13,20 @@ from rightcall.declare.function import tool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import TransportError, UsageError, VendorError
 from rightcall.record.memory import MemoryJournal
-from rightcall.serve.gateway.allowance import Allowances, Expected, today
-from rightcall.serve.gateway.background import Background
-from rightcall.serve.gateway.keys import Allowed, Keys, as_file, made, read_keys, revoked
-from rightcall.serve.gateway.routing import Candidate, Health, ordered
-from rightcall.serve.gateway.settings import Place, Served, Settings, Trying
-from rightcall.serve.gateway.settings_file import parse_settings, read_settings, with_models
-from rightcall.serve.gateway.spend import Spend
-from rightcall.testing.scripted import ScriptedModel, call, reply
+from rightcall.serve.gateway.keys import Allowed, Keys, add_key, encode_keys, read_keys, revoke_key
+from rightcall.serve.gateway.server import BackgroundWork
+from rightcall.serve.gateway.settings import (
+    Place,
+    Served,
+    Settings,
+    Trying,
+    parse_settings,
+    read_settings,
+    with_models,
+)
+from rightcall.serve.gateway.spend import Allowances, ExpectedUsage, Spend, today
+from rightcall.serve.gateway.upstreams import Candidate, Health, order_candidates
+from rightcall.testing.scripted_model import ScriptedModel, call, reply
 from serve.gateway.kit import JSON, Host, gateway, get, listening, place, post, served
 
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
@@ -36,7 +42,7 @@ HELLO = json.dumps(
 ).encode()
 
 
-NOTHING = Expected()
+NOTHING = ExpectedUsage()
 
 
 def bearer(key):
@@ -44,23 +50,23 @@ def bearer(key):
 
 
 def test_a_key_is_kept_as_a_hash_and_can_be_revoked(tmp_path):
-    keys, text = made(Keys(), "alice", Allowed(per_minute=3), "2026-11-16")
-    other, second = made(keys, "bob", Allowed(), "2026-11-16")
+    keys, text = add_key(Keys(), "alice", Allowed(per_minute=3), "2026-11-16")
+    other, second = add_key(keys, "bob", Allowed(), "2026-11-16")
     file = tmp_path / "keys.json"
-    file.write_bytes(as_file(other.all))
+    file.write_bytes(encode_keys(other.all))
     assert text not in file.read_text()
     found = read_keys(file)
-    assert (found.found(text).name, found.found(second).name) == ("alice", "bob")
-    assert found.found(text[:-1]) is None
-    assert found.found("rc-zzz-nothing") is None
-    assert found.found("") is None
-    assert revoked(found, "alice", "2026-11-17").found(text) is None
+    assert (found.find_key(text).name, found.find_key(second).name) == ("alice", "bob")
+    assert found.find_key(text[:-1]) is None
+    assert found.find_key("rc-zzz-nothing") is None
+    assert found.find_key("") is None
+    assert revoke_key(found, "alice", "2026-11-17").find_key(text) is None
     with pytest.raises(UsageError, match="alice"):
-        made(found, "alice", Allowed(), "2026-11-17")
+        add_key(found, "alice", Allowed(), "2026-11-17")
 
 
 async def test_only_keys_come_in_and_in_every_place_where_clients_put_them():
-    keys, text = made(Keys(), "alice", Allowed(models=("m",)), "2026-11-16")
+    keys, text = add_key(Keys(), "alice", Allowed(models=("m",)), "2026-11-16")
     models = {"m": ScriptedModel(lambda _: "Hi"), "secret": ScriptedModel(lambda _: "Hi")}
     async with gateway(models, keys=keys) as (_, base):
         url = f"{base}/v1/chat/completions"
@@ -79,7 +85,7 @@ def test_the_limits_of_a_key_say_when_to_come_back():
     now = 1_700_000_000.0
     spend = Spend()
     allowances = Allowances(spend, lambda: now)
-    keys, _ = made(
+    keys, _ = add_key(
         Keys(), "a", Allowed(per_minute=2, concurrency=2, tokens_per_day=100, dollars_per_day=1), "d"
     )
     (key,) = keys.all
@@ -106,9 +112,9 @@ def test_the_limits_of_a_key_say_when_to_come_back():
 def test_what_is_under_way_is_held_against_the_limits_of_a_day():
     spend = Spend()
     allowances = Allowances(spend, lambda: 1_700_000_000.0)
-    keys, _ = made(Keys(), "a", Allowed(tokens_per_day=1000, dollars_per_day=1), "d")
+    keys, _ = add_key(Keys(), "a", Allowed(tokens_per_day=1000, dollars_per_day=1), "d")
     (key,) = keys.all
-    one = Expected(tokens=600, dollars=0.1)
+    one = ExpectedUsage(tokens=600, dollars=0.1)
     held = [allowances.enter(key, one), allowances.enter(key, one)]
     with pytest.raises(VendorError, match="1,000 tokens a day") as raised:
         allowances.enter(key, one)
@@ -118,7 +124,7 @@ def test_what_is_under_way_is_held_against_the_limits_of_a_day():
     # What others took is expected of the next ones, too.
     spend.count(today(1_700_000_000.0), "a", "m", Usage(input_tokens=5, cost=0.4))
     held = [allowances.enter(key, NOTHING), allowances.enter(key, NOTHING)]
-    assert held[0] == Expected(5, 0.4)
+    assert held[0] == ExpectedUsage(5, 0.4)
     with pytest.raises(VendorError, match="1 dollars a day") as raised:
         allowances.enter(key, NOTHING)
     assert raised.value.retry_after == 1.0
@@ -130,7 +136,7 @@ def test_what_is_under_way_is_held_against_the_limits_of_a_day():
 @pytest.mark.parametrize("of_a_model", [True, False])
 async def test_many_at_once_do_not_spend_a_day_many_times(limit, of_a_model):
     """Forty that come before the first is counted are as many as their length says."""
-    keys, text = made(Keys(), "alice", Allowed(**({} if of_a_model else limit)), "2026-11-16")
+    keys, text = add_key(Keys(), "alice", Allowed(**({} if of_a_model else limit)), "2026-11-16")
     said = HELLO.replace(b"300000", b"300").replace(b"200000", b"200")
     host = Host(lambda *_: (200, JSON, [0.2, said]))
     more = {"input_price": 2.0, "output_price": 4.0, **(limit if of_a_model else {})}
@@ -164,7 +170,7 @@ async def test_a_model_whose_day_is_used_up_leaves_it_to_its_fallback():
 
 
 async def test_what_a_key_spends_is_counted_and_ends_its_day(tmp_path):
-    keys, text = made(Keys(), "alice", Allowed(dollars_per_day=1.0), "2026-11-16")
+    keys, text = add_key(Keys(), "alice", Allowed(dollars_per_day=1.0), "2026-11-16")
     spend = str(tmp_path / "spend.sqlite")
     async with listening(Host(lambda *_: (200, JSON, [HELLO]))) as up:
         models = {"m": served(place("openai_chat", up), input_price=2.0, output_price=4.0)}
@@ -255,28 +261,30 @@ async def test_a_short_wait_is_waited_for_and_tried_again():
 
 def test_conversations_stay_where_they_began_and_are_shared_out_by_weight():
     places = [Candidate("a", "a", 1.0), Candidate("b", "b", 3.0)]
-    first = [ordered(places, f"conversation {n}".encode())[0].target for n in range(2000)]
-    assert first == [ordered(places, f"conversation {n}".encode())[0].target for n in range(2000)]
+    first = [order_candidates(places, f"conversation {n}".encode())[0].target for n in range(2000)]
+    assert first == [
+        order_candidates(places, f"conversation {n}".encode())[0].target for n in range(2000)
+    ]
     assert 0.70 < first.count("b") / 2000 < 0.80
     more = [*places, Candidate("c", "c", 1.0)]
-    moved = [ordered(more, f"conversation {n}".encode())[0].target for n in range(2000)]
+    moved = [order_candidates(more, f"conversation {n}".encode())[0].target for n in range(2000)]
     assert {new for old, new in zip(first, moved, strict=True) if new != old} == {"c"}
 
 
 def test_a_place_rests_longer_each_time_and_for_as_long_as_it_asked():
     now = 0.0
     health = Health(lambda: now)
-    health.failed(VendorError("bad", kind="bad_request", status=400))
+    health.note_failure(VendorError("bad", kind="bad_request", status=400))
     assert health.rest == 0
-    health.failed(TransportError("down"))
-    health.failed(TransportError("down"))
+    health.note_failure(TransportError("down"))
+    health.note_failure(TransportError("down"))
     assert health.rest == 2.0
-    health.failed(VendorError("busy", kind="rate_limit", retry_after=20.0))
+    health.note_failure(VendorError("busy", kind="rate_limit", retry_after=20.0))
     assert (health.rest, health.refusal) == (20.0, 20.0)
     now = 21.0
     assert (health.rest, health.refusal) == (0.0, 0.0)
-    health.worked()
-    health.failed(TransportError("down"))
+    health.note_success()
+    health.note_failure(TransportError("down"))
     assert health.rest == 1.0
 
 
@@ -426,15 +434,15 @@ quiet_seconds = 3
 def test_a_file_of_settings():
     settings, mistakes = parse_settings(CONFIG)
     assert mistakes == ()
-    assert settings.served("claude-opus").places[0].use == "anthropic:*"
-    assert settings.served("nothing") is None
-    assert settings.served("one") == Served(
+    assert settings.served_model("claude-opus").places[0].use == "anthropic:*"
+    assert settings.served_model("nothing") is None
+    assert settings.served_model("one") == Served(
         places=(Place(use="gemini:g", base_url="http://127.0.0.1:1"),), exact=False
     )
     assert settings.names() == ("fast", "careful", "one")
     assert settings.bounds.quiet_seconds == 3
     more = with_models(settings, ["fast=embedded", "x=openai:y"])
-    assert more.served("fast").places == (Place(use="embedded"),)
+    assert more.served_model("fast").places == (Place(use="embedded"),)
     with pytest.raises(UsageError, match="NAME=SPEC"):
         with_models(settings, ["fast"])
 
@@ -479,7 +487,7 @@ async def test_changed_files_are_taken_up_and_broken_ones_are_not(tmp_path: Path
     use = "http://127.0.0.1:1/v1|a"
     file.write_text(f'[models]\nm = "{use}"\n')
     async with gateway({"m": ScriptedModel(lambda _: "Hi")}) as (made_, _):
-        chores = Background(made_, lambda: (read_settings(file), Keys()), (file,))
+        chores = BackgroundWork(made_, lambda: (read_settings(file), Keys()), (file,))
         running = asyncio.ensure_future(chores.run())
         try:
             file.write_text(f'[models]\nm = "{use}"\nn = "{use}"\n')
@@ -510,7 +518,7 @@ async def test_files_that_the_settings_name_are_taken_up_when_they_change(tmp_pa
         one = place("openai_chat", up, key_file=str(key))
         models = {"m": served(one), "n": served(one, rules=str(rules))}
         async with gateway(models) as (made_, base):
-            chores = Background(made_, lambda: (made_.settings, Keys()), ())
+            chores = BackgroundWork(made_, lambda: (made_.settings, Keys()), ())
             running = asyncio.ensure_future(chores.run())
             await post(f"{base}/v1/chat/completions", CHAT)
             key.write_text("another")

@@ -7,7 +7,7 @@ import re
 import aiohttp
 import pytest
 
-from rightcall.serve.gateway.peek import peek, renamed
+from rightcall.serve.gateway.request_target import peek, rename_model
 from rightcall.serve.gateway.settings import Place
 from rightcall.wire.openai_chat import hosts
 from serve.gateway.kit import JSON, SSE, Host, gateway, listening, place, post, served
@@ -110,10 +110,10 @@ async def test_a_stream_is_passed_as_it_is_wherever_it_was_cut():
 
 def test_only_the_name_of_the_model_changes():
     body = b'{"tools":[{"model":"mine"}],"text":"\\"model\\":\\"mine\\"", "model" : "mine","n":1}'
-    assert renamed(body, "mine", "yours") == body.replace(b'"model" : "mine"', b'"model" : "yours"')
-    assert renamed(body, "mine", "mine") is body
+    assert rename_model(body, "mine", "yours") == body.replace(b'"model" : "mine"', b'"model" : "yours"')
+    assert rename_model(body, "mine", "mine") is body
     escaped = b'{"mod\\u0065l":"mine","n":1.50}'
-    assert renamed(escaped, "mine", "yours") == b'{"model":"yours","n":1.50}'
+    assert rename_model(escaped, "mine", "yours") == b'{"model":"yours","n":1.50}'
 
 
 def test_how_a_conversation_begins_stays_the_same_while_it_grows():

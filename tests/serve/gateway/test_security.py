@@ -1,6 +1,7 @@
 """The gateway on a hostile network: closed by default, bounded in everything, silent about keys."""
 
 import asyncio
+import contextlib
 import json
 import logging
 import socket
@@ -11,9 +12,10 @@ import pytest
 
 from rightcall.errors import UsageError
 from rightcall.serve.gateway.gateway import Gateway
-from rightcall.serve.gateway.keys import Allowed, Keys, made, revoked
+from rightcall.serve.gateway.keys import Allowed, Keys, add_key, revoke_key
 from rightcall.serve.gateway.settings import Bounds, Place, Served, Settings
-from rightcall.testing.scripted import ScriptedModel, Turn, reply
+from rightcall.testing.scripted_model import ScriptedModel, Turn, reply
+from rightcall.transport.http_server import BoundedProtocol
 from serve.gateway.kit import JSON, Host, gateway, get, listening, place, post, served
 
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
@@ -27,27 +29,27 @@ def scripted():
 def test_without_keys_only_this_machine_is_served(listen):
     with pytest.raises(UsageError, match="keys add"):
         Gateway(Settings(listen=listen))
-    keys, _ = made(Keys(), "a", Allowed(), "2026-11-16")
+    keys, _ = add_key(Keys(), "a", Allowed(), "2026-11-16")
     Gateway(Settings(listen=listen), keys)
 
 
 async def test_a_revoked_last_key_opens_nothing():
-    keys, _ = made(Keys(), "a", Allowed(), "2026-11-16")
+    keys, _ = add_key(Keys(), "a", Allowed(), "2026-11-16")
     opened = Gateway(Settings(listen="0.0.0.0:9000"), keys)
     for listen in ("0.0.0.0:9000", "127.0.0.1:9000"):
         with pytest.raises(UsageError, match="keys is gone"):
             await opened.apply(Settings(listen=listen), Keys())
-    keys, text = made(Keys(), "a", Allowed(), "2026-11-16")
+    keys, text = add_key(Keys(), "a", Allowed(), "2026-11-16")
     async with gateway({"m": scripted()}, keys=keys) as (served_, base):
         held = {"authorization": f"Bearer {text}"}
         assert (await get(f"{base}/v1/models", held))[0] == 200
-        await served_.apply(served_.settings, revoked(keys, "a", "2026-11-17"))
+        await served_.apply(served_.settings, revoke_key(keys, "a", "2026-11-17"))
         answers = [(await get(f"{base}/v1/models", each))[0] for each in (held, {})]
     assert answers == [401, 401]
 
 
 async def test_a_key_hears_only_of_the_models_it_may_ask_for():
-    keys, text = made(Keys(), "a", Allowed(models=("m",)), "2026-11-16")
+    keys, text = add_key(Keys(), "a", Allowed(models=("m",)), "2026-11-16")
     async with gateway({"m": scripted(), "hidden": scripted()}, keys=keys) as (_, base):
         held = {"authorization": f"Bearer {text}"}
         told = [
@@ -124,6 +126,84 @@ async def test_requests_are_bounded_in_size_and_time():
         assert b" 408 " in await said(port, b"GET /health HTTP/1.1\r\nx: ")
         slow = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 50\r\n\r\n{"
         assert b" 504 " in await said(port, slow)
+
+
+SENT = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+HEALTH = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+LARGE = 40_000_000
+
+
+def send_all(base, *pieces, seconds=20, pause=0.0):
+    """What is answered to a client that sends everything before it reads."""
+    with socket.create_connection(("127.0.0.1", int(base.rpartition(":")[2]))) as client:
+        client.settimeout(seconds)
+        for piece in pieces:
+            client.sendall(piece)
+            time.sleep(pause)
+        came = b""
+        with contextlib.suppress(TimeoutError):
+            while more := client.recv(65536):
+                came += more
+        return came
+
+
+@pytest.mark.parametrize("more", [b"", b"connection: close\r\n"], ids=["kept", "closed"])
+@pytest.mark.parametrize("chunked", [False, True], ids=["whole", "chunked"])
+async def test_a_client_that_sends_too_much_reads_that_it_did(chunked, more):
+    piece = b"x" * 1_000_000
+    if chunked:
+        piece = b"f4240\r\n" + piece + b"\r\n"
+        head = b"transfer-encoding: chunked\r\n\r\n"
+        last = b"0\r\n\r\n"
+    else:
+        head = b"content-length: %d\r\n\r\n" % LARGE
+        last = b""
+    body = [piece] * (LARGE // 1_000_000)
+    async with gateway({"m": scripted()}) as (_, base):
+        again = b"" if more else HEALTH
+        came = await asyncio.to_thread(send_all, base, SENT + more + head, *body, last, again, seconds=2)
+    assert came.startswith(b"HTTP/1.1 413 ")
+    assert b"larger than 33,554,432 bytes" in came
+    # The connection goes on, unless the client closes it.
+    assert (b"HTTP/1.1 200 OK" in came) == (not more)
+
+
+async def test_a_client_that_asks_first_is_told_before_it_sends():
+    head = SENT + b"expect: 100-continue\r\ncontent-length: %d\r\n\r\n" % LARGE
+    async with gateway({"m": scripted()}) as (_, base):
+        came = await asyncio.to_thread(send_all, base, head, seconds=1)
+    assert came.startswith(b"HTTP/1.1 413 ")
+
+
+async def test_a_body_that_is_too_long_is_read_only_within_bounds():
+    bounds = Bounds(request_bytes=1000, body_seconds=0.3)
+    async with gateway({"m": scripted()}, bounds=bounds) as (_, base):
+        slow = SENT + b"content-length: 5000\r\n\r\n" + b"x" * 2000
+        came = await asyncio.to_thread(send_all, base, slow, seconds=2)
+        assert came.startswith(b"HTTP/1.1 413 ")
+        huge = SENT + b"content-length: 5000000000\r\n\r\n"
+        began = time.monotonic()
+        came = await asyncio.to_thread(send_all, base, huge, seconds=0.2)
+        assert came.startswith(b"HTTP/1.1 413 ")
+        assert time.monotonic() - began < 1
+
+
+async def test_a_body_that_nobody_reads_does_not_count_as_headers(monkeypatch):
+    keys, _ = add_key(Keys(), "a", Allowed(), "2026-11-16")
+    head = SENT + b"content-length: %d\r\n\r\n" % 3_000_000
+    body = [b"x" * 1_000_000] * 3
+    async with gateway({"m": scripted()}, keys=keys) as (_, base):
+        came = await asyncio.to_thread(send_all, base, head, *body, HEALTH, seconds=2)
+        assert came.startswith(b"HTTP/1.1 401 ")
+        assert b"HTTP/1.1 200 OK" in came
+        assert b" 431 " not in came
+        # It is read only so far, and only for so long.
+        monkeypatch.setattr(BoundedProtocol, "drop_bytes", 500_000)
+        with pytest.raises(ConnectionError):
+            await asyncio.to_thread(send_all, base, head, *[b"x" * 10_000] * 300, HEALTH, seconds=5)
+        monkeypatch.setattr(BoundedProtocol, "drop_seconds", 0.2)
+        with pytest.raises(ConnectionError):
+            await asyncio.to_thread(send_all, base, head, *[b"x"] * 100, seconds=5, pause=0.03)
 
 
 def test_a_request_that_came_in_time_is_read_by_a_gateway_that_was_late():
@@ -239,7 +319,7 @@ async def _until(is_so):
 async def test_keys_are_in_no_line_of_the_log(caplog, monkeypatch):
     monkeypatch.setenv("UP_KEY", "sk-vendor-0123456789abcdef0123456789")
     caplog.set_level(logging.DEBUG)
-    keys, text = made(Keys(), "alice", Allowed(), "2026-11-16")
+    keys, text = add_key(Keys(), "alice", Allowed(), "2026-11-16")
     said_ = b'{"error":{"message":"wrong key sk-vendor-0123456789abcdef0123456789"}}'
     async with listening(Host(lambda *_: (401, JSON, [said_]))) as up:
         models = {"m": served(place("openai_chat", up, key_env="UP_KEY"))}

@@ -9,9 +9,8 @@ import pytest
 from durable import servers
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError
-from rightcall.serve.gateway.allowance import today
-from rightcall.serve.gateway.keys import Allowed, Keys, made
-from rightcall.serve.gateway.spend import Spend
+from rightcall.serve.gateway.keys import Allowed, Keys, add_key
+from rightcall.serve.gateway.spend import Spend, today
 from serve.gateway.kit import JSON, Host, gateway, listening, place, post, served
 
 DAY = "2026-11-16"
@@ -85,7 +84,7 @@ def test_what_is_counted_while_the_database_is_away_is_written_later(server):
 
 
 async def test_the_day_of_a_key_ends_at_every_gateway_that_shares_the_database(server):
-    keys, key = made(Keys(), "alice", Allowed(tokens_per_day=40), DAY)
+    keys, key = add_key(Keys(), "alice", Allowed(tokens_per_day=40), DAY)
     host = Host(lambda *_: (200, JSON, [json.dumps(HELLO).encode()]))
     shared = {"spend": server.database("shared")}
     asking = {"authorization": f"Bearer {key}"}

@@ -4,7 +4,7 @@ import pytest
 
 from rightcall.core.message import Results
 from rightcall.core.parts import Usage
-from rightcall.testing.scripted import ScriptedModel, call, reply
+from rightcall.testing.scripted_model import ScriptedModel, call, reply
 from serve.gateway.kit import PROVIDERS, chain, gateway
 from serve.gateway.sdks import SDKS
 
@@ -18,7 +18,7 @@ ANSWER = {
     "additionalProperties": False,
 }
 SOME = [*zip(SDKS, [*[*PROVIDERS][1:], *[*PROVIDERS][:1]], strict=True), ("anthropic", "anthropic")]
-"""Each dialect in front once and behind once, and one that is its own; ``make test-clients`` asks them all."""
+"""Each dialect in front once and behind once, and one that is its own; ``make test WHAT=clients`` asks them all."""
 COST = Usage(input_tokens=21, output_tokens=9)
 
 

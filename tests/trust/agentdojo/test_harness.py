@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-pytest.importorskip("agentdojo", reason="agentdojo is not installed: see make bench-agentdojo")
+pytest.importorskip("agentdojo", reason="agentdojo is not installed: see make bench WHAT=agentdojo")
 
 from choice import invited
 from defence import granted

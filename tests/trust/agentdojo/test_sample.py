@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.importorskip("agentdojo", reason="agentdojo is not installed: see make bench-agentdojo")
+pytest.importorskip("agentdojo", reason="agentdojo is not installed: see make bench WHAT=agentdojo")
 
 from defence import grant_for, granted, ungranted
 from pairs import OWN_TOOL, Case, run

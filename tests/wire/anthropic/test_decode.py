@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-from rightcall.core.call import Call
-from rightcall.core.citation import Citation
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -16,8 +14,8 @@ from rightcall.core.events import (
     ReplyEnd,
     TextDelta,
 )
-from rightcall.core.message import Reasoning, Reply, Unknown
-from rightcall.core.parts import Text, Usage
+from rightcall.core.message import Citation, Reasoning, Reply, Unknown
+from rightcall.core.parts import Call, Text, Usage
 from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
 from rightcall.wire import anthropic
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, same_at_every_cut
@@ -619,7 +617,7 @@ def test_a_stream_without_its_end_is_truncated(sent):
 
 
 def test_a_body_without_end_is_refused_and_not_held(monkeypatch):
-    monkeypatch.setattr(sys.modules["rightcall.wire.sse_reply"], "MAX_EVENT_BYTES", 100)
+    monkeypatch.setattr(sys.modules["rightcall.wire.decoders"], "MAX_EVENT_BYTES", 100)
     decoder = anthropic.Decoder()
     decoder.feed(b'{"a": "')
     with pytest.raises(ProtocolError, match="more than 100 bytes"):

@@ -9,9 +9,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from later import Later
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.ports import Dialect
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
@@ -28,7 +27,7 @@ CITY = {
 WEATHER = Spec(name="weather", description="The weather.", parameters=CITY, examples=({"city": "Rome"},))
 CLOCK = Spec(name="clock", description="", parameters={"type": "object", "properties": {}})
 SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}
-HELLO = (said("Hello"),)
+HELLO = (user_text("Hello"),)
 HELLO_SENT = [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]
 BASE = {"model": "m", "max_tokens": 16_384}
 PNG = Media(b"\x89PNG", "image/png")
@@ -276,9 +275,9 @@ REFUSED = {
     "a negative budget": (ask(options={"reasoning": -1}), "options.reasoning"),
     "required without tools": (ask(choice="required"), "choice"),
     "a tool that is not there": (ask(**SPECS, choice=Named("x")), "choice"),
-    "nothing said": (ask(said("  ")), "messages"),
+    "nothing said": (ask(user_text("  ")), "messages"),
     "sound": (ask(User((Media(b"x", "audio/wav"),))), "messages[0]"),
-    "half a surrogate pair": (ask(said("\ud800")), "text"),
+    "half a surrogate pair": (ask(user_text("\ud800")), "text"),
 }
 
 
@@ -345,7 +344,7 @@ HISTORIES = {
         ],
     ),
     "whoever speaks is the user": (
-        (said("a"), said("b", "developer"), said("c", "runtime")),
+        (user_text("a"), user_text("b", "developer"), user_text("c", "runtime")),
         [{"role": "user", "content": [{"type": "text", "text": letter} for letter in "abc"]}],
     ),
     "a call and its result": (
@@ -360,9 +359,9 @@ HISTORIES = {
         (
             *HELLO,
             Reply((call("a"), call("b"))),
-            said("By the way"),
+            user_text("By the way"),
             Results((result("a"), result("b"))),
-            said("Go on"),
+            user_text("Go on"),
         ),
         [
             *HELLO_SENT,
@@ -445,7 +444,7 @@ HISTORIES = {
         ],
     ),
     "another vendor's thoughts and parts stay behind": (
-        (*HELLO, Reply((FOREIGN, Unknown({"gemini": {"x": 1}}), Text("Yes"), PNG)), said("So")),
+        (*HELLO, Reply((FOREIGN, Unknown({"gemini": {"x": 1}}), Text("Yes"), PNG)), user_text("So")),
         [
             *HELLO_SENT,
             {
@@ -459,7 +458,7 @@ HISTORIES = {
         ],
     ),
     "a reply without anything to send is left out": (
-        (*HELLO, Reply((FOREIGN,)), said("Well?")),
+        (*HELLO, Reply((FOREIGN,)), user_text("Well?")),
         [
             {
                 "role": "user",
@@ -468,7 +467,7 @@ HISTORIES = {
         ],
     ),
     "no message ends with a thought": (
-        (*HELLO, Reply((Text("Yes"), THINKING), "length"), said("So")),
+        (*HELLO, Reply((Text("Yes"), THINKING), "length"), user_text("So")),
         [
             *HELLO_SENT,
             {"role": "assistant", "content": [{"type": "text", "text": "Yes"}]},
@@ -500,7 +499,7 @@ HISTORIES = {
             User((Text("a", {"anthropic": MARK, "gemini": {"x": 1}}), Text("b"))),
             Reply((Text("c"), Text(" ", {"anthropic": MARK}), Text("d", {"anthropic": MARK}), call())),
             Results((result("toolu_1", Text("e", {"anthropic": MARK})),)),
-            said("f"),
+            user_text("f"),
         ),
         [
             {
@@ -529,7 +528,7 @@ HISTORIES = {
         ],
     ),
     "a server's call that was cut off stays behind": (
-        (*HELLO, Reply((Text("I"), Unknown({"anthropic": SERVER})), "length"), said("Go on")),
+        (*HELLO, Reply((Text("I"), Unknown({"anthropic": SERVER})), "length"), user_text("Go on")),
         [
             *HELLO_SENT,
             {"role": "assistant", "content": [{"type": "text", "text": "I"}]},
@@ -569,7 +568,7 @@ HISTORIES = {
         ],
     ),
     "sound, long ago": (
-        (User((Media(b"xyz", "audio/wav", "a.wav"),)), Reply((Text("Nice"),)), said("So")),
+        (User((Media(b"xyz", "audio/wav", "a.wav"),)), Reply((Text("Nice"),)), user_text("So")),
         [
             {
                 "role": "user",
@@ -648,7 +647,7 @@ def test_a_result_for_running_code_names_the_container():
     answered = Results((result(),))
     assert sent(ask(*HELLO, by_code, answered))["container"] == "container_1"
     assert "container" not in sent(ask(*HELLO, direct, answered))
-    assert "container" not in sent(ask(*HELLO, by_code, answered, Reply((Text("x"),)), said("y")))
+    assert "container" not in sent(ask(*HELLO, by_code, answered, Reply((Text("x"),)), user_text("y")))
 
 
 def test_a_budget_waits_for_the_next_turn_where_calls_were_made_without_thinking():
@@ -659,10 +658,10 @@ def test_a_budget_waits_for_the_next_turn_where_calls_were_made_without_thinking
     answered = Results((result(),))
     foreign = (*HELLO, Reply((FOREIGN, call())), answered)
     assert thinking(*foreign) is None
-    assert thinking(*foreign, said("hurry", "runtime")) is None
+    assert thinking(*foreign, user_text("hurry", "runtime")) is None
     assert thinking(*HELLO, Reply((THINKING, call())), answered) == budget
     assert thinking(*HELLO, Reply((REDACTED, call())), answered) == budget
-    assert thinking(*foreign, Reply((Text("Sunny."),)), said("Thanks")) == budget
+    assert thinking(*foreign, Reply((Text("Sunny."),)), user_text("Thanks")) == budget
     forced = ask(*foreign, **SPECS, choice="required", options={"reasoning": 2000})
     assert sent(forced)["tool_choice"] == {"type": "any"}
 
@@ -672,7 +671,7 @@ def test_a_result_without_its_call_keeps_its_id():
 
 
 def test_an_empty_document_is_a_note():
-    history = (User((Media(b" ", "text/plain"),)), Reply((Text("?"),)), said("So"))
+    history = (User((Media(b" ", "text/plain"),)), Reply((Text("?"),)), user_text("So"))
     assert messages_of(*history)[0]["content"] == [
         {"type": "text", "text": "[text/plain, 1 bytes: not shown]"}
     ]
@@ -682,7 +681,7 @@ LONG = (
     *HELLO,
     Reply((THINKING, Text("I look."), call("a.1"), call("b")), "calls"),
     Results((result("a.1"), result("b", outcome="failed"))),
-    said("hurry", "runtime"),
+    user_text("hurry", "runtime"),
     Reply((call("b", arguments='{"ci'),), "length"),
     Results((result("b", outcome="truncated"),)),
     Reply((Text("It rains."),)),
@@ -816,9 +815,9 @@ def test_the_developers_words_follow_the_users_turn_as_a_system_message_where_th
     call = Call(id="a", name="look", arguments="{}")
     result = Result(call_id="a", name="look", outcome="returned", content=(Text("seen"),))
     messages = (
-        said("Hi"), said("Be brief.", "developer"), said("Now?"),
-        Reply((call,)), Results((result,)), said("Go on.", "developer"),
-        Reply((Text("Done."),)), said("Only the user speaks first.", "developer"),
+        user_text("Hi"), user_text("Be brief.", "developer"), user_text("Now?"),
+        Reply((call,)), Results((result,)), user_text("Go on.", "developer"),
+        Reply((Text("Done."),)), user_text("Only the user speaks first.", "developer"),
     )  # fmt: skip
 
     def roles(**options: bool) -> list[tuple[str, int]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall.core.jsontext import parse
-from rightcall.core.message import Reply, Results, User, said
+from rightcall.core.message import Reply, Results, User, user_text
 from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
@@ -88,8 +88,8 @@ def sent_back(reply: Reply) -> list[dict[str, Any]]:
     outcomes = [
         Result(call_id=call.id, name=call.name, outcome="returned", content=()) for call in reply.calls
     ]
-    after = Results(tuple(outcomes)) if outcomes else said("And?")
-    request = Request(messages=(said("Hi"), reply, after), options={"cache": False})
+    after = Results(tuple(outcomes)) if outcomes else user_text("And?")
+    request = Request(messages=(user_text("Hi"), reply, after), options={"cache": False})
     messages = json.loads(anthropic.encode(request, model="m", stream=False).body)["messages"]
     return messages[1]["content"] if messages[1:] else []
 

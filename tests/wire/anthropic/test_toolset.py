@@ -10,9 +10,8 @@ from pydantic import TypeAdapter
 import rightcall as rc
 from builtin.screen.test_computer_tool import Recorder
 from request.server import serving, streamed
-from rightcall.core.call import Call
-from rightcall.core.message import Reply, Results, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.message import Reply, Results, user_text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import UsageError
@@ -69,7 +68,7 @@ def said_by_the_model() -> bytes:
 
 
 def sent(model: str, *messages, specs=(COMPUTER,), **more) -> tuple[dict, str]:
-    request = Request(messages=messages or (said("Hi"),), specs=specs, **more)
+    request = Request(messages=messages or (user_text("Hi"),), specs=specs, **more)
     outgoing = anthropic.encode(request, model=model, stream=True)
     return json.loads(outgoing.body), outgoing.headers.get("anthropic-beta", "")
 
@@ -194,7 +193,7 @@ def test_calls_go_back_as_the_model_knows_them():
     }
     Message.model_validate(whole)
     reply = anthropic.decode(json.dumps(whole).encode())
-    turns = (said("Hi"), reply, answered(reply))
+    turns = (user_text("Hi"), reply, answered(reply))
     body, _ = sent(NEW, *turns, options={"cache": False})
     assert body["messages"][1]["content"] == whole["content"]
     assert [each["toolset_name"] for each in body["messages"][2]["content"]] == ["computer", "computer"]
@@ -209,7 +208,7 @@ def test_calls_go_back_as_the_model_knows_them():
     assert "toolset_name" not in json.dumps(body)
     elsewhere = openai_chat.encode(Request(messages=turns, specs=(COMPUTER,)), model="m", stream=False)
     assert '\\"action\\":\\"left_click\\"' in elsewhere.body.decode()
-    read = rc.from_messages([whole], dialect="anthropic").messages[0].calls
+    read = rc.wire.from_messages([whole], dialect="anthropic").messages[0].calls
     assert [(call.name, json.loads(call.arguments)) for call in read] == [
         (call.name, json.loads(call.arguments)) for call in reply.calls
     ]
@@ -221,7 +220,7 @@ def test_calls_of_an_older_model_go_to_a_newer_one_as_actions():
     broken = Call(id="toolu_3", name="computer", arguments='{"action": "wa', truncated=True)
     reply = Reply((earlier, other, broken), "calls")
     clock = Spec(name="clock", description="", parameters={"type": "object"})
-    body, _ = sent(NEW, said("Hi"), reply, answered(reply), specs=(COMPUTER, clock))
+    body, _ = sent(NEW, user_text("Hi"), reply, answered(reply), specs=(COMPUTER, clock))
     first, second, third = body["messages"][1]["content"]
     assert (first["name"], first["input"], first["toolset_name"]) == (
         "wait",
@@ -259,6 +258,6 @@ async def test_a_run_moves_what_the_model_asks_for():
 
 
 def test_a_set_that_nobody_here_runs_is_refused_before_anything_is_sent():
-    agent = rc.Agent(rc.testing.ScriptedModel("Hi"), options={"vendor_tools": [SET]})
+    agent = rc.Agent(rc.testing.ScriptedModel(["Hi"]), options={"vendor_tools": [SET]})
     with pytest.raises(UsageError, match=r"rc.builtin.computer\(driver\)"):
         agent.run_sync("Go.")

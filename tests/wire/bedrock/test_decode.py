@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, ReplyEnd, TextDelta
-from rightcall.core.message import Reasoning, Reply, Unknown, said
-from rightcall.core.parts import Media, Text, Usage
+from rightcall.core.message import Reasoning, Reply, Unknown, user_text
+from rightcall.core.parts import Call, Media, Text, Usage
 from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
 from rightcall.wire import bedrock
@@ -362,5 +361,5 @@ def test_any_scraps_are_a_reply_that_can_go_back_or_the_vendors_fault(events, bl
 
 
 def given_back(reply: Reply) -> bytes:
-    request = Request(messages=(said("Hi"), reply, said("On.")))
+    request = Request(messages=(user_text("Hi"), reply, user_text("On.")))
     return bedrock.encode(request, model="anthropic.claude", stream=True).body

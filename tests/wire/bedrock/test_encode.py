@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
@@ -22,13 +21,13 @@ PROFILE = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/
 LOOK = Spec(name="look", description="Look.", parameters={"type": "object", "properties": {}})
 CALLED = Reply((Call(id="c1", name="look", arguments='{"q": 1}'),), "calls")
 FOUND = Results((Result(call_id="c1", name="look", outcome="returned", content=(Text("found"),)),))
-HISTORY = (said("Hi"), CALLED, FOUND)
+HISTORY = (user_text("Hi"), CALLED, FOUND)
 POINT = {"cachePoint": {"type": "default"}}
 
 
 def sent(*messages: Any, model: str = CLAUDE, cache: bool = False, **how: Any) -> dict[str, Any]:
     options = {"cache": cache, **how.pop("options", {})}
-    request = Request(messages=messages or (said("Hi"),), options=options, **how)
+    request = Request(messages=messages or (user_text("Hi"),), options=options, **how)
     body: dict[str, Any] = json.loads(bedrock.encode(request, model=model, stream=True).body)
     return body
 
@@ -56,7 +55,7 @@ def test_the_maker_stands_in_the_id(model, maker):
 
 @pytest.mark.parametrize(("stream", "method"), [(True, "converse-stream"), (False, "converse")])
 def test_the_model_is_in_the_path(stream, method):
-    path = bedrock.encode(Request(messages=(said("Hi"),)), model="a.b:0/c", stream=stream).path
+    path = bedrock.encode(Request(messages=(user_text("Hi"),)), model="a.b:0/c", stream=stream).path
     assert path == f"/model/a.b%3A0%2Fc/{method}"
 
 
@@ -128,7 +127,7 @@ def test_a_budget_is_left_out_where_no_thought_came_before_the_calls():
     how = {"options": {"reasoning": 2000}, "specs": (LOOK,)}
     assert "additionalModelRequestFields" not in sent(*HISTORY, **how)
     thought = Reasoning("Hm", {"bedrock": {"signature": "s"}})
-    thoughtful = (said("Hi"), Reply((thought, *CALLED.content), "calls"), FOUND)
+    thoughtful = (user_text("Hi"), Reply((thought, *CALLED.content), "calls"), FOUND)
     assert "thinking" in sent(*thoughtful, **how)["additionalModelRequestFields"]
 
 
@@ -250,13 +249,15 @@ def test_what_is_in_s3_is_sent_by_its_address():
     report = Media(media_type="application/pdf", url=location["uri"], vendor={"bedrock": bag})
     assert content(report, Text("See."))[0] == {"document": {"format": "pdf", "name": "Document", **bag}}
     with pytest.raises(
-        EncodeError, match=r"give it as bytes or by address\. An address must begin with s3"
+        EncodeError,
+        match="image/png cannot be sent by this address; give it as bytes or by an address that begins "
+        r"with s3://\. .*anthropic.* would take it",
     ):
         content(Media(media_type="image/png", url="https://example.com/a.png"))
     vague = User((Text("See"), Media(media_type="image/*", url="s3://bucket/a")))
     with pytest.raises(EncodeError, match=r"image/\* says too little; give its media_type in full"):
         sent(vague)
-    assert "not shown" in str(sent(vague, Reply((Text("Yes"),)), said("So?"))["messages"][0])
+    assert "not shown" in str(sent(vague, Reply((Text("Yes"),)), user_text("So?"))["messages"][0])
 
 
 def test_a_cache_point_of_ones_own_stands_after_its_part():
@@ -285,15 +286,15 @@ def test_json_mode_has_no_word_and_one_tool_may_be_strict():
 def test_what_cannot_be_sent_is_refused_when_new_and_noted_when_old():
     odd = User((Text("See"), Media(b"abc", "application/zip", "a.zip")))
     with pytest.raises(EncodeError, match="application/zip cannot be sent") as caught:
-        sent(said("Hi"), Reply((Text("Yes"),)), odd)
+        sent(user_text("Hi"), Reply((Text("Yes"),)), odd)
     assert caught.value.where == "messages[2]"
-    (_, note) = sent(odd, Reply((Text("Yes"),)), said("So?"))["messages"][0]["content"]
+    (_, note) = sent(odd, Reply((Text("Yes"),)), user_text("So?"))["messages"][0]["content"]
     assert "application/zip 'a.zip', 3 bytes" in note["text"]
 
 
 def result(*parts: Any, outcome: Any = "returned", **how: Any) -> dict[str, Any]:
     answer = Results((Result(call_id="c1", name="look", outcome=outcome, content=parts),))
-    block = sent(said("Hi"), CALLED, answer, specs=(LOOK,), **how)["messages"][2]["content"][0]
+    block = sent(user_text("Hi"), CALLED, answer, specs=(LOOK,), **how)["messages"][2]["content"][0]
     found: dict[str, Any] = block["toolResult"]
     return found
 
@@ -327,13 +328,13 @@ HIDDEN = Reasoning("", {"bedrock": {"redactedContent": "cmVk"}})
 def test_signed_thoughts_go_back_to_who_signs_and_to_nobody_else(model, given_back):
     foreign = Reasoning("Theirs", {"anthropic": {"type": "thinking", "signature": "t"}})
     reply = Reply((SIGNED, HIDDEN, foreign, Reasoning("Unsigned"), Text("So.")))
-    blocks = sent(said("Hi"), reply, said("On."), model=model)["messages"][1]["content"]
+    blocks = sent(user_text("Hi"), reply, user_text("On."), model=model)["messages"][1]["content"]
     assert len(blocks) == given_back + 1
     assert blocks[-1] == {"text": "So."}
 
 
 def test_a_reply_of_nothing_but_thoughts_is_left_out_and_roles_still_alternate():
-    messages = sent(said("Hi"), Reply((SIGNED,)), said("On."))["messages"]
+    messages = sent(user_text("Hi"), Reply((SIGNED,)), user_text("On."))["messages"]
     assert messages == [{"role": "user", "content": [{"text": "Hi"}, {"text": "On."}]}]
 
 
@@ -344,7 +345,7 @@ def test_ids_and_names_are_made_legal_and_stay_matched():
     results = Results(
         tuple(Result(call_id=c.id, name="", outcome="returned", content=()) for c in calls)
     )
-    _, asked, answered = sent(said("Hi"), Reply(calls, "calls"), results)["messages"]
+    _, asked, answered = sent(user_text("Hi"), Reply(calls, "calls"), results)["messages"]
     ids = [block["toolUse"]["toolUseId"] for block in asked["content"]]
     assert ids == ["a_b", "a_b_2", "x" * 64, "call"]
     assert [block["toolResult"]["toolUseId"] for block in answered["content"]] == ids
@@ -358,12 +359,12 @@ def test_citations_and_unknown_blocks_go_back_and_what_was_cut_off_does_not():
         {"bedrock": {"toolUse": {"toolUseId": "s", "name": "n", "type": "server_tool_use"}}}
     )
     whole = Reply((server, cited))
-    assert sent(said("Hi"), whole, said("On."))["messages"][1]["content"] == [
+    assert sent(user_text("Hi"), whole, user_text("On."))["messages"][1]["content"] == [
         server.vendor["bedrock"],
         {"citationsContent": {"content": [{"text": "So."}], "citations": [{"title": "T"}]}},
     ]
     cut = Reply((Text("So."), server), "length")
-    assert sent(said("Hi"), cut, said("On."))["messages"][1]["content"] == [{"text": "So."}]
+    assert sent(user_text("Hi"), cut, user_text("On."))["messages"][1]["content"] == [{"text": "So."}]
 
 
 def test_a_users_bag_goes_before_what_is_said():
@@ -373,7 +374,7 @@ def test_a_users_bag_goes_before_what_is_said():
 
 
 def test_cache_points_follow_what_is_likely_to_stay():
-    body = sent(*HISTORY, said("On."), system="Be brief.", specs=(LOOK,), cache=True)
+    body = sent(*HISTORY, user_text("On."), system="Be brief.", specs=(LOOK,), cache=True)
     assert body["system"][-1] == POINT
     assert body["toolConfig"]["tools"][-1] == POINT
     assert [turn["content"][-1] == POINT for turn in body["messages"]] == [True, False, True]
@@ -389,7 +390,7 @@ def test_nova_takes_no_cache_point_among_tools_and_others_take_none():
 def test_no_more_cache_points_than_four_and_none_after_a_document():
     marked = User((Text("a"),), vendor={"bedrock": [{"text": "b"}, POINT] * 3})
     body = sent(
-        marked, Reply((Text("Yes"),)), said("On."), system="Be brief.", specs=(LOOK,), cache=True
+        marked, Reply((Text("Yes"),)), user_text("On."), system="Be brief.", specs=(LOOK,), cache=True
     )
     assert json.dumps(body).count("cachePoint") == 4
     file = Media(b"a", "text/plain", "n")

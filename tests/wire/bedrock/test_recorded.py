@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from rightcall.core.call import Call
 from rightcall.core.jsontext import parse
-from rightcall.core.message import Message, Reasoning, Reply, Results, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Message, Reasoning, Reply, Results, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import ProtocolError
@@ -136,8 +135,8 @@ def test_what_was_recorded_goes_back_as_it_came(recorded):
         results = [
             Result(call_id=c.id, name=c.name, outcome="returned", content=()) for c in reply.calls
         ]
-        after = Results(tuple(results)) if results else said("And?")
-        messages = (said("Hi"), reply, after)
+        after = Results(tuple(results)) if results else user_text("And?")
+        messages = (user_text("Hi"), reply, after)
         request = Request(messages=messages, options={"cache": False})
         sent = json.loads(bedrock.encode(request, model=CLAUDE, stream=False).body)["messages"]
         expected = [

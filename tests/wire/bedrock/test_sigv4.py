@@ -2,12 +2,12 @@
 
 import pytest
 
-from rightcall.core.message import said
-from rightcall.core.request import Prepared, Request
+from rightcall.core.message import user_text
+from rightcall.core.request import PreparedRequest, Request
 from rightcall.errors import UsageError
 from rightcall.wire import bedrock
 from rightcall.wire.bedrock.sigv4 import (
-    Credentials,
+    AwsCredentials,
     canonical_request,
     credentials_in,
     region_in,
@@ -16,7 +16,7 @@ from rightcall.wire.bedrock.sigv4 import (
 )
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
-EXAMPLE = Credentials(access_key_id="AKIDEXAMPLE", secret_access_key=SECRET)
+EXAMPLE = AwsCredentials(access_key_id="AKIDEXAMPLE", secret_access_key=SECRET)
 AUGUST = 1440938160.0
 """20150830T123600Z, when all of AWS's test suite is signed."""
 HOST = "https://example.amazonaws.com"
@@ -39,9 +39,11 @@ PUBLISHED = {
 }
 
 
-def prepared(method: str = "GET", url: str = f"{HOST}/", body: bytes = b"", **headers: str) -> Prepared:
+def prepared(
+    method: str = "GET", url: str = f"{HOST}/", body: bytes = b"", **headers: str
+) -> PreparedRequest:
     named = {name.replace("_", "-"): text for name, text in headers.items()}
-    return Prepared(method=method, url=url, headers=named, body=body, time=AUGUST)
+    return PreparedRequest(method=method, url=url, headers=named, body=body, time=AUGUST)
 
 
 def test_the_signing_key_is_the_published_one():
@@ -63,7 +65,7 @@ def test_the_published_requests_have_their_signatures(method, target, signature)
 
 def test_a_path_that_is_written_with_percent_signs_has_them_written_again():
     model = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1.b2:0"
-    path = bedrock.encode(Request(messages=(said("Hi"),)), model=model, stream=True).path
+    path = bedrock.encode(Request(messages=(user_text("Hi"),)), model=model, stream=True).path
     assert path == (
         "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012%3A"
         "application-inference-profile%2Fa1.b2%3A0/converse-stream"
@@ -73,7 +75,7 @@ def test_a_path_that_is_written_with_percent_signs_has_them_written_again():
 
 
 def signature_of(
-    request: Prepared, credentials: Credentials = EXAMPLE, region: str = "eu-west-1"
+    request: PreparedRequest, credentials: AwsCredentials = EXAMPLE, region: str = "eu-west-1"
 ) -> str:
     return sign(request, credentials, region)["authorization"].rpartition("=")[2]
 
@@ -95,10 +97,10 @@ def test_nothing_that_is_signed_can_be_changed(changed):
 
 
 def test_region_secret_and_time_are_signed_too():
-    later = Prepared(
+    later = PreparedRequest(
         method=GOOD.method, url=GOOD.url, headers=GOOD.headers, body=GOOD.body, time=AUGUST + 1
     )
-    other = Credentials(access_key_id="AKIDEXAMPLE", secret_access_key="other")
+    other = AwsCredentials(access_key_id="AKIDEXAMPLE", secret_access_key="other")
     assert (
         len({
             signature_of(GOOD),
@@ -112,14 +114,14 @@ def test_region_secret_and_time_are_signed_too():
 
 def test_what_others_rewrite_is_not_signed():
     given = {"User-Agent": "x", "Connection": "close", "Authorization": "old", "X-Team": "blue"}
-    request = Prepared(method="POST", url=HOST, headers=given, body=b"", time=AUGUST)
+    request = PreparedRequest(method="POST", url=HOST, headers=given, body=b"", time=AUGUST)
     assert (
         "SignedHeaders=host;x-amz-date;x-team," in sign(request, EXAMPLE, "eu-west-1")["authorization"]
     )
 
 
 def test_a_session_token_is_sent_and_signed():
-    passing = Credentials(access_key_id="ASIA", secret_access_key=SECRET, session_token="tok/en=")
+    passing = AwsCredentials(access_key_id="ASIA", secret_access_key=SECRET, session_token="tok/en=")
     added = sign(GOOD, passing, "eu-west-1")
     assert added["x-amz-security-token"] == "tok/en="
     assert ";x-amz-security-token;" in added["authorization"]
@@ -160,7 +162,7 @@ def test_the_dialect_carries_a_key_and_signs_with_credentials():
     assert bedrock.authorize("ABSKabc") == {"authorization": "Bearer ABSKabc"}
     assert bedrock.authorize("bedrock-api-key-a:b") == {"authorization": "Bearer bedrock-api-key-a:b"}
     key = "AKIAIOSFODNN7EXAMPLE:secret:token:with:colons"
-    assert credentials_in(key) == Credentials(
+    assert credentials_in(key) == AwsCredentials(
         access_key_id="AKIAIOSFODNN7EXAMPLE",
         secret_access_key="secret",
         session_token="token:with:colons",

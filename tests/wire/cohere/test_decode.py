@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from rightcall.core.call import Call
 from rightcall.core.events import CallEnd
 from rightcall.core.message import Reasoning, Reply
-from rightcall.core.parts import Text, Usage
+from rightcall.core.parts import Call, Text, Usage
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
 from rightcall.wire import cohere
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, same_at_every_cut

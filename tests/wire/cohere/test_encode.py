@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import ANY_OBJECT, Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
@@ -26,7 +25,7 @@ messages = TypeAdapter(list[Message])
 
 
 def body(*said_: Any, **how: Any) -> dict[str, Any]:
-    request = Request(messages=said_ or (said("Hi"),), **how)
+    request = Request(messages=said_ or (user_text("Hi"),), **how)
     sent = cohere.encode(request, model="m", stream=False)
     assert sent.path == "/v2/chat"
     found: dict[str, Any] = json.loads(sent.body)
@@ -95,7 +94,7 @@ def test_a_turn_goes_back_as_the_vendor_takes_it():
         Result(call_id="a", name="look", outcome="returned", content=(Text("see"), png), source="web"),
     )
     reply = Reply((Reasoning("theirs"), plan, call, broken), "calls")
-    sent = body(said("Hi"), reply, Results(answers), system="Be brief.")["messages"]
+    sent = body(user_text("Hi"), reply, Results(answers), system="Be brief.")["messages"]
     assert [message["role"] for message in sent] == [
         "system", "user", "assistant", "tool", "tool", "user",
     ]  # fmt: skip
@@ -112,7 +111,7 @@ def test_a_turn_goes_back_as_the_vendor_takes_it():
 
 
 def test_a_reply_of_nothing_says_something():
-    sent = body(said("Hi"), Reply((Reasoning("theirs"),)), said("And?"))["messages"]
+    sent = body(user_text("Hi"), Reply((Reasoning("theirs"),)), user_text("And?"))["messages"]
     assert sent[1] == {"role": "assistant", "content": [{"type": "text", "text": "(nothing)"}]}
     with pytest.raises(EncodeError, match="nothing to send"):
         cohere.encode(Request(messages=()), model="m", stream=True)

@@ -5,13 +5,12 @@ from importlib import import_module
 
 import pytest
 
-from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, Unknown
-from rightcall.core.parts import Media, Text, Usage
+from rightcall.core.parts import Call, Media, Text, Usage
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
 from rightcall.wire import gemini
-from rightcall.wire.gemini.leaves import ArgumentsText, steps
+from rightcall.wire.gemini.reply import ArgumentsText, steps
 from rightcall.wire.gemini.tables import STOPS, UNSAID
 from wire.recorded import assert_events_tell_the_reply, chunkings, fed, reply_of, same_at_every_cut
 
@@ -439,7 +438,6 @@ def test_a_whole_body_may_be_a_refusal_or_nothing():
         '"text"',
         "<html>",
         '{"candidates": [}',
-        '{"candidates":[{"content":{"parts":[{"text":"\\ud800"}]}}]}',
     ],
 )
 def test_garbage_is_a_protocol_error_that_shows_it(frame):

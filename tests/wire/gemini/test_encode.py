@@ -7,9 +7,8 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
@@ -30,7 +29,7 @@ WAV = Media(b"hi", "audio/wav")
 
 
 def outgoing(*messages, model="gemini-3-pro", stream=False, **request):
-    messages = messages or (said("hello"),)
+    messages = messages or (user_text("hello"),)
     return gemini.encode(Request(messages=messages, **request), model=model, stream=stream)
 
 
@@ -236,7 +235,7 @@ REFUSED = {
 def test_what_cannot_be_said_is_refused(request_, where):
     with pytest.raises(EncodeError) as caught:
         gemini.encode(
-            Request(**{"messages": (said("x"),), **request_}), model="gemini-3-pro", stream=True
+            Request(**{"messages": (user_text("x"),), **request_}), model="gemini-3-pro", stream=True
         )
     assert (caught.value.dialect, caught.value.where) == ("gemini", where)
 
@@ -249,8 +248,8 @@ def test_a_model_must_have_a_name(model):
 
 def test_messages_take_turns_as_user_and_model():
     assert turns(
-        said("one"),
-        said("note", "runtime"),
+        user_text("one"),
+        user_text("note", "runtime"),
         User((Text(""), PNG, Text("two")), "developer"),
         Reply((Text("yes"), Text(""), PNG)),
         Reply((), stop="error"),
@@ -288,7 +287,7 @@ def test_calls_and_results_match_by_name_and_id():
             result("c2", "g", Text("no such city"), outcome="failed"),
         )
     )
-    assert turns(said("hello"), reply, results, said("and?"))[1:] == [
+    assert turns(user_text("hello"), reply, results, user_text("and?"))[1:] == [
         {
             "role": "model",
             "parts": [
@@ -312,12 +311,12 @@ def test_calls_and_results_match_by_name_and_id():
 
 
 def test_arguments_go_back_in_the_text_they_came_in():
-    assert b'"args":{"a":1.50}' in outgoing(said("hello"), Reply((OWN,))).body
+    assert b'"args":{"a":1.50}' in outgoing(user_text("hello"), Reply((OWN,))).body
 
 
 def test_a_call_without_an_id_is_sent_without_one():
     messages = (
-        said("hello"),
+        user_text("hello"),
         Reply((Call(id="", name="f", vendor={"gemini": {}}),)),
         Results((result("", "f", Text("ok")),)),
     )
@@ -341,7 +340,7 @@ BROKEN = {
 @pytest.mark.parametrize(("arguments", "expected"), BROKEN.items())
 def test_arguments_are_always_an_object(arguments, expected):
     call = Call(id="c", name="f", arguments=arguments, truncated=True)
-    part = turns(said("hello"), Reply((call,)))[1]["parts"][0]
+    part = turns(user_text("hello"), Reply((call,)))[1]["parts"][0]
     assert part["functionCall"]["args"] == expected
 
 
@@ -359,7 +358,7 @@ def test_what_another_vendor_signed_stays_there():
         ),
         vendor={"anthropic": {"id": "msg"}},
     )
-    assert turns(said("hello"), reply)[1]["parts"] == [
+    assert turns(user_text("hello"), reply)[1]["parts"] == [
         {"text": "hm"},
         INLINE,
         {
@@ -394,7 +393,7 @@ def test_every_kind_of_part_comes_back_as_it_was():
     ]
     whole = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
     reply = gemini.decode(json.dumps(whole).encode())
-    assert turns(said("hello"), reply)[1]["parts"] == parts
+    assert turns(user_text("hello"), reply)[1]["parts"] == parts
 
 
 def test_a_result_holds_its_media_where_the_model_takes_it():
@@ -402,7 +401,7 @@ def test_a_result_holds_its_media_where_the_model_takes_it():
     sound = {"inlineData": {"mimeType": "audio/wav", "data": "aGk="}}
     seen = {"id": "a", "name": "f"}
     other = {"functionResponse": {"id": "b", "name": "g", "response": {"result": "ok"}}}
-    assert turns(said("x"), Reply((OWN,)), results, model="gemini-3-pro")[2]["parts"] == [
+    assert turns(user_text("x"), Reply((OWN,)), results, model="gemini-3-pro")[2]["parts"] == [
         {
             "functionResponse": {
                 **seen,
@@ -413,7 +412,7 @@ def test_a_result_holds_its_media_where_the_model_takes_it():
         other,
         sound,
     ]
-    assert turns(said("x"), Reply((OWN,)), results, model="gemini-2.5-pro")[2]["parts"] == [
+    assert turns(user_text("x"), Reply((OWN,)), results, model="gemini-2.5-pro")[2]["parts"] == [
         {
             "functionResponse": {
                 **seen,
@@ -430,27 +429,27 @@ def test_a_paused_reply_is_continued_by_its_token():
     def pause(token):
         return Reply((Text("a"),), stop="pause", vendor={"gemini": {"continuationToken": token}})
 
-    assert body(said("hello"), pause("t1"), pause("t2")) == {
+    assert body(user_text("hello"), pause("t1"), pause("t2")) == {
         "continuationToken": "t2",
         "contents": HELLO,
     }
-    assert turns(said("hello"), pause("t1"), Reply((Text("b"),)))[1:] == [
+    assert turns(user_text("hello"), pause("t1"), Reply((Text("b"),)))[1:] == [
         {"role": "model", "parts": [{"text": "a"}, {"text": "b"}]}
     ]
     foreign = Reply((Text("a"),), stop="pause", vendor={"anthropic": {}})
-    assert len(turns(said("hello"), foreign)) == 2
+    assert len(turns(user_text("hello"), foreign)) == 2
 
 
 HISTORY = (
-    said("one"),
-    said("more", "developer"),
+    user_text("one"),
+    user_text("more", "developer"),
     Reply((Reasoning("hm", {"gemini": {"thoughtSignature": "c2ln"}}), Text("a"), OWN), stop="calls"),
     Results((result("c1", "f", Text("x"), PNG),)),
-    said("note", "runtime"),
+    user_text("note", "runtime"),
     Reply((Call(id="d", name="f", arguments="{"), Call(id="e", name="g")), stop="calls"),
     Results((result("d", "f", Text("cut"), outcome="truncated"), result("e", "g", WAV))),
     Reply((Text("done"),)),
-    said("two"),
+    user_text("two"),
 )
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rightcall.core.jsontext import parse
-from rightcall.core.message import Results, said
+from rightcall.core.message import Results, user_text
 from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Request
 from rightcall.wire import gemini
@@ -55,7 +55,7 @@ def returned(reply):
         Result(call_id=call.id, name=call.name, outcome="returned", content=(Text("ok"),))
         for call in reply.calls
     )
-    messages = (said("hello"), reply, *([Results(results)] if results else []))
+    messages = (user_text("hello"), reply, *([Results(results)] if results else []))
     body = json.loads(gemini.encode(Request(messages=messages), model="gemini-3-pro", stream=True).body)
     return body["contents"][1]["parts"]
 

@@ -19,10 +19,9 @@ from conformance.scenarios_gemini_interactions import (
     wrote,
 )
 from later import Later
-from rightcall.core.call import Call
 from rightcall.core.events import CallEnd
 from rightcall.core.message import Reasoning, Unknown
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Call, Media, Text
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
 from rightcall.wire import gemini_interactions as interactions
 from rightcall.wire.gemini_interactions.tables import NAME, STOPS, WAITING

@@ -10,17 +10,16 @@ import rightcall as rc
 from conformance.scenarios import BASE
 from later import Later
 from request.server import serving, whole
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.errors import EncodeError
-from rightcall.request.deferred import DeferredModel
+from rightcall.request.background_model import BackgroundModel
 from rightcall.wire import gemini_interactions as interactions
 from rightcall.wire.gemini_interactions.messages import UNPARSED
-from rightcall.wire.gemini_interactions.state import kept_at
 from rightcall.wire.gemini_interactions.tables import NAME
 from rightcall.wire.google import FOREIGN_SIGNATURE
+from rightcall.wire.vendor_state import kept_at
 
 
 def sent(request: Request) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def test_a_conversation_is_its_steps():
 
 def test_a_call_of_anothers_has_the_signature_that_is_not_looked_at():
     calls = Reply((Call(id="a", name="x", arguments="{}"), Call(id="b", name="x", arguments="{}")))
-    _, thought, *rest = sent(Request(messages=(said("Hi"), calls)))["input"]
+    _, thought, *rest = sent(Request(messages=(user_text("Hi"), calls)))["input"]
     assert thought == {"type": "thought", "signature": FOREIGN_SIGNATURE}
     assert [step["id"] for step in rest] == ["a", "b"]
 
@@ -119,10 +118,14 @@ PAUSED = Reply((Text("One"),), "pause", vendor={NAME: {"id": "v1", "continuation
 
 
 def test_what_broke_off_goes_on_from_the_same_input_or_from_where_it_is_kept():
-    request = Request(messages=(said("Count"), PAUSED, PAUSED))
+    request = Request(messages=(user_text("Count"), PAUSED, PAUSED))
     body = sent(request)
     assert (body["continuation_token"], len(body["input"])) == ("t", 1)
-    kept = json.loads(kept_at("https://example.com").encode(request, model="m", stream=False).body)
+    kept = json.loads(
+        kept_at("gemini_interactions", "https://example.com")
+        .encode(request, model="m", stream=False)
+        .body
+    )
     assert (kept["continuation_token"], kept["previous_interaction_id"]) == ("t", "v1")
     assert "input" not in kept
 
@@ -162,7 +165,7 @@ async def test_the_vendor_keeps_the_conversation_and_is_told_all_where_it_has_fo
 async def test_a_reply_is_made_in_the_background():
     async with serving(answer(1, status="in_progress"), answer(1, WORDS)) as server:
         model = rc.connect("gemini-interactions:m", base_url=server.url, api_key="k")
-        result = await rc.Agent(DeferredModel(model, 0.001)).run("Look!")  # type: ignore[arg-type]
+        result = await rc.Agent(BackgroundModel(model, 0.001)).run("Look!")  # type: ignore[arg-type]
         (path, _, body), (second, _, _) = server.requests
     assert result.text == "Seen."
     assert (path, second) == ("/v1beta/interactions", "/v1beta/interactions/v1_1")

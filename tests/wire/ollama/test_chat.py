@@ -10,9 +10,8 @@ import rightcall as rc
 from conformance.scenarios import BASE
 from conformance.scenarios_ollama import WIRES, line, stream
 from request.server import serving, streamed, whole
-from rightcall.core.call import Call
 from rightcall.core.message import Reply, Results, User
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError, ProtocolError, TruncatedStream, VendorError
 from rightcall.wire import ollama

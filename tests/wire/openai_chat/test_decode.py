@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, Unknown
-from rightcall.core.parts import Media, Text, Usage
+from rightcall.core.parts import Call, Media, Text, Usage
 from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
 from rightcall.wire import openai_chat as dialect

@@ -11,17 +11,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from pydantic import TypeAdapter
 
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.ports import Dialect
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire import openai_chat as dialect
 from rightcall.wire.openai_chat.messages import FOLLOWING
-from rightcall.wire.strict import OPENAI as RULES
-from rightcall.wire.strict import strict_schema, structure
+from rightcall.wire.strict_schema import OPENAI as RULES
+from rightcall.wire.strict_schema import strict_schema, structure
 from wire.recorded import rows
 
 SPEC = Spec(
@@ -46,7 +45,7 @@ HI = {"role": "user", "content": "Hi"}
 
 
 def ask(**members: Any) -> Request:
-    return Request(**{"messages": (said("Hi"),), **members})
+    return Request(**{"messages": (user_text("Hi"),), **members})
 
 
 def body(request: Request, *, stream: bool = False, at: Any = dialect) -> dict[str, Any]:
@@ -201,7 +200,7 @@ MESSAGES: dict[str, tuple[tuple[Any, ...], list[dict[str, Any]]]] = {
     ),
     "empty": ((User((Text(""),)),), [{"role": "user", "content": ""}]),
     "developer and runtime": (
-        (said("a", "developer"), said("b", "runtime")),
+        (user_text("a", "developer"), user_text("b", "runtime")),
         [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}],
     ),
     "media": (
@@ -553,7 +552,7 @@ def test_what_hosts_want_said_differently(url, members, usage):
 
 
 def test_the_developer_speaks_as_the_system_where_that_may_speak_anywhere():
-    transcript = (said("a"), said("b", "developer"), said("c", "runtime"))
+    transcript = (user_text("a"), user_text("b", "developer"), user_text("c", "runtime"))
     for url, role in (("https://api.openai.com/v1", "system"), ("http://localhost:8080/v1", "user")):
         sent = body(ask(messages=transcript), at=dialect.dialect_at(url))["messages"]
         assert [(each["role"], each["content"]) for each in sent] == [
@@ -643,10 +642,10 @@ def test_results_without_ids_are_matched_by_their_order():
 
 def test_the_same_request_gives_the_same_bytes_and_a_longer_history_extends_them():
     history = (
-        said("Hi"),
+        user_text("Hi"),
         *exchange("a", "x" * 50),
         Reply((Text("So"),)),
-        said("And?"),
+        user_text("And?"),
         *exchange("", "b"),
     )
     specs = (SPEC,)

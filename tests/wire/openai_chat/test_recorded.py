@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from rightcall.core.message import Reasoning, Results, said
+from rightcall.core.message import Reasoning, Results, user_text
 from rightcall.core.parts import Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import VendorError
@@ -190,7 +190,7 @@ def test_a_reply_goes_back_with_its_ids_arguments_and_reasoning(bodies, streams)
             Result(call_id=c.id, name=c.name, outcome="returned", content=(Text("ok"),))
             for c in reply.calls
         )
-        request = Request(messages=(said("Hi"), reply, Results(results)))
+        request = Request(messages=(user_text("Hi"), reply, Results(results)))
         _, sent, *answers = json.loads(dialect.encode(request, model="m", stream=False).body)["messages"]
         ids = [call["id"] for call in sent.get("tool_calls", [])]
         assert ids == [call.id for call in reply.calls] == [answer["tool_call_id"] for answer in answers]

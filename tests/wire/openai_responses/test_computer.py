@@ -6,9 +6,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from later import Later
-from rightcall.core.call import Call
-from rightcall.core.message import Results, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Results, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 from rightcall.wire import openai_responses
@@ -47,7 +46,7 @@ def reply_to(item: dict):
 
 
 def sent_back(item: dict, result: Result) -> list[dict]:
-    messages = (said("Hi"), reply_to(item), Results((result,)))
+    messages = (user_text("Hi"), reply_to(item), Results((result,)))
     request = Request(messages=messages, specs=(COMPUTER,))
     return json.loads(openai_responses.encode(request, model="m", stream=False).body)["input"][1:]
 
@@ -97,7 +96,7 @@ def test_a_call_that_was_not_run_acknowledges_nothing_and_says_why_in_words():
 
 
 def test_without_the_tool_it_goes_back_as_a_functions_call():
-    messages = (said("Hi"), reply_to(ITEM), Results((returned(PICTURE),)))
+    messages = (user_text("Hi"), reply_to(ITEM), Results((returned(PICTURE),)))
     request = Request(messages=messages, specs=())
     _, call, answer = json.loads(openai_responses.encode(request, model="m", stream=False).body)["input"]
     assert (call["type"], call["name"]) == ("function_call", "computer")

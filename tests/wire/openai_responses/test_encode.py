@@ -9,15 +9,14 @@ import pytest
 from pydantic import TypeAdapter
 from typing_extensions import get_type_hints
 
-from rightcall.core.call import Call
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.ports import Dialect
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire import openai_responses as dialect
-from rightcall.wire.strict import OPENAI, strict_schema
+from rightcall.wire.strict_schema import OPENAI, strict_schema
 from wire.recorded import rows
 
 NAME = dialect.name
@@ -33,7 +32,7 @@ FUNCTION = {
 
 
 def encoded(*messages, stream: bool = True, **more) -> dict:
-    request = Request(messages=messages or (said("Hi"),), **more)
+    request = Request(messages=messages or (user_text("Hi"),), **more)
     return json.loads(dialect.encode(request, model="gpt-5", stream=stream).body)
 
 
@@ -61,7 +60,7 @@ def test_the_module_is_a_dialect():
 
 def test_a_whole_body():
     outgoing = dialect.encode(
-        Request(messages=(said("Hi"),), system="Be brief.", specs=(SPEC,), max_tokens=100),
+        Request(messages=(user_text("Hi"),), system="Be brief.", specs=(SPEC,), max_tokens=100),
         model="gpt-5",
         stream=True,
     )
@@ -163,13 +162,13 @@ REFUSED = {
     "a call without tools": ({"choice": "required"}, "choice"),
     "a tool that is not there": ({"specs": (SPEC,), "choice": Named("lock")}, "choice"),
     "a video": ({"messages": (User((Media(b"x", "video/mp4"),)),)}, "messages[0]"),
-    "a sound": ({"messages": (said("Hi"), User((Media(b"x", "audio/mpeg"),)))}, "messages[1]"),
+    "a sound": ({"messages": (user_text("Hi"), User((Media(b"x", "audio/mpeg"),)))}, "messages[1]"),
 }
 
 
 @pytest.mark.parametrize(("given", "where"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_said_is_refused_with_its_place(given, where):
-    request = Request(**{"messages": (said("Hi"),), **given})
+    request = Request(**{"messages": (user_text("Hi"),), **given})
     with pytest.raises(EncodeError) as caught:
         dialect.encode(request, model="gpt-5", stream=False)
     assert (caught.value.dialect, caught.value.where) == (NAME, where)
@@ -179,7 +178,7 @@ def test_the_cache_key_belongs_to_the_stable_beginning():
     def key(*messages, **more):
         return encoded(*messages, **more).get("prompt_cache_key")
 
-    assert key(said("a"), system="s") == key(said("b"), said("c"), system="s")
+    assert key(user_text("a"), system="s") == key(user_text("b"), user_text("c"), system="s")
     assert key(system="s") != key(system="t") != key(system="t", specs=(SPEC,))
     assert key(options={"cache": False}) is None
     assert key(options={"extra": {"prompt_cache_key": "mine"}}) == "mine"
@@ -311,8 +310,33 @@ def output(call_id: str, text: str = "ok") -> dict:
     return {"type": "function_call_output", "call_id": call_id, "output": text}
 
 
+@pytest.mark.parametrize(
+    ("content", "outcome", "sent"),
+    [
+        ((Text("no disk"),), "failed", "Error: no disk"),
+        ((Text("Error: no disk"),), "failed", "Error: no disk"),
+        ((Text("pay was not run"),), "denied", "Error: pay was not run"),
+        ((Text("fine"),), "returned", "fine"),
+        ((Text("would be done"),), "dry_run", "would be done"),
+    ],
+)
+def test_a_result_that_is_an_error_says_so_in_front(content, outcome, sent):
+    asked = Reply((Call(id="a", name="look"),), "calls")
+    failed = Result(call_id="a", name="look", outcome=outcome, content=content)
+    assert items(asked, Results((failed,)))[-1] == output("a", sent)
+
+
+def test_a_picture_of_an_error_has_the_word_before_it():
+    asked = Reply((Call(id="a", name="look"),), "calls")
+    failed = Result(call_id="a", name="look", outcome="failed", content=(Text("no"), PNG))
+    said = items(asked, Results((failed,)))[-1]["output"]
+    assert [each.get("text") for each in said] == ["Error:", "no", None]
+
+
 def test_the_developer_speaks_as_the_developer_and_everyone_else_as_the_user():
-    assert items(said("a"), said("b", "developer"), said("c", "runtime"), said("")) == [
+    assert items(
+        user_text("a"), user_text("b", "developer"), user_text("c", "runtime"), user_text("")
+    ) == [
         user("a"),
         {**user("b"), "role": "developer"},
         user("c"),
@@ -339,12 +363,12 @@ def test_another_vendors_reply_keeps_what_can_cross():
         ),
         vendor={"anthropic": {"id": "msg_1"}},
     )
-    assert items(said("Hi"), foreign, Results((result("toolu_1", "ok", outcome="failed"),))) == [
+    assert items(user_text("Hi"), foreign, Results((result("toolu_1", "ok", outcome="failed"),))) == [
         user("Hi"),
         assistant("Looking."),
         function_call("toolu_1", '{"city": "Oslo"}'),
         assistant("[image/png, 3 bytes: not shown]"),
-        output("toolu_1"),
+        output("toolu_1", "Error: ok"),
     ]
 
 
@@ -382,7 +406,11 @@ def test_the_reasoning_of_open_models_goes_back_as_text():
 
 def test_reasoning_that_led_to_nothing_stays_behind():
     made = Reply((Text("a"), Reasoning("", {NAME: THOUGHT})), stop="length")
-    assert items(said("Hi"), made, said("Go on")) == [user("Hi"), assistant("a"), user("Go on")]
+    assert items(user_text("Hi"), made, user_text("Go on")) == [
+        user("Hi"),
+        assistant("a"),
+        user("Go on"),
+    ]
 
 
 MESSAGE = {
@@ -407,7 +435,7 @@ def test_a_refusal_goes_back_as_a_refusal():
     part = Unknown({NAME: {"part": refusal}})
     made = Reply((part,), stop="refusal", vendor={NAME: {"messages": [kept]}})
     assert items(made) == [{**MESSAGE, "content": [refusal]}]
-    assert items(said("Hi"), Reply((part,))) == [user("Hi")]
+    assert items(user_text("Hi"), Reply((part,))) == [user("Hi")]
 
 
 def test_a_reply_that_was_changed_since_goes_back_as_it_is_now():
@@ -501,7 +529,7 @@ SEARCH = {
     "action": {"type": "search", "query": "q", "queries": ["q"]},
 }
 CONVERSATION = (
-    said("Hi"),
+    user_text("Hi"),
     Reply((Reasoning("", {NAME: THOUGHT}), own_call("c1"), own_call("x" * 70, id="fc_2"))),
     Results((result("c1", "ok"), result("x" * 70, "here", PNG))),
     Reply((Text("Done."), Unknown({NAME: SEARCH}))),
@@ -548,7 +576,7 @@ def rebuilt(body: dict) -> Request | None:
     for item in given:
         kind = item.get("type", "message")
         if kind == "message" and item["role"] == "user" and isinstance(item["content"], str):
-            messages.append(said(item["content"]))
+            messages.append(user_text(item["content"]))
         elif kind == "message" and item["role"] == "assistant" and isinstance(item["content"], str):
             messages.append(Reply((Text(item["content"]),)))
         elif kind == "function_call":

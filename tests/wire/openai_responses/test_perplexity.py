@@ -6,7 +6,7 @@ import pytest
 
 import rightcall as rc
 from request.server import serving, streamed
-from rightcall.core.message import Results, Unknown, said
+from rightcall.core.message import Results, Unknown, user_text
 from rightcall.core.parts import Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import VendorError
@@ -167,7 +167,7 @@ def test_a_call_of_ours_beside_a_search_of_theirs(status):
 def test_only_what_is_taken_goes_back():
     reply = reply_of(same_at_every_cut(dialect, calls("requires_action")))
     done = Result(call_id="call_1", name="look", outcome="returned", content=(Text("Rain."),))
-    request = Request(messages=(said("Hi"), reply, Results((done,))))
+    request = Request(messages=(user_text("Hi"), reply, Results((done,))))
     sent = json.loads(dialect.encode(request, model="m", stream=True).body)["input"]
     assert [each["type"] for each in sent] == ["message", "function_call", "function_call_output"]
     assert sent[1] == CALL

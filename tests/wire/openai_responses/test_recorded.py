@@ -7,7 +7,7 @@ import pytest
 
 from rightcall.core.events import CallEnd
 from rightcall.core.jsontext import dump
-from rightcall.core.message import Reasoning, Results, said
+from rightcall.core.message import Reasoning, Results, user_text
 from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Request
 from rightcall.errors import VendorError
@@ -168,7 +168,9 @@ def test_every_recorded_reply_goes_back_item_for_item(shared_data):
                 for c in reply.calls
             )
             messages = (
-                (said("hi"), reply, Results(results)) if results else (said("hi"), reply, said("on"))
+                (user_text("hi"), reply, Results(results))
+                if results
+                else (user_text("hi"), reply, user_text("on"))
             )
             request = Request(messages=messages, options={"vendor_tools": [{"type": "apply_patch"}]})
             sent = json.loads(dialect.encode(request, model="m", stream=True).body)

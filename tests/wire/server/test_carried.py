@@ -3,24 +3,31 @@
 import json
 import zlib
 from base64 import b64encode, urlsafe_b64encode
+from time import process_time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.core.call import Call
-from rightcall.core.events import unfolded
-from rightcall.core.message import Reasoning, Reply, Results, said
-from rightcall.core.parts import Result, Text
-from rightcall.core.request import Request
-from rightcall.core.served import Answer, Asked
-from rightcall.wire.carried import Carried, call_id, carried_in, holds_tokens, opened, token
+from rightcall.core.events import reply_events
+from rightcall.core.message import Reasoning, Reply, Results, user_text
+from rightcall.core.parts import Call, Result, Text
+from rightcall.core.request import ClientRequest, ReplyHeader, Request
+from rightcall.errors import VendorError
 from rightcall.wire.dialects import SERVED, load, load_server
+from rightcall.wire.relay_tokens import (
+    RelayToken,
+    TokenDecoder,
+    call_id,
+    encode_token,
+    holds_tokens,
+    token_in_id,
+)
 from wire.server.sdks import HI, anthropic_at, google_at, openai_at
 
-ANSWER = Answer(id="abc123", model="m", created=5)
-ASKED = Asked(request=Request(messages=(said("Hi"),)), model="m", stream=True)
+ANSWER = ReplyHeader(id="abc123", model="m", created=5)
+ASKED = ClientRequest(request=Request(messages=(user_text("Hi"),)), model="m", stream=True)
 SIGNATURE = "EqQBCgIYAhIM" + "x/+A9z" * 90 + "=="
 THOUGHTS: dict[str, tuple[Any, ...]] = {
     "anthropic": (
@@ -60,8 +67,8 @@ def echoed(name: str, reply: Reply, *, stream: bool) -> bytes:
     """The client's next request: what it was told, as its SDK gives it back, and the results."""
     server = load_server(name)
     writer = server.writer(ASKED, ANSWER)
-    pieces = [writer.write(event) for event in unfolded(reply, 4)]
-    pieces = pieces if stream else [server.whole(reply, ASKED, ANSWER)]
+    pieces = [writer.write(event) for event in reply_events(reply, 4)]
+    pieces = pieces if stream else [server.encode_reply(reply, ASKED, ANSWER)]
     return json.dumps(ECHOES[name](pieces, stream=stream)).encode()
 
 
@@ -153,7 +160,7 @@ ECHOES = {
 def test_what_a_vendor_wants_back_comes_back(name, vendor, stream):
     reply = Reply(THOUGHTS[vendor], "calls")
     body = echoed(name, reply, stream=stream)
-    asked = load_server(name).asked(body, path="/v1beta/models/m:generateContent", headers={})
+    asked = load_server(name).parse_request(body, path="/v1beta/models/m:generateContent", headers={})
     _, back, results = asked.request.messages
     assert isinstance(back, Reply)
     assert isinstance(results, Results)
@@ -190,7 +197,7 @@ def test_what_stands_for_a_signature_is_not_forwarded(filler):
         {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"output": "1"}}}]},
     ]
     body = json.dumps({"contents": contents}).encode()
-    asked = load_server("gemini").asked(body, path="/models/m:generateContent", headers={})
+    asked = load_server("gemini").parse_request(body, path="/models/m:generateContent", headers={})
     (made,) = asked.request.messages[1].calls
     assert made.vendor == {}
     assert made.id == "call_1"
@@ -203,7 +210,7 @@ def test_a_vendors_own_signature_is_kept_for_that_vendor():
     ]
     messages = [*HI, {"role": "assistant", "content": blocks}, *HI]
     body = json.dumps({"model": "m", "max_tokens": 9, "messages": messages}).encode()
-    asked = load_server("anthropic").asked(body, headers={})
+    asked = load_server("anthropic").parse_request(body, headers={})
     thought = asked.request.messages[1].content[0]
     assert thought == Reasoning("Hm", {"anthropic": {"type": "thinking", "signature": SIGNATURE}})
 
@@ -213,27 +220,55 @@ def test_ids_that_a_model_repeats_are_told_apart(name):
     reply = Reply((Call(id="call_0", name="look", arguments="{}"),), "calls")
     ids = set()
     for number in range(3):
-        answer = Answer(id=f"answer{number}", model="m")
-        whole = load(name).decode(load_server(name).whole(reply, ASKED, answer))
+        answer = ReplyHeader(id=f"answer{number}", model="m")
+        whole = load(name).decode(load_server(name).encode_reply(reply, ASKED, answer))
         ids.add(whole.calls[0].id)
     assert len(ids) == 3
 
 
-@given(st.builds(Carried, st.text(max_size=40), st.just({"gemini": {"thoughtSignature": SIGNATURE}})))
+@given(st.builds(RelayToken, st.text(max_size=40), st.just({"gemini": {"thoughtSignature": SIGNATURE}})))
 def test_a_token_holds_what_was_put_into_it(carried):
-    assert opened(token(carried)) == carried
-    assert carried_in(call_id("call_", "a1", 3, carried)) == carried
+    assert TokenDecoder().decode(encode_token(carried)) == carried
+    assert TokenDecoder().decode(token_in_id(call_id("call_", "a1", 3, carried))) == carried
 
 
 @given(st.text(max_size=60) | st.text("abcMmxX0123456789_-=", max_size=40).map("cmMx".__add__))
 def test_what_is_no_token_is_none(text):
-    found = opened(text)
-    assert found is None or isinstance(found, Carried)
+    found = TokenDecoder().decode(text)
+    assert found is None or isinstance(found, RelayToken)
 
 
 def test_a_token_cannot_be_blown_up():
     bomb = b"rc11" + zlib.compress(b"\x00" * (64 * 1024 * 1024), 9)
-    assert opened(urlsafe_b64encode(bomb).decode()) is None
+    assert TokenDecoder().decode(urlsafe_b64encode(bomb).decode()) is None
+
+
+def test_the_tokens_of_a_request_cannot_be_blown_up_together():
+    token = encode_token(RelayToken("x", {}, (Reasoning("a" * 3_000_000),)))
+    calls = [
+        {"id": f"call_a_{at}_{token}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for at in range(3)
+    ]
+    for given_calls, refused in ((calls[:2], None), (calls, 413)):
+        body = {"model": "m", "messages": [{"role": "assistant", "tool_calls": given_calls}]}
+        status = None
+        try:
+            load_server("openai_chat").parse_request(
+                json.dumps(body).encode(), path="/v1/chat/completions", query="", headers={}
+            )
+        except VendorError as error:
+            status = error.status
+        assert status == refused
+
+
+@pytest.mark.parametrize("mark", ["_cmMxM", "_cmMxM=", '\\"cmMxMa'])
+def test_marks_without_end_take_no_longer_than_their_length(mark):
+    """Looked at from each mark to the end of the text, they would take many seconds."""
+    many = mark * 100_000
+    begun = process_time()
+    assert not holds_tokens(f'{{"a":"{many} "}}'.encode())
+    assert token_in_id(f"{many} ") == ""
+    assert process_time() - begun < 2
 
 
 @pytest.mark.parametrize("name", SERVED)
@@ -246,15 +281,15 @@ def test_a_body_that_must_not_be_passed_on_as_it_is_is_known(name):
 @pytest.mark.parametrize("url", ["http://localhost:9000/v1", "https://api.openai.com/v1"])
 def test_our_own_client_gives_ids_back_to_servers_of_ours_alone(url):
     made = load("openai_chat").decode(
-        load_server("openai_chat").whole(Reply(THOUGHTS["anthropic"], "calls"), ASKED, ANSWER)
+        load_server("openai_chat").encode_reply(Reply(THOUGHTS["anthropic"], "calls"), ASKED, ANSWER)
     )
     results = [
         Result(call_id=call.id, name=call.name, outcome="returned", content=(Text("ok"),))
         for call in made.calls
     ]
-    request = Request(messages=(said("Hi"), made, Results(tuple(results))))
+    request = Request(messages=(user_text("Hi"), made, Results(tuple(results))))
     sent = load("openai_chat", url).encode(request, model="m", stream=True).body
-    back = load_server("openai_chat").asked(sent, headers={}).request.messages[1]
+    back = load_server("openai_chat").parse_request(sent, headers={}).request.messages[1]
     assert isinstance(back, Reply)
     is_signed = any("anthropic" in part.vendor for part in back.content)
     assert is_signed is ("localhost" in url)

@@ -7,8 +7,7 @@ import pytest
 
 from rightcall.core.message import Reasoning, Reply, Results, User
 from rightcall.core.parts import Media, Text
-from rightcall.core.request import ANY_OBJECT, Named
-from rightcall.core.served import Asked
+from rightcall.core.request import ANY_OBJECT, ClientRequest, Named
 from rightcall.errors import UsageError
 from rightcall.wire.dialects import load_server
 
@@ -16,8 +15,8 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 HI = {"role": "user", "content": "Hi"}
 
 
-def asked(name: str, body: Any, **more: Any) -> Asked:
-    return load_server(name).asked(json.dumps(body).encode(), **{"headers": {}, **more})
+def asked(name: str, body: Any, **more: Any) -> ClientRequest:
+    return load_server(name).parse_request(json.dumps(body).encode(), **{"headers": {}, **more})
 
 
 def test_claude_code():

@@ -42,7 +42,9 @@ def test_a_request_with_anything_odd_in_it_is_read_or_refused(name, data):
         holder[last] = deepcopy(data.draw(st.sampled_from(ODD)))
     raised: RightcallError | None = None
     try:
-        load_server(name).asked(json.dumps(body).encode(), path="/models/m:generateContent", headers={})
+        load_server(name).parse_request(
+            json.dumps(body).encode(), path="/models/m:generateContent", headers={}
+        )
     except RightcallError as error:
         raised = error
     assert raised is None or isinstance(raised, UsageError)

@@ -1,7 +1,7 @@
 """Recorded replies through the server halves: the vendor's SDK then reads what it reads directly.
 
 Every recording is written for every dialect; the SDKs read one in twelve, and all of them where
-RIGHTCALL_EVERY_RECORDING is set (``make test-recordings``).
+RIGHTCALL_EVERY_RECORDING is set (``make test WHAT=recordings``).
 """
 
 import os
@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from rightcall.core.call import Call
-from rightcall.core.events import CallStart, ModelEvent, ReplyEnd, TextDelta, unfolded
-from rightcall.core.message import Reply, said
-from rightcall.core.request import Request
-from rightcall.core.served import Answer, Asked
+from rightcall.core.events import CallStart, ModelEvent, ReplyEnd, TextDelta, reply_events
+from rightcall.core.message import Reply, user_text
+from rightcall.core.parts import Call
+from rightcall.core.request import ClientRequest, ReplyHeader, Request
 from rightcall.errors import RightcallError
+from rightcall.wire.client_response import REFUSED, refusal_in
 from rightcall.wire.dialects import SERVED, load, load_server
-from rightcall.wire.encoding import mapping
-from rightcall.wire.writing import REFUSED, refusal_in
+from rightcall.wire.payload import mapping
 from wire.recorded import fed, rows
 from wire.server.sdks import SDKS, STOPS, Heard, expected
 
@@ -28,8 +27,8 @@ APIS = {
     "anthropic": "anthropic.messages",
     "gemini": "gemini.generateContent",
 }
-ANSWER = Answer(id="abc123", model="m", created=5)
-ASKED = Asked(request=Request(messages=(said("Hi"),)), model="m", stream=True)
+ANSWER = ReplyHeader(id="abc123", model="m", created=5)
+ASKED = ClientRequest(request=Request(messages=(user_text("Hi"),)), model="m", stream=True)
 EVERY = 1 if os.environ.get("RIGHTCALL_EVERY_RECORDING") else 12
 READ_OTHERWISE = (b'"iterations"', b"partialArgs", b'"grok-')
 """What we add up and the SDK does not: what several steps took, arguments as leaves, and thoughts that
@@ -46,7 +45,7 @@ def recordings(shared_data: Any, name: str) -> Iterator[tuple[Any, list[ModelEve
                 if stream:
                     events = fed(load(name).decoder(), body)
                 else:
-                    events = list(unfolded(load(name).decode(body)))
+                    events = list(reply_events(load(name).decode(body)))
             except RightcallError:
                 continue
             last = events[-1]
@@ -79,7 +78,7 @@ def test_every_recording_reads_the_same_in_every_dialect(shared_data, name):
         count += 1
         for other in SERVED:
             last = fed(load(other).decoder(), *written(other, events))[-1]
-            whole = load(other).decode(load_server(other).whole(reply, ASKED, ANSWER))
+            whole = load(other).decode(load_server(other).encode_reply(reply, ASKED, ANSWER))
             assert isinstance(last, ReplyEnd)
             for read in (last.reply, whole):
                 assert heard(read, other) == wanted(reply, other), (row["id"], other)
@@ -115,7 +114,7 @@ def test_the_vendors_sdk_reads_what_it_reads_directly(shared_data, name):
         if row["stream"]:
             ours = SDKS[name](written(name, events), stream=True)
         else:
-            ours = SDKS[name]([load_server(name).whole(reply, ASKED, ANSWER)], stream=False)
+            ours = SDKS[name]([load_server(name).encode_reply(reply, ASKED, ANSWER)], stream=False)
         assert (ours.text, ours.calls) == (direct.text, direct.calls), row["id"]
         assert ours.stop == STOPS[name][reply.stop], row["id"]
         # Some hosts count where the SDK does not look.

@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import often
-from rightcall.core.call import Call
-from rightcall.core.message import Message, Reply, Results, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Message, Reply, Results, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import ANY_OBJECT, Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import UsageError
 from rightcall.wire.dialects import SERVED, load, load_server
-from rightcall.wire.untranslated import UNKEPT
+from rightcall.wire.translation_losses import UNKEPT_PARTS
 
 CITY = {
     "type": "object",
@@ -105,15 +104,14 @@ def plain(messages: tuple[Message, ...]) -> list[Any]:
 
 
 def worded(messages: list[Any], name: str) -> list[Any]:
-    """Chat has no mark for an error, and Responses none either: Chat says it in words."""
+    """Chat and Responses have no mark for an error: they say it in words."""
     if name not in ("openai_chat", "openai_responses"):
         return messages
     found = []
     for message in messages:
         if message[0] == "results":
             results = [
-                (i, n, False, f"Error: {text}" if error and name == "openai_chat" else text)
-                for i, n, error, text in message[1]
+                (i, n, False, f"Error: {text}" if error else text) for i, n, error, text in message[1]
             ]
             found.append(["results", results])
         else:
@@ -144,7 +142,7 @@ def test_a_request_is_read_as_it_was_asked(name, data):
     )
     stream = data.draw(st.booleans())
     sent = load(name).encode(request, model="model-1", stream=stream)
-    asked = load_server(name).asked(sent.body, path=sent.path, query="", headers=sent.headers)
+    asked = load_server(name).parse_request(sent.body, path=sent.path, query="", headers=sent.headers)
     read = asked.request
     assert (asked.model, asked.stream) == ("model-1" if name != "gemini" else asked.model, stream)
     assert asked.left_out == ()
@@ -164,9 +162,9 @@ def test_a_request_is_read_as_it_was_asked(name, data):
 
 @pytest.mark.parametrize("name", [name for name in SERVED if name != "anthropic"])
 def test_json_mode_is_read(name):
-    request = Request(messages=(said("Hi in JSON"),), output=ANY_OBJECT)
+    request = Request(messages=(user_text("Hi in JSON"),), output=ANY_OBJECT)
     sent = load(name).encode(request, model="m", stream=False)
-    asked = load_server(name).asked(sent.body, path=sent.path, headers={})
+    asked = load_server(name).parse_request(sent.body, path=sent.path, headers={})
     assert asked.request.output == ANY_OBJECT
 
 
@@ -175,8 +173,8 @@ def test_json_mode_is_read(name):
 def test_what_makes_no_sense_is_refused_in_the_clients_shape(name, body):
     server = load_server(name)
     with pytest.raises(UsageError) as caught:
-        server.asked(body, path="/v1beta/models/m:generateContent", headers={})
-    refused = server.refused(caught.value)
+        server.parse_request(body, path="/v1beta/models/m:generateContent", headers={})
+    refused = server.encode_error(caught.value)
     assert refused.status == 400
     assert json.loads(refused.body)["error"]["message"]
 
@@ -200,7 +198,7 @@ def test_search_results_that_a_client_brings_are_told_as_text():
             {"role": "user", "content": [result]},
         ],
     }
-    asked = load_server("anthropic").asked(json.dumps(body).encode(), headers={})
+    asked = load_server("anthropic").parse_request(json.dumps(body).encode(), headers={})
     told = "Tea\nhttps://tea.example\nGreen tea is steeped at 80 degrees."
     user, _, results = asked.request.messages
     assert [part.text for part in user.content] == [told, "How hot?"]
@@ -222,7 +220,7 @@ def test_search_results_that_a_client_brings_are_told_as_text():
     ],
 )
 def test_what_the_vendors_own_tools_did_is_named_as_the_table_says(dialect, said):
-    asked = load_server(dialect).asked(json.dumps({"model": "m", **said}).encode(), headers={})
+    asked = load_server(dialect).parse_request(json.dumps({"model": "m", **said}).encode(), headers={})
     kinds = [each.rpartition(": ")[2] for each in asked.left_out]
     assert kinds
-    assert set(kinds) <= set(UNKEPT[dialect])
+    assert set(kinds) <= set(UNKEPT_PARTS[dialect])

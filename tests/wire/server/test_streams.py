@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from later import Later
-from rightcall.core.call import Call
-from rightcall.core.citation import Citation, Token
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -16,12 +14,11 @@ from rightcall.core.events import (
     ReasoningEnd,
     ReplyEnd,
     TextDelta,
-    unfolded,
+    reply_events,
 )
-from rightcall.core.message import Reasoning, Reply, Unknown, said
-from rightcall.core.parts import Media, Text, Usage
-from rightcall.core.request import Request
-from rightcall.core.served import Answer, Asked
+from rightcall.core.message import Citation, Reasoning, Reply, Token, Unknown, user_text
+from rightcall.core.parts import Call, Media, Text, Usage
+from rightcall.core.request import ClientRequest, ReplyHeader, Request
 from rightcall.core.sse import SseDecoder
 from rightcall.core.tool import Spec
 from rightcall.errors import TransportError, TruncatedStream, VendorError
@@ -33,8 +30,10 @@ anthropic_sdk = Later("anthropic")
 openai = Later("openai")
 google_errors = Later("google.genai.errors")
 
-ANSWER = Answer(id="abc123", model="m", created=5)
-ASKED = Asked(request=Request(messages=(said("What is the weather like?"),)), model="m", stream=True)
+ANSWER = ReplyHeader(id="abc123", model="m", created=5)
+ASKED = ClientRequest(
+    request=Request(messages=(user_text("What is the weather like?"),)), model="m", stream=True
+)
 USAGE = Usage(input_tokens=9, output_tokens=4)
 every_dialect = pytest.mark.parametrize("name", SERVED)
 
@@ -43,7 +42,7 @@ def call(at: int, arguments: str, **more: Any) -> Call:
     return Call(id=f"c{at}", name="look", arguments=arguments, **more)
 
 
-def written(name: str, *events: Any, asked: Asked = ASKED) -> list[bytes]:
+def written(name: str, *events: Any, asked: ClientRequest = ASKED) -> list[bytes]:
     writer = load_server(name).writer(asked, ANSWER)
     return [piece for event in events if (piece := writer.write(event))]
 
@@ -97,7 +96,7 @@ def test_blocks_of_messages_never_overlap():
 @every_dialect
 def test_two_calls_that_are_complete_at_once_are_both_told(name):
     reply = Reply((call(0, '{"a":1}'), call(1, "{}")), "calls", usage=USAGE)
-    assert SDKS[name](written(name, *unfolded(reply)), stream=True).calls == (
+    assert SDKS[name](written(name, *reply_events(reply)), stream=True).calls == (
         ("look", {"a": 1}),
         ("look", {}),
     )
@@ -106,7 +105,7 @@ def test_two_calls_that_are_complete_at_once_are_both_told(name):
 def test_a_message_starts_with_what_the_request_is_about():
     (start, *_) = frames(written("anthropic", TextDelta("Hi"), ReplyEnd(Reply((Text("Hi"),)))))
     assert start["message"]["usage"]["input_tokens"] > 5
-    answer = Answer(id="a", model="m", input_tokens=77)
+    answer = ReplyHeader(id="a", model="m", input_tokens=77)
     (start,) = frames([load_server("anthropic").writer(ASKED, answer).start()])
     assert start["message"]["usage"]["input_tokens"] == 77
 
@@ -115,12 +114,12 @@ def test_a_message_starts_with_what_the_request_is_about():
 def test_arguments_that_were_cut_off_end_the_reply_and_not_the_stream(name):
     cut = call(0, '{"city": "Ro', truncated=True)
     reply = Reply((Text("So"), cut), "length", usage=USAGE)
-    pieces = written(name, *unfolded(reply, 3))
+    pieces = written(name, *reply_events(reply, 3))
     heard = SDKS[name](pieces, stream=True)
     assert heard.text == "So"
     assert heard.stop in ("length", "max_output_tokens", "max_tokens", "MAX_TOKENS")
     assert len(heard.calls) == (0 if name == "gemini" else 1)
-    whole = load(name).decode(load_server(name).whole(reply, ASKED, ANSWER))
+    whole = load(name).decode(load_server(name).encode_reply(reply, ASKED, ANSWER))
     assert whole.stop == "length"
 
 
@@ -129,10 +128,10 @@ def test_arguments_that_were_cut_off_end_the_reply_and_not_the_stream(name):
 def test_a_refusal_is_told_with_its_words(name, words):
     parts = (Unknown({"openai_chat": {"refusal": words}}),) if words else ()
     reply = Reply(parts, "refusal", usage=USAGE)
-    pieces = written(name, *unfolded(reply))
+    pieces = written(name, *reply_events(reply))
     assert SDKS[name](pieces, stream=True).stop in ("refusal", "SAFETY")
     assert words.encode() in b"".join(pieces)
-    assert words.encode() in load_server(name).whole(reply, ASKED, ANSWER)
+    assert words.encode() in load_server(name).encode_reply(reply, ASKED, ANSWER)
 
 
 @every_dialect
@@ -163,25 +162,25 @@ def test_a_reply_that_breaks_off_keeps_its_text_and_ends_with_an_error(name, err
 @every_dialect
 def test_a_reply_without_a_reason_is_no_clean_stop(name):
     reply = Reply((Text("Half of"),), "error", "", usage=USAGE)
-    pieces = written(name, *unfolded(reply))
+    pieces = written(name, *reply_events(reply))
     with pytest.raises(VendorError):
         fed(load(name).decoder(), *pieces)
     with pytest.raises(VendorError, match="broke off"):
-        load_server(name).whole(reply, ASKED, ANSWER)
+        load_server(name).encode_reply(reply, ASKED, ANSWER)
 
 
 def test_every_event_of_responses_has_the_next_number():
     reply = Reply(
         (Reasoning("Hm", {"x": {}}), Text("So"), call(0, "{}"), call(1, "")), "calls", usage=USAGE
     )
-    events = frames(written("openai_responses", *unfolded(reply, 1)))
+    events = frames(written("openai_responses", *reply_events(reply, 1)))
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
 
 
 def test_nothing_but_the_vendors_events_is_in_a_stream_of_responses():
     known = {member.type for member in _event_types()}
     reply = Reply((Reasoning("Hm", {"x": {}}), Text("So"), call(0, "{}")), "refusal", usage=USAGE)
-    events = frames(written("openai_responses", *unfolded(reply, 1)))
+    events = frames(written("openai_responses", *reply_events(reply, 1)))
     assert {event["type"] for event in events} <= known
 
 
@@ -203,18 +202,18 @@ def test_a_keep_alive_changes_nothing(name):
     reply = Reply((Text("So"), call(0, '{"a":1}')), "calls", usage=USAGE)
     writer = load_server(name).writer(ASKED, ANSWER)
     pieces = [writer.start()]
-    for event in unfolded(reply, 1):
+    for event in reply_events(reply, 1):
         pieces += [writer.keep_alive(), writer.write(event)]
-    plain = SDKS[name](written(name, *unfolded(reply, 1)), stream=True)
+    plain = SDKS[name](written(name, *reply_events(reply, 1)), stream=True)
     assert SDKS[name](pieces, stream=True) == plain
     if name == "gemini":
         assert not any(piece.startswith(b":") for piece in pieces)
 
 
 def test_gemini_without_sse_is_an_array_of_chunks():
-    asked = Asked(request=ASKED.request, model="m", stream=True, framing="array")
+    asked = ClientRequest(request=ASKED.request, model="m", stream=True, framing="array")
     reply = Reply((Text("So"),), usage=USAGE)
-    body = b"".join(written("gemini", *unfolded(reply, 1), asked=asked))
+    body = b"".join(written("gemini", *reply_events(reply, 1), asked=asked))
     chunks = json.loads(body)
     assert [chunk["candidates"][0]["content"]["parts"][0]["text"] for chunk in chunks] == ["S", "o", ""]
     writer = load_server("gemini").writer(asked, ANSWER)
@@ -237,15 +236,15 @@ GRAMMAR = Spec(
     ids=["text", "json"],
 )
 def test_a_tool_that_takes_text_is_given_text_whoever_wrote_it(name, made):
-    asked = Asked(
-        request=Request(messages=(said("Hi"),), specs=(GRAMMAR,)),
+    asked = ClientRequest(
+        request=Request(messages=(user_text("Hi"),), specs=(GRAMMAR,)),
         model="m",
         stream=True,
         forms={"patch": {"type": "custom_tool_call", "name": "patch", "namespace": "functions"}},
     )
     reply = Reply((made,), "calls", usage=USAGE)
-    pieces = written(name, *unfolded(reply, 3), asked=asked)
-    whole = load_server(name).whole(reply, asked, ANSWER)
+    pieces = written(name, *reply_events(reply, 3), asked=asked)
+    whole = load_server(name).encode_reply(reply, asked, ANSWER)
     # By our decoder: OpenAI's helper for Chat streams fails on its own custom tools.
     last = fed(load(name).decoder(), *pieces)[-1]
     assert isinstance(last, ReplyEnd)
@@ -261,7 +260,7 @@ def test_refusals_over_http_are_raised_by_the_sdks():
         ("anthropic", anthropic_at, anthropic_sdk.RateLimitError),
         ("gemini", google_at, google_errors.ClientError),
     ):
-        refused = load_server(name).refused(limited)
+        refused = load_server(name).encode_error(limited)
         assert (refused.status, refused.headers["retry-after"]) == (429, "3")
         client: Any = at([refused.body], stream=False, status=refused.status)
         with pytest.raises(error, match="Slow down"):
@@ -279,15 +278,15 @@ def _ask(client: Any, name: str) -> None:
 
 def test_a_search_of_the_clients_is_called_as_the_client_has_it():
     search = Spec(name="tool_search", description="", parameters={"type": "object"})
-    asked = Asked(
-        request=Request(messages=(said("Hi"),), specs=(search,)),
+    asked = ClientRequest(
+        request=Request(messages=(user_text("Hi"),), specs=(search,)),
         model="m",
         stream=True,
         forms={"tool_search": {"type": "tool_search_call", "name": "tool_search"}},
     )
     reply = Reply((Call(id="c", name="tool_search", arguments='{"query":"x"}'),), "calls", usage=USAGE)
-    streamed = frames(written("openai_responses", *unfolded(reply, 3), asked=asked))
-    whole = json.loads(load_server("openai_responses").whole(reply, asked, ANSWER))
+    streamed = frames(written("openai_responses", *reply_events(reply, 3), asked=asked))
+    whole = json.loads(load_server("openai_responses").encode_reply(reply, asked, ANSWER))
     (item,) = whole["output"]
     assert item == streamed[-1]["response"]["output"][0]
     assert (item["type"], item["execution"], item["arguments"]) == (
@@ -310,7 +309,7 @@ def test_what_chat_and_gemini_have_places_for_is_told():
     left: dict[str, list[str]] = {}
     for name in SERVED:
         writer = load_server(name).writer(ASKED, ANSWER)
-        last = fed(load(name).decoder(), *[writer.write(event) for event in unfolded(reply)])[-1]
+        last = fed(load(name).decoder(), *[writer.write(event) for event in reply_events(reply)])[-1]
         assert isinstance(last, ReplyEnd)
         told[name], left[name] = last.reply, list(writer.left_out)
     assert [part.data for part in told["openai_chat"].media] == [picture.data]
@@ -330,7 +329,7 @@ def test_what_chat_and_gemini_have_places_for_is_told():
 def test_what_only_repeats_what_a_call_is_is_not_carried(name):
     own = {"openai_responses": {"type": "function_call", "id": "fc_1"}, "gemini": {}}
     reply = Reply((call(0, "{}", vendor=own),), "calls", usage=USAGE)
-    streamed = b"".join(written(name, *unfolded(reply)))
-    for body in (streamed, load_server(name).whole(reply, ASKED, ANSWER)):
+    streamed = b"".join(written(name, *reply_events(reply)))
+    for body in (streamed, load_server(name).encode_reply(reply, ASKED, ANSWER)):
         found = [word for word in (b"fc_1", b"redacted", b"rs_abc123", b"Signature") if word in body]
         assert found == []

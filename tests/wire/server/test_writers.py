@@ -7,18 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import often
-from rightcall.core.call import Call
-from rightcall.core.events import ReplyEnd, unfolded
-from rightcall.core.message import Reasoning, Reply, said
-from rightcall.core.parts import Text, Usage
-from rightcall.core.request import Request
-from rightcall.core.served import Answer, Asked
+from rightcall.core.events import ReplyEnd, reply_events
+from rightcall.core.message import Reasoning, Reply, user_text
+from rightcall.core.parts import Call, Text, Usage
+from rightcall.core.request import ClientRequest, ReplyHeader, Request
 from rightcall.wire.dialects import SERVED, load, load_server
 from wire.recorded import fed
 from wire.server.sdks import SDKS, STOPS, expected
 
-ANSWER = Answer(id="abc123", model="m", created=5)
-ASKED = Asked(request=Request(messages=(said("Hi"),)), model="m", stream=True)
+ANSWER = ReplyHeader(id="abc123", model="m", created=5)
+ASKED = ClientRequest(request=Request(messages=(user_text("Hi"),)), model="m", stream=True)
 SIGNED = {"anthropic": {"type": "thinking", "signature": "sig"}}
 every_dialect = pytest.mark.parametrize("name", SERVED)
 
@@ -52,10 +50,12 @@ def replies(draw: st.DrawFn) -> Reply:
     return Reply((*thought, *words, *called), stop, usage=draw(usages))
 
 
-def streamed(name: str, reply: Reply, fragment: int | None = None, asked: Asked = ASKED) -> list[bytes]:
+def streamed(
+    name: str, reply: Reply, fragment: int | None = None, asked: ClientRequest = ASKED
+) -> list[bytes]:
     """The pieces that a reply is written as."""
     writer = load_server(name).writer(asked, ANSWER)
-    pieces = [writer.start(), *[writer.write(event) for event in unfolded(reply, fragment)]]
+    pieces = [writer.start(), *[writer.write(event) for event in reply_events(reply, fragment)]]
     return [piece for piece in pieces if piece]
 
 
@@ -65,8 +65,8 @@ def streamed(name: str, reply: Reply, fragment: int | None = None, asked: Asked 
 def test_our_decoder_reads_what_was_written(name, reply, fragment):
     pieces = streamed(name, reply, fragment)
     body = b"".join(pieces)
-    asked = Asked(request=ASKED.request, model="m")
-    whole = load(name).decode(load_server(name).whole(reply, asked, ANSWER))
+    asked = ClientRequest(request=ASKED.request, model="m")
+    whole = load(name).decode(load_server(name).encode_reply(reply, asked, ANSWER))
     for chunks in (pieces, [body], [body[at : at + 7] for at in range(0, len(body), 7)]):
         last = fed(load(name).decoder(), *chunks)[-1]
         assert isinstance(last, ReplyEnd)
@@ -106,7 +106,7 @@ def test_the_vendors_sdk_reads_what_was_written(name, reply):
     heard = SDKS[name](streamed(name, reply, 3), stream=True)
     assert heard._replace(ids=()) == expected(reply, name)
     assert len(set(heard.ids)) == len(reply.calls)
-    whole = load_server(name).whole(reply, ASKED, ANSWER)
+    whole = load_server(name).encode_reply(reply, ASKED, ANSWER)
     assert SDKS[name]([whole], stream=False) == heard
 
 

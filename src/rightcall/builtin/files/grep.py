@@ -16,9 +16,9 @@ from msgspec import Struct
 from pydantic_core import SchemaError, SchemaValidator
 from pydantic_core.core_schema import str_schema
 
-from rightcall.builtin.files.place import Place
-from rightcall.builtin.files.textfile import cut_line, in_bytes, load
-from rightcall.builtin.files.tree import Access, DirectoryEntry, Tree, in_words
+from rightcall.builtin.files.root import RootedPath
+from rightcall.builtin.files.textfile import cut_line, format_size, load
+from rightcall.builtin.files.tree import Access, DirectoryEntry, Tree, explain_os_errors
 from rightcall.errors import ToolFailure
 
 MAX_PATTERN = 500
@@ -41,7 +41,7 @@ class Pattern:
             self._validator = SchemaValidator(str_schema(pattern=expression, regex_engine="rust-regex"))
         except SchemaError as error:
             reason = str(error).partition("SchemaError: ")[2] or "it cannot be read"
-            raise ToolFailure(f"The pattern is not valid: {reason}") from None
+            raise ToolFailure(f"The pattern is not valid: {reason}", own=True) from None
 
     def is_in(self, text: str) -> bool:
         """Whether there is a match anywhere in the text."""
@@ -56,7 +56,8 @@ def line_pattern(expression: str, *, ignore_case: bool = False) -> Pattern:
     if len(expression) > MAX_PATTERN or repeats > MAX_REPEATS:
         raise ToolFailure(
             f"The pattern is too large: at most {MAX_PATTERN:,} characters, and counts like {{3}} that "
-            f"multiply to no more than {MAX_REPEATS:,}."
+            f"multiply to no more than {MAX_REPEATS:,}.",
+            own=True,
         )
     # Compiled alone first, so that an error message shows the expression as it was given.
     Pattern(expression)
@@ -71,7 +72,9 @@ def glob_pattern(glob: str) -> Pattern:
     """
     glob = glob.removeprefix("./").strip("/")
     if not glob or len(glob) > MAX_PATTERN:
-        raise ToolFailure(f'The pattern must have 1 to {MAX_PATTERN} characters, like "src/**/*.py".')
+        raise ToolFailure(
+            f'The pattern must have 1 to {MAX_PATTERN} characters, like "src/**/*.py".', own=True
+        )
     expression = "".join(_pieces(glob if "/" in glob else f"**/{glob}"))
     return Pattern(f"(?s)^(?:{expression})$")
 
@@ -80,7 +83,8 @@ def _pieces(glob: str) -> Iterator[str]:
     """A glob as a regular expression, piece by piece."""
     depth = at = 0
     while at < len(glob):
-        character, rest = glob[at], glob[at:]
+        character = glob[at]
+        rest = glob[at:]
         at += 1
         if rest.startswith("**/") and (at == 1 or glob[at - 2] in "/{,"):
             yield "(?:.+/)?"
@@ -90,7 +94,10 @@ def _pieces(glob: str) -> Iterator[str]:
             at += 1
         elif character == "[" and "]" in rest[2:]:
             end = glob.index("]", at + 1)
-            yield _class(glob[at:end])
+            inside = glob[at:end]
+            negated, members = ("^/", inside[1:]) if inside[0] in "!^" and inside[1:] else ("", inside)
+            escaped = re.sub(r"[][\\^&~]", r"\\\g<0>", members)
+            yield f"[{negated}{escaped}]"
             at = end + 1
         elif character == "{" and "}" in rest:
             yield "(?:"
@@ -101,13 +108,6 @@ def _pieces(glob: str) -> Iterator[str]:
         else:
             yield "|" if character == "," and depth else _ANY.get(character) or _escape(character)
     yield ")" * depth
-
-
-def _class(inside: str) -> str:
-    """The inside of a bracketed class; ``!`` in front negates it."""
-    negated, members = ("^/", inside[1:]) if inside[0] in "!^" and inside[1:] else ("", inside)
-    escaped = re.sub(r"[][\\^&~]", r"\\\g<0>", members)
-    return f"[{negated}{escaped}]"
 
 
 def _escape(text: str) -> str:
@@ -122,31 +122,36 @@ _WHOLE_TEXT = ("\\A", "\\z")
 """Anchors that mean a line's ends when lines are tested one by one, but not when a block of lines is."""
 
 
-def list_directory(access: Access, place: Place, depth: int) -> str:
+def list_directory(access: Access, place: RootedPath, depth: int) -> str:
     """The entries of a directory, that many levels deep."""
-    shown, notes = _listed(access, place, lambda entry: _described(entry, place), depth)
+    shown, notes = _list_entries(access, place, lambda entry: _describe_entry(entry, place), depth)
     if not shown:
-        return f"{place.shown} is an empty directory."
-    return "\n".join([f"{place.shown}:", *shown, *notes])
+        return f"{place.display_path} is an empty directory."
+    return "\n".join([f"{place.display_path}:", *shown, *notes])
 
 
-def glob(access: Access, place: Place, pattern: str) -> str:
+def glob(access: Access, place: RootedPath, pattern: str) -> str:
     """The files and directories beneath a directory whose relative path matches."""
     wanted = glob_pattern(pattern)
-    shown, notes = _listed(
-        access, place, lambda entry: entry.shown if wanted.is_in(_within(entry.place, place)) else None
+    shown, notes = _list_entries(
+        access,
+        place,
+        lambda entry: entry.display_path if wanted.is_in(_within(entry.place, place)) else None,
     )
     return "\n".join([*(shown or ["Nothing matches."]), *notes])
 
 
-def _listed(
-    access: Access, place: Place, show: Callable[[DirectoryEntry], str | None], depth: int | None = None
+def _list_entries(
+    access: Access,
+    place: RootedPath,
+    show: Callable[[DirectoryEntry], str | None],
+    depth: int | None = None,
 ) -> tuple[list[str], list[str]]:
     """The visible entries beneath a directory, within the limits, and a note of what was left out."""
     if not is_directory(access, place):
-        raise ToolFailure(f"{place.shown} is not a directory.")
+        raise ToolFailure(f"{place.display_path} is not a directory.", own=True)
     tree = Tree(access)
-    with in_words(access.root, place):
+    with explain_os_errors(access.root, place):
         found = [line for entry in tree.entries(place, depth) if (line := show(entry)) is not None]
     shown = found[: access.limits.max_entries]
     if len(found) > len(shown):
@@ -165,13 +170,13 @@ class Grep(Struct, frozen=True, kw_only=True):
     """Lines shown before and after each match."""
 
 
-def grep(access: Access, place: Place, wanted: Grep) -> str:
+def grep(access: Access, place: RootedPath, wanted: Grep) -> str:
     """The matching lines in one file or in the files of a directory."""
     tree = Tree(access)
-    lines = _Matches(access, wanted, tree.is_late)
+    lines = _GrepMatches(access, wanted, tree.is_late)
     if is_directory(access, place):
         include = glob_pattern(wanted.include) if wanted.include else None
-        with in_words(access.root, place):
+        with explain_os_errors(access.root, place):
             for entry in tree.entries(place):
                 is_wanted = include is None or include.is_in(_within(entry.place, place))
                 if entry.kind == "file" and is_wanted and not lines.look_into_entry(entry):
@@ -181,14 +186,16 @@ def grep(access: Access, place: Place, wanted: Grep) -> str:
     return "\n".join([*(lines.shown or ["Nothing matches."]), *lines.notes(), *_notes(tree)])
 
 
-class _Matches:
+class _GrepMatches:
     """The matches found so far."""
 
     def __init__(self, access: Access, wanted: Grep, is_late: Callable[[], bool]) -> None:
         self._pattern = line_pattern(wanted.pattern, ignore_case=wanted.ignore_case)
         self._line_by_line = any(anchor in wanted.pattern for anchor in _WHOLE_TEXT)
         self._context = wanted.context
-        self._root, self._limits, self._is_late = access.root, access.limits, is_late
+        self._root = access.root
+        self._limits = access.limits
+        self._is_late = is_late
         self._matches = 0
         self._room = access.limits.max_characters
         self._is_cut = False
@@ -206,42 +213,22 @@ class _Matches:
             self._passed["not text, or not to be opened"] += 1
             return True
 
-    def look_into(self, place: Place) -> bool:
+    def look_into(self, place: RootedPath) -> bool:
         """Search a file. Returns False when the search must stop."""
         lines = load(self._root, place, self._limits).file.lines
         left = self._limits.max_matches - self._matches
         numbers = list(islice(self._numbers(lines), left + 1))
         if len(numbers) > left:
             self._is_cut = True
-        self._show(place, lines, numbers[:left])
-        return not self._is_cut
-
-    def notes(self) -> Iterator[str]:
-        """Notes on what was left out."""
-        for reason, count in self._passed.items():
-            yield f"[{count:,} file{'' if count == 1 else 's'} not searched: {reason}]"
-        if self._is_cut:
-            yield f"[Stopped after {self._matches:,} matching lines. Narrow the pattern or the path.]"
-
-    def _numbers(self, lines: list[str]) -> Iterator[int]:
-        """The numbers of the matching lines."""
-        for first, block in _blocks(lines):
-            if self._is_late():
-                self._is_cut = True
-                return
-            if self._line_by_line or self._pattern.is_in("\n".join(block)):
-                yield from (
-                    at for at, line in enumerate(block, start=first) if self._pattern.is_in(line)
-                )
-
-    def _show(self, place: Place, lines: list[str], numbers: list[int]) -> None:
-        matching, last = set(numbers), 0
+            numbers.pop()
+        matching = set(numbers)
+        last = 0
         for number in numbers:
             if self._room < 0:
                 self._is_cut = True
-                return
+                break
             if not last:
-                self._add(place.shown)
+                self._add(place.display_path)
             self._matches += 1
             start = max(number - self._context, last + 1)
             if self._context and last and start > last + 1:
@@ -250,37 +237,49 @@ class _Matches:
             for each in range(start, last + 1):
                 mark = ":" if each in matching else "-"
                 self._add(f"{each:>6}{mark} {cut_line(lines[each - 1], self._limits)}")
+        return not self._is_cut
+
+    def notes(self) -> Iterator[str]:
+        for reason, count in self._passed.items():
+            yield f"[{count:,} file{'' if count == 1 else 's'} not searched: {reason}]"
+        if self._is_cut:
+            yield f"[Stopped after {self._matches:,} matching lines. Narrow the pattern or the path.]"
+
+    def _numbers(self, lines: list[str]) -> Iterator[int]:
+        block: list[str] = []
+        size = 0
+        for number, line in enumerate(lines, start=1):
+            block.append(line[:_LONGEST_LINE])
+            size += len(block[-1]) + 1
+            if size <= _BLOCK and number < len(lines):
+                continue
+            if self._is_late():
+                self._is_cut = True
+                return
+            # Most blocks of lines have no match, which one test of the whole shows.
+            if self._line_by_line or self._pattern.is_in("\n".join(block)):
+                for at, each in enumerate(block, start=number - len(block) + 1):
+                    if self._pattern.is_in(each):
+                        yield at
+            block = []
+            size = 0
 
     def _add(self, line: str) -> None:
         self.shown.append(line)
         self._room -= len(line) + 1
 
 
-def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """The lines in blocks short enough for one test, each with the number of its first line."""
-    block: list[str] = []
-    first, size = 1, 0
-    for line in lines:
-        block.append(line[:_LONGEST_LINE])
-        size += len(block[-1]) + 1
-        if size > _BLOCK:
-            yield first, block
-            first, size, block = first + len(block), 0, []
-    if block:
-        yield first, block
-
-
-def is_directory(access: Access, place: Place) -> bool:
+def is_directory(access: Access, place: RootedPath) -> bool:
     """Whether a search starts at a directory."""
-    with in_words(access.root, place):
+    with explain_os_errors(access.root, place):
         return stat.S_ISDIR(access.root.stat(place).st_mode)
 
 
-def _described(entry: DirectoryEntry, within: Place) -> str:
+def _describe_entry(entry: DirectoryEntry, within: RootedPath) -> str:
     shown = _within(entry.place, within)
     match entry.kind:
         case "file":
-            return f"{shown} ({in_bytes(entry.size)})"
+            return f"{shown} ({format_size(entry.size)})"
         case "directory":
             return f"{shown}/"
         case "link":
@@ -289,8 +288,8 @@ def _described(entry: DirectoryEntry, within: Place) -> str:
             return f"{shown} (not a plain file)"
 
 
-def _within(place: Place, above: Place) -> str:
-    return Place(place.parts[len(above.parts) :]).shown
+def _within(place: RootedPath, above: RootedPath) -> str:
+    return RootedPath(place.parts[len(above.parts) :]).display_path
 
 
 def _notes(tree: Tree) -> Iterator[str]:

@@ -7,15 +7,14 @@ end. The original line ends are kept, so that an edit changes only its own.
 import codecs
 import os
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from hashlib import blake2b
 
 from msgspec import Struct
 
-from rightcall.builtin.files.place import Place
-from rightcall.builtin.files.root import Root
-from rightcall.builtin.files.tree import FileLimits, in_words
+from rightcall.builtin.files.root import Root, RootedPath
+from rightcall.builtin.files.tree import FileLimits, explain_os_errors
 from rightcall.errors import ToolFailure
 
 # Longer marks first: UTF-32's begins with UTF-16's.
@@ -61,31 +60,32 @@ class TextFile(Struct, frozen=True, dict=True):
     @cached_property
     def newline(self) -> str:
         """The most frequent line end."""
-        return "\r\n" if self.original.count("\r\n") * 2 > self.original.count("\n") else "\n"
+        if self.original.count("\r\n") * 2 > self.original.count("\n"):
+            return "\r\n"
+        return "\n"
 
     @cached_property
     def lines(self) -> list[str]:
         """The lines, without their ends. A line end at the end of the text starts no further line."""
         lines = self.text.split("\n")
-        return lines[:-1] if lines[-1] == "" else lines
+        if lines[-1] == "":
+            return lines[:-1]
+        return lines
 
-    def replaced(self, starts: Sequence[int], length: int, new: str) -> "TextFile":
+    def replace_at(self, starts: Sequence[int], length: int, new: str) -> "TextFile":
         """Replaces a length of text at each start; ``new`` gets the file's line ends."""
         middle = new.replace("\r\n", "\n").replace("\n", self.newline)
-        kept = middle.join(self._between(starts, length))
-        return TextFile(kept, self.encoding, self.mark)
+        parts = []
+        at = 0
+        for start in starts:
+            parts.append(self.original[at : self._offset(start)])
+            at = self._offset(start + length)
+        changed = middle.join([*parts, self.original[at:]])
+        return TextFile(changed, self.encoding, self.mark)
 
     def encode(self) -> bytes:
         """The encoded bytes. Raises UnicodeEncodeError for text that the encoding cannot represent."""
         return self.mark + self.original.encode(self.encoding)
-
-    def _between(self, starts: Sequence[int], length: int) -> Iterator[str]:
-        """The parts before, between and after those that are replaced."""
-        at = 0
-        for start in starts:
-            yield self.original[at : self._offset(start)]
-            at = self._offset(start + length)
-        yield self.original[at:]
 
     @cached_property
     def _returns(self) -> list[int]:
@@ -110,7 +110,9 @@ def decode(data: bytes, *, is_cut: bool = False) -> TextFile | None:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             text = _decode(data[len(mark) :], encoding, is_cut=is_cut)
-            return None if text is None else TextFile(text, encoding, mark)
+            if text is None:
+                return None
+            return TextFile(text, encoding, mark)
     if is_binary(data):
         return None
     for encoding in _UNMARKED:
@@ -125,7 +127,9 @@ def _decode(data: bytes, encoding: str, *, is_cut: bool) -> str | None:
         text = codecs.getincrementaldecoder(encoding)().decode(data, final=not is_cut)
     except UnicodeDecodeError:
         return None
-    return text[: text.rfind("\n") + 1] or text if is_cut else text
+    if is_cut:
+        return text[: text.rfind("\n") + 1] or text
+    return text
 
 
 def is_binary(data: bytes) -> bool:
@@ -135,7 +139,7 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in sample or controls > len(sample) * _MANY_CONTROLS
 
 
-def in_bytes(size: int) -> str:
+def format_size(size: int) -> str:
     """A size for people."""
     return f"{size:,} byte{'' if size == 1 else 's'}"
 
@@ -152,7 +156,7 @@ _NUMBER_WIDTH = 6
 class Loaded(Struct, frozen=True):
     """A text file as it was at one moment."""
 
-    place: Place
+    place: RootedPath
     file: TextFile
     found: os.stat_result
     version: str = ""
@@ -166,7 +170,8 @@ class Loaded(Struct, frozen=True):
 
 def read_bytes(opened: int, most: int) -> bytes:
     """The content of the open file, up to ``most`` bytes."""
-    pieces, left = [], most
+    pieces = []
+    left = most
     while left > 0 and (piece := os.read(opened, min(left, _CHUNK))):
         pieces.append(piece)
         left -= len(piece)
@@ -178,26 +183,29 @@ def version_of(data: bytes) -> str:
     return blake2b(data, digest_size=6).hexdigest()
 
 
-def load(root: Root, place: Place, limits: FileLimits) -> Loaded:
+def load(root: Root, place: RootedPath, limits: FileLimits) -> Loaded:
     """The file's text. Raises ToolFailure."""
-    with in_words(root, place), root.file(place) as (opened, found):
+    with explain_os_errors(root, place), root.file(place) as (opened, found):
         data = read_bytes(opened, limits.max_file_bytes + 1)
     is_cut = len(data) > limits.max_file_bytes
     file = decode(data[: limits.max_file_bytes], is_cut=is_cut)
     if file is None:
         raise ToolFailure(
-            f"{place.shown} is not text: {name_kind(data)}, {in_bytes(found.st_size)}. It is not shown."
+            f"{place.display_path} is not text: {name_kind(data)}, {format_size(found.st_size)}. "
+            "It is not shown.",
+            own=True,
         )
     return Loaded(place, file, found, "" if is_cut else version_of(data))
 
 
-def load_whole(root: Root, place: Place, limits: FileLimits) -> Loaded:
+def load_whole(root: Root, place: RootedPath, limits: FileLimits) -> Loaded:
     """The file's text, for a file that will be changed. Raises ToolFailure."""
     loaded = load(root, place, limits)
     if not loaded.is_whole:
         raise ToolFailure(
-            f"{place.shown} has {in_bytes(loaded.found.st_size)}; files of more than "
-            f"{limits.max_file_bytes:,} are not edited."
+            f"{place.display_path} has {format_size(loaded.found.st_size)}; files of more than "
+            f"{limits.max_file_bytes:,} are not edited.",
+            own=True,
         )
     return loaded
 
@@ -208,22 +216,33 @@ def read(loaded: Loaded, limits: FileLimits, start: int | None = None, end: int 
     first = max(start or 1, 1)
     last = len(lines) if end is None or end < 0 else min(end, len(lines))
     if not lines and first == 1:
-        return f"{loaded.place.shown} is empty (version {loaded.version})."
+        return f"{loaded.place.display_path} is empty (version {loaded.version})."
     if first > len(lines):
-        raise ToolFailure(f"{loaded.place.shown} has {_lines(loaded)}; there is no line {first:,}.")
+        raise ToolFailure(
+            f"{loaded.place.display_path} has {_lines(loaded)}; there is no line {first:,}.", own=True
+        )
     if last < first:
-        raise ToolFailure(f"The last line, {last:,}, is before the first, {first:,}.")
-    shown = numbered(lines, first, last, limits)
+        raise ToolFailure(f"The last line, {last:,}, is before the first, {first:,}.", own=True)
+    shown = number_lines(lines, first, last, limits)
     reached = first + len(shown) - 1
-    words = [f"{loaded.place.shown}: {_span(first, reached)} of {_lines(loaded)}{_details(loaded)}"]
+    span = f"line {first:,}" if first == reached else f"lines {first:,} to {reached:,}"
+    details = [format_size(loaded.found.st_size)]
+    if loaded.file.encoding != "utf-8":
+        details.append(loaded.file.encoding)
+    if loaded.file.newline == "\r\n":
+        details.append("CRLF line ends")
+    if loaded.version:
+        details.append(f"version {loaded.version}")
+    header = f"{loaded.place.display_path}: {span} of {_lines(loaded)} ({', '.join(details)})"
+    notes = []
     if reached < last:
-        words.append(f"[Cut here. Go on from line {reached + 1:,}.]")
+        notes.append(f"[Cut here. Go on from line {reached + 1:,}.]")
     elif not loaded.is_whole and last == len(lines):
-        words.append(f"[Only the first {limits.max_file_bytes:,} bytes of a file can be read.]")
-    return "\n".join([words[0], *shown, *words[1:]])
+        notes.append(f"[Only the first {limits.max_file_bytes:,} bytes of a file can be read.]")
+    return "\n".join([header, *shown, *notes])
 
 
-def numbered(lines: list[str], first: int, last: int, limits: FileLimits) -> list[str]:
+def number_lines(lines: list[str], first: int, last: int, limits: FileLimits) -> list[str]:
     """Lines with their numbers and a tab in front, within the limits, but at least one."""
     shown: list[str] = []
     room = limits.max_characters
@@ -248,18 +267,3 @@ def _lines(loaded: Loaded) -> str:
     count = len(loaded.file.lines)
     more = "" if loaded.is_whole else "more than "
     return f"{more}{count:,} line{'' if count == 1 else 's'}"
-
-
-def _span(first: int, last: int) -> str:
-    return f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
-
-
-def _details(loaded: Loaded) -> str:
-    details = [in_bytes(loaded.found.st_size)]
-    if loaded.file.encoding != "utf-8":
-        details.append(loaded.file.encoding)
-    if loaded.file.newline == "\r\n":
-        details.append("CRLF line ends")
-    if loaded.version:
-        details.append(f"version {loaded.version}")
-    return f" ({', '.join(details)})"

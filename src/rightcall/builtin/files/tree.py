@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from itertools import islice
@@ -12,13 +12,12 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from rightcall.builtin.files.place import MAX_PARTS, Place
-from rightcall.builtin.files.root import Root
-from rightcall.core.options import Spelt
+from rightcall.builtin.files.root import MAX_PARTS, Root, RootedPath
+from rightcall.core.options import NameCheckedMeta
 from rightcall.errors import ToolFailure, UsageError
 
 
-class FileLimits(Struct, frozen=True, kw_only=True, metaclass=Spelt):
+class FileLimits(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """Limits on what one call may read, write or search."""
 
     max_file_bytes: int = 16 * 1024 * 1024
@@ -73,15 +72,17 @@ Kind: TypeAlias = Literal["file", "directory", "link", "other"]
 class DirectoryEntry(Struct, frozen=True):
     """An entry of a directory."""
 
-    place: Place
+    place: RootedPath
     kind: Kind
     size: int = 0
     """Size of a file in bytes."""
 
     @property
-    def shown(self) -> str:
+    def display_path(self) -> str:
         """The path as shown to a model, with a slash after a directory."""
-        return f"{self.place.shown}/" if self.kind == "directory" else self.place.shown
+        if self.kind == "directory":
+            return f"{self.place.display_path}/"
+        return self.place.display_path
 
 
 class Tree:
@@ -99,13 +100,18 @@ class Tree:
         self.is_cut = False
         """Whether it ended early."""
 
-    def entries(self, place: Place, depth: int | None = None) -> Iterator[DirectoryEntry]:
+    def entries(self, place: RootedPath, depth: int | None = None) -> Iterator[DirectoryEntry]:
         """The entries beneath the directory, that many levels deep.
 
         Raises an OSError only for the directory itself.
         """
-        for entry in self._level(place):
-            if self._is_over():
+        with self._root.directory(place) as directory, os.scandir(directory) as found:
+            level = [_entry(place, each) for each in islice(found, self._left + 1)]
+        for entry in sorted(level, key=lambda each: each.place.name):
+            self._left -= 1
+            if self._left < 0 or self.is_late():
+                self.is_cut = True
+            if self.is_cut:
                 return
             yield entry
             if entry.kind != "directory" or depth == 1:
@@ -122,24 +128,14 @@ class Tree:
                 # It is gone, has become something else, or may not be read.
                 self.unreadable += 1
 
-    def _is_over(self) -> bool:
-        self._left -= 1
-        if self._left < 0 or self.is_late():
-            self.is_cut = True
-        return self.is_cut
 
-    def _level(self, place: Place) -> Sequence[DirectoryEntry]:
-        with self._root.directory(place) as directory, os.scandir(directory) as found:
-            entries = list(islice(found, self._left + 1))
-            level = [_entry(place, entry) for entry in entries]
-        return sorted(level, key=lambda entry: entry.place.name)
-
-
-def _entry(parent: Place, entry: "os.DirEntry[str]") -> DirectoryEntry:
-    mode, size = 0, 0
+def _entry(parent: RootedPath, entry: "os.DirEntry[str]") -> DirectoryEntry:
+    mode = 0
+    size = 0
     with suppress(OSError):
         found = entry.stat(follow_symlinks=False)
-        mode, size = found.st_mode, found.st_size
+        mode = found.st_mode
+        size = found.st_size
     place = parent.child(entry.name)
     if stat.S_ISREG(mode):
         return DirectoryEntry(place, "file", size)
@@ -177,43 +173,42 @@ _WORDS: Mapping[int, str] = {
 
 
 @contextmanager
-def in_words(root: Root, place: Place) -> Iterator[None]:
+def explain_os_errors(root: Root, place: RootedPath) -> Iterator[None]:
     """Turn an OSError about ``place`` into a ToolFailure."""
     try:
         yield
     except FileNotFoundError as error:
-        raise ToolFailure(_missing(root, place)) from error
+        raise _missing(root, place) from error
     except OSError as error:
         words = _WORDS.get(error.errno or 0, "the system refused, and did not say why.")
-        raise ToolFailure(f"{place.shown}: {words}") from error
+        raise ToolFailure(f"{place.display_path}: {words}", own=True) from error
 
 
-def _missing(root: Root, place: Place) -> str:
-    """A message that a path does not exist, with similar paths."""
-    words = f"There is no {place.shown}."
+def _missing(root: Root, place: RootedPath) -> ToolFailure:
+    """The failure of a path that does not exist; with similar paths, whose names are not our words."""
+    words = f"There is no {place.display_path}."
     if not place.parts:
-        return words
+        return ToolFailure(words, own=True)
     try:
-        near = _elsewhere(root, place) or _beside(root, place)
+        # Paths with the same name in another directory, or else similar names in the same one.
+        tree = Tree(Access(root, FileLimits(max_visited=_MOST_NAMES, search_seconds=_SEARCH_SECONDS)))
+        entries = tree.entries(RootedPath(prefix=place.prefix))
+        same = (entry.place.display_path for entry in entries if entry.place.name == place.name)
+        near = list(islice(same, _SHOWN_NAMES)) or _beside(root, place)
     except FileNotFoundError:
-        return f"{words} {_missing(root, place.parent)}"
+        parent = _missing(root, place.parent)
+        return ToolFailure(f"{words} {parent.message}", own=parent.own)
     except OSError:
         near = []
-    return f"{words} Did you mean {' or '.join(near)}?" if near else words
+    if near:
+        return ToolFailure(f"{words} Did you mean {' or '.join(near)}?")
+    return ToolFailure(words, own=True)
 
 
-def _beside(root: Root, place: Place) -> list[str]:
+def _beside(root: Root, place: RootedPath) -> list[str]:
     """Similar names in the same directory."""
     with root.directory(place.parent) as directory, os.scandir(directory) as entries:
         names = [entry.name for entry in islice(entries, _MOST_NAMES)]
     folded = {name.casefold(): name for name in sorted(names, reverse=True)}
     near = get_close_matches(place.name.casefold(), list(folded), n=_SHOWN_NAMES, cutoff=0.6)
-    return [place.parent.child(name).shown for name in sorted(folded[each] for each in near)]
-
-
-def _elsewhere(root: Root, place: Place) -> list[str]:
-    """Paths with the same name in another directory."""
-    tree = Tree(Access(root, FileLimits(max_visited=_MOST_NAMES, search_seconds=_SEARCH_SECONDS)))
-    entries = tree.entries(Place(prefix=place.prefix))
-    same = (entry.place.shown for entry in entries if entry.place.name == place.name)
-    return list(islice(same, _SHOWN_NAMES))
+    return [place.parent.child(name).display_path for name in sorted(folded[each] for each in near)]

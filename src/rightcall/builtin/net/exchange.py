@@ -16,11 +16,10 @@ from msgspec import Struct
 from rightcall.core.jsontext import shorten
 from rightcall.core.transport import Timeouts
 from rightcall.errors import ToolFailure, TransportError, TransportTimeout
-from rightcall.transport.connection import Connection
+from rightcall.transport.connection import HttpConnection
 from rightcall.transport.dial import Address, Addresses, Resolver, dial
-from rightcall.transport.encoding import unpacker
-from rightcall.transport.http1 import request_head
-from rightcall.transport.route import Route, Server, straight
+from rightcall.transport.http1 import request_head, unpacker
+from rightcall.transport.route import RequestRoute, ServerAddress, straight
 
 _CHUNK = 64 * 1024
 _CONNECT_SECONDS = 10.0
@@ -47,16 +46,14 @@ class Response(Struct, frozen=True, kw_only=True):
         return str(self.status)
 
 
-class Checked(Protocol):
+class AllowedAddresses(Protocol):
     """The only addresses that may be connected to."""
 
-    async def addresses(self, server: Server) -> Addresses:
+    async def addresses(self, server: ServerAddress) -> Addresses:
         """Returns them, whichever server is asked for."""
-        ...
 
     def socket(self, place: Address) -> socket.socket:
         """Returns a socket for one of them. Raises OSError for any other."""
-        ...
 
 
 async def exchange(
@@ -66,7 +63,7 @@ async def exchange(
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
-    checked: Checked | None = None,
+    checked: AllowedAddresses | None = None,
 ) -> Response:
     """Send one request. Raises ToolFailure for any failure.
 
@@ -74,36 +71,50 @@ async def exchange(
     """
     way = straight(url)
     sent = {"Connection": "close", "User-Agent": _AGENT, **dict(way.extra), **(headers or {})}
-    head = request_head(method, way.target, way.host, sent, None if body is None else len(body))
-    connection = await _opened(way, checked)
+    head = request_head(method, way.target, way.host, sent)
+    connection = await _open_connection(way, checked)
     try:
         await connection.send(head, body, _LIMITS, 0.0)
-        await connection.begin()
+        while not connection.replies.is_begun:
+            await connection.news()
         return await _answer(connection, max_bytes)
+    except TransportTimeout as error:
+        raise ToolFailure(f"{_where(way)} did not answer in time.", retryable=True) from error
     except TransportError as error:
-        raise _broken(way, error) from error
+        if isinstance(error.__cause__, OSError | None):
+            words = "broke off in the middle of its answer"
+            raise ToolFailure(f"{_where(way)} {words}.", retryable=True) from error
+        raise ToolFailure(f"{_where(way)} did not answer as a web server does.") from error
     except ValueError as error:
         raise ToolFailure(f"{str(error).capitalize()}.") from error
     finally:
         connection.abort()
 
 
-async def _opened(way: Route, checked: Checked | None) -> Connection:
+async def _open_connection(way: RequestRoute, checked: AllowedAddresses | None) -> HttpConnection:
     buffer = memoryview(bytearray(_CHUNK))
-    look_up = Resolver(asyncio.get_running_loop()).addresses if checked is None else checked.addresses
-    new_socket = None if checked is None else checked.socket
+    look_up = Resolver(asyncio.get_running_loop()).addresses
+    new_socket = None
+    if checked is not None:
+        look_up = checked.addresses
+        new_socket = checked.socket
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
             return await dial(
-                way.key, look_up, lambda: Connection(way.key, buffer, lambda _: None), new_socket
+                way.key, look_up, lambda: HttpConnection(way.key, buffer, lambda _: None), new_socket
             )
-    except (TransportError, TimeoutError) as error:
-        raise _unreachable(way, error) from error
+    except (TransportTimeout, TimeoutError) as error:
+        raise ToolFailure(f"{_where(way)} did not answer in time.", retryable=True) from error
+    except TransportError as error:
+        if isinstance(error.__cause__, ssl.SSLError):
+            words = "cannot be reached securely: it has no certificate, or none to trust"
+            raise ToolFailure(f"{_where(way)} {words}.") from error
+        raise ToolFailure(f"{_where(way)} cannot be connected to.", retryable=True) from error
 
 
-async def _answer(connection: Connection, most: int) -> Response:
+async def _answer(connection: HttpConnection, most: int) -> Response:
     replies = connection.replies
-    unpack = unpacker(replies.headers.get("content-encoding", ""))
+    unpack = unpacker(replies.headers.get("content-encoding", ""), ratio=None)
     body = bytearray()
     arrived = 0
     # One byte more than the limit, to know whether there was more.
@@ -117,8 +128,9 @@ async def _answer(connection: Connection, most: int) -> Response:
             body += chunk[: most + 1 - len(body)]
         else:
             unpack.feed(chunk)
-            while len(body) <= most and (plain := unpack.take(most + 1 - len(body))):
-                body += plain
+            while len(body) <= most and unpack.has_more:
+                body += unpack.take()
+                await asyncio.sleep(0)  # one piece may be thousands of steps
     return Response(
         status=replies.status,
         headers=replies.headers,
@@ -127,27 +139,5 @@ async def _answer(connection: Connection, most: int) -> Response:
     )
 
 
-def _where(way: Route) -> str:
+def _where(way: RequestRoute) -> str:
     return shorten(f"{'https' if way.key.server.is_tls else 'http'}://{way.host}")
-
-
-def _unreachable(way: Route, error: Exception) -> ToolFailure:
-    match error:
-        case TransportTimeout() | TimeoutError():
-            return ToolFailure(f"{_where(way)} did not answer in time.", retryable=True)
-        case TransportError(__cause__=ssl.SSLError()):
-            return ToolFailure(
-                f"{_where(way)} cannot be reached securely: it has no certificate, or none to trust."
-            )
-        case _:
-            return ToolFailure(f"{_where(way)} cannot be connected to.", retryable=True)
-
-
-def _broken(way: Route, error: TransportError) -> ToolFailure:
-    match error:
-        case TransportTimeout():
-            return ToolFailure(f"{_where(way)} did not answer in time.", retryable=True)
-        case TransportError(__cause__=None | OSError()):
-            return ToolFailure(f"{_where(way)} broke off in the middle of its answer.", retryable=True)
-        case _:
-            return ToolFailure(f"{_where(way)} did not answer as a web server does.")

@@ -29,11 +29,6 @@ def main(library: str, file: str, address: str) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     html = Path(file).read_text(encoding="utf-8")
     title = _TITLE.search(html, 0, _TITLE_WITHIN)
-    lines = [" ".join(unescape(title[1]).split()) if title else "", _text(library, html, address)]
-    sys.stdout.buffer.write("\n".join(lines).encode("utf-8", "replace"))
-
-
-def _text(library: str, html: str, address: str) -> str:
     sys.path.insert(0, library)
     import html_to_markdown as converter  # noqa: PLC0415 - found only now
 
@@ -50,7 +45,11 @@ def _text(library: str, html: str, address: str) -> str:
         extract_metadata=False,
     )
     text = converter.convert(html, options).content or ""
-    return _BLANK_LINES.sub("\n\n", text[:_MOST_CHARACTERS]).strip()
+    lines = [
+        " ".join(unescape(title[1]).split()) if title else "",
+        _BLANK_LINES.sub("\n\n", text[:_MOST_CHARACTERS]).strip(),
+    ]
+    sys.stdout.buffer.write("\n".join(lines).encode("utf-8", "replace"))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from tempfile import NamedTemporaryFile
 
 from msgspec import Struct
 
-from rightcall.core.extras import require
+from rightcall.core.optional_libraries import require
 from rightcall.errors import ToolFailure
 from rightcall.platforms import posix_only
 from rightcall.process.command import Command, Exited
@@ -70,7 +70,9 @@ def decode(body: bytes, declared: str | None = None) -> str:
     # Nothing decodes the whole. A few bad bytes are still UTF-8; many are not.
     marked = body.decode("utf-8", "replace")
     bad = marked.count("\ufffd")
-    return marked if bad * _FEW < len(marked) else body.decode("cp1252", "replace")
+    if bad * _FEW < len(marked):
+        return marked
+    return body.decode("cp1252", "replace")
 
 
 def _codec(label: str) -> str | None:
@@ -79,7 +81,9 @@ def _codec(label: str) -> str | None:
     except (LookupError, ValueError):
         return None
     name = _MEANT.get(name, name)
-    return name if name in _KNOWN else None
+    if name in _KNOWN:
+        return name
+    return None
 
 
 def _read(body: bytes, name: str, errors: str) -> str | None:
@@ -91,23 +95,14 @@ def _read(body: bytes, name: str, errors: str) -> str | None:
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset(
-    {
-        "application/ecmascript",
-        "application/graphql",
-        "application/javascript",
-        "application/json",
-        "application/jsonlines",
-        "application/sql",
-        "application/toml",
-        "application/x-ndjson",
-        "application/x-sh",
-        "application/x-yaml",
-        "application/xml",
-        "application/xml-dtd",
-        "application/yaml",
-    }
+    f"application/{name}"
+    for name in (
+        *("ecmascript", "graphql", "javascript", "json", "jsonlines", "sql", "toml", "x-ndjson", "x-sh"),
+        *("x-yaml", "xml", "xml-dtd", "yaml"),
+    )
 )
 _LOOKS_HTML = re.compile(rb"\s*<(?:!doctype\s+html|html|head|body|title|meta)\b", re.IGNORECASE)
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
 _SPACE = re.compile(r"\s+")
 _LONGEST_TITLE = 200
 _SNIFFED = 1024
@@ -126,38 +121,21 @@ class Page(Struct, frozen=True, gc=False):
 async def read(body: bytes, content_type: str, url: str) -> Page:
     """The page in a body. Raises ToolFailure if it is not text."""
     kind, _, parameters = content_type.partition(";")
-    kind = kind.strip().lower() or _sniff(body)
+    kind = kind.strip().lower()
+    if not kind:
+        head = body[:_SNIFFED]
+        kind = "application/octet-stream" if b"\x00" in head else "text/plain"
+        if _LOOKS_HTML.match(head):
+            kind = "text/html"
     charset = re.search(r"charset\s*=\s*\"?([^\";\s]+)", parameters, re.IGNORECASE)
-    if not _is_text(kind):
-        raise ToolFailure(f"That is not text but {_named(kind)}, and cannot be read here.")
+    is_text = kind in _HTML or kind in _TEXT or kind.endswith(("+json", "+xml", "+yaml"))
+    if not is_text and not kind.startswith("text/"):
+        named = kind if _MEDIA_TYPE.fullmatch(kind) else "something else"
+        raise ToolFailure(f"That is not text but {named}, and cannot be read here.")
     text = decode(body, charset[1] if charset else None)
     if kind in _HTML:
         return await _from_html(text, url)
     return Page(text.replace("\r\n", "\n").replace("\x00", ""))
-
-
-def _is_text(kind: str) -> bool:
-    return (
-        kind.startswith("text/")
-        or kind in _HTML
-        or kind in _TEXT
-        or kind.endswith(("+json", "+xml", "+yaml"))
-    )
-
-
-def _sniff(body: bytes) -> str:
-    head = body[:_SNIFFED]
-    if _LOOKS_HTML.match(head):
-        return "text/html"
-    return "application/octet-stream" if b"\x00" in head else "text/plain"
-
-
-def _named(kind: str) -> str:
-    return (
-        kind
-        if re.fullmatch(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}", kind)
-        else "something else"
-    )
 
 
 async def _from_html(html: str, url: str) -> Page:
@@ -169,7 +147,7 @@ async def _from_html(html: str, url: str) -> Page:
             Command(argv=argv, timeout=_SECONDS, stderr="discard", max_output_bytes=_MOST_BYTES)
         )
     if done.exit != Exited(0) or done.output.left_out:
-        raise ToolFailure("The page is HTML that cannot be turned into text within bounds.")
+        raise ToolFailure("The page is HTML that cannot be turned into text within bounds.", own=True)
     title, _, text = (done.output.head + done.output.tail).decode(errors="replace").partition("\n")
     return Page(text, one_line(title))
 
@@ -182,7 +160,9 @@ def _library() -> str:
 def one_line(text: str) -> str:
     """Text on a single line, so that it cannot forge further lines."""
     text = _SPACE.sub(" ", text).strip()
-    return text if len(text) <= _LONGEST_TITLE else f"{text[: _LONGEST_TITLE - 1]}…"
+    if len(text) <= _LONGEST_TITLE:
+        return text
+    return f"{text[: _LONGEST_TITLE - 1]}…"
 
 
 def require_converter() -> None:

@@ -1,25 +1,23 @@
 """A computer driver for pages in a browser, with Playwright."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from rightcall.builtin.screen.driver import Button, Region
-from rightcall.core.extras import load
-from rightcall.core.options import checked
+from rightcall.builtin.screen.computer_tool import Button, Region
+from rightcall.core.optional_libraries import load
+from rightcall.core.options import check_keywords
 from rightcall.errors import ToolFailure
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Route, WebSocketRoute
 
-    from rightcall.builtin.net.ssrf import WebGrant
-
 _LOCAL = re.compile(r"(?:data|blob|about):")
 """URL schemes whose content a page creates itself, without a request."""
 
 
-@checked("rc.builtin.browser")
+@check_keywords("rc.builtin.browser")
 @asynccontextmanager
 async def browser(
     url: str,
@@ -36,11 +34,19 @@ async def browser(
     Chromium of your own, in place of the one that Playwright installed.
     """
     playwright_api = load("playwright.async_api")
-    from rightcall.builtin.net import ssrf  # noqa: PLC0415 - yarl is heavy
+    from rightcall.builtin.net import fetch  # noqa: PLC0415 - yarl is heavy
 
-    first = ssrf.locate(url, ssrf.WebGrant(ports=None, private=True))
+    first = fetch.locate(url, fetch.WebGrant(ports=None, private=True))
     own = (first.raw_host or "").lower().rstrip(".")
-    grant = ssrf.WebGrant(hosts=(own, *ssrf.as_hosts(hosts)), ports=None, private=True)
+    grant = fetch.WebGrant(hosts=(own, *fetch.as_hosts(hosts)), ports=None, private=True)
+
+    def is_granted(url: str) -> bool:
+        try:
+            fetch.locate(re.sub(r"^ws(s?):", r"http\1:", url), grant)
+        except ToolFailure:
+            return False
+        return True
+
     async with playwright_api.async_playwright() as playwright:
         chromium = await playwright.chromium.launch(executable_path=executable)
         try:
@@ -51,7 +57,7 @@ async def browser(
                 service_workers="block",
             )
             screen = BrowserScreen(context, (width, height))
-            await _hold_to(context, grant)
+            await _hold_to(context, is_granted)
             page = await context.new_page()
             await page.goto(str(first))
             yield screen
@@ -59,16 +65,8 @@ async def browser(
             await chromium.close()
 
 
-async def _hold_to(context: "BrowserContext", grant: "WebGrant") -> None:
-    """Let pages of this context send requests only to the granted hosts."""
-    from rightcall.builtin.net import ssrf  # noqa: PLC0415 - yarl is heavy
-
-    def is_granted(url: str) -> bool:
-        try:
-            ssrf.locate(re.sub(r"^ws(s?):", r"http\1:", url), grant)
-        except ToolFailure:
-            return False
-        return True
+async def _hold_to(context: "BrowserContext", is_granted: Callable[[str], bool]) -> None:
+    """Let pages of this context send requests only to addresses that are granted."""
 
     async def judge(route: "Route") -> None:
         if _LOCAL.match(route.request.url) or is_granted(route.request.url):

@@ -1,104 +1,96 @@
-"""The default model, and the local models that have a name."""
+"""Commands about a model: which one, its key, the prompt that it sees, and the bytes that it answers."""
 
-import sys
-from argparse import Namespace
+from argparse import ArgumentParser
 
-from rightcall.cli import OK
-from rightcall.cli.load import is_place
-from rightcall.cli.settings import MODEL_VARIABLE, change_settings, default_model
-from rightcall.cli.wording import json_line
-from rightcall.core.jsontext import JsonObject
-from rightcall.core.sanitize import printable
-from rightcall.errors import UsageError
-from rightcall.local.engines.llamacpp import embedded_path
-from rightcall.local.families.known import detect
-from rightcall.local.gguf import read_header
-from rightcall.models import catalogue
-from rightcall.models.catalogue import EMBEDDED, SERVERS, Entry, is_local
-from rightcall.models.providers import PROVIDERS
+from rightcall.cli.options import DEFAULT_MODEL, TOOLS, add, add_repeatable
+from rightcall.wire.dialects import DIALECTS
 
 
-def run(options: Namespace) -> int:
-    """Choose, list, add or remove; by default list."""
-    match options.action:
-        case "default":
-            _default(options.name)
-        case "add":
-            added = catalogue.add(options.name, options.path)
-            print(printable(f"{added.name} is {added.path}"))
-        case "remove":
-            removed = catalogue.remove(options.name)
-            print(printable(f"{removed.name} is forgotten; {removed.path} stays"))
-        case _:
-            listed = [_described(entry) for entry in catalogue.entries()]
-            _list([_embedded(), *listed], as_json=options.json)
-    return OK
+def models(parser: ArgumentParser) -> None:
+    """The model that is asked, and the local models that have a name.
+
+    Only names are kept, in config.json and models.json under the XDG configuration directory; files stay
+    where they are. RIGHTCALL_MODEL names another default for one shell.
+    """
+    parser.set_defaults(json=False)
+    actions = parser.add_subparsers(dest="action", metavar="list|default|add|remove")
+    choosing = actions.add_parser("default", help="the model that is asked; with a name, from now on")
+    choosing.add_argument("name", nargs="?", metavar="NAME", help="as ask --model takes it")
+    listing = actions.add_parser("list", help="every name, its file, and the model in it")
+    add(listing, "json", help="one line of JSON for each")
+    adding = actions.add_parser("add", help="give a file a name")
+    adding.add_argument("name", metavar="NAME", help="what to call it")
+    adding.add_argument("path", metavar="PATH.gguf", help="where the file is")
+    removing = actions.add_parser("remove", help="take a name away; the file stays")
+    removing.add_argument("name", metavar="NAME", help="the name to take away")
 
 
-def _default(name: str | None) -> None:
-    if name is not None:
-        _check(name)
-        change_settings(model=name)
-    chosen = default_model()
-    print(printable(chosen))
-    if name is not None and chosen != name:
-        print(f"rightcall: in this shell {MODEL_VARIABLE} names another", file=sys.stderr)
+def keys(parser: ArgumentParser) -> None:
+    """The keys of vendors, for the command line: kept in a file that only you may read.
+
+    A variable of the environment, such as ANTHROPIC_API_KEY, comes first. Programs that use the library never
+    read the file.
+    """  # noqa: E501 - as wide as help is
+    actions = parser.add_subparsers(dest="action", required=True, metavar="set|list|remove|path")
+    setting = actions.add_parser("set", help="keep a key; it is typed unseen, or read from a pipe")
+    removing = actions.add_parser("remove", help="keep it no longer")
+    for each in (setting, removing):
+        each.add_argument(
+            "name", metavar="NAME", help="a provider, as 'anthropic', or a server's address"
+        )
+    actions.add_parser("list", help="list what there are keys for; never the keys")
+    actions.add_parser("path", help="where they are kept")
 
 
-def _check(name: str) -> None:
-    """Raise UsageError for an impossible model name; only the host knows whether a model exists."""
-    place, _, model = name.partition(":")
-    if is_place(name) or (name.startswith(("http://", "https://")) and "|" in name):
-        return
-    if place in PROVIDERS and model:
-        return
-    if is_local(name) and name not in PROVIDERS:
-        if place not in SERVERS:
-            catalogue.file_of(name)
-        return
-    raise UsageError(f"{name!r} names no model: write provider:model, of {', '.join(PROVIDERS)}")
+def render(parser: ArgumentParser) -> None:
+    """Print the prompt that a local model would see for a conversation, special tokens and all.
+
+    Nothing is loaded but the chat template. Special tokens in what is said are made harmless, as they
+    are in a run: on a terminal, what stands out is the template's own.
+    """
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="the last user message")
+    which = parser.add_mutually_exclusive_group()
+    add(
+        which,
+        "model",
+        default=DEFAULT_MODEL,
+        help="a name from 'rightcall models list', or a .gguf file (default: %(default)s)",
+    )
+    which.add_argument(
+        "--template",
+        metavar="PATH",
+        help="a chat template's own file, a tokenizer_config.json, or a model's folder",
+    )
+    add_repeatable(
+        parser.add_argument, "--tool", "tools", metavar=TOOLS, words="tools to tell the model of"
+    )
+    add(parser, "instructions")
+    parser.add_argument(
+        "--messages",
+        metavar="FILE.json",
+        help="a conversation, as /save writes it, or in a vendor's shape",
+    )
+    parser.add_argument("--raw", action="store_true", help="the bytes themselves, and nothing else")
+    unopened = "leave out the text that opens the model's turn"
+    parser.add_argument("--no-generation-prompt", action="store_true", help=unopened)
+    parser.add_argument(
+        "--problems",
+        action="store_true",
+        help="print on standard error what the template does not support",
+    )
 
 
-def _list(models: list[JsonObject], *, as_json: bool) -> None:
-    if as_json:
-        sys.stdout.writelines(json_line(model) for model in models)
-        return
-    rows = [("name", "size", "family", "file"), *(_row(model) for model in models)]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
-        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
-        print(printable("  ".join([*cells, row[3]])))
+def sse(parser: ArgumentParser) -> None:
+    """Say what became of each event in a recorded event stream: the raw bytes of a model's reply.
 
-
-def _row(model: JsonObject) -> tuple[str, str, str, str]:
-    size = model["bytes"]
-    shown = f"{size / 1e6:,.0f} MB" if isinstance(size, int) else "?"
-    problem = f" ({model['problem']})" if model["problem"] else ""
-    return str(model["name"]), shown, str(model["family"]), f"{model['path'] or ''}{problem}"
-
-
-def _embedded() -> JsonObject:
-    try:
-        return _described(Entry(name=EMBEDDED, path=embedded_path()))
-    except UsageError as error:
-        nothing = {"path": None, "bytes": None, "family": "", "context_window": None}
-        return {"name": EMBEDDED, **nothing, "problem": str(error)}
-
-
-def _described(entry: Entry) -> JsonObject:
-    """Facts from the file's header. A missing or broken file is listed as such."""
-    family, window, problem = "", None, ""
-    try:
-        header = read_header(entry.path)
-        family = detect(header.templates.get("default", "")).name
-        window = header.context_window
-    except UsageError as error:
-        problem = "the file is gone" if entry.size is None else str(error)
-    return {
-        "name": entry.name,
-        "path": str(entry.path),
-        "bytes": entry.size,
-        "family": family,
-        "context_window": window,
-        "problem": problem,
-    }
+    For every event its place in the bytes, its name, its id and its data, then what a dialect's decoder made
+    of it; at the end the reply, or why there is none.
+    """  # noqa: E501 - as wide as help is
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the dump; - for stdin")
+    parser.add_argument(
+        "--dialect",
+        choices=sorted(DIALECTS),
+        help="the dialect (default: guessed from the first events)",
+    )
+    add(parser, "json", help="a line of JSON for each event")
+    parser.epilog = "exit codes: 0 the stream has a complete reply, 1 it has not, 2 bad usage"

@@ -1,247 +1,194 @@
-"""Durable runs in a store: list, show, watch, answer, cancel, fork and forget them."""
+"""``rightcall journal`` and ``rightcall runs …``: what was recorded, and durable runs."""
 
-import asyncio
-import sys
-from argparse import Namespace
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
-from typing import cast
+from argparse import ArgumentParser
 
-from msgspec import to_builtins
+from rightcall.cli.options import add, add_agent_options, add_repeatable, count_of
 
-from rightcall.cli import NO_ANSWER, OK
-from rightcall.cli.load import found_at
-from rightcall.cli.wording import json_line, one_line, result_line, write
-from rightcall.core.decision import Allow, Deny, FinalDecision
-from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta
-from rightcall.core.jsontext import JsonObject
-from rightcall.core.sanitize import encodable_json, printable
-from rightcall.durable.app import App
-from rightcall.durable.engines import check_has_runs
-from rightcall.durable.live import Live
-from rightcall.durable.standing import RunInfo
-from rightcall.errors import RunStopped, UsageError
-from rightcall.loop.result import RunEnd
-
-_HEAD = ("updated", "run", "agent", "status", "why")
-_DAY = 24 * 3600.0
-_WIDE = 100
+STATUSES = ("queued", "running", "waiting", "done", "failed", "cancelled", "parked", "stranded")
+"""The values of ``RunStatus``, repeated so that help need not import what runs need."""
 
 
-def run(options: Namespace) -> int:
-    """Execute the action."""
-    return asyncio.run(_asked(options))
+def journal(parser: ArgumentParser) -> None:
+    """What --journal wrote, and what ask and chat keep by themselves: read it, and go on with it.
+
+    Without a FILE it is what ask and chat have kept. A RUN is named by its name or how that begins, and
+    is the last one unless it is named. on and off say whether ask and chat keep what is said.
+    """
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="the last runs: when, which model, what, how it ended")
+    listing.add_argument("where", nargs="*", metavar="FILE", help="what ask and chat keep, unless given")
+    count = listing.add_mutually_exclusive_group()
+    count.add_argument("--count", type=count_of, default=20, metavar="N", help="how many (default: 20)")
+    count.add_argument("--all", action="store_true", help="every one")
+    add(listing, "json", help="one line of JSON for each run")
+    showing = actions.add_parser("show", help="print a run: messages, and each call's outcome")
+    add(showing, "reasoning")
+    replaying = actions.add_parser(
+        "replay", help="go through a run again from its record; nothing is asked"
+    )
+    exporting = actions.add_parser("export", help="print a run as JSON, Markdown or JSON lines")
+    formats = ("json", "markdown", "jsonl")
+    exporting.add_argument("--format", choices=formats, default="json", help="default: json")
+    exporting.add_argument("--all", action="store_true", help="every run")
+    resuming = actions.add_parser(
+        "resume", help="continue a run that waits for approval, or was cut off"
+    )
+    for each in (showing, replaying, exporting, resuming):
+        each.add_argument("where", nargs="*", metavar="[FILE] [RUN]", help="the journal, the run")
+    resuming.add_argument(
+        "--agent",
+        metavar="MODULE:NAME",
+        help="the agent that continues the run, instead of the options below",
+    )
+    for option, words in (("--allow", "run this call, by its id"), ("--deny", "do not run it")):
+        add_repeatable(resuming.add_argument, option, option[2:], metavar="ID", words=words)
+    add_agent_options(resuming)
+    # Options that matter only when a run begins.
+    resuming.set_defaults(go_on=False, conversation=None, no_log=True, schema=None, journal=None)
+    actions.add_parser("path", help="where ask and chat store conversations")
+    actions.add_parser("on", help="store conversations (default)")
+    actions.add_parser("off", help="store nothing")
+    checking = actions.add_parser("check", help="print what is damaged, and change nothing")
+    repairing = actions.add_parser("repair", help="set damaged runs aside, in FILE.damaged")
+    for each in (checking, repairing):
+        each.add_argument("files", nargs="+", metavar="FILE.jsonl", help="the journals")
+    parser.epilog = """\
+examples:
+  rightcall journal list
+  rightcall journal show runs.sqlite invoice-17
+  rightcall journal resume runs.sqlite invoice-17 --tool mail.py -m anthropic:claude-opus-4-8
+  rightcall journal export --format markdown > talk.md
+
+exit codes: 0 done; 1 a run that is not as recorded or has no answer, or damage; 2 bad usage"""
 
 
-async def _asked(options: Namespace) -> int:
-    address = _address(options.where)
-    await asyncio.to_thread(check_has_runs, address)
-    async with App(address) as app:
-        try:
-            return await _ACTIONS[options.action](app, options)
-        except RunStopped as stopped:
-            print(printable(f"rightcall: {stopped}"), file=sys.stderr)
-            return NO_ANSWER
+def _add_where(parser: ArgumentParser, *, run: bool = True) -> None:
+    """Where durable runs are kept, and which of them."""
+    parser.add_argument(
+        "where",
+        metavar="ADDRESS|MODULE:APP",
+        help="where the runs are kept: an address such as sqlite:///runs.db, or the app",
+    )
+    if run:
+        parser.add_argument("run", metavar="RUN", help="the run's name")
 
 
-def _address(where: str) -> str:
-    if "://" in where:
-        return where
-    if ":" not in where:
-        raise UsageError(
-            f"{where} is no address of runs: say sqlite:///{where} for a file, or MODULE:APP for an app"
-        )
-    app = found_at("runs", where)
-    if not isinstance(app, App):
-        raise UsageError(f"{where} is not an rc.durable.App, and no address such as sqlite:///runs.db")
-    return app.address
+def list_runs(parser: ArgumentParser) -> None:
+    """List every durable run and how it stands, the latest first."""
+    parser.add_argument(
+        "--status", choices=STATUSES, metavar="WORD", help=f"only those: {', '.join(STATUSES)}"
+    )
+    parser.add_argument("--count", type=count_of, metavar="N", help="how many segments to look at")
+    add(parser, "json")
+    _add_where(parser, run=False)
+    parser.epilog = "examples:\n  rightcall runs list sqlite:///runs.db --status waiting"
+    parser.set_defaults(action="list")
 
 
-async def _list(app: App, options: Namespace) -> int:
-    found = await app.list(limit=options.count)
-    chosen = [each for each in found if options.status in (None, each.status)]
-    if options.json:
-        sys.stdout.writelines(json_line(_plain(each)) for each in chosen)
-        return OK
-    _print_table([_HEAD, *[_cells(each) for each in chosen]])
-    return OK
+def show(parser: ArgumentParser) -> None:
+    """Show a durable run: its status, pending calls, steps and answer."""
+    add(parser, "json")
+    _add_where(parser)
+    parser.set_defaults(action="show")
 
 
-async def _show(app: App, options: Namespace) -> int:
-    shown = await app.show(options.run)
-    if options.json:
-        steps: list[JsonObject] = [
-            {"segment": segment, "key": step.key, "at": step.at, "bytes": len(step.value)}
-            for segment, kept in shown.steps.items()
-            for step in kept
-        ]
-        said = {} if (answer := await _answer(app, shown.info)) is None else {"text": answer}
-        sys.stdout.write(json_line({**_plain(shown.info), **said, "steps": steps}))
-        return OK
-    info = shown.info
-    _print_table([_HEAD, _cells(info)])
-    for proposal in info.pending:
-        arguments = one_line(str(proposal.arguments), _WIDE)
-        print(printable(f"waits for a yes: {proposal.call_id}  {proposal.name} {arguments}"))
-    for segment, kept in shown.steps.items():
-        for step in kept:
-            print(printable(f"{_time(step.at)}  {segment}  {step.key}"))
-    if answer := await _answer(app, info):
-        print()
-        write(answer, sys.stdout)
-    return OK
+def watch(parser: ArgumentParser) -> None:
+    """Watch one run in the terminal, from its beginning and while it goes on.
+
+    Without a FILE it is one that ask or chat keeps. A RUN is named by its name or how that begins, and
+    is the last one unless it is named. It ends when the run does, or when it waits for a person. A
+    durable run is watched at the address of its store, or at its app, by its whole name.
+    """
+    parser.add_argument(
+        "where",
+        nargs="*",
+        metavar="[FILE|ADDRESS|MODULE:APP] [RUN]",
+        help="the journal or the durable runs, and how the run's name begins",
+    )
+    add(parser, "reasoning")
+    add(parser, "json", help="every event as a line of JSON")
+    parser.set_defaults(quiet=False)
+    parser.epilog = """\
+examples:
+  rightcall runs watch
+  rightcall runs watch runs.sqlite invoice-17
+  rightcall runs watch sqlite:///runs.db order-17
+
+exit codes: 0 answered; 1 ended without an answer, or waits for a person; 2 bad usage; 130 interrupted"""
 
 
-async def _answer(app: App, info: RunInfo) -> str | None:
-    """The answer of a run; None if it is not done."""
-    return (await app.result(info.run)).text if info.status == "done" else None
+def approve(parser: ArgumentParser) -> None:
+    """Approve the calls that a durable run waits for."""
+    _add_where(parser)
+    parser.add_argument("calls", nargs="*", metavar="ID", help="the calls (default: all)")
+    words = "say no to this one"
+    add_repeatable(parser.add_argument, "--deny", "others", metavar="ID", words=words)
+    parser.epilog = "examples:\n  rightcall runs approve postgresql://app@db/runs order-17"
+    parser.set_defaults(action="approve")
 
 
-async def _watch(app: App, options: Namespace) -> int:
-    last: Live | None = None
-    said = reply = ""
-    async for last in app.watch(options.run):
-        if options.json:
-            sys.stdout.write(json_line(_event(last)))
-            sys.stdout.flush()
-            continue
-        match last.event:
-            case TextDelta(text):
-                said += text
-            case ReplyEnd():
-                said, reply = "", said
-            case RunEnd(result) if result.text and result.text != reply:
-                # The run was over before the watch began, or the watch began in the middle of the
-                # answer.
-                write(result.text, sys.stdout)
-            case _:
-                pass
-        _tell(last)
-    assert last is not None
-    assert isinstance(last.event, RunEnd)
-    return OK if last.event.result.stop.is_answer else NO_ANSWER
+def deny(parser: ArgumentParser) -> None:
+    """Say no to the calls that a durable run waits for."""
+    parser.add_argument("--reason", default="", metavar="TEXT", help="what the model is told")
+    _add_where(parser)
+    parser.add_argument("calls", nargs="*", metavar="ID", help="the calls (default: all)")
+    words = "say yes to this one"
+    add_repeatable(parser.add_argument, "--approve", "others", metavar="ID", words=words)
+    parser.set_defaults(action="deny")
 
 
-def _event(live: Live) -> JsonObject:
-    end = live.event if isinstance(live.event, RunEnd) else None
-    told = {"type": "RunEnd", "stop": str(end.result.stop), "text": end.result.text} if end else None
-    return {
-        "run": live.run,
-        "segment": live.segment,
-        "attempt": live.attempt,
-        "seq": live.seq,
-        "event": _plain(told or live.event),
-    }
+def cancel(parser: ArgumentParser) -> None:
+    """End a durable run, wherever it is."""
+    _add_where(parser)
+    parser.set_defaults(action="cancel")
 
 
-def _tell(live: Live) -> None:
-    match live.event:
-        case TextDelta(text):
-            sys.stdout.write(printable(text))
-            sys.stdout.flush()
-        case ReplyEnd(reply) if reply.text:
-            print()
-        case CallEnd(call=call):
-            print(printable(f"{call.name} {one_line(call.arguments, _WIDE)}"), file=sys.stderr)
-        case ResultEnd(result, seconds):
-            told = f"{result.name}: {result_line(result, _WIDE)} ({seconds:.1f} s)"
-            print(printable(told), file=sys.stderr)
-        case RunEnd(result):
-            waits = ", ".join(f"{each.name} ({each.call_id})" for each in result.pending)
-            told = f"waits for a yes: {waits}" if waits else str(result.stop)
-            print(printable(f"{live.run}: {told}"), file=sys.stderr)
-        case _:
-            pass
+def retry(parser: ArgumentParser) -> None:
+    """Try parked runs again, once what ended their workers is mended."""
+    _add_where(parser, run=False)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="the parked runs' names")
+    parser.epilog = "examples:\n  rightcall runs retry sqlite:///runs.db order-17 order-18"
+    parser.set_defaults(action="retry")
 
 
-async def _approve(app: App, options: Namespace) -> int:
-    return await _decide(app, options, Allow(), Deny())
+def fork(parser: ArgumentParser) -> None:
+    """Begin another run from a step of this one."""
+    parser.add_argument("--at", required=True, metavar="KEY", help="the step, as show names it")
+    parser.add_argument("--new", metavar="NAME", help="the new run's name (default: generated)")
+    _add_where(parser)
+    parser.epilog = "examples:\n  rightcall runs fork shop:app order-17 --at t3.model"
+    parser.set_defaults(action="fork")
 
 
-async def _deny(app: App, options: Namespace) -> int:
-    return await _decide(app, options, Deny(options.reason), Allow())
+def forget(parser: ArgumentParser) -> None:
+    """Forget durable runs that have long been over."""
+    parser.add_argument(
+        "--older",
+        type=float,
+        default=30.0,
+        metavar="DAYS",
+        help="days since the run ended (default: 30)",
+    )
+    _add_where(parser, run=False)
+    parser.set_defaults(action="gc")
 
 
-async def _decide(app: App, options: Namespace, said: FinalDecision, other: FinalDecision) -> int:
-    info = (await app.show(options.run)).info
-    names = {each.call_id: each.name for each in info.pending}
-    if not names and not options.calls:
-        raise UsageError(f"the run {options.run!r} has no pending calls: it is {info.status}")
-    unknown = [each for each in (*options.calls, *options.others) if each not in names]
-    if names and unknown:
-        waits = ", ".join(f"{name} ({call_id})" for call_id, name in names.items())
-        raise UsageError(f"the run {options.run!r} waits for {waits}, and not for {', '.join(unknown)}")
-    calls = options.calls or [each for each in names if each not in options.others]
-    decisions = {**dict.fromkeys(calls, said), **dict.fromkeys(options.others, other)}
-    await app.decide(options.run, decisions)
-    if not names:
-        _say(f"{options.run}: it was answered so already; nothing was changed")
-        return OK
-    for call_id, decision in decisions.items():
-        word = "approved" if isinstance(decision, Allow) else "denied"
-        _say(f"{options.run}: {names[call_id]} ({call_id}) is {word}")
-    _say(f"{options.run}: queued again; a worker goes on with it")
-    return OK
+def worker(parser: ArgumentParser) -> None:
+    """Execute durable runs: those of an rc.durable.App, taken from its queues.
 
-
-async def _cancel(app: App, options: Namespace) -> int:
-    if await app.cancel(options.run):
-        _say(f"{options.run}: cancelled")
-        return OK
-    _say(f"rightcall: the run {options.run!r} is over already")
-    return NO_ANSWER
-
-
-def _say(words: str) -> None:
-    """Print a message for a person to stderr; standard output is for programs."""
-    print(printable(words), file=sys.stderr)
-
-
-async def _fork(app: App, options: Namespace) -> int:
-    handle = await app.fork(options.run, at=options.at, new=options.new)
-    write(handle.run, sys.stdout)
-    return OK
-
-
-async def _gc(app: App, options: Namespace) -> int:
-    if not options.older >= 0:
-        raise UsageError(f"--older is in days, 0 or more, and not {options.older:g}")
-    gone = await app.gc(older=options.older * _DAY)
-    print(f"{gone} {'run' if gone == 1 else 'runs'} forgotten", file=sys.stderr)
-    return OK
-
-
-_ACTIONS = {
-    "list": _list,
-    "show": _show,
-    "watch": _watch,
-    "approve": _approve,
-    "deny": _deny,
-    "cancel": _cancel,
-    "fork": _fork,
-    "gc": _gc,
-}
-
-
-def _cells(info: RunInfo) -> tuple[str, ...]:
-    pending = ", ".join(f"{each.name} ({each.call_id})" for each in info.pending)
-    why = info.reason or (f"waits for {pending}" if pending else info.stop)
-    names = (one_line(info.run, _WIDE), one_line(info.agent, _WIDE))
-    return (_time(info.updated), *names, info.status, one_line(why, _WIDE))
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _plain(told: object) -> JsonObject:
-    """A value that can be written as JSON, whatever text a model or a tool produced."""
-    return cast("JsonObject", encodable_json(to_builtins(told)))
-
-
-def _print_table(rows: Sequence[Iterable[str]]) -> None:
-    cells = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(_HEAD) - 1)]
-    for row in cells:
-        padded = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
-        print("  ".join([*padded, row[-1]]).rstrip())
+    Any number of workers may be at one address. Ctrl-C, or SIGTERM, has one take nothing more; what is not
+    over within --patience is left to the others.
+    """  # noqa: E501 - as wide as help is
+    parser.add_argument("app", metavar="MODULE:APP", help="where the app is: shop:app, or shop.py:app")
+    add_repeatable(parser.add_argument, "--queue", "queues", metavar="NAME", words="default: the app's")
+    parser.add_argument(
+        "--concurrency", type=count_of, metavar="N", help="runs at a time (default: the queue's, or 50)"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=30.0, metavar="SECONDS", help="for runs under way, at the end"
+    )
+    parser.epilog = """\
+examples:
+  rightcall runs worker shop:app
+  rightcall runs worker shop.py:app --queue urgent --concurrency 10"""
+    parser.set_defaults(action="work")

@@ -1,177 +1,177 @@
-"""Serve models to any client; manage the gateway's own keys; show the spend."""
+"""``rightcall serve``, ``serve-mcp`` and ``studio``: what others reach."""
 
-import sys
-from argparse import Namespace
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from argparse import ArgumentParser, ArgumentTypeError
 
-import msgspec
-from msgspec.structs import asdict, replace
+from rightcall.cli.options import TOOLS, add, add_approval_options, add_repeatable, count_of
 
-from rightcall.cli import OK
-from rightcall.cli.keys import key_for
-from rightcall.cli.load import (
-    add_manifests,
-    found_at,
-    is_place,
-    load_journal,
-    load_model,
-    load_tools,
-)
-from rightcall.cli.places import config_folder, write_privately
-from rightcall.cli.telemetry import telemetry
-from rightcall.core.extras import require
-from rightcall.core.ports import Model
-from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import UsageError
-from rightcall.serve.gateway.gateway import Gateway
-from rightcall.serve.gateway.keys import Allowed, Keys, as_file, made, read_keys, revoked
-from rightcall.serve.gateway.server import run as run_gateway
-from rightcall.serve.gateway.settings import Place, Served, Settings, Trying
-from rightcall.serve.gateway.settings_file import read_settings, with_models
-from rightcall.serve.gateway.spend import Spend
-from rightcall.serve.gateway.upstreams import opened
-
-_KEYS = "gateway-keys.json"
+TOKEN = "RIGHTCALL_MCP_TOKEN"  # noqa: S105 - the name of a variable
+_LISTEN = "127.0.0.1:9000"
+_KEYS = "~/.config/rightcall/gateway-keys.json"
 
 
-def run(options: Namespace) -> int:
-    """Serve until SIGINT or SIGTERM; or execute the action on keys or spend."""
-    if options.action == "keys":
-        return _keys(options)
-    if options.action == "spend":
-        return _spend(options)
-    require("uvicorn")
+def serve(parser: ArgumentParser) -> None:
+    """Serve models to any client: OpenAI's Chat and Responses, Anthropic's Messages, Gemini.
 
-    def read() -> tuple[Settings, Keys]:
-        settings = _settings(options)
-        for served in {(each.tools, each.manifests): each for each in settings.models.values()}.values():
-            # Loaded now, so that the operator, not a client, learns of tools that cannot be loaded.
-            _box_of(served)
-        return settings, read_keys(_keys_file(options, settings))
-
-    settings, keys = read()
-    if settings.keys and not keys.all:
-        # Naming a file of keys means a closed gateway: a typo in the name must not open it.
-        raise UsageError(
-            f"there are no keys in {settings.keys}; make one with 'rightcall serve keys add NAME --keys "
-            f"{settings.keys}', or name no file of keys, and this machine is served without"
-        )
-    if not settings.models:
-        raise UsageError("which models? rightcall serve --model NAME=SPEC, or --config FILE.toml")
-    journal = load_journal(settings.journal) if settings.journal else None
-    observers = [telemetry()] if options.otel else []
-    gateway = Gateway(
-        settings, keys, open_=_opened, load_tools=_tools_of, journal=journal, observers=observers
+    A client of any of these is pointed at the address, and any model answers: a vendor's, a local one, or an
+    agent with tools. Requests in a model's own dialect are passed through byte for byte, others translated.
+    """  # noqa: E501 - as wide as help is
+    actions = parser.add_subparsers(dest="action", metavar="[keys|spend]")
+    _add_keys(actions.add_parser("keys", help="the gateway's own keys: add, list, revoke"))
+    spending = actions.add_parser("spend", help="spend of each key on each model, by day")
+    add(spending, "config", help="the gateway's configuration")
+    spending.add_argument(
+        "--since", metavar="YYYY-MM-DD", default="", help="the first day (default: all)"
     )
-    files = (_keys_file(options, settings), *([Path(options.config)] if options.config else ()))
-    run_gateway(gateway, read, files, _say)
-    return OK
-
-
-def _opened(use: str, place: Place, trying: Trying) -> Model:
-    """A model from a user's file, or one by name, with its stored key."""
-    if is_place(use):
-        return load_model(use)
-    has_key = place.key_env or place.key_file or place.base_url is not None
-    return opened(use, place, trying, None if has_key else key_for(use))
-
-
-def _box_of(served: Served) -> Toolbox:
-    box = Toolbox(
-        *(load_tools(each) if is_place(each) else found_at("--tools", each) for each in served.tools)
+    add(spending, "json")
+    add_repeatable(
+        parser.add_argument,
+        "--model",
+        "models",
+        metavar="NAME=SPEC",
+        words="serve this model under a name, as fast=openai:gpt-5-mini or '*=embedded'",
     )
-    return add_manifests(box, Namespace(manifests=served.manifests, sandbox=None))
-
-
-async def _tools_of(served: Served) -> ToolSource:
-    """The tools that the gateway itself runs for a served model."""
-    box = _box_of(served)
-    if not served.mcp:
-        return box
-    from rightcall.cli.servers import open_servers  # noqa: PLC0415 - MCP is an extra
-
-    return [box, await open_servers([served.mcp])]
-
-
-def _settings(options: Namespace) -> Settings:
-    settings = read_settings(Path(options.config)) if options.config else Settings()
-    given = {name: getattr(options, name, None) for name in ("listen", "keys", "spend", "journal")}
-    settings = replace(settings, **{name: value for name, value in given.items() if value})
-    settings = with_models(settings, getattr(options, "models", ()))
-    tools, manifests, mcp = options.tools, options.manifests, options.mcp
-    if tools or manifests or mcp:
-        agents = {
-            name: replace(served, tools=tuple(tools), manifests=tuple(manifests), mcp=mcp or "")
-            for name, served in settings.models.items()
-        }
-        settings = replace(settings, models=agents)
-    return settings
-
-
-def _keys_file(options: Namespace, settings: Settings | None = None) -> Path:
-    given = getattr(options, "keys", None) or (settings.keys if settings else "")
-    if not given and settings is None and options.config:
-        given = read_settings(Path(options.config)).keys
-    return Path(given) if given else config_folder() / _KEYS
-
-
-def _say(address: str) -> None:
-    print(f"rightcall: serving at {address}", file=sys.stderr, flush=True)
-
-
-def _keys(options: Namespace) -> int:
-    file = _keys_file(options)
-    keys, today = read_keys(file), datetime.now(UTC).date().isoformat()
-    if options.doing == "list":
-        for key in keys.all:
-            print(_line(key, as_json=options.json))
-        return OK
-    if options.doing == "revoke":
-        write_privately(file, as_file(revoked(keys, options.name, today).all))
-        return OK
-    limits = {
-        "per_minute": options.per_minute,
-        "tokens_per_day": options.tokens_per_day,
-        "dollars_per_day": options.dollars_per_day,
-        "concurrency": options.concurrency,
-    }
-    if options.models:
-        limits["models"] = [each.strip() for each in options.models.split(",") if each.strip()]
-    try:
-        allowed = msgspec.convert({k: v for k, v in limits.items() if v is not None}, Allowed)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"rightcall serve keys add: {error}") from None
-    keys, text = made(keys, options.name, allowed, today)
-    write_privately(file, as_file(keys.all))
-    print(text)
-    print(f"rightcall: this is shown once; its hash is in {file}", file=sys.stderr)
-    return OK
-
-
-def _line(key: Any, *, as_json: bool) -> str:
-    told = {name: value for name, value in msgspec.to_builtins(key).items() if name != "hash"}
-    if as_json:
-        return msgspec.json.encode(told).decode()
-    limits = ", ".join(
-        f"{name.replace('_', ' ')} {value if isinstance(value, str | int | float) else ' '.join(value)}"
-        for name, value in asdict(key.allowed).items()
-        if value is not None
+    add(parser, "config", help="everything else, and models too")
+    parser.add_argument("--listen", metavar="[HOST:]PORT", help=f"where to listen (default: {_LISTEN})")
+    parser.add_argument("--keys", metavar="FILE", help=f"the file of keys (default: {_KEYS})")
+    parser.add_argument("--spend", metavar="PLACE", help="a file of SQLite, or postgresql://...")
+    add(parser, "journal", help="record every exchange in a .jsonl or .sqlite file")
+    parser.add_argument(
+        "--otel",
+        action="store_true",
+        help="send traces and metrics by OTLP, as the OTEL_... variables say",
     )
-    state = f"revoked {key.revoked}" if key.revoked else f"since {key.created}"
-    return f"{key.name:<20} {key.id}  {state}  {limits}"
+    add_repeatable(
+        parser.add_argument,
+        "--tools",
+        "tools",
+        metavar="MODULE:BOX",
+        words="run these tools here, for every model: an agent behind the address",
+    )
+    add(parser, "manifest", help="run an operator's commands here, too; may be given again")
+    parser.add_argument(
+        "--mcp", metavar="FILE.json", help="run the tools of these MCP servers here, too"
+    )
+    parser.epilog = """\
+examples:
+  rightcall serve --model fast=openai:gpt-5-mini --model "claude-*=anthropic:*"
+  rightcall serve --model "*=embedded"
+  rightcall serve --config gateway.toml
+  rightcall serve keys add alice --models "fast,claude-*" --dollars-per-day 5
+  rightcall serve --model helper=openai:gpt-5 --tools shop.py:box --journal runs.sqlite
+
+Only this machine can reach it unless another address is given, and then keys are needed."""
 
 
-def _spend(options: Namespace) -> int:
-    settings = read_settings(Path(options.config)) if options.config else Settings()
-    if not settings.spend:
-        raise UsageError("where is it kept? rightcall serve spend --config FILE.toml, with spend = ...")
-    for row in Spend(settings.spend).rows(options.since):
-        if options.json:
-            print(msgspec.json.encode(row).decode())
-        else:
-            tokens = f"{row.input_tokens:>12,} in {row.output_tokens:>10,} out"
-            who = f"{row.day}  {row.key:<16} {row.model:<24}"
-            print(f"{who} {row.requests:>7,} {tokens} {row.dollars:>10.4f} $")
-    return OK
+def _add_keys(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="doing", required=True, metavar="add|list|revoke")
+    adding = actions.add_parser("add", help="make a key, and show it once")
+    adding.add_argument("name", metavar="NAME", help="whose it is")
+    adding.add_argument(
+        "--models", metavar="NAMES", help="names or patterns, with commas (default: all)"
+    )
+    adding.add_argument("--per-minute", type=float, metavar="N", help="requests")
+    adding.add_argument(
+        "--tokens-per-day", type=count_of, metavar="N", help="tokens that it may use in a day"
+    )
+    adding.add_argument("--dollars-per-day", type=float, metavar="N", help="what it may cost in a day")
+    adding.add_argument("--concurrency", type=count_of, metavar="N", help="requests at once")
+    listing = actions.add_parser(
+        "list", help="list the keys and their limits; never the keys themselves"
+    )
+    add(listing, "json")
+    revoking = actions.add_parser("revoke", help="have a key hold no longer; running gateways notice")
+    revoking.add_argument("name", metavar="NAME", help="its name, or its id")
+    for each in (adding, listing, revoking):
+        each.add_argument("--keys", metavar="FILE", help=f"the file of keys (default: {_KEYS})")
+        add(each, "config", help="the configuration that names the file")
+
+
+def serve_mcp(parser: ArgumentParser) -> None:
+    """Offer tools to MCP clients: to the program that starts this one, or over HTTP.
+
+    Every call goes through the gate, under its tool's limits. A tool that wants a person's yes has the
+    client ask for it; where that cannot be done, the answer is no.
+    """
+    parser.add_argument(
+        "tools", nargs="*", metavar=TOOLS, help="the tools that a Python file declares, or one"
+    )
+    add(parser, "manifest", "sandbox")
+    parser.add_argument("--name", default="rightcall", help="the server's name for clients")
+    parser.add_argument(
+        "--instructions", default="", metavar="TEXT", help="how to use the tools together"
+    )
+    add(parser, "journal", help="record every call in a .jsonl or .sqlite (.sqlite3, .db) file")
+    parser.add_argument(
+        "--runs",
+        metavar="FILE",
+        help="offer the runs of a journal or a durable store: to list, search and show",
+    )
+    add_approval_options(parser, "Some tools want a person's yes. The client is asked for it.")
+    http = parser.add_argument_group("over HTTP")
+    http.add_argument(
+        "--http", type=_address, metavar="[HOST:]PORT", help="where to listen; 0 for any port"
+    )
+    http.add_argument(
+        "--token-file", metavar="FILE", help=f"holds the token that clients need; or set {TOKEN}"
+    )
+    http.add_argument(
+        "--oauth-issuer", metavar="URL", help="accept the tokens of this authorization server"
+    )
+    http.add_argument("--oauth-resource", metavar="URL", help="this server's address, as tokens name it")
+    words = "the scope that a token must have"
+    add_repeatable(http.add_argument, "--oauth-scope", "scopes", metavar="NAME", words=words)
+    words = "a name that the server is reached under"
+    add_repeatable(http.add_argument, "--allow-host", "hosts", metavar="NAME", words=words)
+    words = "web pages that may call it"
+    add_repeatable(http.add_argument, "--allow-origin", "origins", metavar="URL", words=words)
+    parser.epilog = f"""\
+examples:
+  rightcall serve-mcp shop.py
+  rightcall serve-mcp --manifest ops.json --journal calls.jsonl
+  rightcall serve-mcp shop.py:orders --http 8000
+  rightcall serve-mcp --runs runs.sqlite
+  {TOKEN}=... rightcall serve-mcp shop.py --http 0.0.0.0:8000 --allow-host tools.example.org
+
+A client that starts servers itself is told the command; over HTTP it is told the address, which ends in
+/mcp. Only this machine can reach it unless another address is given, and then a token is needed."""
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004 - the last port there is
+        raise ArgumentTypeError(f"{text!r} is not a port, or a host and a port")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def studio(parser: ArgumentParser) -> None:
+    """Look at recorded runs in the browser: while they go on, and when they wait for somebody.
+
+    Without --journal it is what ask and chat have kept. Nothing is changed and nobody is asked anything
+    unless --write is said. Only this machine can reach it; on another --host, only who has the address
+    that is printed, with its token.
+    """
+    add(
+        parser,
+        "journal",
+        metavar="FILE|URL|MODULE:APP",
+        help="a journal (.jsonl, .sqlite, .db), or durable runs by their address or app",
+    )
+    which = "an agent that continues runs and can be tried, as module:NAME or FILE.py:NAME"
+    add_repeatable(parser.add_argument, "--agent", "agents", metavar="MODULE:NAME", words=which)
+    parser.add_argument(
+        "--write", action="store_true", help="allow to decide, fork, try tools and talk to agents"
+    )
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="default: any free port")
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: %(default)s)")
+    which = "a name that it is reached under, with another --host"
+    add_repeatable(parser.add_argument, "--name", "names", metavar="NAME", words=which)
+    parser.add_argument("--no-open", action="store_true", help="only print the address")
+    parser.epilog = """\
+examples:
+  rightcall studio
+  rightcall studio --journal runs.sqlite
+  rightcall studio --journal runs.sqlite --agent shop.py:agent --write
+  rightcall studio --journal sqlite:///runs.db --write
+  rightcall studio --journal shop:app --write
+
+exit codes: 0 ended by Ctrl-C, 2 bad usage"""

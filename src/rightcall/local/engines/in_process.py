@@ -51,7 +51,7 @@ async def wait_for(future: Future[T]) -> T:
     return await asyncio.wrap_future(future)
 
 
-class Channel(Generic[T]):
+class ThreadChannel(Generic[T]):
     """A queue from a thread to an event loop, in order: one thread puts, one task takes."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: int = MOST_WAITING) -> None:
@@ -79,7 +79,8 @@ class Channel(Generic[T]):
         with self._state:
             if self._ended:
                 return
-            self._ended, self._error = True, error
+            self._ended = True
+            self._error = error
         self._wake()
 
     def leave(self) -> None:
@@ -211,7 +212,9 @@ class Shared(Generic[K, T]):
                 entry = _Entry(start(lambda: self._load(key), "loading"))
                 self._entries[os.getpid(), key] = entry
             entry.users += 1
-        self._clean_up_at_exit()
+            if not self._at_exit:
+                self._at_exit = True
+                atexit.register(self._unload_all)
         try:
             if not entry.coming.done():
                 loading()
@@ -238,13 +241,6 @@ class Shared(Generic[K, T]):
     def _finish(self, entry: _Entry[T]) -> None:
         if entry.coming.exception() is None:
             self._unload(entry.coming.result())
-
-    def _clean_up_at_exit(self) -> None:
-        with self._lock:
-            if self._at_exit:
-                return
-            self._at_exit = True
-        atexit.register(self._unload_all)
 
     def _unload_all(self) -> None:
         with self._lock:
@@ -281,7 +277,7 @@ class Loan(Generic[K, T]):
         return held
 
     @property
-    def ended(self) -> bool:
+    def is_ended(self) -> bool:
         """Whether it was given back for good."""
         return self._ended
 
@@ -297,7 +293,8 @@ class Loan(Generic[K, T]):
     async def end(self) -> None:
         """Give back the object. Nothing can be borrowed any more."""
         self._ended = True
-        held, self._held = self._held, None
+        held = self._held
+        self._held = None
         if held is not None:
             await self._shared.give_back(self._key)
 
@@ -310,9 +307,9 @@ class LoadedModel:
     def __init__(self, slots: int, capacity: int) -> None:
         self.semaphore = WeightedSemaphore(slots, capacity)
         self._threads: set[Future[None]] = set()
-        self._channels: set[Channel[Any]] = set()
+        self._channels: set[ThreadChannel[Any]] = set()
 
-    def run(self, generate: Callable[[], None], channel: Channel[Any], weight: int) -> None:
+    def run(self, generate: Callable[[], None], channel: ThreadChannel[Any], weight: int) -> None:
         """Generate into a channel, in a thread; releases what was acquired for it when it stops."""
 
         def work() -> None:
@@ -345,7 +342,7 @@ class InProcess(Generic[K, M, C]):
 
     def __init__(self, shared: Shared[K, M], key: K, on_progress: Progress) -> None:
         self._loan = Loan(shared, key, on_progress)
-        self._running: set[Channel[C]] = set()
+        self._running: set[ThreadChannel[C]] = set()
 
     async def ready(self) -> Card:
         """Load the model, unless it is loaded; returns the facts about it."""
@@ -358,15 +355,15 @@ class InProcess(Generic[K, M, C]):
             channel.leave()
         await self._loan.end()
 
-    async def _generated(
-        self, model: M, weight: int, generate: Callable[[Channel[C]], None]
+    async def _generate_items(
+        self, model: M, weight: int, generate: Callable[[ThreadChannel[C]], None]
     ) -> AsyncGenerator[C, None]:
         """The items that ``generate`` puts into its channel, once admitted. Closing this stops it."""
         acquired = await model.semaphore.acquire(weight)
-        if self._loan.ended:
+        if self._loan.is_ended:
             model.semaphore.release(acquired)
             self._loan.check()
-        channel: Channel[C] = Channel(asyncio.get_running_loop())
+        channel: ThreadChannel[C] = ThreadChannel(asyncio.get_running_loop())
         self._running.add(channel)
         try:
             model.run(lambda: generate(channel), channel, acquired)

@@ -1,6 +1,7 @@
 """The process that loads and runs a GGUF file: xllamacpp's server, without any of rightcall.
 
-Its first argument is JSON: the model's path, its threads, and parameters of llama.cpp by their names.
+The first line that it reads is JSON: the model's path, its threads, and parameters of llama.cpp by their
+names. It is not an argument, as the key of the server is in it, and arguments can be seen by everybody.
 Once the model is loaded it prints one line of JSON: its address and the tokens that end a reply. It
 exits when its standard input closes, and so with the process that started it, however that ended.
 
@@ -65,7 +66,7 @@ _ASK_ENDINGS = {
 }
 
 
-def loaded(told: dict[str, Any]) -> Any:
+def load_server(told: dict[str, Any]) -> Any:
     """A server with the given model."""
     xllamacpp: Any = import_module("xllamacpp")
     params = xllamacpp.CommonParams()
@@ -90,7 +91,7 @@ def endings(server: Any) -> list[int]:
 
 def main() -> None:
     """Load, report it, and wait for the end of stdin."""
-    server = loaded(json.loads(sys.argv[1]))
+    server = load_server(json.loads(sys.stdin.buffer.readline()))
     told = {"address": server.listening_address, "endings": endings(server)}
     sys.stdout.write(f"{json.dumps(told)}\n")
     sys.stdout.flush()

@@ -13,13 +13,13 @@ from contextlib import aclosing
 from msgspec import UNSET, Struct, UnsetType, field
 
 from rightcall.core.jsontext import JsonObject, JsonValue
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
 from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import ProtocolError, TruncatedStream, UsageError, VendorError
-from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, room
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, default_max_tokens
 from rightcall.local.engines.llama_child import LAST_FIELDS, OPTIONS, SAMPLERS
-from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
+from rightcall.local.engines.remote import Refusal, RemoteServer, decode_response, refusal_in
 
 _DEFAULT = Sampling()
 _TIMEOUTS = Timeouts()
@@ -83,7 +83,7 @@ class Props(Struct, frozen=True):
         )
 
 
-class Tokens(Struct, frozen=True):
+class TokenizeResponse(Struct, frozen=True):
     """The response of ``POST /tokenize``."""
 
     tokens: tuple[int, ...] = ()
@@ -103,14 +103,9 @@ class LlamaServer:
     grammar names, unless it was started with ``--special``.
     """
 
-    @checked("rc.local.LlamaServer")
+    @check_keywords("rc.local.LlamaServer")
     def __init__(
-        self,
-        url: str,
-        transport: Transport,
-        *,
-        key: str = "",
-        timeouts: Timeouts = _TIMEOUTS,
+        self, url: str, transport: Transport, *, key: str = "", timeouts: Timeouts = _TIMEOUTS
     ) -> None:
         self._server = RemoteServer(url, transport, key=key, timeouts=timeouts, refuse=refusal)
         self._facts: _Facts | None = None
@@ -124,26 +119,26 @@ class LlamaServer:
 
     async def ready(self) -> Card:
         """Ask the server for its model's facts."""
-        return (await self._known()).card
+        return (await self._load_facts()).card
 
     async def count_tokens(self, text: str) -> int:
         """The number of tokens in a text, with special tokens parsed as such."""
         return len(await self._tokens(text))
 
-    @checked("rc.local.LlamaServer.complete")
+    @check_keywords("rc.local.LlamaServer.complete")
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:
         """Generates the text after a prompt. Closing the iterator disconnects, and the server stops."""
-        facts = await self._known()
+        facts = await self._load_facts()
         tokens, left = await self._reading(prompt, sampling.max_tokens, facts.card.context_window)
-        body = request(tokens, grammar, sampling, left, facts.settings)
+        body = completion_body(tokens, grammar, sampling, left, facts.settings)
         # Progress events for the prompt keep the connection alive, and let the server notice a
         # disconnect before the end.
         stream = self._server.stream("/completion", {**body, "return_progress": True})
         async with aclosing(stream) as events:
             async for event in events:
-                found = read(decoded(event.data, Chunk), facts.endings)
+                found = read_chunk(decode_response(event.data, Chunk), facts.endings)
                 if found is not None:
                     yield found
                 if isinstance(found, Finish):
@@ -154,9 +149,9 @@ class LlamaServer:
         """Close the connections, and so stop all generation."""
         await self._server.close()
 
-    async def _known(self) -> _Facts:
+    async def _load_facts(self) -> _Facts:
         if self._facts is None:
-            props = decoded(await self._server.get("/props"), Props)
+            props = decode_response(await self._server.get("/props"), Props)
             card = props.card
             ending = await self._tokens(card.eos) if card.eos else ()
             endings = {ending[0]: card.eos} if len(ending) == 1 else {}
@@ -179,21 +174,22 @@ class LlamaServer:
             if token is not None:
                 return (token, prompt[mark.end() :]), limit
         tokens = await self._tokens(prompt)
-        return tokens, room(window, len(tokens))
+        return tokens, default_max_tokens(window, len(tokens))
 
     async def _special_token(self, text: str) -> int | None:
         """The special token that a text is; the server is asked once per text."""
         if text not in self._marks and len(self._marks) < _MOST_MARKS:
-            tokens, plain = await self._tokens(text), await self._tokens(text, special=False)
+            tokens = await self._tokens(text)
+            plain = await self._tokens(text, special=False)
             self._marks[text] = tokens[0] if len(tokens) == 1 and tokens != plain else None
         return self._marks.get(text)
 
     async def _tokens(self, text: str, *, special: bool = True) -> tuple[int, ...]:
         body: JsonObject = {"content": text, "add_special": False, "parse_special": special}
-        return decoded(await self._server.post("/tokenize", body), Tokens).tokens
+        return decode_response(await self._server.post("/tokenize", body), TokenizeResponse).tokens
 
 
-def request(
+def completion_body(
     prompt: Sequence[int | str],
     grammar: Grammar | None,
     sampling: Sampling,
@@ -205,7 +201,13 @@ def request(
     ``settings`` are names that the server knows besides those that are known here.
     """
     if not sampling.extra.keys() <= OPTIONS:
-        _check_options(sampling.extra, OPTIONS | settings)
+        # Validates the names of options: llama.cpp silently ignores unknown ones.
+        known = OPTIONS | settings
+        for name in sampling.extra:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise UsageError(f"Sampling(extra=…): llama.cpp has no option {name!r}{hint}")
     if sampling.max_tokens is not None and sampling.max_tokens < 0:
         raise UsageError(f"max_tokens is {sampling.max_tokens}, and must not be negative")
     body: dict[str, JsonValue] = {
@@ -217,7 +219,16 @@ def request(
         "response_fields": LAST_FIELDS,
     }
     if sampling.samplers or "samplers" in body:
-        body["samplers"] = _chain(sampling.samplers or body["samplers"])
+        # Validates the names of samplers: llama.cpp silently ignores unknown ones.
+        names: JsonValue = sampling.samplers or body["samplers"]
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise UsageError(f"samplers are a list of names, not {names!r}; llama.cpp has {_SAMPLERS}")
+        for sampler in names:
+            if sampler not in SAMPLERS:
+                near = difflib.get_close_matches(str(sampler), SAMPLERS, n=1)
+                hint = f"did you mean {near[0]!r}? " if near else ""
+                raise UsageError(f"llama.cpp has no sampler {sampler!r}; {hint}there is {_SAMPLERS}")
+        body["samplers"] = list(names)
     given = {"temperature": sampling.temperature, "top_p": sampling.top_p}
     body |= {name: value for name, value in given.items() if value is not None}
     if sampling.seed is not None:
@@ -226,80 +237,55 @@ def request(
         body["stop"] = sampling.stop
     markers = [*sampling.special]
     if grammar is not None:
-        body |= _constraint(grammar)
+        if grammar.syntax != "gbnf":
+            raise UsageError(f"llama.cpp reads grammars in gbnf, and this one is in {grammar.syntax}")
+        body["grammar"] = grammar.text
+        if grammar.triggers:
+            body["grammar_lazy"] = True
+            body["grammar_triggers"] = [{"type": _WORD, "value": word} for word in grammar.triggers]
         markers += [*grammar.special, *grammar.triggers]
     if markers:
         body["preserved_tokens"] = list(dict.fromkeys(markers))
     return body
 
 
-def _check_options(given: Mapping[str, JsonValue], known: AbstractSet[str]) -> None:
-    """Validates the names of options: llama.cpp silently ignores unknown ones."""
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UsageError(f"Sampling(extra=…): llama.cpp has no option {name!r}{hint}")
-
-
-def _chain(names: JsonValue) -> list[JsonValue]:
-    """Validates the names of samplers: llama.cpp silently ignores unknown ones."""
-    if isinstance(names, str) or not isinstance(names, Sequence):
-        raise UsageError(f"samplers are a list of names, not {names!r}; llama.cpp has {_SAMPLERS}")
-    for name in names:
-        if name not in SAMPLERS:
-            near = difflib.get_close_matches(str(name), SAMPLERS, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise UsageError(f"llama.cpp has no sampler {name!r}; {hint}there is {_SAMPLERS}")
-    return list(names)
-
-
-def _constraint(grammar: Grammar) -> dict[str, JsonValue]:
-    if grammar.syntax != "gbnf":
-        raise UsageError(f"llama.cpp reads grammars in gbnf, and this one is in {grammar.syntax}")
-    if not grammar.triggers:
-        return {"grammar": grammar.text}
-    triggers: list[JsonValue] = [{"type": _WORD, "value": word} for word in grammar.triggers]
-    return {"grammar": grammar.text, "grammar_lazy": True, "grammar_triggers": triggers}
-
-
-def read(chunk: Chunk, endings: Mapping[int, str]) -> Piece | Finish | None:
+def read_chunk(chunk: Chunk, endings: Mapping[int, str]) -> Piece | Finish | None:
     """The content of a chunk; None if there is none. Raises a refusal."""
     if chunk.error is not UNSET:
-        raise _refused(chunk.error)
+        raise _vendor_error(chunk.error)
     if chunk.stop:
-        return _finish(chunk)
+        usage = Usage(
+            input_tokens=chunk.tokens_evaluated,
+            output_tokens=chunk.tokens_predicted,
+            cached_tokens=chunk.timings.cache_n,
+        )
+        match _ENDS.get(chunk.stop_type):
+            case "stop_sequence":
+                return Finish("stop_sequence", usage, chunk.stopping_word)
+            case "length":
+                return Finish("length", usage)
+            case "end":
+                return Finish("end", usage)
+            case _:
+                raise ProtocolError(
+                    f"llama.cpp stopped for a reason that is not known: {chunk.stop_type!r}"
+                )
     text = chunk.content
     # Where special tokens are text, so is the token that ends a reply; text that was held back for a
     # stop sequence may come before it.
     if chunk.tokens and chunk.tokens[-1] in endings:
         text = text.removesuffix(endings[chunk.tokens[-1]])
-    return Piece(text) if text else None
-
-
-def _finish(chunk: Chunk) -> Finish:
-    usage = Usage(
-        input_tokens=chunk.tokens_evaluated,
-        output_tokens=chunk.tokens_predicted,
-        cached_tokens=chunk.timings.cache_n,
-    )
-    match _ENDS.get(chunk.stop_type):
-        case "stop_sequence":
-            return Finish("stop_sequence", usage, chunk.stopping_word)
-        case "length":
-            return Finish("length", usage)
-        case "end":
-            return Finish("end", usage)
-        case _:
-            raise ProtocolError(f"llama.cpp stopped for a reason that is not known: {chunk.stop_type!r}")
+    if text:
+        return Piece(text)
+    return None
 
 
 def refusal(status: int, body: bytes) -> VendorError:
     """A refusal that came instead of a stream."""
-    return _refused(refusal_in(body), status)
+    return _vendor_error(refusal_in(body), status)
 
 
-def _refused(refused: Refusal, status: int | None = None) -> VendorError:
+def _vendor_error(refused: Refusal, status: int | None = None) -> VendorError:
     message = ""
     if refused.type == _TOO_LONG:
         message = (

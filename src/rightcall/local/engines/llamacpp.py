@@ -5,34 +5,271 @@ A model is loaded once, however many engines are made for it, and unloaded when 
 
 import os
 import secrets
+import socket
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing, closing, contextmanager
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from contextlib import aclosing, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
-from rightcall.core.extras import require
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.options import checked
-from rightcall.errors import ProtocolError, TruncatedStream, UsageError
-from rightcall.local.engine import Finish, Grammar, Piece, Sampling, Syntax, room
+from rightcall.core.optional_libraries import require
+from rightcall.core.options import check_keywords
+from rightcall.core.sse import ServerEvent, SseDecoder
+from rightcall.errors import ProtocolError, TransportError, TruncatedStream, UsageError
+from rightcall.local.engine import Finish, Grammar, Piece, Sampling, Syntax, default_max_tokens
+from rightcall.local.engines import llama_child
 from rightcall.local.engines.in_process import (
-    Channel,
     InProcess,
     LoadedModel,
     Progress,
     Shared,
+    ThreadChannel,
     start,
     wait_for,
 )
-from rightcall.local.engines.llama_process import LlamaProcess
-from rightcall.local.engines.llama_server import Chunk, Props, Tokens, read, request
+from rightcall.local.engines.llama_server import (
+    Chunk,
+    Props,
+    TokenizeResponse,
+    completion_body,
+    read_chunk,
+    refusal,
+)
 from rightcall.local.gguf import read_header
 from rightcall.log import local_logger
+
+# The least of HTTP that the model's process needs: one request a connection, on this machine. The
+# processor's caches belong to the model, so all Python around its first token runs cold. A client
+# for any server, which looks up host names and parses heads as mail, took a third of that time.
+
+
+_AT_ONCE = 65_536
+_LONGEST_LINE = 65_536
+_END_OF_HEAD = b"\r\n\r\n"
+_END_OF_LINE = b"\r\n"
+_CHUNKED = b"\r\ntransfer-encoding: chunked\r\n"
+_LENGTH = b"\r\ncontent-length:"
+_STATUS = slice(9, 12)
+"""Where the status is in ``HTTP/1.1 200 OK``."""
+
+
+class Malformed(Exception):
+    """An answer that is not HTTP."""
+
+
+class LoopbackResponse:
+    """The answer to one request, and its connection. Closing it disconnects."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._unread = b""
+        head = self._until(_END_OF_HEAD)
+        self._fields = head[head.find(_END_OF_LINE) :].lower() + _END_OF_LINE
+        self.status = _number(head[_STATUS], 10)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body, as it arrives. Raises OSError if the connection ends before the body does."""
+        if _CHUNKED not in self._fields:
+            length = self._fields.partition(_LENGTH)[2].partition(_END_OF_LINE)[0]
+            yield self._exactly(_number(length, 10))
+            return
+        while size := _number(self._until(_END_OF_LINE), 16):
+            yield self._exactly(size)
+            self._exactly(len(_END_OF_LINE))
+
+    def _until(self, mark: bytes) -> bytes:
+        while (end := self._unread.find(mark)) < 0:
+            if len(self._unread) > _LONGEST_LINE:
+                raise Malformed("a line has no end")
+            self._receive()
+        found = self._unread[:end]
+        self._unread = self._unread[end + len(mark) :]
+        return found
+
+    def _exactly(self, size: int) -> bytes:
+        while len(self._unread) < size:
+            self._receive()
+        found = self._unread[:size]
+        self._unread = self._unread[size:]
+        return found
+
+    def _receive(self) -> None:
+        received = self._connection.recv(_AT_ONCE)
+        if not received:
+            raise ConnectionResetError("it closed the connection")
+        self._unread += received
+
+
+class Loopback:
+    """A server on this machine, by an address in numbers. May be used from any thread."""
+
+    def __init__(self, host: str, port: int, key: str, patience: float) -> None:
+        self._place = (host, port)
+        self._patience = patience
+        self._head = (
+            f" HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n"
+        ).encode()
+
+    def ask(self, path: str, body: JsonObject | None = None) -> LoopbackResponse:
+        """Send a request: GET, or POST if there is a body. Raises OSError or Malformed."""
+        connection = socket.socket(socket.AF_INET)
+        connection.settimeout(self._patience)
+        try:
+            connection.connect(self._place)
+            if body is None:
+                connection.sendall(b"GET %b%b\r\n" % (path.encode(), self._head))
+            else:
+                raw = msgspec.json.encode(body)
+                kind = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(raw)
+                connection.sendall(b"POST %b%b%b%b" % (path.encode(), self._head, kind, raw))
+            return LoopbackResponse(connection)
+        except BaseException:
+            connection.close()
+            raise
+
+
+def _number(raw: bytes, base: int) -> int:
+    try:
+        return int(raw, base)
+    except ValueError:
+        raise Malformed(f"{raw[:20]!r} is not a number") from None
+
+
+_PATIENCE = 60.0
+_GOODBYE = 5.0
+"""Seconds that the process may take to end."""
+_LAST_BREATH = 1.0
+"""The most seconds between the end of its connections and its own end."""
+_OK = 200
+
+
+class _LoadReport(Struct, frozen=True):
+    """The process's report once the model is loaded."""
+
+    address: str
+    endings: tuple[int, ...]
+
+
+class LlamaProcess:
+    """A model in a process of its own. Its methods block, and may be called from any thread.
+
+    It answers only requests with ``key``.
+    """
+
+    def __init__(self, path: Path, threads: int, options: JsonObject, key: str) -> None:
+        """Load. Raises ChildProcessError if that fails."""
+        told = msgspec.json.encode({"path": str(path), "threads": threads, "options": options})
+        self._process = subprocess.Popen(  # noqa: S603 - this very interpreter, and a file of ours
+            [sys.executable, "-P", llama_child.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # The import path of this process, whatever set it.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            # Ctrl-C in a terminal is for this process, which decides what happens to the child.
+            start_new_session=True,
+        )
+        try:
+            assert self._process.stdin is not None
+            # Not as an argument: every user of the machine can read those, and the key is among them.
+            with suppress(BrokenPipeError):  # it has ended already, and so reports nothing
+                os.write(self._process.stdin.fileno(), told + b"\n")
+            self._listening = self._read_report()
+        except BaseException:
+            self.end()
+            raise
+        place = urlsplit(self._listening.address)
+        assert place.hostname is not None
+        assert place.port is not None
+        self._server = Loopback(place.hostname, place.port, key, _PATIENCE)
+
+    @property
+    def pid(self) -> int:
+        """The process's pid."""
+        return self._process.pid
+
+    def is_there(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    @property
+    def endings(self) -> tuple[int, ...]:
+        """The tokens that end a reply."""
+        return self._listening.endings
+
+    def ask(self, path: str, body: JsonObject | None = None) -> bytes:
+        """The response to a request."""
+        with self._answer(path, body) as answer:
+            return b"".join(self._pieces(answer))
+
+    def stream(self, path: str, body: JsonObject) -> Generator[ServerEvent, None, None]:
+        """The events of a response. Closing the iterator disconnects, and generation stops."""
+        with self._answer(path, body) as answer:
+            decoder = SseDecoder()
+            for piece in self._pieces(answer):
+                yield from decoder.feed(piece)
+            yield from decoder.finish()
+
+    def end(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        try:
+            self._process.wait(_GOODBYE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _read_report(self) -> _LoadReport:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(b'{"address"'):
+                return msgspec.json.decode(line, type=_LoadReport)
+        raise ChildProcessError("the process ended before the model was loaded")
+
+    def _answer(self, path: str, body: JsonObject | None) -> LoopbackResponse:
+        try:
+            answer = self._server.ask(path, body)
+        except (OSError, Malformed) as error:
+            raise self._lost_process_error(error) from error
+        if answer.status != _OK:
+            with answer:
+                raise refusal(answer.status, b"".join(self._pieces(answer)))
+        return answer
+
+    def _pieces(self, answer: LoopbackResponse) -> Iterator[bytes]:
+        try:
+            yield from answer.pieces()
+        except (OSError, Malformed) as error:
+            raise self._lost_process_error(error) from error
+
+    def _lost_process_error(self, error: Exception) -> TransportError:
+        # Its connections end slightly before the process, and the next caller checks whether it runs.
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LAST_BREATH)
+        words = str(error) or type(error).__name__
+        return TransportError(f"the model's process is not there any more: {words}")
+
 
 _DEFAULT = Sampling()
 WIDEST = 16_384
@@ -50,7 +287,7 @@ _NEWS = 1.0
 """Seconds before a message that a model is loading, and between two such messages."""
 
 
-class _Setup(Struct, frozen=True, kw_only=True):
+class _LlamaSetup(Struct, frozen=True, kw_only=True):
     """The key of a loaded model."""
 
     path: Path
@@ -60,11 +297,11 @@ class _Setup(Struct, frozen=True, kw_only=True):
     threads: int
 
 
-class _Content(Struct, frozen=True):
+class _DetokenizeResponse(Struct, frozen=True):
     content: str
 
 
-class _Reading(Struct, frozen=True):
+class _TokenizedPrompt(Struct, frozen=True):
     """A prompt as llama.cpp gets it."""
 
     prompt: tuple[int | str, ...]
@@ -74,10 +311,10 @@ class _Reading(Struct, frozen=True):
     """The most tokens of the prompt and its completion together."""
 
 
-class _Model(LoadedModel):
+class _GgufModel(LoadedModel):
     """A loaded GGUF file. Its methods block, and may be called from any thread."""
 
-    def __init__(self, setup: _Setup) -> None:
+    def __init__(self, setup: _LlamaSetup) -> None:
         header = read_header(setup.path)
         trained = header.context_window or WIDEST
         window = min(trained, WIDEST) if setup.context is None else setup.context
@@ -86,7 +323,7 @@ class _Model(LoadedModel):
         self._share = pool // setup.parallel
         self._openings: dict[str, int] = {}
         self._seen: set[int] = set()
-        self._load = partial(_loaded, setup, window, pool)
+        self._load = partial(_start_process, setup, window, pool)
         self._reviving = threading.Lock()
         self._unloaded = False
         self.process = self._load()
@@ -102,20 +339,20 @@ class _Model(LoadedModel):
     def tokenize(self, text: str) -> tuple[int, ...]:
         """The tokens of a text; special ones are recognised, and none is added."""
         body: JsonObject = {"content": text, "add_special": False, "parse_special": True}
-        return msgspec.json.decode(self.process.ask("/tokenize", body), type=Tokens).tokens
+        return msgspec.json.decode(self.process.ask("/tokenize", body), type=TokenizeResponse).tokens
 
-    def read(self, prompt: str, most: int | None) -> _Reading:
+    def read(self, prompt: str, most: int | None) -> _TokenizedPrompt:
         """The prompt in the form for llama.cpp.
 
         As tokens, not as text, to which it would add the model's beginning token.
         """
         tokens = self.tokenize(prompt)
         self._learn_opening(prompt, tokens)
-        left = room(self.window, len(tokens))
+        left = default_max_tokens(self.window, len(tokens))
         weight = min(len(tokens) + (left if most is None else most), self.window)
-        return _Reading(tokens, left, weight)
+        return _TokenizedPrompt(tokens, left, weight)
 
-    def read_unasked(self, prompt: str, most: int | None) -> _Reading | None:
+    def read_unasked(self, prompt: str, most: int | None) -> _TokenizedPrompt | None:
         """The same without asking llama.cpp; None if that is not possible.
 
         Text after a token is left unchanged, so the first token is enough. And the number of tokens
@@ -126,12 +363,12 @@ class _Model(LoadedModel):
             return None
         rest = prompt[len(opening) :]
         if most is None:
-            return _Reading((self._openings[opening], rest), _TO_THE_END, self.window)
+            return _TokenizedPrompt((self._openings[opening], rest), _TO_THE_END, self.window)
         # A token has at least one byte.
         weight = 1 + len(rest.encode()) + most
         if weight > self._share:
             return None
-        return _Reading((self._openings[opening], rest), most, weight)
+        return _TokenizedPrompt((self._openings[opening], rest), most, weight)
 
     def _learn_opening(self, prompt: str, tokens: Sequence[int]) -> None:
         """Cache the beginning of a prompt, if it is a special token."""
@@ -141,8 +378,8 @@ class _Model(LoadedModel):
         text = self._text(tokens[:1])
         if text and prompt.startswith(text):
             body: JsonObject = {"content": text, "add_special": False, "parse_special": False}
-            plain = msgspec.json.decode(self.process.ask("/tokenize", body), type=Tokens).tokens
-            if plain != tuple(tokens[:1]):
+            plain = msgspec.json.decode(self.process.ask("/tokenize", body), type=TokenizeResponse)
+            if plain.tokens != tuple(tokens[:1]):
                 self._openings[text] = tokens[0]
 
     def revive(self) -> None:
@@ -163,7 +400,7 @@ class _Model(LoadedModel):
             self._unloaded = True
             self.process.end()
 
-    def generate(self, body: JsonObject, channel: Channel[Chunk]) -> None:
+    def generate(self, body: JsonObject, channel: ThreadChannel[Chunk]) -> None:
         """Generate into a channel, until it is done or the reader is gone."""
         decoder = msgspec.json.Decoder(Chunk)
         with closing(self.process.stream("/completion", body)) as events:
@@ -179,13 +416,13 @@ class _Model(LoadedModel):
 
     def _text(self, tokens: Sequence[int]) -> str:
         raw = self.process.ask("/detokenize", {"tokens": list(tokens)})
-        return msgspec.json.decode(raw, type=_Content).content
+        return msgspec.json.decode(raw, type=_DetokenizeResponse).content
 
 
-_models: Shared[_Setup, _Model] = Shared(_Model, _Model.unload)
+_models: Shared[_LlamaSetup, _GgufModel] = Shared(_GgufModel, _GgufModel.unload)
 
 
-class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
+class LlamaCpp(InProcess[_LlamaSetup, _GgufModel, Chunk]):
     """A GGUF file, run by llama.cpp on this machine.
 
     It runs in a process of its own, which ends with this one: loading takes seconds, and would stop
@@ -197,7 +434,7 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
     allocated. ``on_progress`` is called with None when loading begins and with 1.0 when it is done.
     """
 
-    @checked("rc.local.LlamaCpp")
+    @check_keywords("rc.local.LlamaCpp")
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -210,7 +447,7 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
     ) -> None:
         if min(parallel, *(1 if each is None else each for each in (context, pool, threads))) < 1:
             raise UsageError("context, pool, parallel and threads must be at least 1")
-        setup = _Setup(
+        setup = _LlamaSetup(
             path=Path(path).resolve(),
             context=context,
             pool=pool,
@@ -230,7 +467,7 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
         model = await self._model()
         return len(await wait_for(start(lambda: model.tokenize(text), "tokenizing")))
 
-    @checked("rc.local.LlamaCpp.complete")
+    @check_keywords("rc.local.LlamaCpp.complete")
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:
@@ -244,23 +481,25 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
         # Loaded with ``special``, the process returns every token, so none need be named.
         plain = msgspec.structs.replace(sampling, special=())
         body: JsonObject = {
-            **request(reading.prompt, grammar, plain, reading.left),
+            **completion_body(reading.prompt, grammar, plain, reading.left),
             # A gone reader is only noticed when something is put: so progress is requested, after every
             # batch of a prompt that has several.
             "return_progress": len(prompt) > BATCH * _LETTERS,
             "sse_ping_interval": -1,
         }
-        generated = self._generated(model, reading.weight, lambda channel: model.generate(body, channel))
+        generated = self._generate_items(
+            model, reading.weight, lambda channel: model.generate(body, channel)
+        )
         async with aclosing(generated) as chunks:
             async for chunk in chunks:
-                found = read(chunk, model.endings)
+                found = read_chunk(chunk, model.endings)
                 if found is not None:
                     yield found
                 if isinstance(found, Finish):
                     return
         raise TruncatedStream("llama.cpp stopped without saying why")
 
-    async def _model(self) -> _Model:
+    async def _model(self) -> _GgufModel:
         """The model, in a running process."""
         model = await self._loan.get()
         if not model.process.is_there():
@@ -300,7 +539,7 @@ def _cores() -> int:
     return max(1, len(siblings) - 1)
 
 
-def _loaded(setup: _Setup, window: int, pool: int) -> LlamaProcess:
+def _start_process(setup: _LlamaSetup, window: int, pool: int) -> LlamaProcess:
     require("xllamacpp")
     key = secrets.token_hex()
     options: JsonObject = {
@@ -323,7 +562,7 @@ def _loaded(setup: _Setup, window: int, pool: int) -> LlamaProcess:
         "api_keys": [key],
     }
     try:
-        with _told(setup.path):
+        with _log_loading(setup.path):
             return LlamaProcess(setup.path, setup.threads, options, key)
     except ChildProcessError:
         raise UsageError(
@@ -333,9 +572,11 @@ def _loaded(setup: _Setup, window: int, pool: int) -> LlamaProcess:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _log_loading(path: Path) -> Iterator[None]:
     """Log that a model is being loaded, repeatedly, unless that is soon over."""
-    size, begun, is_loaded = path.stat().st_size / 1e6, time.monotonic(), threading.Event()
+    size = path.stat().st_size / 1e6
+    begun = time.monotonic()
+    is_loaded = threading.Event()
 
     def tell() -> None:
         while not is_loaded.wait(_NEWS):

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.refusal_kind import refusal_kind
-from rightcall.core.secret import redact_formats
+from rightcall.core.secret_formats import redact_formats, redact_key
 from rightcall.core.sse import ServerEvent, SseDecoder
-from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
+from rightcall.core.transport import MAX_REPLY_BYTES, StreamedResponse, Timeouts, Transport
 from rightcall.errors import ProtocolError, VendorError
 
 T = TypeVar("T")
@@ -50,19 +50,19 @@ class Refusal(Struct, frozen=True):
         )
 
 
-class _Refused(Struct, frozen=True):
+class _ErrorBody(Struct, frozen=True):
     error: Refusal
 
 
 def refusal_in(body: bytes) -> Refusal:
     """The message of an error body; its beginning, if the format is unknown."""
     try:
-        return msgspec.json.decode(body, type=_Refused).error
+        return msgspec.json.decode(body, type=_ErrorBody).error
     except msgspec.MsgspecError:
         return Refusal(message=body[:_LONGEST_EXCERPT].decode(errors="replace"))
 
 
-def decoded(raw: bytes, kind: type[T], server: str = "a model's server") -> T:
+def decode_response(raw: bytes, kind: type[T], server: str = "a model's server") -> T:
     """Decodes what a server sent. Raises ProtocolError."""
     try:
         return msgspec.json.decode(raw, type=kind)
@@ -107,7 +107,8 @@ class RemoteServer:
         async with self._sent(path, body) as incoming:
             if incoming.status != _OK:
                 await self._whole(incoming)
-            decoder, size = SseDecoder(), 0
+            decoder = SseDecoder()
+            size = 0
             async for chunk in incoming.chunks:
                 size += len(chunk)
                 if size > MAX_REPLY_BYTES:
@@ -123,7 +124,7 @@ class RemoteServer:
         """Close the connections."""
         await self._transport.close()
 
-    def _sent(self, path: str, body: JsonObject) -> AbstractAsyncContextManager[Incoming]:
+    def _sent(self, path: str, body: JsonObject) -> AbstractAsyncContextManager[StreamedResponse]:
         return self._transport.post(
             self._url + path,
             headers=self._headers,
@@ -131,8 +132,9 @@ class RemoteServer:
             timeouts=self._timeouts,
         )
 
-    async def _whole(self, incoming: Incoming) -> bytes:
-        pieces, held = [], 0
+    async def _whole(self, incoming: StreamedResponse) -> bytes:
+        pieces = []
+        held = 0
         async for chunk in incoming.chunks:
             held += len(chunk)
             if held > MAX_BODY:
@@ -150,4 +152,4 @@ class RemoteServer:
         return body
 
     def _without_secrets(self, text: str) -> str:
-        return redact_formats(text.replace(self._key, "[key]") if self._key else text)
+        return redact_formats(redact_key(text, self._key))

@@ -11,12 +11,12 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
 from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import TruncatedStream, UsageError, VendorError
-from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, room
-from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, default_max_tokens
+from rightcall.local.engines.remote import Refusal, RemoteServer, decode_response, refusal_in
 from rightcall.local.template.template_file import model_folder
 
 _DEFAULT = Sampling()
@@ -40,16 +40,16 @@ class _Usage(Struct, frozen=True):
     prompt_tokens_details: _Details | None = None
 
 
-class _Choice(Struct, frozen=True):
+class _VllmChoice(Struct, frozen=True):
     text: str = ""
     finish_reason: str | None = None
     stop_reason: int | str | None = None
 
 
-class _Chunk(Struct, frozen=True):
+class _VllmChunk(Struct, frozen=True):
     """A chunk of vLLM's stream: for some tokens, or at the end."""
 
-    choices: tuple[_Choice, ...] = ()
+    choices: tuple[_VllmChoice, ...] = ()
     usage: _Usage | None = None
     error: Refusal | UnsetType = UNSET
 
@@ -77,7 +77,7 @@ class _TokenizerInfo(Struct, frozen=True):
     eos_token: JsonValue = None
 
 
-class _Counted(Struct, frozen=True):
+class _TokenCount(Struct, frozen=True):
     """The response of ``POST /tokenize``."""
 
     count: int
@@ -91,7 +91,7 @@ class Vllm:
     chat template, ``card`` does.
     """
 
-    @checked("rc.local.Vllm")
+    @check_keywords("rc.local.Vllm")
     def __init__(
         self,
         url: str,
@@ -103,7 +103,7 @@ class Vllm:
         card: Card | None = None,
         timeouts: Timeouts = _TIMEOUTS,
     ) -> None:
-        self._server = RemoteServer(url, transport, key=key, timeouts=timeouts, refuse=_refused)
+        self._server = RemoteServer(url, transport, key=key, timeouts=timeouts, refuse=_vendor_error)
         self._model = model
         self._syntax: Syntax = syntax
         self._card = card
@@ -117,12 +117,12 @@ class Vllm:
     async def ready(self) -> Card:
         """Ask the server for its model's facts."""
         if self._known is None:
-            models = decoded(await self._server.get("/v1/models"), _Models).data
+            models = decode_response(await self._server.get("/v1/models"), _Models).data
             served = next((each for each in models if self._model in {"", each.id}), None)
             if served is None:
                 names = ", ".join(each.id for each in models) or "nothing"
                 raise UsageError(f"the server does not serve {self._model!r}; it serves {names}")
-            card = self._card or await self._told(served)
+            card = self._card or await self._fetch_card(served)
             window = card.context_window or served.max_model_len
             self._known = replace(card, name=served.id, context_window=window)
         return self._known
@@ -131,9 +131,9 @@ class Vllm:
         """The number of tokens in a text, with special tokens parsed as such."""
         card = await self.ready()
         body: JsonObject = {"model": card.name, "prompt": text, "add_special_tokens": False}
-        return decoded(await self._server.post("/tokenize", body), _Counted).count
+        return decode_response(await self._server.post("/tokenize", body), _TokenCount).count
 
-    @checked("rc.local.Vllm.complete")
+    @check_keywords("rc.local.Vllm.complete")
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:
@@ -142,22 +142,46 @@ class Vllm:
         vLLM has no lazy grammars. So a first request stops where a trigger begins, and a second one
         continues from there under the grammar; the server has the text so far in its cache.
         """
-        self._check(grammar, sampling)
+        if grammar is not None and grammar.syntax != self._syntax:
+            raise UsageError(
+                f"grammars for this server are written in {self._syntax}, not in {grammar.syntax}"
+            )
+        if sampling.samplers:
+            raise UsageError(
+                "vLLM's samplers have one order: set what each takes, as extra={'min_p': 0.1}"
+            )
         card = await self.ready()
-        most = await self._room(card, prompt) if sampling.max_tokens is None else sampling.max_tokens
+        most = sampling.max_tokens
+        if most is None:
+            most = await self._room(card, prompt)
         triggers = () if grammar is None else grammar.triggers
-        governed = None if grammar is None or triggers else grammar.text
+        governed = None
+        if grammar is not None and not triggers:
+            governed = grammar.text
         spent = Usage()
         written: list[str] = []
         while True:
-            body = _request(
-                card.name,
-                prompt + "".join(written),
-                sampling,
-                most=most - spent.output_tokens,
-                stop=(*sampling.stop, *triggers),
-                grammar=governed,
-            )
+            body: dict[str, JsonValue] = {
+                **sampling.extra,
+                "model": card.name,
+                "prompt": prompt + "".join(written),
+                "max_tokens": most - spent.output_tokens,
+                "stream": True,
+                "stream_options": {"include_usage": True},
+                # The prompt already has its special tokens, and those of the reply are wanted.
+                "add_special_tokens": False,
+                "skip_special_tokens": False,
+                "spaces_between_special_tokens": False,
+                "include_stop_str_in_output": False,
+            }
+            given = {
+                "temperature": sampling.temperature,
+                "top_p": sampling.top_p,
+                "seed": sampling.seed,
+                "stop": (*sampling.stop, *triggers) or None,
+                "structured_outputs": None if governed is None else {"grammar": governed},
+            }
+            body |= {name: value for name, value in given.items() if value is not None}
             async with aclosing(self._part(body)) as parts:
                 async for found in parts:
                     if isinstance(found, Piece):
@@ -176,17 +200,8 @@ class Vllm:
                 # Generated text may have other, and more, tokens when it is tokenised again.
                 left = await self._room(card, prompt + "".join(written))
                 most = min(most, spent.output_tokens + left)
-            triggers, governed = (), grammar.text
-
-    def _check(self, grammar: Grammar | None, sampling: Sampling) -> None:
-        if grammar is not None and grammar.syntax != self._syntax:
-            raise UsageError(
-                f"grammars for this server are written in {self._syntax}, not in {grammar.syntax}"
-            )
-        if sampling.samplers:
-            raise UsageError(
-                "vLLM's samplers have one order: set what each takes, as extra={'min_p': 0.1}"
-            )
+            triggers = ()
+            governed = grammar.text
 
     async def close(self) -> None:
         """Close the connections, and so stop all generation."""
@@ -199,15 +214,21 @@ class Vllm:
             async for event in events:
                 if event.data == b"[DONE]":
                     break
-                chunk = decoded(event.data, _Chunk, "vLLM")
+                chunk = decode_response(event.data, _VllmChunk, "vLLM")
                 if chunk.error is not UNSET:
                     raise chunk.error.error("vLLM", None, _RETRYABLE)
                 if chunk.usage is not None and end is not None:
-                    end = replace(end, usage=_usage(chunk.usage))
+                    details = chunk.usage.prompt_tokens_details or _Details()
+                    usage = Usage(
+                        input_tokens=chunk.usage.prompt_tokens,
+                        output_tokens=chunk.usage.completion_tokens or 0,
+                        cached_tokens=details.cached_tokens or 0,
+                    )
+                    end = replace(end, usage=usage)
                 for choice in chunk.choices:
                     if choice.text:
                         yield Piece(choice.text)
-                    end = end or _ended(choice.finish_reason, choice.stop_reason)
+                    end = end or _parse_finish(choice.finish_reason, choice.stop_reason)
             else:
                 end = None
         if end is None:
@@ -217,9 +238,9 @@ class Vllm:
     async def _room(self, card: Card, prompt: str) -> int:
         """The token limit to send: vLLM's default is 16 tokens, and it refuses more than fits."""
         if card.context_window is None:
-            return room(None, 0)
+            return default_max_tokens(None, 0)
         try:
-            return room(card.context_window, await self.count_tokens(prompt))
+            return default_max_tokens(card.context_window, await self.count_tokens(prompt))
         except VendorError as error:
             if error.status not in _MISSING:
                 raise
@@ -228,7 +249,7 @@ class Vllm:
                 "leaves of its window is not known: say how many may be generated, as max_tokens="
             ) from error
 
-    async def _told(self, served: _Served) -> Card:
+    async def _fetch_card(self, served: _Served) -> Card:
         try:
             raw = await self._server.get("/tokenizer_info")
         except VendorError:
@@ -236,7 +257,7 @@ class Vllm:
             # was also downloaded here, the files have the template.
             folder = model_folder(served.root) or model_folder(served.id)
             return Card(name=served.id, folder=str(folder or ""), advice=ADVICE)
-        info = decoded(raw, _TokenizerInfo)
+        info = decode_response(raw, _TokenizerInfo)
         return Card(
             name=served.id,
             template=info.chat_template or "",
@@ -246,48 +267,11 @@ class Vllm:
         )
 
 
-def _request(
-    model: str, prompt: str, sampling: Sampling, *, most: int, stop: tuple[str, ...], grammar: str | None
-) -> dict[str, JsonValue]:
-    """The body of a completion request."""
-    body: dict[str, JsonValue] = {
-        **sampling.extra,
-        "model": model,
-        "prompt": prompt,
-        "max_tokens": most,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-        # The prompt already has its special tokens, and those of the reply are wanted.
-        "add_special_tokens": False,
-        "skip_special_tokens": False,
-        "spaces_between_special_tokens": False,
-        "include_stop_str_in_output": False,
-    }
-    given = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "seed": sampling.seed,
-        "stop": stop or None,
-        "structured_outputs": None if grammar is None else {"grammar": grammar},
-    }
-    return body | {name: value for name, value in given.items() if value is not None}
-
-
-def _usage(found: _Usage) -> Usage:
-    """The usage of a completion."""
-    details = found.prompt_tokens_details or _Details()
-    return Usage(
-        input_tokens=found.prompt_tokens,
-        output_tokens=found.completion_tokens or 0,
-        cached_tokens=details.cached_tokens or 0,
-    )
-
-
-def _refused(status: int, body: bytes) -> VendorError:
+def _vendor_error(status: int, body: bytes) -> VendorError:
     return refusal_in(body).error("vLLM", status, _RETRYABLE)
 
 
-def _ended(reason: str | None, stopped: int | str | None) -> Finish | None:
+def _parse_finish(reason: str | None, stopped: int | str | None) -> Finish | None:
     match reason:
         case None:
             return None

@@ -8,10 +8,9 @@ import re
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReasoningDelta, TextDelta
 from rightcall.core.message import Reasoning, Unknown
-from rightcall.core.parts import Text
+from rightcall.core.parts import Call, Text
 
 Part: TypeAlias = Text | Reasoning | Call | Unknown
 _Kind: TypeAlias = Literal["", "text", "thought", "call", "aside"]
@@ -23,7 +22,7 @@ _FENCE_END = re.compile(r"\s*```\s*\Z")
 _MAX_FENCE = 64
 
 
-class Draft:
+class FamilyReply:
     """The parts of a reply in progress."""
 
     __slots__ = ("_calls", "_id", "_kind", "_name", "_parts", "_pieces", "_spaces", "events", "has_text")
@@ -46,12 +45,17 @@ class Draft:
         return (*self._parts, *self._open())
 
     @property
+    def open_text(self) -> str:
+        """The text of the part that is still open, with the white space at its end."""
+        return "".join((*self._pieces, *self._spaces))
+
+    @property
     def is_empty(self) -> bool:
         """Whether it has no parts yet."""
         return not self._kind
 
     @property
-    def called(self) -> str:
+    def called_name(self) -> str:
         """The name of the last started call."""
         last = next(event for event in reversed(self.events) if isinstance(event, CallStart))
         return last.name
@@ -61,7 +65,8 @@ class Draft:
 
         Its cost does not depend on the draft's length: later additions go into lists of their own.
         """
-        events, parts = len(self.events), len(self._parts)
+        events = len(self.events)
+        parts = len(self._parts)
         kept = (self._kind, self._pieces, self._spaces, self._calls, self._name, self._id, self.has_text)
 
         def undo() -> None:
@@ -74,7 +79,8 @@ class Draft:
 
     def take(self) -> tuple[ModelEvent, ...]:
         """The events since the last call."""
-        events, self.events = self.events, []
+        events = self.events
+        self.events = []
         return tuple(events)
 
     def forget_space(self) -> None:
@@ -115,7 +121,8 @@ class Draft:
     def start(self, name: str, identity: str = "") -> None:
         """Start a call."""
         self._begin("call")
-        self._name, self._id = name, identity
+        self._name = name
+        self._id = identity
         self.events.append(CallStart(self._calls, name, identity))
 
     def arguments(self, piece: str) -> None:
@@ -163,10 +170,10 @@ class Draft:
     def _open(self) -> list[Part]:
         text = "".join(self._pieces)
         match self._kind:
-            case "text":
-                return [Text(text)] if text else []
-            case "thought":
-                return [Reasoning(text)] if text else []
+            case "text" if text:
+                return [Text(text)]
+            case "thought" if text:
+                return [Reasoning(text)]
             case "call" if self._name:
                 return [Call(id=self._id, name=self._name, arguments=text, truncated=True)]
             case "aside":
@@ -197,23 +204,28 @@ class Fence:
             return text
         bare = text.rstrip()
         ticks = len(bare) - len(bare.rstrip("`"))
-        at = len(bare[: len(bare) - ticks].rstrip()) if ticks <= len(_TICKS) else len(bare)
+        at = len(bare)
+        if ticks <= len(_TICKS):
+            at = len(bare[: at - ticks].rstrip())
         self._held = text[at:]
         return text[:at]
 
     def finish(self) -> str:
         """The text that was held back and is no fence."""
-        held, self._held = self._held, ""
-        return "" if self._is_fenced and _FENCE_END.fullmatch(held) else held
+        held = self._held
+        self._held = ""
+        if self._is_fenced and _FENCE_END.fullmatch(held):
+            return ""
+        return held
 
 
-class Voice:
+class DraftWriter:
     """Adds answer and thoughts to the draft as the caller wants them.
 
     With ``reasoning`` off, thoughts are part of the answer, with their markers.
     """
 
-    def __init__(self, draft: Draft, *, reasoning: bool, fenced: bool) -> None:
+    def __init__(self, draft: FamilyReply, *, reasoning: bool, fenced: bool) -> None:
         self._draft = draft
         self._reasoning = reasoning
         self._fence = Fence() if fenced else None
@@ -221,7 +233,7 @@ class Voice:
         """The marker of a thought that the prompt opened, while the thought is empty."""
         self.at_line_start = True
 
-    def say(self, text: str) -> None:
+    def add_answer(self, text: str) -> None:
         """Add a piece of the answer."""
         if not text:
             return
@@ -229,14 +241,14 @@ class Voice:
         self.at_line_start = text[-1] == "\n" or (is_space and (self.at_line_start or "\n" in text))
         self._draft.text(text if self._fence is None else self._fence.feed(text))
 
-    def ponder(self, text: str) -> None:
+    def add_thought(self, text: str) -> None:
         """Add a piece of a thought."""
         if self._reasoning:
             self._draft.thought(text)
         elif self._pending and (not text or text.isspace()):
             self._pending += text
         else:
-            self.say(self._pending + text)
+            self.add_answer(self._pending + text)
             self._pending = ""
 
     def open_thought(self, marker: str, *, in_prompt: bool) -> None:
@@ -246,12 +258,12 @@ class Voice:
         if in_prompt:
             self._pending = marker
         else:
-            self.say(marker)
+            self.add_answer(marker)
 
     def close_thought(self, marker: str, *, in_prompt: bool) -> None:
         """A thought was closed. One that the prompt both opens and closes is empty."""
         if not self._reasoning and not (in_prompt and self._pending):
-            self.say(self._pending + marker)
+            self.add_answer(self._pending + marker)
         self._pending = ""
 
     def leave_thought(self) -> None:
@@ -264,7 +276,7 @@ class Voice:
         At the beginning it closes one that the prompt opened; later it is just text.
         """
         if not self._draft.is_empty or not (self._reasoning or in_prompt):
-            self.say(marker)
+            self.add_answer(marker)
 
     def finish(self) -> None:
         """The end of the reply."""

@@ -3,10 +3,9 @@
 import re
 from abc import abstractmethod
 
-from rightcall.local.families.body import MAX_HEAD, Body, Verdict
-from rightcall.local.families.draft import Draft
-from rightcall.local.families.python_value import PythonValue
-from rightcall.local.families.scanner import JsonEnd, Scanner, inner, quoted
+from rightcall.local.families.call_body import MAX_HEAD, CallBody, Verdict
+from rightcall.local.families.draft import FamilyReply
+from rightcall.local.families.scanner import JsonEnd, PythonValue, Scanner, escape_json, quote_json
 from rightcall.local.families.shapes import ANY, STRING, Shapes, Specs, to_json
 
 _GEMMA_NAME = re.compile(r"\s*([^\s{}()<>\"',:]+)\s*\{")
@@ -20,19 +19,19 @@ _MAX_WORD = 4096
 """The most characters of a word; unquoted text is a word."""
 
 
-class _ExpressionBody(Body):
+class _ExpressionBody(CallBody):
     """Shared by both formats: a name and a bracket."""
 
     _name_form: re.Pattern[str]
     _name_so_far: re.Pattern[str]
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: FamilyReply) -> None:
         super().__init__(draft)
         self._state = self._read_name
         self._name = ""
 
     @abstractmethod
-    def _named(self) -> Verdict | None:
+    def _after_name(self) -> Verdict | None:
         """Continue after the name, which is followed by a bracket."""
 
     def _read_name(self) -> Verdict | None:
@@ -43,7 +42,7 @@ class _ExpressionBody(Body):
         if match.end() - 1 > MAX_HEAD:
             return "none"
         self._name = match[1]
-        verdict = self._named()
+        verdict = self._after_name()
         if verdict is None:
             self._text = self._text[match.end() :]
         return verdict
@@ -55,7 +54,7 @@ class GemmaBody(_ExpressionBody):
     _name_form = _GEMMA_NAME
     _name_so_far = _GEMMA_NAME_SO_FAR
 
-    def __init__(self, quote: str, draft: Draft, specs: Specs) -> None:
+    def __init__(self, quote: str, draft: FamilyReply, specs: Specs) -> None:
         super().__init__(draft)
         self._quote = quote
         self._specs = specs
@@ -68,10 +67,12 @@ class GemmaBody(_ExpressionBody):
     def finish(self) -> None:
         """The brace was not closed."""
         if self.has_started:
-            self._draft.arguments(inner(self._text) if self._state == self._read_string else self._text)
+            self._draft.arguments(
+                escape_json(self._text) if self._state == self._read_string else self._text
+            )
             self._draft.cut()
 
-    def _named(self) -> Verdict | None:
+    def _after_name(self) -> Verdict | None:
         self._shapes = self._specs.shapes(self._name)
         self._start(self._name)
         return self._open("{")
@@ -87,13 +88,12 @@ class GemmaBody(_ExpressionBody):
         return self._to(self._read_key if self._closers[-1] == "}" else self._read_value)
 
     def _after(self) -> Verdict | None:
-        """After a value."""
         if not self._skip_space():
             return "more"
         if self._text[0] in "}]":
             return self._close()
         if self._text[0] != ",":
-            return self._done()
+            return self._end_call()
         self._text = self._text[1:]
         return self._next()
 
@@ -107,21 +107,17 @@ class GemmaBody(_ExpressionBody):
             return "more"
         if self._text[0] in "}]":
             return self._close()
-        found = self._token(":")
-        if found is None:
-            return "more" if len(self._text) <= MAX_HEAD else self._done()
-        self._comma()
-        self._key = found.strip().removeprefix(self._quote).removesuffix(self._quote).strip('"')
-        self._draft.arguments(f"{quoted(self._key)}: ")
-        return self._to(self._read_value)
-
-    def _token(self, end: str) -> str | None:
-        """The text up to ``end``, which is consumed, too."""
-        at = self._text.find(end)
+        at = self._text.find(":")
         if not 0 <= at <= MAX_HEAD:
-            return None
-        token, self._text = self._text[:at], self._text[at + 1 :]
-        return token
+            if len(self._text) <= MAX_HEAD:
+                return "more"
+            return self._end_call()
+        key = self._text[:at]
+        self._text = self._text[at + 1 :]
+        self._comma()
+        self._key = key.strip().removeprefix(self._quote).removesuffix(self._quote).strip('"')
+        self._draft.arguments(f"{quote_json(self._key)}: ")
+        return self._to(self._read_value)
 
     def _read_value(self) -> Verdict | None:
         if not self._skip_space():
@@ -147,16 +143,11 @@ class GemmaBody(_ExpressionBody):
                 return self._to(self._read_json)
             self._text = self._text[1:]
             return self._open(character)
-        return self._read_word(in_list=in_list)
-
-    def _read_json(self) -> Verdict | None:
-        """A string in JSON syntax."""
-        return self._to(self._after) if self._pass_json() else "more"
-
-    def _read_word(self, *, in_list: bool) -> Verdict | None:
         match = _WORD.match(self._text)
         if match is None or match.end() == len(self._text) or match.end() > _MAX_WORD:
-            return "more" if len(self._text) <= _MAX_WORD else self._done()
+            if len(self._text) <= _MAX_WORD:
+                return "more"
+            return self._end_call()
         word = match[0]
         self._text = self._text[match.end() :]
         if in_list:
@@ -168,9 +159,15 @@ class GemmaBody(_ExpressionBody):
             self._draft.arguments(to_json(word if types == STRING else word.strip(), types))
         return self._to(self._after)
 
+    def _read_json(self) -> Verdict | None:
+        """A string in JSON syntax."""
+        if self._pass_json():
+            return self._to(self._after)
+        return "more"
+
     def _read_string(self) -> Verdict | None:
         at, marker = self._scanner.find(self._text)
-        self._draft.arguments(inner(self._text[:at]))
+        self._draft.arguments(escape_json(self._text[:at]))
         self._text = self._text[at + len(marker) :]
         if not marker:
             return "more"
@@ -179,11 +176,13 @@ class GemmaBody(_ExpressionBody):
 
     def _close(self) -> Verdict | None:
         if self._text[0] != self._closers[-1]:
-            return self._done()
+            return self._end_call()
         self._text = self._text[1:]
         self._draft.arguments(self._closers.pop())
         self._is_first = False
-        return self._to(self._after) if self._closers else self._done()
+        if self._closers:
+            return self._to(self._after)
+        return self._end_call()
 
 
 class PythonBody(_ExpressionBody):
@@ -192,7 +191,7 @@ class PythonBody(_ExpressionBody):
     _name_form = _PYTHON_NAME
     _name_so_far = _PYTHON_NAME_SO_FAR
 
-    def __init__(self, draft: Draft, names: frozenset[str] | None = None) -> None:
+    def __init__(self, draft: FamilyReply, names: frozenset[str] | None = None) -> None:
         super().__init__(draft)
         self._names = names
         self._count = 0
@@ -203,7 +202,8 @@ class PythonBody(_ExpressionBody):
         if self._state == self._read_value:
             self._draft.arguments(self._value.feed("", is_last=True))
             self._text = self._value.rest
-            self._state = self._after if self._value.is_over else self._read_value
+            if self._value.is_over:
+                self._state = self._after
         if self._state == self._after and self._text.lstrip().startswith(")"):
             self._skip_space()
             self._close()
@@ -212,12 +212,12 @@ class PythonBody(_ExpressionBody):
             self._draft.arguments(self._value.pending if is_open else self._text)
             self._draft.cut()
 
-    def _named(self) -> Verdict | None:
-        is_callable = self._names is None or self._name in self._names
-        return self._to(self._read_key) if is_callable else "none"
+    def _after_name(self) -> Verdict | None:
+        if self._names is None or self._name in self._names:
+            return self._to(self._read_key)
+        return "none"
 
     def _after(self) -> Verdict | None:
-        """After a value."""
         if not self._skip_space():
             return "more"
         if self._text[0] == ")":
@@ -237,9 +237,11 @@ class PythonBody(_ExpressionBody):
             so_far = _KEY_SO_FAR.fullmatch(self._text)
             if so_far is not None and len(self._text) <= MAX_HEAD:
                 return "more"
-            return self._break(", ") if self.has_started else "none"
+            if self.has_started:
+                return self._break(", ")
+            return "none"
         self._begin()
-        self._draft.arguments(f"{', ' if self._count else '{'}{quoted(match[1])}: ")
+        self._draft.arguments(f"{', ' if self._count else '{'}{quote_json(match[1])}: ")
         self._count += 1
         self._text = self._text[match.end() :]
         self._value = PythonValue()
@@ -248,7 +250,9 @@ class PythonBody(_ExpressionBody):
     def _read_value(self) -> Verdict | None:
         self._draft.arguments(self._value.feed(self._text))
         self._text = self._value.rest
-        return self._to(self._after) if self._value.is_over else "more"
+        if self._value.is_over:
+            return self._to(self._after)
+        return "more"
 
     def _begin(self) -> None:
         if not self.has_started:
@@ -258,7 +262,7 @@ class PythonBody(_ExpressionBody):
         self._begin()
         self._text = self._text[1:]
         self._draft.arguments("}" if self._count else "{}")
-        return self._done()
+        return self._end_call()
 
     def _break(self, before: str) -> Verdict | None:
         """The text here is not Python; it is passed through unchanged up to the parenthesis."""
@@ -270,4 +274,6 @@ class PythonBody(_ExpressionBody):
         piece = self._text if at < 0 else self._text[:at]
         self._draft.arguments(piece)
         self._text = self._text[len(piece) :]
-        return "more" if at < 0 else self._close()
+        if at < 0:
+            return "more"
+        return self._close()

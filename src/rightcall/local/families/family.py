@@ -9,20 +9,20 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from rightcall.core.options import Spelt
+from rightcall.core.options import NameCheckedMeta
 
 Slot: TypeAlias = Literal["kind", "name", "id", "arguments"]
 """The kinds of slots in the head of a call."""
 
 
-class Markers(Struct, frozen=True, gc=False):
+class Markers(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """An opening and a closing marker. Without ``close``, it ends where the next thing begins."""
 
     open: tuple[str, ...] = ()
     close: tuple[str, ...] = ()
 
 
-class JsonForm(Struct, frozen=True, kw_only=True, gc=False, tag="json"):
+class JsonForm(Struct, frozen=True, kw_only=True, gc=False, tag="json", forbid_unknown_fields=True):
     """Each call is a JSON object with the name and the arguments: ``{"name": …, "arguments": {…}}``."""
 
     name_keys: tuple[str, ...] = ("name",)
@@ -38,7 +38,7 @@ class JsonForm(Struct, frozen=True, kw_only=True, gc=False, tag="json"):
     """Whether the only member's key is the name and its value the arguments: ``{"add": {"a": 1}}``."""
 
 
-class NamedForm(Struct, frozen=True, kw_only=True, gc=False, tag="named"):
+class NamedForm(Struct, frozen=True, kw_only=True, gc=False, tag="named", forbid_unknown_fields=True):
     """The name comes before the arguments, which are a JSON object: ``name[ARGS]{…}``."""
 
     marks: tuple[tuple[str, Slot], ...]
@@ -54,7 +54,7 @@ class NamedForm(Struct, frozen=True, kw_only=True, gc=False, tag="named"):
     """A name that marks plain text instead of a call."""
 
 
-class TagForm(Struct, frozen=True, kw_only=True, gc=False, tag="tags"):
+class TagForm(Struct, frozen=True, kw_only=True, gc=False, tag="tags", forbid_unknown_fields=True):
     """Each argument is between tags of its own: ``<parameter=key>value</parameter>``.
 
     A name or key may be in quotes, with attributes after it. Values are text; the schema determines
@@ -93,7 +93,7 @@ class TagForm(Struct, frozen=True, kw_only=True, gc=False, tag="tags"):
     """Whether a value may be in ``<![CDATA[`` … ``]]>``."""
 
 
-class NestedForm(Struct, frozen=True, kw_only=True, gc=False, tag="nested"):
+class NestedForm(Struct, frozen=True, kw_only=True, gc=False, tag="nested", forbid_unknown_fields=True):
     """Tags named after the keys, down to the scalars: ``<city>Paris</city>``, items in ``<item>``."""
 
     name_close: str
@@ -102,14 +102,14 @@ class NestedForm(Struct, frozen=True, kw_only=True, gc=False, tag="nested"):
     item: str = "item"
 
 
-class PythonForm(Struct, frozen=True, kw_only=True, gc=False, tag="python"):
+class PythonForm(Struct, frozen=True, kw_only=True, gc=False, tag="python", forbid_unknown_fields=True):
     """Calls in Python syntax: ``f(a=1, b="x")``."""
 
     is_list: bool = True
     """Whether they are in a list, ``[f(), g()]``; otherwise one per line."""
 
 
-class GemmaForm(Struct, frozen=True, gc=False, tag="gemma"):
+class GemmaForm(Struct, frozen=True, gc=False, tag="gemma", forbid_unknown_fields=True):
     """Keys without quotes, strings between markers: ``name{key:<|"|>text<|"|>,n:1}``."""
 
     quote: str
@@ -118,7 +118,7 @@ class GemmaForm(Struct, frozen=True, gc=False, tag="gemma"):
 Form: TypeAlias = JsonForm | NamedForm | TagForm | NestedForm | PythonForm | GemmaForm
 
 
-class Channels(Struct, frozen=True, kw_only=True, gc=False):
+class Channels(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """Every message has a head with its channel or recipient.
 
     ``<|start|>assistant to=x<|channel|>y<|message|>``, and then the message.
@@ -139,10 +139,12 @@ class Channels(Struct, frozen=True, kw_only=True, gc=False):
     """Recipients, with anything after a dot, that are tools of the model's maker."""
 
 
-class Family(Struct, frozen=True, kw_only=True, metaclass=Spelt):
+class Family(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta, forbid_unknown_fields=True):
     """How one family of models writes calls and thoughts."""
 
     name: str
+    note: str = ""
+    """Why something is as it is, for the reader of the table."""
     form: Form
     section: Markers = Markers()
     """The markers around all calls of a reply, or around each if there is no ``call``."""
@@ -205,4 +207,6 @@ def markers_of(family: Family, most: int | None = None) -> list[str]:
         marks += [mark for mark, _ in family.form.marks]
     if (channels := family.channels) is not None:
         marks += [channels.start, channels.channel, channels.constrain, channels.message, *channels.ends]
-    return [*marks, family.form.quote] if isinstance(family.form, GemmaForm) else marks
+    if isinstance(family.form, GemmaForm):
+        return [*marks, family.form.quote]
+    return marks

@@ -1,19 +1,17 @@
 """The markers that a family's reader looks for in each state, compiled once from the family's data."""
 
-# ruff: noqa: RUF001 - the markers are written as the models write them
-
 import re
 from functools import lru_cache
 from typing import Literal, TypeAlias, assert_never
 
 from msgspec import Struct
 
-from rightcall.local.families.body import MAX_HEAD, Body
-from rightcall.local.families.draft import Draft
-from rightcall.local.families.empty_call import EmptyCall
+from rightcall.local.families.call_body import MAX_HEAD, CallBody
+from rightcall.local.families.draft import FamilyReply
 from rightcall.local.families.expression_body import GemmaBody, PythonBody
 from rightcall.local.families.family import (
     Family,
+    Form,
     GemmaForm,
     JsonForm,
     NamedForm,
@@ -21,12 +19,92 @@ from rightcall.local.families.family import (
     PythonForm,
     TagForm,
 )
-from rightcall.local.families.named_body import Heads, NamedBody
-from rightcall.local.families.nested_body import NestedBody
-from rightcall.local.families.object_body import ObjectBody
+from rightcall.local.families.json_body import HeadMarkers, NamedBody, ObjectBody
 from rightcall.local.families.scanner import Scanner
 from rightcall.local.families.shapes import Specs
-from rightcall.local.families.tag_body import TagBody, Tags
+from rightcall.local.families.tag_body import NestedBody, TagBody, TagMarkers
+
+# Recognises markers around nothing: a section or a call of brackets and marks that names no tool.
+# Models that were going to call and did not write ``<tool_call>{}</tool_call>``, ``[TOOL_CALLS][]``
+# or ``<function=></function>``. Nothing in it is text, so that all of it can go.
+
+
+Found: TypeAlias = tuple[int, str]
+"""How much of the text is an empty call, and the marker that closes it, if the family has one."""
+
+_SPACE = re.compile(r"\s*")
+_DEPTHS = {"{": 1, "[": 1, "}": -1, "]": -1}
+_WORDS = frozenset(("null", "None"))
+_SOMETHING: Found = (0, "")
+
+
+class EmptyCall:
+    """The tokens of a family's empty calls, compiled once."""
+
+    def __init__(self, family: Family) -> None:
+        self._closes = frozenset((*family.section.close, *family.call.close))
+        self._tokens = Scanner((*self._closes, *_DEPTHS, *_WORDS, ",", '""', *_marks(family.form)))
+        named = isinstance(family.form, NamedForm) and family.form.first == "name"
+        self._has_bare_names = named or isinstance(family.form, TagForm | NestedForm)
+
+    def find(self, text: str, *, in_call: bool, is_last: bool) -> Found | None:
+        """The empty call that the text begins with, size 0 for none, or None if that is not certain yet.
+
+        ``in_call``: after the marker of a call, and not of a section.
+        """
+        at = depth = 0
+        last = ""
+        while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]
+            token = self._tokens.at_start(text[at:], is_last=is_last)
+            if token is None:
+                break
+            at += len(token)
+            if token in self._closes:
+                return at, token
+            if not token or (not depth and self._may_be_name(token, last, in_call=in_call)):
+                return _SOMETHING
+            last = token
+            depth += _DEPTHS.get(token, 0)
+            # Without a closing marker, only brackets show where it ends.
+            if not self._closes and _DEPTHS.get(token) == -1 and depth <= 0:
+                return at, ""
+        # The turn may end inside of one; after a marker alone, it does not.
+        is_over = is_last or at > MAX_HEAD
+        if is_over:
+            return (at if last and is_last else 0, "")
+        return None
+
+    def _may_be_name(self, token: str, last: str, *, in_call: bool) -> bool:
+        """Whether ``null`` is the name of a tool here, as what comes before or after it shows."""
+        if last in _WORDS:
+            return True
+        return token in _WORDS and (self._has_bare_names if in_call else not self._closes)
+
+
+def _marks(form: Form) -> tuple[str, ...]:
+    """What a family writes around an empty name."""
+    match form:
+        case NamedForm(marks=marks, kind=kind):
+            texts = [mark for mark, _ in marks]
+            if kind:
+                return (*texts, *(f"{kind}{mark}" for mark in texts))
+            return tuple(texts)
+        case TagForm(name_close=close, counter=counter):
+            if counter:
+                return (close, f'{counter}="1"')
+            return (close,)
+        case NestedForm(name_close=close):
+            return (close,)
+        case PythonForm():
+            return ("()",)
+        case JsonForm() | GemmaForm():
+            return ()
+        case other:
+            assert_never(other)
+
+
+# ruff: noqa: RUF001 - the markers are written as the models write them
+
 
 _SOURCE = re.compile(r"[\s\d:,\[\]]*")
 _NAME = re.compile(r"[\w.-]*")
@@ -40,7 +118,7 @@ Kind: TypeAlias = Literal[
 may begin here without any marker."""
 
 
-class Label(Struct, frozen=True, gc=False):
+class MarkerLabel(Struct, frozen=True, gc=False):
     """Text after a marker that belongs to the marker, if one of ``ends`` follows."""
 
     text: re.Pattern[str]
@@ -89,16 +167,31 @@ class MarkerTable:
         self.prose = Scanner(self.prose_kinds)
         self.gap = Scanner(self.gap_kinds)
         self.thought_ends = frozenset(family.thoughts.close if channels is None else channels.ends)
-        breaks = _thought_breaks(family)
+        # Markers that end an unclosed thought without being its closing marker.
+        if channels is not None:
+            breaks = [channels.start, channels.channel]
+        else:
+            # Models think about markup: only special tokens are certainly not part of the thought.
+            breaks = [marker for marker in (*family.wrappers, *family.ends) if is_special(marker)]
+            if family.calls_in_thoughts:
+                breaks += [*family.section.open, *family.call.open]
         # An end of turn that could be markup, as </s>, does not end a thought, but is not part of it.
         plain = (marker for marker in family.ends if marker not in breaks)
         self.stays = frozenset((*family.citations.open, *family.citations.close, *plain))
         self.thought = Scanner((*self.thought_ends, *breaks, *self.stays))
-        self.message = Scanner((channels.message,)) if channels is not None else Scanner(())
-        self.ends = Scanner((channels.start, *channels.ends)) if channels is not None else Scanner(())
-        self.labels = _labels(family)
-        self.heads = Heads(family, family.form) if isinstance(family.form, NamedForm) else None
-        self._tags = Tags(family, family.form) if isinstance(family.form, TagForm) else None
+        self.message = Scanner(())
+        self.ends = Scanner(())
+        if channels is not None:
+            self.message = Scanner((channels.message,))
+            self.ends = Scanner((channels.start, *channels.ends))
+        names = Scanner(family.section.open)
+        sources = Scanner((">",))
+        self.labels = {
+            **{marker: MarkerLabel(_SOURCE, sources, marker) for marker in family.citations.close},
+            **{marker: MarkerLabel(_NAME, names, "") for marker in family.authors},
+        }
+        self.heads = HeadMarkers(family, family.form) if isinstance(family.form, NamedForm) else None
+        self._tags = TagMarkers(family, family.form) if isinstance(family.form, TagForm) else None
 
     def begins_body(self, character: str) -> bool:
         """Whether a call may begin with a character, inside of a section and without a marker."""
@@ -108,7 +201,9 @@ class MarkerTable:
             return character.isalpha() or character == "_"
         return character == "{"
 
-    def body(self, draft: Draft, specs: Specs, *, is_bare: bool, names: frozenset[str] | None) -> Body:
+    def body(
+        self, draft: FamilyReply, specs: Specs, *, is_bare: bool, names: frozenset[str] | None
+    ) -> CallBody:
         """The parser of one call.
 
         ``is_bare``: no marker, so that only its syntax shows a call. ``names``: the only tools that may
@@ -132,7 +227,7 @@ class MarkerTable:
             case other:
                 assert_never(other)
 
-    def json_body(self, draft: Draft, specs: Specs, *, is_bare: bool) -> Body:
+    def json_body(self, draft: FamilyReply, specs: Specs, *, is_bare: bool) -> CallBody:
         """The parser of JSON calls, which models that saw many write instead of their own format."""
         return ObjectBody(_JSON, draft, is_bare=is_bare, known=specs.names)
 
@@ -178,15 +273,6 @@ def _prose_kinds(family: Family) -> dict[str, Kind]:
     return kinds
 
 
-def _labels(family: Family) -> dict[str, Label]:
-    names = Scanner(family.section.open)
-    sources = Scanner((">",))
-    return {
-        **{marker: Label(_SOURCE, sources, marker) for marker in family.citations.close},
-        **{marker: Label(_NAME, names, "") for marker in family.authors},
-    }
-
-
 def is_special(marker: str) -> bool:
     """Whether a marker is a special token, which no model writes as content."""
     return marker.startswith(("<|", "<｜")) or marker.endswith("|>") or marker == "[TOOL_CALLS]"
@@ -203,13 +289,3 @@ def is_call_marker(opener: str) -> bool:
     Without a marker, it may be an example; in a code fence, too.
     """
     return opener not in ("", "[") and not is_fence(opener)
-
-
-def _thought_breaks(family: Family) -> tuple[str, ...]:
-    """Markers that end an unclosed thought without being its closing marker."""
-    if family.channels is not None:
-        return (family.channels.start, family.channels.channel)
-    # Models think about markup: only special tokens are certainly not part of the thought.
-    special = (marker for marker in (*family.wrappers, *family.ends) if is_special(marker))
-    calls = (*family.section.open, *family.call.open) if family.calls_in_thoughts else ()
-    return (*special, *calls)

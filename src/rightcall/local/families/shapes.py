@@ -10,9 +10,9 @@ from math import isfinite
 from typing import Any, TypeAlias
 
 from rightcall.core.jsontext import JsonError, JsonObject, parse
+from rightcall.core.references import local_target
 from rightcall.core.tool import Spec
-from rightcall.local.families.python_value import literal
-from rightcall.local.families.scanner import quoted
+from rightcall.local.families.scanner import literal, quote_json
 
 Types: TypeAlias = frozenset[str]
 
@@ -51,7 +51,9 @@ class Shapes:
     def keys(self) -> frozenset[str]:
         """The parameters that have a name."""
         members = self.root.get("properties")
-        return frozenset(members) if isinstance(members, Mapping) else frozenset()
+        if isinstance(members, Mapping):
+            return frozenset(members)
+        return frozenset()
 
     def parameter(self, key: str) -> Any:
         """The schema of a parameter; None if there is none."""
@@ -65,16 +67,30 @@ class Shapes:
         """The types that a schema allows: all if it names none."""
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return ANY
-        found = _own_types(schema)
+        said = schema.get("type")
+        if isinstance(said, str):
+            found = frozenset((said,))
+        elif isinstance(said, Sequence) and said:
+            found = frozenset(name for name in said if isinstance(name, str))
+        else:
+            found = ANY
+        if "number" in found:
+            found |= {"integer"}
+        values = [schema["const"]] if "const" in schema else schema.get("enum")
+        if isinstance(values, list | tuple) and values:
+            found &= frozenset(_KINDS.get(type(value), "object") for value in values)
+        found = found & ANY or ANY
         if "$ref" in schema:
-            found &= self.types(self._target(schema["$ref"]), depth + 1)
+            found &= self.types(local_target(self.root, schema["$ref"]), depth + 1)
         for word in ("anyOf", "oneOf"):
             branches = _branches(schema, word)
             if branches:
                 found &= frozenset().union(*(self.types(branch, depth + 1) for branch in branches))
         for branch in _branches(schema, "allOf"):
             found &= self.types(branch, depth + 1)
-        return found | {"null"} if schema.get("nullable") is True else found
+        if schema.get("nullable") is True:
+            return found | {"null"}
+        return found
 
     def _each(self, schema: Any, depth: int) -> Sequence[Mapping[str, Any]]:
         """A schema and its subschemas."""
@@ -82,20 +98,10 @@ class Shapes:
             return ()
         found = [schema]
         if "$ref" in schema:
-            found.extend(self._each(self._target(schema["$ref"]), depth + 1))
+            found.extend(self._each(local_target(self.root, schema["$ref"]), depth + 1))
         for word in ("anyOf", "oneOf", "allOf"):
             for branch in _branches(schema, word):
                 found.extend(self._each(branch, depth + 1))
-        return found
-
-    def _target(self, reference: Any) -> Any:
-        """The target of a reference within the same document."""
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            return None
-        found = self.root
-        for step in reference[1:].split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            found = found.get(name) if isinstance(found, Mapping) else None
         return found
 
 
@@ -111,37 +117,27 @@ class Specs:
     def name(self, written: str) -> str:
         """The tool that a model means. Some write the name twice: ``add.add``."""
         half, dot, other = written.partition(".")
-        return half if dot and half == other and written not in self.names else written
+        if dot and half == other and written not in self.names:
+            return half
+        return written
 
     def bare(self, written: str, prefix: str) -> str:
         """The name without the prefix that families add, unless it is part of the name."""
         name = written.removeprefix(prefix) or written
-        return written if written in self.names and name not in self.names else name
+        if written in self.names and name not in self.names:
+            return written
+        return name
 
     def shapes(self, name: str) -> Shapes:
         """The schemas of a tool's parameters; of a tool that was not offered, nothing is known."""
         return self._shapes.get(name) or Shapes()
 
 
-def _own_types(schema: Mapping[str, Any]) -> Types:
-    said = schema.get("type")
-    if isinstance(said, str):
-        found = frozenset((said,))
-    elif isinstance(said, Sequence) and said:
-        found = frozenset(name for name in said if isinstance(name, str))
-    else:
-        found = ANY
-    if "number" in found:
-        found |= {"integer"}
-    values = [schema["const"]] if "const" in schema else schema.get("enum")
-    if isinstance(values, list | tuple) and values:
-        found &= frozenset(_KINDS.get(type(value), "object") for value in values)
-    return found & ANY or ANY
-
-
 def _branches(schema: Mapping[str, Any], word: str) -> Sequence[Any]:
     branches = schema.get(word)
-    return branches if isinstance(branches, list | tuple) else ()
+    if isinstance(branches, list | tuple):
+        return branches
+    return ()
 
 
 def to_json(text: str, types: Types) -> str:
@@ -152,9 +148,12 @@ def to_json(text: str, types: Types) -> str:
         if found:
             return found
     if not bare and "string" not in types:
-        empty = {"object": "{}", "array": "[]"}
-        return next((empty[kind] for kind in ("object", "array") if kind in types), '""')
-    return quoted(text)
+        if "object" in types:
+            return "{}"
+        if "array" in types:
+            return "[]"
+        return '""'
+    return quote_json(text)
 
 
 def _as_json(text: str, types: Types) -> str:
@@ -164,25 +163,22 @@ def _as_json(text: str, types: Types) -> str:
         value = parse(text)
     except JsonError:
         return ""
-    return text if _fits(value, types) else ""
-
-
-def _fits(value: Any, types: Types) -> bool:
     match value:
         case bool():
-            return "boolean" in types
+            fits = "boolean" in types
         case None:
-            return "null" in types
+            fits = "null" in types
         case int():
-            return bool({"integer", "number"} & types)
+            fits = bool({"integer", "number"} & types)
         case float():
-            return "number" in types or ("integer" in types and value.is_integer())
+            fits = "number" in types or ("integer" in types and value.is_integer())
         case dict():
-            return "object" in types
+            fits = "object" in types
         case list():
-            return "array" in types
+            fits = "array" in types
         case _:
-            return False
+            fits = False
+    return text if fits else ""
 
 
 def _as_scalar(text: str, types: Types) -> str:
@@ -200,11 +196,13 @@ def _as_scalar(text: str, types: Types) -> str:
             return str(int(text))
     except ValueError:
         return ""
-    return repr(value) if "number" in types and isfinite(value) else ""
+    if "number" in types and isfinite(value):
+        return repr(value)
+    return ""
 
 
 def _as_python(text: str, types: Types) -> str:
     if text[0] not in "{[(" or len(text) > _MAX_LITERAL or not {"object", "array"} & types:
         return ""
     written = literal(text)
-    return _as_json(written, types) if written else ""
+    return written and _as_json(written, types)

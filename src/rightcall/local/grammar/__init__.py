@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from rightcall.local.grammar.build import grammar_for, grammar_for_output, unheld
+    from rightcall.local.grammar.build import grammar_for as grammar_for
+    from rightcall.local.grammar.build import grammar_for_output as grammar_for_output
+    from rightcall.local.grammar.build import unheld as unheld
 
-__all__ = ["grammar_for", "grammar_for_output", "unheld"]
-
-lazily(__name__, dict.fromkeys(__all__, "local.grammar.build"))
+lazily(__name__, dict.fromkeys(("grammar_for", "grammar_for_output", "unheld"), "local.grammar.build"))

@@ -6,23 +6,42 @@ than the schema: members in one order, single spaces, a limited number of digits
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 from rightcall.core.jsontext import dump
-from rightcall.local.grammar.arrays import counts, is_distinct, items
 from rightcall.local.grammar.conditions import cases, exclusions
-from rightcall.local.grammar.distinct import Distinct, few_values
-from rightcall.local.grammar.flatten import EVALUATED, Choices, Flat, References, as_types, flatten
-from rightcall.local.grammar.name_patterns import NamePatterns, followed
-from rightcall.local.grammar.nodes import (
+from rightcall.local.grammar.containers import (
+    DistinctItems,
+    Layout,
+    NamePatterns,
+    Names,
+    ObjectMembers,
+    counts,
+    few_values,
+    is_distinct,
+    items,
+    resolve_property_names,
+)
+from rightcall.local.grammar.flat_schema import (
+    EVALUATED,
+    FlatSchema,
+    SchemaReferences,
+    SubSchema,
+    as_types,
+    flatten_schema,
+)
+from rightcall.local.grammar.notation import SPELLING, Notation, bracket_items, colon, comma, free_name
+from rightcall.local.grammar.rulebook import (
     NOTHING,
+    Findings,
+    GrammarRules,
     Node,
-    Other,
+    OtherNameNode,
     Reference,
-    Word,
+    WordNode,
     any_word,
     choice,
     optional,
@@ -31,12 +50,17 @@ from rightcall.local.grammar.nodes import (
     size,
     word,
 )
-from rightcall.local.grammar.notation import SPELLING, Notation, bracketed, colon, comma, free_name
-from rightcall.local.grammar.numbers import MOST_DIGITS, MOST_PLACES
-from rightcall.local.grammar.objects import Layout, Members, Names
-from rightcall.local.grammar.plain import SubSchema
-from rightcall.local.grammar.rulebook import Findings, Rules
-from rightcall.local.grammar.scalars import TYPES, is_a, listed, numeric, string, types_of, without
+from rightcall.local.grammar.scalars import (
+    MOST_DIGITS,
+    MOST_PLACES,
+    TYPES,
+    enum_values,
+    is_a,
+    numeric,
+    string,
+    types_of,
+    without,
+)
 
 MOST_SCHEMAS = 4000
 """The most schemas that are compiled for one tool."""
@@ -53,7 +77,7 @@ SPACES = "no white space but a single blank after a comma or a colon"
 DIGITS = f"numbers have up to {MOST_DIGITS} digits, {MOST_PLACES} after the point, few exponents"
 
 
-class TooLarge(ValueError):
+class GrammarTooLarge(ValueError):
     """A schema whose grammar would be too large to use."""
 
 
@@ -61,9 +85,9 @@ class Compiler:
     """Compiles the schemas of one document to rules, in one notation."""
 
     def __init__(
-        self, document: SubSchema, rules: Rules, notation: Notation, findings: Findings
+        self, document: SubSchema, rules: GrammarRules, notation: Notation, findings: Findings
     ) -> None:
-        self._references = References(document)
+        self._references = SchemaReferences(document)
         self._rules = rules
         self._notation = notation
         self._patterns = NamePatterns(notation, rules, findings)
@@ -103,12 +127,13 @@ class Compiler:
             return Reference(self._waiting[key])
         self._seen += 1
         if self._seen > MOST_SCHEMAS:
-            raise TooLarge
+            raise GrammarTooLarge
         hint = path.rpartition(".")[2]
         # A name is reserved before it is known whether the schema contains itself; if it does not, the
         # name is released, and small nodes are inlined.
         self._waiting[key] = name = self._rules.reserve(hint)
-        before, self._at_once = self._at_once, self._at_once | {key}
+        before = self._at_once
+        self._at_once = self._at_once | {key}
         noted = len(self._findings.unheld)
         node = self._whole(schema, path)
         self._noticed[key] = (self._findings.unheld[noted:], path)
@@ -119,7 +144,8 @@ class Compiler:
             node = Reference(name)
         else:
             del self._rules.rules[name]
-            node = self._rules.define(hint, node) if size(node, _LARGE) > _LARGE else node
+            if size(node, _LARGE) > _LARGE:
+                node = self._rules.define(hint, node)
         self._known[key] = node
         return node
 
@@ -138,65 +164,59 @@ class Compiler:
             self._is_wide = False
         return node
 
-    def _flat(self, schema: SubSchema, path: str) -> Flat:
-        return self._noted(flatten(schema, path, self._references.target, Flat()))
+    def _flat(self, schema: SubSchema, path: str) -> FlatSchema:
+        return self._move_findings(flatten_schema(schema, path, self._references.target, FlatSchema()))
 
-    def _noted(self, flat: Flat) -> Flat:
+    def _move_findings(self, flat: FlatSchema) -> FlatSchema:
         self._findings.unheld += flat.unheld
         flat.unheld = []
         return flat
 
-    def _node(self, flat: Flat, path: str, layout: Layout | None = None) -> Node:
+    def _node(self, flat: FlatSchema, path: str, layout: Layout | None = None) -> Node:
         if flat.is_false:
             return NOTHING
         if flat.conditions:
-            return self._settled(flat, path, layout)
+            # The cases of the conditions, each combined with everything else.
+            found, unheld = cases(flat, self._references.target, are_left_out=self._is_wide)
+            self._findings.unheld += unheld
+            return choice(*[self._node(self._move_findings(case), path, layout) for case in found])
         if flat.choices:
-            return self._chosen(flat, layout)
+            return self._compile_choices(flat, layout)
         keywords = flat.keywords
         self._note(path, [keyword for keyword in _UNHELD if keyword in keywords])
         if layout is not None:
             types = as_types(keywords.get("type", "object"))
-            return self._object(keywords, path, layout) if "object" in types else NOTHING
+            if "object" in types:
+                return self._object(keywords, path, layout)
+            return NOTHING
         if not set(keywords).difference(_UNHELD, [EVALUATED]):
             return self._free(path)
         if "enum" in keywords:
-            return self._listed(keywords, path)
-        return choice(*[self._typed(kind, keywords, path) for kind in types_of(keywords)])
+            return self._compile_enum(keywords, path)
+        return choice(*[self._compile_type(kind, keywords, path) for kind in types_of(keywords)])
 
-    def _settled(self, flat: Flat, path: str, layout: Layout | None) -> Node:
-        """The cases of the conditions, each combined with everything else."""
-        found, unheld = cases(flat, self._references.target, are_left_out=self._is_wide)
-        self._findings.unheld += unheld
-        return choice(*[self._node(self._noted(case), path, layout) for case in found])
-
-    def _chosen(self, flat: Flat, layout: Layout | None) -> Node:
+    def _compile_choices(self, flat: FlatSchema, layout: Layout | None) -> Node:
         """The alternatives of the first choice, each combined with everything else."""
         first, *others = flat.choices
         beside: dict[int, list[SubSchema]] = {}
         if first.exactly_one:
             types = flat.keywords.get("type", TYPES)
             beside, is_whole = exclusions(first.branches, types, self._references.target)
-            beside = {} if self._is_wide else beside
-            self._findings.unheld += [] if is_whole and not self._is_wide else [first.path]
+            if self._is_wide:
+                beside = {}
+                is_whole = False
+            if not is_whole:
+                self._findings.unheld.append(first.path)
         if prod(len(each.branches) for each in flat.choices) > _MOST_COMBINATIONS:
             self._findings.unheld += [each.path for each in others]
             others = []
         if not flat.keywords and not others and not beside and layout is None:
-            before, self._may_be_nothing = self._may_be_nothing, True
+            before = self._may_be_nothing
+            self._may_be_nothing = True
             found = [self.value(each, f"{first.path}[{at}]") for at, each in enumerate(first.branches)]
             self._may_be_nothing = before
             return choice(*found)
-        return choice(*self._branches(flat, (first, *others), beside, layout))
-
-    def _branches(
-        self,
-        flat: Flat,
-        choices: Sequence[Choices],
-        beside: Mapping[int, list[SubSchema]],
-        layout: Layout | None,
-    ) -> Iterator[Node]:
-        first, *others = choices
+        nodes: list[Node] = []
         for index, branch in enumerate(first.branches):
             path = f"{first.path}[{index}]"
             option = flat.after(first)
@@ -204,11 +224,12 @@ class Compiler:
                 # What another alternative declares is evaluated as well, if that one holds, too.
                 self._note(first.path, option.forget_unevaluated())
             for schema in (branch, *beside.get(index, ())):
-                flatten(schema, path, self._references.target, option, is_part=True)
+                flatten_schema(schema, path, self._references.target, option, is_part=True)
             option.add_choices(first, others)
-            yield self._node(self._noted(option), path, layout)
+            nodes.append(self._node(self._move_findings(option), path, layout))
+        return choice(*nodes)
 
-    def _typed(self, kind: str, keywords: Mapping[str, Any], path: str) -> Node:
+    def _compile_type(self, kind: str, keywords: Mapping[str, Any], path: str) -> Node:
         notation = self._notation
         if kind in _UNCOMPARED and any(is_a(kind, each) for each in keywords.get("excluded", ())):
             self._note(path, ["not"])
@@ -220,12 +241,15 @@ class Compiler:
             case "string":
                 body, unheld = string(keywords, notation)
                 self._note(path, unheld)
-                self._findings.stricter |= {SPELLING: None} if body is not None else {}
+                if body is not None:
+                    self._findings.stricter[SPELLING] = None
                 return self._string(body)
-            case "boolean" | "null":
-                values = (None,) if kind == "null" else (True, False)
-                left = without(values, keywords.get("excluded", ()))
-                return choice(*[self.literal(value) for value in left])
+            case "boolean":
+                values = without((True, False), keywords.get("excluded", ()))
+                return choice(*[self.literal(value) for value in values])
+            case "null":
+                values = without((None,), keywords.get("excluded", ()))
+                return choice(*[self.literal(value) for value in values])
             case _:
                 self._findings.stricter[DIGITS] = None
                 node, unheld = numeric(kind, keywords)
@@ -252,22 +276,30 @@ class Compiler:
         text = self._rules.define("text", body, token=True)
         return row(word(notation.open), text, word(notation.close))
 
-    def _listed(self, keywords: Mapping[str, Any], path: str) -> Node:
+    def _compile_enum(self, keywords: Mapping[str, Any], path: str) -> Node:
         """The values of an ``enum`` that the other keywords allow."""
         self._findings.stricter[SPELLING] = None
-        values, unjudged = listed(keywords)
+        values, unjudged = enum_values(keywords)
         self._note(path, unjudged)
-        options = [self.literal(value) for value in values]
-        raw: Node = NOTHING
-        if self._notation.is_raw:
-            strings = [each for each in values if isinstance(each, str)]
-            writable = [each for each in strings if self._notation.spell(each) != NOTHING]
-            raw = self._string(any_word(writable)) if writable else NOTHING
-            options = [self.literal(value) for value in values if not isinstance(value, str)]
-        texts = [option.text for option in options if isinstance(option, Word)]
-        others = [option for option in options if not isinstance(option, Word)]
-        known = self._rules.define("enum", any_word(texts), token=True) if texts else NOTHING
-        return choice(raw, known, *others)
+        # Strings of a raw notation, which have no quotes; values that are one text; and all others.
+        strings: list[str] = []
+        texts: list[str] = []
+        others: list[Node] = []
+        for value in values:
+            option = self.literal(value)
+            if self._notation.is_raw and isinstance(value, str):
+                if option != NOTHING:
+                    strings.append(value)
+            elif isinstance(option, WordNode):
+                texts.append(option.text)
+            else:
+                others.append(option)
+        options: list[Node] = []
+        if strings:
+            options.append(self._string(any_word(strings)))
+        if texts:
+            options.append(self._rules.define("enum", any_word(texts), token=True))
+        return choice(*options, *others)
 
     def literal(self, value: Any) -> Node:
         """Exactly this value."""
@@ -280,26 +312,28 @@ class Compiler:
             case str():
                 return notation.spell(value)
             case list() | tuple():
-                return bracketed([self.literal(item) for item in value], self.separator, "[", "]")
+                return bracket_items([self.literal(item) for item in value], self.separator, "[", "]")
             case dict():
                 members = [
                     row(self._key(key), self.colon, self.literal(each)) for key, each in value.items()
                 ]
-                return bracketed(members, self.separator, "{", "}")
+                return bracket_items(members, self.separator, "{", "}")
             case _:
                 return word(dump(value))
 
     def _object(self, keywords: Mapping[str, Any], path: str, layout: Layout) -> Node:
-        rest = self._unevaluated("unevaluatedProperties", keywords, path)
+        rest = self._unevaluated_schema("unevaluatedProperties", keywords, path)
         keywords = {**keywords, "additionalProperties": keywords.get("additionalProperties", rest)}
         if "propertyNames" in keywords:
-            keywords["propertyNames"] = followed(keywords["propertyNames"], self._references.follow)
+            keywords["propertyNames"] = resolve_property_names(
+                keywords["propertyNames"], self._references.follow
+            )
         self._findings.stricter[SPACES] = None
         with self._inside():
-            members = Members(keywords, path, self._rules, self._findings)
+            members = ObjectMembers(keywords, path, self._rules, self._findings)
             return members.node(layout, self._patterns.matching, self._patterns.unlike)
 
-    def _unevaluated(self, keyword: str, keywords: Mapping[str, Any], path: str) -> SubSchema:
+    def _unevaluated_schema(self, keyword: str, keywords: Mapping[str, Any], path: str) -> SubSchema:
         """The schema of the members or items that no other keyword covers."""
         others: SubSchema = keywords.get(keyword, True)
         if others is True or not any(each in keywords for each in _EVALUATING):
@@ -310,35 +344,35 @@ class Compiler:
     def _array(self, keywords: Mapping[str, Any], path: str) -> Node:
         between = counts(keywords, path, self._findings)
         with self._inside():
-            prefix = [
-                self.value(schema, f"{path}.prefixItems[{index}]")
-                for index, schema in enumerate(keywords.get("prefixItems", ()))
-            ]
-            rest = self._unevaluated("unevaluatedItems", keywords, path)
-            found = self._distinct(keywords, path, between)
-            if found is None:
+            prefix: list[Node] = []
+            for index, schema in enumerate(keywords.get("prefixItems", ())):
+                prefix.append(self.value(schema, f"{path}.prefixItems[{index}]"))
+            rest = self._unevaluated_schema("unevaluatedItems", keywords, path)
+            inside: Node | None = None
+            if is_distinct(keywords):
+                # The items, each value once, where that can be followed.
+                values = None
+                if "prefixItems" not in keywords:
+                    schema = keywords.get("items", True)
+                    flat = flatten_schema(schema, path, self._references.target, FlatSchema())
+                    values = few_values(flat)
+                nodes = [self._compile_enum({"enum": [each]}, path) for each in values or ()]
+                distinct = DistinctItems(nodes, self.separator, self._rules, path.rpartition(".")[2])
+                is_held = values is not None and distinct.can_be_held(between)
+                if not is_held or not distinct.is_whole:
+                    self._note(path, ["uniqueItems"])
+                if is_held:
+                    inside = distinct.node(between)
+            if inside is None:
                 item = self.value(keywords.get("items", rest), f"{path}.items")
-                found = items(prefix, item, self.separator, between)
+                inside = items(prefix, item, self.separator, between)
         self._findings.stricter[SPACES] = None
-        return row(word("["), found, word("]"))
+        return row(word("["), inside, word("]"))
 
-    def _distinct(
-        self, keywords: Mapping[str, Any], path: str, between: tuple[int, int | None]
-    ) -> Node | None:
-        """The items, each value once, where that can be followed."""
-        if not is_distinct(keywords):
-            return None
-        flat = flatten(keywords.get("items", True), path, self._references.target, Flat())
-        values = None if "prefixItems" in keywords else few_values(flat)
-        nodes = [self._listed({"enum": [each]}, path) for each in values or ()]
-        distinct = Distinct(nodes, self.separator, self._rules, path.rpartition(".")[2])
-        is_held = values is not None and distinct.can_be_held(between)
-        self._note(path, ["uniqueItems"] if not is_held or not distinct.is_whole else [])
-        return distinct.node(between) if is_held else None
-
-    def repeated(self, item: Node, keywords: Mapping[str, Any], path: str) -> Node:
+    def repeat_item(self, item: Node, keywords: Mapping[str, Any], path: str) -> Node:
         """An item as often as an array's keywords want it, without anything around or between."""
-        self._note(path, ["uniqueItems"] if is_distinct(keywords) else [])
+        if is_distinct(keywords):
+            self._note(path, ["uniqueItems"])
         return repeat(item, *counts(keywords, path, self._findings))
 
     def layout(self) -> Layout:
@@ -354,7 +388,9 @@ class Compiler:
 
     def _key(self, name: str) -> Node:
         if self._notation.has_bare_keys:
-            return word(name) if _BARE_KEY.fullmatch(name) else NOTHING
+            if _BARE_KEY.fullmatch(name):
+                return word(name)
+            return NOTHING
         return self._notation.spell(name)
 
     def _any_key(self, names: Names) -> Node:
@@ -365,13 +401,14 @@ class Compiler:
             return self._rules.define("key", notation.string(names.body), token=True)
         # A name with an escape has two spellings, so it is not excluded.
         taken = [name for name in names.taken if notation.spell(name) == word(f'"{name}"')]
-        body = Other(tuple(sorted(taken)), notation.letter, close=notation.close)
+        body = OtherNameNode(tuple(sorted(taken)), notation.letter, close=notation.close)
         return self._rules.define("key", row(word(notation.open), body), token=True)
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
         """Inside of brackets: text has been written, so that a schema may contain itself."""
-        before, self._at_once = self._at_once, frozenset()
+        before = self._at_once
+        self._at_once = frozenset()
         yield
         self._at_once = before
 
@@ -381,12 +418,13 @@ class Compiler:
         self._findings.stricter |= {SPACES: None, DIGITS: None}
 
         def make(itself: Node) -> Node:
-            simple = [self._typed(kind, {}, path) for kind in ("string", "number", "boolean", "null")]
+            options: list[Node] = []
+            for kind in ("string", "number", "boolean", "null"):
+                options.append(self._compile_type(kind, {}, path))
             member = row(self._any_key(Names()), self.colon, itself)
-            rows = [
-                row(word(left), optional(row(item, repeat(row(self.separator, item)))), word(right))
-                for left, item, right in (("{", member, "}"), ("[", itself, "]"))
-            ]
-            return choice(*simple, *rows)
+            for left, item, right in (("{", member, "}"), ("[", itself, "]")):
+                inside = optional(row(item, repeat(row(self.separator, item))))
+                options.append(row(word(left), inside, word(right)))
+            return choice(*options)
 
         return self._rules.recursive(self._notation.name, "any", make)

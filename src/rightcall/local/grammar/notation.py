@@ -1,17 +1,19 @@
 """How values are written: JSON, Python literals, or text between marks; and strings in each."""
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.local.grammar.nodes import (
+from rightcall.local.grammar.rulebook import (
     ANY_CHAR,
     NOTHING,
     Chars,
+    GrammarRules,
     Node,
-    Other,
+    OtherNameNode,
     Until,
     chars,
     choice,
@@ -22,7 +24,6 @@ from rightcall.local.grammar.nodes import (
     row,
     word,
 )
-from rightcall.local.grammar.rulebook import Rules
 
 _HEX = "0123456789abcdefABCDEF"
 SPELLING = "a value that is listed, or text by a pattern, is written in one way"
@@ -67,7 +68,7 @@ class Notation(Struct, frozen=True, kw_only=True, cache_hash=True):
         return _letter(self)
 
     @property
-    def escaped(self) -> Node:
+    def escaped_letter(self) -> Node:
         """Any character that cannot stand for itself, or any in another way."""
         letters = [text[1] for _, text in self.escapes]
         return choice(row(word("\\"), chars(*letters)) if letters else NOTHING, self.others)
@@ -79,12 +80,19 @@ class Notation(Struct, frozen=True, kw_only=True, cache_hash=True):
     def spell(self, text: str) -> Node:
         """Exactly this string, with its delimiters; nothing if it cannot be written."""
         is_plain = self.is_raw or (text.isprintable() and '"' not in text and "\\" not in text)
-        body = text if is_plain else "".join(map(self._written, text))
+        body = text
+        if not is_plain:
+            body = "".join(map(self._escape_letter, text))
         written = self.open + body + self.close
-        at = written.find(self.mark, len(self.open)) if self.mark else -1
-        return word(written) if at in {-1, len(written) - len(self.mark)} else NOTHING
+        if self.mark:
+            at = written.find(self.mark, len(self.open))
+        else:
+            at = -1
+        if at in {-1, len(written) - len(self.mark)}:
+            return word(written)
+        return NOTHING
 
-    def _written(self, letter: str) -> str:
+    def _escape_letter(self, letter: str) -> str:
         known = dict(self.escapes)
         if letter < " " and letter not in known and not self.is_raw:
             return self.numbered.format(ord(letter))
@@ -95,25 +103,25 @@ class Notation(Struct, frozen=True, kw_only=True, cache_hash=True):
         if body is not None:
             return row(word(self.open), body, word(self.close))
         if self.is_raw:
-            return self._any_raw()
+            if self.first == ANY_CHAR:
+                return row(word(self.open), Until(self.mark))
+            first = in_both(self.first, self.plain)
+            return row(
+                word(self.open), Until(self.mark, first if isinstance(first, Chars) else Chars(()))
+            )
         inside = repeat(self.letter)
         if self.mark:
             # The first character of the mark may occur anywhere but before the mark's rest.
-            begin, onward = chars(self.mark[0]), chars(self.mark[1])
-            after = choice(other_than(onward, self.plain), self.escaped)
+            begin = chars(self.mark[0])
+            onward = chars(self.mark[1])
+            after = choice(other_than(onward, self.plain), self.escaped_letter)
             inside = row(repeat(choice(self.letter, row(repeat(begin, 1), after))), repeat(begin))
         return row(word(self.open), inside, word(self.close))
-
-    def _any_raw(self) -> Node:
-        if self.first == ANY_CHAR:
-            return row(word(self.open), Until(self.mark))
-        first = in_both(self.first, self.plain)
-        return row(word(self.open), Until(self.mark, first if isinstance(first, Chars) else Chars(())))
 
 
 @lru_cache(maxsize=64)
 def _letter(notation: Notation) -> Node:
-    return choice(notation.plain, notation.escaped)
+    return choice(notation.plain, notation.escaped_letter)
 
 
 @lru_cache(maxsize=1024)
@@ -121,11 +129,10 @@ def _one_of(notation: Notation, letters: Chars) -> Node:
     kept = in_both(notation.plain, letters)
     if isinstance(kept, Chars) and kept.ranges[0][0] == kept.ranges[-1][1]:
         kept = word(chr(kept.ranges[0][0]))
-    written = [
-        word(text)
-        for letter, text in notation.escapes
-        if any(first <= ord(letter) <= last for first, last in letters.ranges)
-    ]
+    written = []
+    for letter, text in notation.escapes:
+        if any(first <= ord(letter) <= last for first, last in letters.ranges):
+            written.append(word(text))
     return choice(kept, *written)
 
 
@@ -190,20 +197,24 @@ def free_name(taken: tuple[str, ...], more: str = "") -> Node:
     first = chars((0x41, 0x5A), (0x61, 0x7A), "_")
     letter = chars((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A), "_", more)
     assert isinstance(first, Chars)
-    return Other(tuple(sorted(taken)), letter, first)
+    # A taken name that is not of these letters, such as one with a space, cannot be written anyway. The
+    # printers follow each taken name letter by letter, and would admit its letters in other names.
+    form = re.compile(rf"[A-Za-z_][A-Za-z0-9_{re.escape(more)}]*")
+    excluded = [name for name in taken if form.fullmatch(name)]
+    return OtherNameNode(tuple(sorted(excluded)), letter, first)
 
 
-def comma(rules: Rules) -> Node:
+def comma(rules: GrammarRules) -> Node:
     """The separator between members and items."""
     return rules.define("comma", row(word(","), optional(word(" "))), token=True)
 
 
-def colon(rules: Rules) -> Node:
+def colon(rules: GrammarRules) -> Node:
     """The separator between a key and its value."""
     return rules.define("colon", row(word(":"), optional(word(" "))), token=True)
 
 
-def bracketed(items: Sequence[Node], separator: Node, left: str, right: str) -> Node:
+def bracket_items(items: Sequence[Node], separator: Node, left: str, right: str) -> Node:
     """Items between brackets, all of them."""
     parts: list[Node] = []
     for index, item in enumerate(items):

@@ -9,27 +9,27 @@ both (https://github.com/guidance-ai/llguidance, ``docs/syntax.md``).
 """
 
 import json
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import assert_never
 
 from rightcall.local.engine import Syntax
-from rightcall.local.grammar.nodes import (
+from rightcall.local.grammar.rulebook import (
     ANY_CHAR,
+    ROOT,
     Chars,
-    Choice,
+    ChoiceNode,
     Node,
-    Other,
+    OtherNameNode,
     Reference,
     Repeat,
-    Row,
+    RowNode,
+    Rulebook,
     Until,
-    Word,
+    WordNode,
     chars,
     other_than,
     times,
 )
-from rightcall.local.grammar.rulebook import ROOT, Rulebook
 
 _PLAIN = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _{}:,.<>|/=()!?'*+%&;@#$~`"
@@ -40,7 +40,9 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 def print_grammar(book: Rulebook, syntax: Syntax) -> str:
     """The rulebook in one language or the other."""
-    return print_gbnf(book) if syntax == "gbnf" else print_lark(book)
+    if syntax == "gbnf":
+        return print_gbnf(book)
+    return print_lark(book)
 
 
 def print_gbnf(book: Rulebook) -> str:
@@ -57,58 +59,66 @@ class _GbnfPrinter:
         self.lines: dict[str, str] = {}
         self._parts: dict[str, str] = {}
         """Auxiliary rules for a part of another rule, by content."""
-        self._others: dict[Other, str] = {}
+        self._others: dict[OtherNameNode, str] = {}
         self._leaving: dict[tuple[Node, str], _Leaving] = {}
 
     def choice(self, node: Node, within: str) -> str:
         """A node where a choice needs no brackets."""
-        if isinstance(node, Choice):
+        if isinstance(node, ChoiceNode):
             return " | ".join(self._row(option, within) for option in node.options) or '""'
         return self._row(node, within)
 
     def _row(self, node: Node, within: str) -> str:
         # By exact type, the most frequent first: this visits every node of every grammar.
-        if type(node) is not Row:
-            return node.name if type(node) is Reference else self._item(node, within)
+        if type(node) is not RowNode:
+            if type(node) is Reference:
+                return node.name
+            return self._item(node, within)
         parts: list[str] = []
         text = ""
         for item in node.items:
             kind = type(item)
-            if kind is Word:
+            if kind is WordNode:
                 text += item.text  # type: ignore[union-attr]
                 continue
             if text:
-                parts.append(_quoted(text))
+                parts.append(_quote_text(text))
                 text = ""
-            parts.append(item.name if kind is Reference else self._item(item, within))  # type: ignore[union-attr]
-        parts += [_quoted(text)] if text or not parts else []
+            if kind is Reference:
+                parts.append(item.name)  # type: ignore[union-attr]
+            else:
+                parts.append(self._item(item, within))
+        if text or not parts:
+            parts.append(_quote_text(text))
         return " ".join(parts)
 
     def _item(self, node: Node, within: str) -> str:
         match node:
-            case Word(text):
-                return _quoted(text)
+            case WordNode(text):
+                return _quote_text(text)
             case Chars(ranges):
-                return _bracketed(ranges)
+                return _character_class(ranges)
             case Reference(name):
                 return name
             case Until(mark, first):
-                begin = f"{_quoted(mark)} | {_bracketed(first.ranges)} " if first is not None else ""
-                return f"({begin}{self._until(mark)})" if begin else self._until(mark)
-            case Other():
+                search = self._until(mark)
+                if first is None:
+                    return search
+                return f"({_quote_text(mark)} | {_character_class(first.ranges)} {search})"
+            case OtherNameNode():
                 return self._other(node)
             case Repeat(item, least, most):
-                return self._repeated(item, within) + times(least, most)
-            case Choice():
+                return self._repeatable_symbol(item, within) + times(least, most)
+            case ChoiceNode():
                 return f"({self.choice(node, within)})"
-            case Row():
+            case RowNode():
                 return self._row(node, within)
             case _:
                 assert_never(node)
 
-    def _repeated(self, item: Node, within: str) -> str:
+    def _repeatable_symbol(self, item: Node, within: str) -> str:
         """The repeated node, as one symbol."""
-        if isinstance(item, Word | Chars | Reference):
+        if isinstance(item, WordNode | Chars | Reference):
             return self._item(item, within)
         return self._part(self.choice(item, within), within)
 
@@ -138,22 +148,31 @@ class _GbnfPrinter:
             self._parts[known] = states[0]
         return self._parts[known]
 
-    def _other(self, node: Other) -> str:
+    def _other(self, node: OtherNameNode) -> str:
         """Rules that follow the names letter by letter, and leave them where the text differs."""
         if node not in self._others:
-            leaving = self._leave(node.letter, node.close)
-            begin = _Leaving(node.first, [], leaving.rest) if node.first is not None else None
+            letter = node.letter
+            close = node.close
+            if (letter, close) not in self._leaving:
+                rest = self._part(
+                    f"{self._repeatable_symbol(letter, 'letter')}* {_quote_text(close)}", "name-rest"
+                )
+                plain = ANY_CHAR
+                others: list[str] = []
+                for way in letter.options if isinstance(letter, ChoiceNode) else (letter,):
+                    if isinstance(way, Chars):
+                        plain = way
+                    else:
+                        # An escape.
+                        others.append(f"{self._part(self.choice(way, 'name'), 'letter')} {rest}")
+                self._leaving[letter, close] = _Leaving(plain, others, rest)
+            leaving = self._leaving[letter, close]
+            begin = None
+            if node.first is not None:
+                begin = _Leaving(node.first, [], leaving.rest)
             self._others[node] = name = self._free("name")
             self.lines[name] = leaving.apart(node.names, node.close, begin)
         return self._others[node]
-
-    def _leave(self, letter: Node, close: str) -> "_Leaving":
-        if (letter, close) not in self._leaving:
-            rest = self._part(f"{self._repeated(letter, 'letter')}* {_quoted(close)}", "name-rest")
-            ways = [self._part(self.choice(each, "name"), "letter") for each in _escapes(letter)]
-            others = [f"{way} {rest}" for way in ways]
-            self._leaving[letter, close] = _Leaving(_plain(letter), others, rest)
-        return self._leaving[letter, close]
 
 
 class _Leaving:
@@ -168,50 +187,39 @@ class _Leaving:
     def apart(self, names: tuple[str, ...], close: str, begin: "_Leaving | None" = None) -> str:
         """What can follow, given the rests of the names. ``begin`` is for the first letter."""
         if len(names) == 1 and begin is None:
-            return self._apart_from(names[0], close)
+            # The same for a single name: most names soon differ from all others.
+            name = names[0]
+            found = " | ".join(self.differing(()))
+            for letter in reversed(name):
+                differing = " | ".join([_quote_text(close), *self.differing((letter,))])
+                found = f"{differing} | {_quote_text(letter)} ({found})"
+            return found
         groups: dict[str, list[str]] = {}
         for name in names:
             groups.setdefault(name[:1], []).append(name[1:])
         is_name = groups.pop("", None) is not None
-        options = [] if is_name or begin is not None else [_quoted(close)]
+        options: list[str] = []
+        if not is_name and begin is None:
+            options.append(_quote_text(close))
         options += (begin or self).differing(tuple(sorted(groups)))
         for letter, onward in groups.items():
-            options.append(f"{_quoted(letter)} ({self.apart(tuple(onward), close)})")
+            options.append(f"{_quote_text(letter)} ({self.apart(tuple(onward), close)})")
         return " | ".join(options)
-
-    def _apart_from(self, name: str, close: str) -> str:
-        """The same for a single name: most names soon differ from all others."""
-        found = " | ".join(self.differing(()))
-        for letter in reversed(name):
-            options = [_quoted(close), *self.differing((letter,))]
-            found = f"{' | '.join(options)} | {_quoted(letter)} ({found})"
-        return found
 
     def differing(self, letters: tuple[str, ...]) -> list[str]:
         """Any other letter, and everything that may follow it."""
         if letters not in self._known:
-            found = _others(letters, self._letters)
-            self._known[letters] = [*([f"{found} {self.rest}"] if found else []), *self._others]
+            left = _other_letters(letters, self._letters)
+            texts = list(self._others)
+            if isinstance(left, Chars):
+                texts.insert(0, f"{_character_class(left.ranges)} {self.rest}")
+            self._known[letters] = texts
         return self._known[letters]
 
 
 @lru_cache(maxsize=4096)
-def _others(letters: tuple[str, ...], among: Chars) -> str:
-    left = other_than(chars(*letters), among)
-    return _bracketed(left.ranges) if isinstance(left, Chars) else ""
-
-
-def _plain(letter: Node) -> Chars:
-    """The characters that are written unescaped."""
-    return next(each for each in _ways(letter) if isinstance(each, Chars))
-
-
-def _escapes(letter: Node) -> list[Node]:
-    return [each for each in _ways(letter) if not isinstance(each, Chars)]
-
-
-def _ways(letter: Node) -> Sequence[Node]:
-    return letter.options if isinstance(letter, Choice) else (letter,)
+def _other_letters(letters: tuple[str, ...], among: Chars) -> Node:
+    return other_than(chars(*letters), among)
 
 
 def _search(mark: str, seen: int, states: list[str]) -> str:
@@ -224,19 +232,19 @@ def _search(mark: str, seen: int, states: list[str]) -> str:
         onward.setdefault(target, []).append(each)
     rest = other_than(chars(mark), ANY_CHAR)
     assert isinstance(rest, Chars)
-    options = [f"{_bracketed(rest.ranges)} {states[0]}"]
+    options = [f"{_character_class(rest.ranges)} {states[0]}"]
     for target, letters in onward.items():
         node = chars(*letters)
         assert isinstance(node, Chars)
-        options.append(f"{_bracketed(node.ranges)} {target}".rstrip())
+        options.append(f"{_character_class(node.ranges)} {target}".rstrip())
     return " | ".join(options)
 
 
 @lru_cache(maxsize=4096)
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     if text.isascii() and text.isalnum():
         return f'"{text}"'
-    return '"' + "".join(_SHORT.get(each) or _escaped(each) for each in text) + '"'
+    return '"' + "".join(_SHORT.get(each) or _escape_letter(each) for each in text) + '"'
 
 
 @lru_cache(maxsize=4096)
@@ -245,15 +253,16 @@ def _json(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _bracketed(ranges: tuple[tuple[int, int], ...]) -> str:
+def _character_class(ranges: tuple[tuple[int, int], ...]) -> str:
     parts = []
     for first, last in ranges:
-        one, two = _escaped(chr(first)), _escaped(chr(last))
-        parts.append(one if first == last else f"{one}-{two}")
+        parts.append(_escape_letter(chr(first)))
+        if first != last:
+            parts.append(f"-{_escape_letter(chr(last))}")
     return f"[{''.join(parts)}]"
 
 
-def _escaped(letter: str) -> str:
+def _escape_letter(letter: str) -> str:
     if letter in _PLAIN:
         return letter
     code = f"{ord(letter):X}"
@@ -263,19 +272,23 @@ def _escaped(letter: str) -> str:
 
 def print_lark(book: Rulebook) -> str:
     """The rulebook as Lark; its first rule is ``start``."""
-    names = {name: _lark_name(name, token=rule.token) for name, rule in book.rules.items()}
+    names: dict[str, str] = {}
+    for name, rule in book.rules.items():
+        plain = name.replace("-", "_")
+        if name == ROOT:
+            names[name] = "start"
+        elif rule.token:
+            names[name] = f"T_{plain.upper()}"
+        else:
+            names[name] = f"r_{plain}"
     printer = _LarkPrinter(names)
     lines = [f"{names[name]}: {printer.choice(rule.node)}\n" for name, rule in book.rules.items()]
-    lines += [_lark_until(text, number) for text, number in printer.marks.items()]
-    lines += [printer.other(node, number) for node, number in printer.others.items()]
+    # Printing the rules has collected the marks and the names.
+    for text, number in printer.marks.items():
+        lines.append(_lark_until(text, number))
+    for node, number in printer.others.items():
+        lines.append(printer.other(node, number))
     return "".join(lines)
-
-
-def _lark_name(name: str, *, token: bool) -> str:
-    if name == ROOT:
-        return "start"
-    name = name.replace("-", "_")
-    return f"T_{name.upper()}" if token else f"r_{name}"
 
 
 class _LarkPrinter:
@@ -285,17 +298,17 @@ class _LarkPrinter:
         self._names = names
         self.marks: dict[Until, int] = {}
         """The marks at which texts end."""
-        self.others: dict[Other, int] = {}
+        self.others: dict[OtherNameNode, int] = {}
         """Names that are not taken."""
 
     def choice(self, node: Node) -> str:
         """A node where a choice may stand without brackets."""
-        if type(node) is Choice:
+        if type(node) is ChoiceNode:
             return " | ".join([self._row(option) for option in node.options])
         return self._row(node)
 
     def _row(self, node: Node) -> str:
-        if type(node) is not Row:
+        if type(node) is not RowNode:
             return self._item(node)
         # References by their very type: this sees every node of every grammar.
         parts = [
@@ -306,7 +319,7 @@ class _LarkPrinter:
 
     def _item(self, node: Node) -> str:
         match node:
-            case Word(text):
+            case WordNode(text):
                 return _json(text)
             case Reference(name):
                 return self._names[name]
@@ -314,22 +327,28 @@ class _LarkPrinter:
                 return f"/{_class(ranges)}/"
             case Until():
                 return f"until_{self.marks.setdefault(node, len(self.marks))}"
-            case Other():
+            case OtherNameNode():
                 return f"T__OTHER_{self.others.setdefault(node, len(self.others))}"
             case Repeat(item, least, most):
                 return f"({self.choice(item)}){times(least, most)}"
-            case Choice() | Row():
+            case ChoiceNode() | RowNode():
                 return f"({self.choice(node)})"
             case _:
                 assert_never(node)
 
-    def other(self, node: Other, number: int) -> str:
+    def other(self, node: OtherNameNode, number: int) -> str:
         """Any name except those that are taken."""
-        first = f"{self._item(node.first)} " if node.first is not None else ""
-        every = f"{first}({self.choice(node.letter)})*"
-        close = f" {json.dumps(node.close)}" if node.close else ""
-        taken = " | ".join(json.dumps(name + node.close) for name in node.names)
-        return f"T__OTHER_{number}: ({every}{close})" + (f" & ~({taken})\n" if taken else "\n")
+        first = ""
+        if node.first is not None:
+            first = f"{self._item(node.first)} "
+        names = f"{first}({self.choice(node.letter)})*"
+        if node.close:
+            names = f"{names} {json.dumps(node.close)}"
+        rule = f"T__OTHER_{number}: ({names})"
+        if node.names:
+            taken = " | ".join(json.dumps(name + node.close) for name in node.names)
+            rule = f"{rule} & ~({taken})"
+        return f"{rule}\n"
 
 
 def _lark_until(text: Until, number: int) -> str:
@@ -340,7 +359,9 @@ def _lark_until(text: Until, number: int) -> str:
     more text.
     """
     mark = "".join(f"\\x{{{ord(each):X}}}" for each in text.mark)
-    first = _class(text.first.ranges) if text.first is not None else ""
+    first = ""
+    if text.first is not None:
+        first = _class(text.first.ranges)
     return (
         f"until_{number}: T__UNTIL_{number} | (T__BEFORE_{number})? {json.dumps(text.mark)}\n"
         f"T__UNTIL_{number}: /{first}(?s:.*){mark}/ & ~/(?s:.*){mark}(?s:.+)/ | /{mark}/\n"
@@ -350,8 +371,9 @@ def _lark_until(text: Until, number: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _class(ranges: tuple[tuple[int, int], ...]) -> str:
-    parts = [
-        f"\\x{{{first:X}}}" if first == last else f"\\x{{{first:X}}}-\\x{{{last:X}}}"
-        for first, last in ranges
-    ]
+    parts = []
+    for first, last in ranges:
+        parts.append(f"\\x{{{first:X}}}")
+        if first != last:
+            parts.append(f"-\\x{{{last:X}}}")
     return f"[{''.join(parts)}]"

@@ -6,24 +6,34 @@ backreferences, word boundaries, properties) is ``Inexpressible``.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from rightcall.local.grammar.nodes import (
+from rightcall.local.grammar.notation import Notation
+from rightcall.local.grammar.rulebook import (
     ANY_CHAR,
     EMPTY,
     LAST_CODE_POINT,
     MOST_REPEATS,
     NOTHING,
     Chars,
+    ChoiceNode,
     Node,
+    Repeat,
+    RowNode,
+    WordNode,
     can_be_empty,
     chars,
     choice,
     other_than,
     repeat,
     row,
+    size,
+    word,
 )
 
 _ALL = chars((0, LAST_CODE_POINT))
@@ -55,7 +65,7 @@ class Inexpressible(ValueError):
     """A regular expression that a grammar cannot express."""
 
 
-class Matched(Struct, frozen=True):
+class PatternNode(Struct, frozen=True):
     """A compiled expression, its length, and what it repeats, if it is only a repetition."""
 
     node: Node
@@ -64,34 +74,44 @@ class Matched(Struct, frozen=True):
     unit: Node | None = None
 
 
-class _Piece(Matched, frozen=True):
+class _RegexPart(PatternNode, frozen=True):
     starts: bool = False
     """Whether it begins with an anchor."""
     ends: bool = False
 
 
-def matching(pattern: str, one_of: Callable[[Chars], Node]) -> Matched:
+def matching(pattern: str, one_of: Callable[[Chars], Node]) -> PatternNode:
     """Texts in which a regular expression matches. ``one_of`` writes a character of a set."""
     if len(pattern) > _LONGEST:
         raise Inexpressible("too long")
     anything = repeat(one_of(_chars(ANY_CHAR)))
     options: list[Node] = []
-    pieces = _Reader(pattern, one_of).read()
+    pieces = _RegexParser(pattern, one_of).read()
     for piece in pieces:
         before = EMPTY if piece.starts else anything
         after = EMPTY if piece.ends else anything
         options.append(row(before, piece.node, after))
-    bounded = all(piece.starts and piece.ends and piece.most is not None for piece in pieces)
-    only = pieces[0] if len(pieces) == 1 and pieces[0].starts and pieces[0].ends else None
-    return Matched(
-        choice(*options),
-        min(piece.least for piece in pieces),
-        max(piece.most or 0 for piece in pieces) if bounded else None,
-        only.unit if only is not None else None,
-    )
+    unit = None
+    if len(pieces) == 1 and pieces[0].starts and pieces[0].ends:
+        unit = pieces[0].unit
+    least = min(piece.least for piece in pieces)
+    most = None
+    if all(piece.starts and piece.ends for piece in pieces):
+        most = _longest(pieces)
+    return PatternNode(choice(*options), least, most, unit)
 
 
-class _Reader:
+def _longest(pieces: list[_RegexPart]) -> int | None:
+    """The length of the longest text of several alternatives; None if there is no limit."""
+    longest = 0
+    for piece in pieces:
+        if piece.most is None:
+            return None
+        longest = max(longest, piece.most)
+    return longest
+
+
+class _RegexParser:
     """Parses a regular expression from left to right."""
 
     def __init__(self, pattern: str, one_of: Callable[[Chars], Node]) -> None:
@@ -100,7 +120,7 @@ class _Reader:
         self._one_of = one_of
         self._depth = 0
 
-    def read(self) -> list[_Piece]:
+    def read(self) -> list[_RegexPart]:
         """The alternatives of the whole."""
         pieces = self._alternatives()
         if self._at < len(self._text):
@@ -117,19 +137,19 @@ class _Reader:
             raise Inexpressible("it stops in the middle")
         return letter
 
-    def _alternatives(self) -> list[_Piece]:
+    def _alternatives(self) -> list[_RegexPart]:
         pieces = [self._branch()]
         while self._peek() == "|":
             self._at += 1
             pieces.append(self._branch())
         return pieces
 
-    def _branch(self) -> _Piece:
+    def _branch(self) -> _RegexPart:
         starts = ends = False
         while self._peek() == "^":
             self._at += 1
             starts = True
-        parts: list[_Piece] = []
+        parts: list[_RegexPart] = []
         while (letter := self._peek()) and letter not in "|)":
             if ends or letter == "^":
                 raise Inexpressible("an anchor in the middle")
@@ -137,17 +157,20 @@ class _Reader:
                 self._at += 1
                 ends = True
                 continue
-            parts.append(self._repeated(self._atom()))
+            parts.append(self._apply_repetition(self._atom()))
         if any(part.starts or part.ends for part in parts):
             if len(parts) > 1:
                 raise Inexpressible("an anchor inside of a group")
-            starts, ends = starts or parts[0].starts, ends or parts[0].ends
-        most = None if any(p.most is None for p in parts) else sum(p.most or 0 for p in parts)
+            starts = starts or parts[0].starts
+            ends = ends or parts[0].ends
+        most = None
+        if all(part.most is not None for part in parts):
+            most = sum(part.most or 0 for part in parts)
         unit = parts[0].unit if len(parts) == 1 else None
         node = row(*[part.node for part in parts])
-        return _Piece(node, sum(part.least for part in parts), most, unit, starts, ends)
+        return _RegexPart(node, sum(part.least for part in parts), most, unit, starts, ends)
 
-    def _repeated(self, piece: _Piece) -> _Piece:
+    def _apply_repetition(self, piece: _RegexPart) -> _RegexPart:
         least, most = self._times()
         if (least, most) == (1, 1):
             return piece
@@ -156,9 +179,11 @@ class _Reader:
         node = repeat(piece.node, least, most)
         if can_be_empty(piece.node) and most != 1 and can_be_empty(getattr(node, "item", EMPTY)):
             raise Inexpressible("what may be empty, again and again")
-        longest = None if most is None or piece.most is None else piece.most * most
+        longest = None
+        if most is not None and piece.most is not None:
+            longest = piece.most * most
         single = piece.unit if piece.least == piece.most == 1 else None
-        return _Piece(node, piece.least * least, longest, single)
+        return _RegexPart(node, piece.least * least, longest, single)
 
     def _times(self) -> tuple[int, int | None]:
         letter = self._peek()
@@ -181,7 +206,7 @@ class _Reader:
             self._at += 1
         return times
 
-    def _atom(self) -> _Piece:
+    def _atom(self) -> _RegexPart:
         letter = self._take()
         match letter:
             case "(":
@@ -197,11 +222,11 @@ class _Reader:
             case _:
                 return self._single(chars(letter))
 
-    def _single(self, letters: Node) -> _Piece:
+    def _single(self, letters: Node) -> _RegexPart:
         node = self._one_of(_chars(letters))
-        return _Piece(node, 1, 1, node)
+        return _RegexPart(node, 1, 1, node)
 
-    def _group(self) -> _Piece:
+    def _group(self) -> _RegexPart:
         self._depth += 1
         if self._depth > _MOST_DEPTH:
             raise Inexpressible("nested too deeply")
@@ -217,11 +242,14 @@ class _Reader:
         held = {(piece.starts, piece.ends) for piece in pieces}
         if len(held) > 1:
             raise Inexpressible("an anchor in some alternatives only")
-        most = None if any(p.most is None for p in pieces) else max(p.most or 0 for p in pieces)
         starts, ends = held.pop()
         least = min(piece.least for piece in pieces)
+        most = _longest(pieces)
         node = choice(*[piece.node for piece in pieces])
-        return _Piece(node, least, most, node if least == most == 1 else None, starts, ends)
+        unit = None
+        if least == most == 1:
+            unit = node
+        return _RegexPart(node, least, most, unit, starts, ends)
 
     def _escape(self) -> Node:
         """The characters that an escape stands for."""
@@ -249,19 +277,19 @@ class _Reader:
             low = self._escape() if letter == "\\" else chars(letter)
             if self._peek() == "-" and self._text[self._at + 1 : self._at + 2] not in {"]", ""}:
                 self._at += 1
-                ranges.append(self._range(low))
+                letter = self._take()
+                high = self._escape() if letter == "\\" else chars(letter)
+                first = _only(low)
+                last = _only(high)
+                if first > last or letter == "[":
+                    raise Inexpressible("a range that goes backwards")
+                ranges.append((first, last))
             else:
                 ranges += _chars(low).ranges
         found = chars(*ranges)
-        return other_than(found, _ALL) if negated else found
-
-    def _range(self, low: Node) -> tuple[int, int]:
-        letter = self._take()
-        high = self._escape() if letter == "\\" else chars(letter)
-        first, last = _only(low), _only(high)
-        if first > last or letter == "[":
-            raise Inexpressible("a range that goes backwards")
-        return first, last
+        if negated:
+            return other_than(found, _ALL)
+        return found
 
 
 def _only(node: Node) -> int:
@@ -276,3 +304,237 @@ def _chars(node: Node) -> Chars:
         return Chars(())
     assert isinstance(node, Chars)
     return node
+
+
+# Derivatives of regular expressions: texts that one does not match, or matches with a given length.
+# After each letter the rest that may follow (a Brzozowski derivative) is itself a node; equal nodes
+# are one state. If that loops or grows too large, it is ``Inexpressible``.
+
+
+Ranges: TypeAlias = list[tuple[int, int]]
+Share: TypeAlias = Callable[[Node], Node]
+"""Replaces a node by a reference that can be used often."""
+
+_ANYTHING = repeat(ANY_CHAR)
+_MOST_STATES = 80
+_MOST_PARTS = 1500
+_LONGEST_NAMES = 80
+_LONGEST_FOLLOWED = 24
+
+
+def _itself(letters: Chars) -> Node:
+    if letters.ranges:
+        return letters
+    return NOTHING
+
+
+def unlike(patterns: tuple[str, ...], names: tuple[str, ...], notation: Notation, share: Share) -> Node:
+    """Any text that none of the patterns matches, and that is none of the names."""
+    if sum(map(len, names)) > _LONGEST_NAMES:
+        raise Inexpressible("too many names")
+    node = choice(*[matching(each, _itself).node for each in patterns], *map(word, names))
+    return _Unlike(notation, share).after(node)
+
+
+@lru_cache(maxsize=256)
+def except_for(pattern: str, names: tuple[str, ...], notation: Notation) -> Node:
+    """Any text that a pattern matches, and that is none of the names."""
+    if sum(map(len, names)) > _LONGEST_NAMES:
+        raise Inexpressible("too many names")
+    return _fitting(_except_for(matching(pattern, _itself).node, choice(*map(word, names)), notation))
+
+
+def _except_for(node: Node, names: Node, notation: Notation) -> Node:
+    """What may follow, given the rest of the pattern and of the names."""
+    if names == NOTHING:
+        return _spell_node(node, notation)
+    steps: dict[tuple[Node, Node], Ranges] = {}
+    for low, high in _intervals(choice(node, names)):
+        onward = _derivative(node, low), _derivative(names, low)
+        if onward[0] != NOTHING:
+            steps.setdefault(onward, []).append((low, high))
+    is_end = can_be_empty(node) and not can_be_empty(names)
+    options = []
+    for (rest, left), ranges in steps.items():
+        options.append(row(_letter(ranges, notation), _except_for(rest, left, notation)))
+    found = choice(*options)
+    if is_end:
+        return repeat(found, 0, 1)
+    return found
+
+
+@lru_cache(maxsize=256)
+def of_length(pattern: str, least: int, most: int | None, notation: Notation) -> Node:
+    """Any text that a pattern matches with a length within bounds."""
+    if max(least, most or 0) > _LONGEST_FOLLOWED:
+        raise Inexpressible("too long to follow")
+    follow = _OfLength(least, most, notation)
+    return _fitting(follow.after(matching(pattern, _itself).node, 0))
+
+
+def _fitting(node: Node) -> Node:
+    if size(node, _MOST_PARTS) > _MOST_PARTS:
+        raise Inexpressible("too large")
+    return node
+
+
+class _Unlike:
+    """Texts that a node does not match."""
+
+    def __init__(self, notation: Notation, share: Share) -> None:
+        self._notation = notation
+        self._share = share
+        self._known: dict[Node, Node | None] = {}
+        self._escaped = share(notation.others)
+
+    def after(self, node: Node) -> Node:
+        """What may follow, where a text that matches the node must be excluded."""
+        if node in self._known:
+            found = self._known[node]
+            if found is None:
+                raise Inexpressible("a circle of more than one letter")
+            return found
+        if len(self._known) > _MOST_STATES:
+            raise Inexpressible("too many states")
+        self._known[node] = None
+        options: list[Node] = [] if can_be_empty(node) else [EMPTY]
+        again: Node = NOTHING
+        for target, ranges in _onward(node).items():
+            if target == node:
+                again = self._letter(ranges)
+            else:
+                options.append(row(self._letter(ranges), self.after(target)))
+        self._known[node] = found = self._share(row(repeat(again), choice(*options)))
+        return found
+
+    def _letter(self, ranges: Ranges) -> Node:
+        """One of these letters; also in any other spelling, if they are most."""
+        is_most = any(low <= 1 <= high for low, high in ranges)
+        return choice(_letter(ranges, self._notation), self._escaped if is_most else NOTHING)
+
+
+class _OfLength:
+    """Texts of a length within bounds that match a node."""
+
+    def __init__(self, least: int, most: int | None, notation: Notation) -> None:
+        self._least = least
+        self._most = most
+        self._notation = notation
+        self._known: dict[tuple[Node, int], Node] = {}
+
+    def after(self, node: Node, count: int) -> Node:
+        """What may follow after that many letters."""
+        if node == NOTHING or count == self._most:
+            if count >= self._least and can_be_empty(node):
+                return EMPTY
+            return NOTHING
+        if self._most is None and count >= self._least:
+            return _spell_node(node, self._notation)
+        if (node, count) not in self._known:
+            if len(self._known) > _MOST_STATES:
+                raise Inexpressible("too many states")
+            options = []
+            for target, ranges in _onward(node).items():
+                if target != NOTHING:
+                    options.append(row(_letter(ranges, self._notation), self.after(target, count + 1)))
+            onward = choice(*options)
+            if count >= self._least and can_be_empty(node):
+                # The end comes last: the continuation is then one optional part.
+                onward = repeat(onward, 0, 1)
+            self._known[node, count] = _fitting(onward)
+        return self._known[node, count]
+
+
+def _letter(ranges: Ranges, notation: Notation) -> Node:
+    letters = chars(*ranges)
+    if isinstance(letters, Chars):
+        return notation.one_of(letters)
+    return NOTHING
+
+
+def _spell_node(node: Node, notation: Notation) -> Node:
+    """The node with its letters as they are written in strings."""
+    match node:
+        case Chars():
+            return notation.one_of(node)
+        case WordNode(text):
+            return row(*[notation.one_of(Chars(((ord(each), ord(each)),))) for each in text])
+        case RowNode(items):
+            return row(*[_spell_node(item, notation) for item in items])
+        case ChoiceNode(options):
+            return choice(*[_spell_node(option, notation) for option in options])
+        case Repeat(item, least, most):
+            return repeat(_spell_node(item, notation), least, most)
+        case _:
+            raise Inexpressible("no regular expression")
+
+
+def _onward(node: Node) -> dict[Node, Ranges]:
+    """Each derivative, and the letters that lead to it."""
+    found: dict[Node, Ranges] = {}
+    for low, high in _intervals(node):
+        found.setdefault(_derivative(node, low), []).append((low, high))
+    return found
+
+
+def _intervals(node: Node) -> Iterator[tuple[int, int]]:
+    """All letters, partitioned where the node's first letters begin and end."""
+    cuts = {cut for low, high in ANY_CHAR.ranges for cut in (low, high + 1)}
+    cuts.update(cut for low, high in _firsts(node) for cut in (max(low, 1), high + 1))
+    for low, after in pairwise(sorted(cuts)):
+        if any(first <= low <= last for first, last in ANY_CHAR.ranges):
+            yield low, after - 1
+
+
+def _firsts(node: Node) -> Iterator[tuple[int, int]]:
+    match node:
+        case Chars(ranges):
+            yield from ranges
+        case WordNode(text):
+            yield ord(text[0]), ord(text[0])
+        case RowNode(items):
+            for item in items:
+                yield from _firsts(item)
+                if not can_be_empty(item):
+                    return
+        case ChoiceNode(options):
+            for option in options:
+                yield from _firsts(option)
+        case Repeat(item):
+            yield from _firsts(item)
+        case _:
+            raise Inexpressible("no regular expression")
+
+
+def _derivative(node: Node, code: int) -> Node:
+    match node:
+        case Chars(ranges):
+            if any(low <= code <= high for low, high in ranges):
+                return EMPTY
+            return NOTHING
+        case WordNode(text):
+            if ord(text[0]) == code:
+                return word(text[1:])
+            return NOTHING
+        case RowNode(items):
+            ways: list[Node] = []
+            for index, item in enumerate(items):
+                ways.append(row(_derivative(item, code), *items[index + 1 :]))
+                if not can_be_empty(item):
+                    break
+            return _choice(ways)
+        case ChoiceNode(options):
+            return _choice([_derivative(option, code) for option in options])
+        case Repeat(item, least, most):
+            rest = repeat(item, max(least - 1, 0), None if most is None else most - 1)
+            return row(_derivative(item, code), rest)
+        case _:
+            raise Inexpressible("no regular expression")
+
+
+def _choice(options: list[Node]) -> Node:
+    """A choice that is everything, if one of its options is: so that there are fewer states."""
+    found = choice(*options)
+    if isinstance(found, ChoiceNode) and _ANYTHING in found.options:
+        return _ANYTHING
+    return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from rightcall.declare.words import stem, terms
+from rightcall.declare.search_words import stem, terms
 from rightcall.local.guided.kin import is_verb, kin_of
 from rightcall.local.guided.parameters import Parameter
 from rightcall.local.guided.spans import Asked, Span

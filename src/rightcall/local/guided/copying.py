@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.tool import Spec
-from rightcall.declare.words import terms
+from rightcall.declare.search_words import terms
 from rightcall.local.guided.choices import switch_said, values_said
 from rightcall.local.guided.fit import NO, SURE, fit, is_measure, named_by
 from rightcall.local.guided.parameters import Parameter, members, parameters_of

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.tool import Spec
-from rightcall.declare.words import stem, terms
+from rightcall.declare.search_words import stem, terms
 from rightcall.local.guided.kin import is_act
 from rightcall.local.guided.parameters import Parameter, parameters_of
 from rightcall.local.guided.wordlist import listed

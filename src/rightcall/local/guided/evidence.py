@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from rightcall.core.jsontext import JsonError, JsonValue, dump, parse
 from rightcall.core.tool import Spec
-from rightcall.declare.words import stem
+from rightcall.declare.search_words import stem
 from rightcall.local.guided.formula import numbers_in, takes_formulas
 from rightcall.local.guided.kin import kin_of
 from rightcall.local.guided.parameters import Parameter, parameters_of

@@ -7,7 +7,7 @@ that fits a parameter as well as any other of its type, so order decides.
 import re
 from collections.abc import Mapping
 
-from rightcall.declare.words import stem
+from rightcall.declare.search_words import stem
 from rightcall.local.guided.kin import kin_of, kinds_of
 from rightcall.local.guided.parameters import ROLES, Parameter
 from rightcall.local.guided.spans import Asked, Span

@@ -12,18 +12,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd, TextDelta
-from rightcall.core.message import Message, Reply, Results, StopReason, said
-from rightcall.core.options import checked
-from rightcall.core.parts import Text, Usage
+from rightcall.core.message import Message, Reply, Results, StopReason, user_text
+from rightcall.core.options import check_keywords
+from rightcall.core.parts import Call, Text, Usage
 from rightcall.core.request import Named, Profile, Request
 from rightcall.core.tool import Spec
 from rightcall.local.engine import Engine, Finish, Grammar, Piece, Sampling, Syntax
 from rightcall.local.grammar.build import grammar_for_output
-from rightcall.local.grammar.nodes import Node, choice, word
 from rightcall.local.grammar.printers import print_grammar
-from rightcall.local.grammar.rulebook import Rules
+from rightcall.local.grammar.rulebook import GrammarRules, Node, choice, word
 from rightcall.local.guided import lessons
 from rightcall.local.guided.derive import says_too_little
 from rightcall.local.guided.evidence import is_called_for, speaks_for, without_inventions
@@ -58,7 +56,7 @@ class GuidedModel(RawModel):
     _said: set[str]
     """The tools for which a warning about a missing description was logged."""
 
-    @checked("rc.local.GuidedModel")
+    @check_keywords("rc.local.GuidedModel")
     def __init__(
         self, engine: Engine, *, template: ChatTemplate | None = None, profile: Profile | None = None
     ) -> None:
@@ -268,7 +266,7 @@ class _Turn:
             if result is not None:
                 yield self._said(told(question, call, result))
             elif is_talk(question):
-                yield self._said(await self._small_talk((said(question),)))
+                yield self._said(await self._small_talk((user_text(question),)))
             else:
                 yield self._said(await self._unfit(question))
 
@@ -313,4 +311,4 @@ def _one_of(words: Sequence[str], syntax: Syntax) -> Grammar:
 
 
 def _printed(root: Node, syntax: Syntax) -> Grammar:
-    return Grammar(syntax=syntax, text=print_grammar(Rules().book(root), syntax))
+    return Grammar(syntax=syntax, text=print_grammar(GrammarRules().book(root), syntax))

@@ -6,7 +6,7 @@ A lexical score only sees the words in the text. A person who asks about an umbr
 import re
 from functools import cache
 
-from rightcall.declare.words import stem
+from rightcall.declare.search_words import stem
 from rightcall.local.guided.wordlist import listed
 
 _GROUPS = """

@@ -13,13 +13,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
-from rightcall.core.message import Message, Reply, Results, Transcript, User, said
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.message import Message, Reply, Results, Transcript, User, user_text
+from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
-from rightcall.declare.words import stem, terms
+from rightcall.declare.search_words import stem, terms
 from rightcall.errors import EncodeError
 from rightcall.local.guided.derive import derived
 from rightcall.local.guided.formula import is_signs, written_out
@@ -321,5 +320,5 @@ def _plain(value: JsonValue) -> str:
 def _lesson(task: str, shown: Sequence[Shown], question: str) -> Request:
     messages: list[Message] = []
     for asked, answer in shown:
-        messages += [said(asked), Reply((Text(answer),))]
-    return Request(messages=(*messages, said(question)), system=task)
+        messages += [user_text(asked), Reply((Text(answer),))]
+    return Request(messages=(*messages, user_text(question)), system=task)

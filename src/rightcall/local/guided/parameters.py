@@ -10,8 +10,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.references import local_target
 from rightcall.core.tool import Spec
-from rightcall.declare.words import terms
+from rightcall.declare.search_words import terms
 from rightcall.local.guided.wordlist import listed
 
 Type: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object", "enum"]
@@ -121,12 +122,9 @@ def _parameter(
 
 def _meant(about: JsonObject, root: JsonObject, depth: int) -> JsonObject:
     """The schema behind a reference, and the non-null one of some alternatives."""
-    reference = about.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/") and depth:
-        found: JsonValue = dict(root)
-        for step in reference[2:].split("/"):
-            found = found.get(step) if isinstance(found, Mapping) else None
-        return _meant(found, root, depth - 1) if isinstance(found, Mapping) else about
+    target = local_target(root, about.get("$ref"))
+    if isinstance(target, Mapping) and depth:
+        return _meant(target, root, depth - 1)
     for key in ("anyOf", "oneOf"):
         listed = about.get(key)
         if isinstance(listed, list) and depth:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from rightcall.core.tool import Spec
 from rightcall.declare.search import ToolIndex
-from rightcall.declare.words import stem, terms
+from rightcall.declare.search_words import stem, terms
 from rightcall.local.guided.copying import Copied, copied
 from rightcall.local.guided.denial import said_of
 from rightcall.local.guided.kin import changes, is_verb, is_weak, kin_of
@@ -101,7 +101,7 @@ def matches(question: str, specs: Sequence[Spec]) -> tuple[Match, ...]:
     telling = [word for word in asked.meant if not is_weak(word)]
     query = _WANTING.sub(" ", asked.bare) if telling else asked.bare
     for text, worth in ((query, 1.0), (kin, _KIN)):
-        for spec, score in index.scored(text, len(specs)) if text else ():
+        for spec, score in index.scored_tools(text, len(specs)) if text else ():
             scores[spec.name] = scores.get(spec.name, 0.0) + worth * score
     for spec in specs:
         # Included although it has no common word.

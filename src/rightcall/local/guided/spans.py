@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue
-from rightcall.declare.words import stem, terms
+from rightcall.declare.search_words import stem, terms
 from rightcall.local.guided.function_words import HOLDING, VAGUE, is_finite, is_function_word
 from rightcall.local.guided.kin import implied_by, is_verb
 from rightcall.local.guided.units import currency, measure

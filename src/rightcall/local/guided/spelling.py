@@ -6,7 +6,7 @@ These are other spellings of the user's text. A span that cannot be converted is
 import re
 
 from rightcall.core.jsontext import JsonObject, JsonValue
-from rightcall.declare.words import stem
+from rightcall.declare.search_words import stem
 from rightcall.local.guided.parameters import Parameter
 from rightcall.local.guided.spans import Span
 from rightcall.local.guided.units import currency

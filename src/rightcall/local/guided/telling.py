@@ -8,9 +8,8 @@ argument can be seen.
 import re
 from collections.abc import Mapping, Sequence
 
-from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, JsonValue, dump, parse
-from rightcall.core.parts import Result
+from rightcall.core.parts import Call, Result
 
 _LONGEST_INLINE = 240
 """The longest result, in characters, that still reads as part of a sentence."""

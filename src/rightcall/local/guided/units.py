@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from rightcall.declare.words import stem
+from rightcall.declare.search_words import stem
 
 _MEASURES = """
 length: kilometer kilometre km

@@ -5,36 +5,28 @@
 
 from typing import TYPE_CHECKING
 
-from rightcall.core.extras import require
 from rightcall.core.lazy import lazily
+from rightcall.core.optional_libraries import require
 
 if TYPE_CHECKING:
-    from rightcall.local.template.chat_template import ChatTemplate
-    from rightcall.local.template.probing import probe
-    from rightcall.local.template.quirks import Quirks, Switch, neutralise, segments, set_reasoning
-    from rightcall.local.template.render_bounds import Bounds
-    from rightcall.local.template.template_file import read_template, template_of
-
-__all__ = [
-    "Bounds",
-    "ChatTemplate",
-    "Quirks",
-    "Switch",
-    "neutralise",
-    "probe",
-    "read_template",
-    "segments",
-    "set_reasoning",
-    "template_of",
-]
+    from rightcall.local.template.chat_template import ChatTemplate as ChatTemplate
+    from rightcall.local.template.quirks import Quirks as Quirks
+    from rightcall.local.template.quirks import Switch as Switch
+    from rightcall.local.template.quirks import neutralise as neutralise
+    from rightcall.local.template.quirks import probe as probe
+    from rightcall.local.template.quirks import segments as segments
+    from rightcall.local.template.quirks import set_reasoning as set_reasoning
+    from rightcall.local.template.rendering import Bounds as Bounds
+    from rightcall.local.template.template_file import read_template as read_template
+    from rightcall.local.template.template_file import template_of as template_of
 
 _HOMES = {
-    "Bounds": "render_bounds",
+    "Bounds": "rendering",
     "ChatTemplate": "chat_template",
     "Quirks": "quirks",
     "Switch": "quirks",
     "neutralise": "quirks",
-    "probe": "probing",
+    "probe": "quirks",
     "read_template": "template_file",
     "segments": "quirks",
     "set_reasoning": "quirks",

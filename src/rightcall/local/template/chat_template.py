@@ -4,25 +4,16 @@ The output equals that of Hugging Face's ``apply_chat_template``, byte for byte.
 handles what a template does not support.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
-from jinja2.exceptions import TemplateError
-
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
 from rightcall.errors import EncodeError, UsageError
 from rightcall.local.engine import Card
-from rightcall.local.template.render_bounds import DEFAULT, Bounds, Exceeded, metered
-from rightcall.local.template.sandbox import (
-    Clock,
-    Refused,
-    compile_template,
-    fixed_opening,
-    strftime,
-    variables_of,
-)
+from rightcall.local.template.rendering import DEFAULT_BOUNDS, Bounds, RenderError, render
+from rightcall.local.template.sandbox import compile_template, fixed_opening, variables_of
 
 NAME = "chat template"
 """The dialect in an EncodeError."""
@@ -33,17 +24,6 @@ Fields: TypeAlias = Mapping[str, Any]
 REASONING = ("reasoning_content", "thinking", "reasoning")
 """The fields with a message's reasoning. Templates read the first, gpt-oss's the second."""
 
-_RAISED = (
-    TemplateError,
-    TypeError,
-    ValueError,
-    ArithmeticError,
-    LookupError,
-    AttributeError,
-    RuntimeError,
-    MemoryError,
-)
-"""The exceptions that a template's own code can raise."""
 _CONTINUED = "qz-the-message-goes-on-here "
 """The end mark of a message that is to be continued; its place shows where the prompt must stop. Its
 space shows whether the template trims."""
@@ -56,7 +36,7 @@ _MISSPELT = 0.85
 class ChatTemplate:
     """A model's chat template, with its special tokens. It keeps no state of what it renders."""
 
-    @checked("rc.local.ChatTemplate")
+    @check_keywords("rc.local.ChatTemplate")
     def __init__(
         self,
         text: str | Mapping[str, str],
@@ -64,10 +44,13 @@ class ChatTemplate:
         tokens: Mapping[str, str] | None = None,
         special: Sequence[str] = (),
         add_bos: bool = False,
-        clock: Clock = datetime.now,
-        bounds: Bounds = DEFAULT,
+        clock: Callable[[], datetime] = datetime.now,
+        bounds: Bounds | None = DEFAULT_BOUNDS,
     ) -> None:
-        variants = {"default": text} if isinstance(text, str) else dict(text)
+        if isinstance(text, str):
+            variants = {"default": text}
+        else:
+            variants = dict(text)
         if not any(variants.values()):
             raise UsageError("the model carries no chat template; give one as text")
         self.variants: Mapping[str, str] = variants
@@ -80,7 +63,9 @@ class ChatTemplate:
         """Whether the prompt must begin with the beginning token, whether or not the template writes
         it."""
         self._clock = clock
-        self._bounds = bounds
+        self.bounds = bounds
+        """The limits of a rendering; None for a template that is trusted, and rendered in this
+        process."""
         for each in variants.values():
             compile_template(each)
 
@@ -134,7 +119,17 @@ class ChatTemplate:
         if continue_final:
             if add_generation_prompt:
                 raise UsageError("a message is continued, or a new one is begun: not both")
-            plain = _marked(plain)
+            # The messages with a mark at the end of the last one.
+            content = plain[-1].get("content") if plain else None
+            if isinstance(content, str):
+                marked: Any = content + _CONTINUED
+            elif isinstance(content, list | tuple) and any("text" in part for part in content):
+                last = max(at for at, part in enumerate(content) if "text" in part)
+                part = {**content[last], "text": content[last]["text"] + _CONTINUED}
+                marked = [*content[:last], part, *content[last + 1 :]]
+            else:
+                raise UsageError("the last message has no text that could be continued")
+            plain = [*plain[:-1], {**plain[-1], "content": marked}]
         text = self.fill(
             messages=plain,
             tools=tools,
@@ -142,7 +137,15 @@ class ChatTemplate:
             add_generation_prompt=add_generation_prompt,
             **switches,
         )
-        return _cut(text) if continue_final else text
+        if continue_final:
+            # The prompt up to the mark.
+            before, found, after = text.rpartition(_CONTINUED.rstrip())
+            if not found:
+                raise EncodeError(NAME, "it does not show the message that is to be continued.")
+            if after.startswith(" "):
+                return before
+            return before.rstrip()
+        return text
 
     def opening(self, *, tools: bool) -> str | None:
         """The text that opens the model's turn at the end of a prompt; None if it may vary."""
@@ -150,28 +153,20 @@ class ChatTemplate:
 
     def fill(self, **variables: Any) -> str:
         """Render the template with only these variables and the special tokens."""
-        template = compile_template(self.choose(tools=variables.get("tools") is not None))
-        given = {"strftime_now": strftime(self._clock), **self.tokens, **_plain(variables)}
+        text = self.choose(tools=variables.get("tools") is not None)
         try:
-            with metered(self._bounds):
-                return template.render(given)
-        except Refused as error:
-            raise EncodeError(NAME, f"it refuses: {error}") from None
-        except Exceeded as error:
-            raise EncodeError(NAME, f"{error}; such a template is not to be trusted.") from None
-        except RecursionError:
-            raise EncodeError(NAME, "it calls itself without end.") from None
-        except _RAISED as error:
-            why = str(error) or type(error).__name__
-            raise EncodeError(NAME, f"it fails: {why}") from None
+            return render(text, {**self.tokens, **_plain(variables)}, self._clock(), self.bounds)
+        except RenderError as error:
+            raise EncodeError(NAME, str(error)) from None
 
 
 def _with_reasoning(message: Fields) -> Fields:
     """The message with its reasoning in every field that templates read."""
-    found = next((message[key] for key in REASONING if message.get(key) is not None), None)
-    if found is None:
-        return message
-    return {"thinking": found, **message, "reasoning_content": found}
+    for key in REASONING:
+        thought = message.get(key)
+        if thought is not None:
+            return {"thinking": thought, **message, "reasoning_content": thought}
+    return message
 
 
 def _plain(value: Any) -> Any:
@@ -193,25 +188,3 @@ def _plain(value: Any) -> Any:
             return tuple([_plain(each) for each in value])
         case _:
             raise UsageError(f"a chat template takes JSON, not {type(value).__name__}")
-
-
-def _marked(messages: list[Fields]) -> list[Fields]:
-    """The messages with a mark at the end of the last one."""
-    content = messages[-1].get("content") if messages else None
-    if isinstance(content, str):
-        marked: Any = content + _CONTINUED
-    elif isinstance(content, list | tuple) and any("text" in part for part in content):
-        last = max(at for at, part in enumerate(content) if "text" in part)
-        part = {**content[last], "text": content[last]["text"] + _CONTINUED}
-        marked = [*content[:last], part, *content[last + 1 :]]
-    else:
-        raise UsageError("the last message has no text that could be continued")
-    return [*messages[:-1], {**messages[-1], "content": marked}]
-
-
-def _cut(text: str) -> str:
-    """The prompt up to the mark."""
-    before, found, after = text.rpartition(_CONTINUED.rstrip())
-    if not found:
-        raise EncodeError(NAME, "it does not show the message that is to be continued.")
-    return before if after.startswith(" ") else before.rstrip()

@@ -31,7 +31,45 @@ def read_template(path: str | os.PathLike[str], **settings: Any) -> ChatTemplate
     if place.suffix == ".gguf":
         return template_of(read_header(place), **settings)
     if place.suffix == ".json":
-        return _from_config(place, settings)
+        try:
+            config = parse(_read(place))
+        except JsonError as error:
+            raise UsageError(f"{place} is not JSON: {error}") from None
+        if not isinstance(config, Mapping):
+            raise UsageError(f"{place} is not a tokenizer's configuration: it holds no object")
+        # One template as text, or several as a list of names and templates.
+        value = config.get("chat_template")
+        match value:
+            case None:
+                variants = {}
+            case str():
+                variants = {"default": value}
+            case list():
+                named = []
+                for each in value:
+                    if isinstance(each, dict):
+                        named.append((each.get("name"), each.get("template")))
+                variants = {n: text for n, text in named if isinstance(n, str) and isinstance(text, str)}
+            case _:
+                raise UsageError(f"{place}: chat_template is neither text nor a list of named templates")
+        if (place.parent / BESIDE).exists():
+            variants["default"] = _read(place.parent / BESIDE)
+        for each in sorted((place.parent / NAMED).glob("*.jinja")):
+            variants[each.stem] = _read(each)
+        if not variants:
+            raise UsageError(f"{place} holds no chat template, and there is no {BESIDE} beside it")
+        tokens = {name: _text_of(config[name]) for name in config if name.endswith("_token")}
+        added = config.get("added_tokens_decoder")
+        special = []
+        for token in added.values() if isinstance(added, Mapping) else ():
+            if isinstance(token, Mapping) and token.get("special"):
+                special.append(_text_of(token))
+        given = {
+            "tokens": {name: text for name, text in tokens.items() if text},
+            "special": tuple(filter(None, special)),
+            "add_bos": config.get("add_bos_token") is True,
+        }
+        return ChatTemplate(variants, **{**given, **settings})
     return ChatTemplate(_read(place), **settings)
 
 
@@ -53,14 +91,12 @@ def model_folder(name: str) -> Path | None:
         wanted = (kept / "refs" / "main").read_text().strip()
     except OSError:
         wanted = ""
-    copies = [copy for copy in (kept / "snapshots").glob("*") if _has_template(copy)]
+    copies = []
+    for copy in (kept / "snapshots").glob("*"):
+        if (copy / CONFIG).exists() or (copy / BESIDE).exists():
+            copies.append(copy)
     # The revision of "main"; else the newest.
-    copies.sort(key=lambda copy: (copy.name == wanted, copy.stat().st_mtime))
-    return copies[-1] if copies else None
-
-
-def _has_template(folder: Path) -> bool:
-    return (folder / CONFIG).exists() or (folder / BESIDE).exists()
+    return max(copies, key=lambda copy: (copy.name == wanted, copy.stat().st_mtime), default=None)
 
 
 def template_of(header: Header, **settings: Any) -> ChatTemplate:
@@ -75,58 +111,11 @@ def template_of(header: Header, **settings: Any) -> ChatTemplate:
     return ChatTemplate(header.templates, **{**given, **settings})
 
 
-def _from_config(place: Path, settings: dict[str, Any]) -> ChatTemplate:
-    try:
-        config = parse(_read(place))
-    except JsonError as error:
-        raise UsageError(f"{place} is not JSON: {error}") from None
-    if not isinstance(config, Mapping):
-        raise UsageError(f"{place} is not a tokenizer's configuration: it holds no object")
-    variants = _variants(config.get("chat_template"), place)
-    if (place.parent / BESIDE).exists():
-        variants["default"] = _read(place.parent / BESIDE)
-    for each in sorted((place.parent / NAMED).glob("*.jinja")):
-        variants[each.stem] = _read(each)
-    if not variants:
-        raise UsageError(f"{place} holds no chat template, and there is no {BESIDE} beside it")
-    given = {
-        "tokens": {name: text for name in config if (text := _token(name, config[name]))},
-        "special": _special(config.get("added_tokens_decoder")),
-        "add_bos": config.get("add_bos_token") is True,
-    }
-    return ChatTemplate(variants, **{**given, **settings})
-
-
-def _variants(value: Any, place: Path) -> dict[str, str]:
-    """One template as text, or several as a list of names and templates."""
-    match value:
-        case None:
-            return {}
-        case str():
-            return {"default": value}
-        case list():
-            named = [
-                (each.get("name"), each.get("template")) for each in value if isinstance(each, dict)
-            ]
-            return {n: text for n, text in named if isinstance(n, str) and isinstance(text, str)}
-        case _:
-            raise UsageError(f"{place}: chat_template is neither text nor a list of named templates")
-
-
-def _token(name: str, value: Any) -> str:
+def _text_of(token: Any) -> str:
     """A special token's text; given as a string, or as an object with it."""
-    if not name.endswith("_token"):
-        return ""
-    content = value.get("content") if isinstance(value, Mapping) else value
-    return content if isinstance(content, str) else ""
-
-
-def _special(value: Any) -> tuple[str, ...]:
-    entries = value.values() if isinstance(value, Mapping) else ()
-    found = [
-        each.get("content") for each in entries if isinstance(each, Mapping) and each.get("special")
-    ]
-    return tuple([text for text in found if isinstance(text, str)])
+    if isinstance(token, Mapping):
+        token = token.get("content")
+    return token if isinstance(token, str) else ""
 
 
 def _read(place: Path) -> str:

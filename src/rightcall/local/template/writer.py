@@ -11,10 +11,9 @@ from typing import Any, Literal, Protocol, TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, dump, parse
-from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, User
-from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.message import Reasoning, Reply, Results, Transcript, User
+from rightcall.core.parts import Call, Media, Part, Result, Text
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.template.chat_template import NAME
@@ -37,7 +36,7 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 64
 
 
-class Fallback(Protocol):
+class ToolFallback(Protocol):
     """Describes tools to a model whose template does not support them."""
 
     def instructions(self, specs: tuple[Spec, ...], /) -> str:
@@ -50,16 +49,24 @@ class Fallback(Protocol):
         """Their results, as a user message."""
 
 
-class Writer:
+class TranscriptWriter:
     """Converts one transcript for one template."""
 
-    def __init__(self, quirks: Quirks, fallback: Fallback | None, clean: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        quirks: Quirks,
+        fallback: ToolFallback | None,
+        clean: Callable[[str], str],
+        clean_result: Callable[[str], str] = str,
+    ) -> None:
         self._quirks = quirks
         self._clean = clean
+        self._clean_result = clean_result
+        """What is done to results besides, which hold anybody's words."""
         self._ids = _CallIds(quirks.ids)
         native = quirks.tools == "shown" or fallback is None
-        self._call_text = fallback if not (native and quirks.calls) else None
-        self._result_text = fallback if not (native and quirks.results) else None
+        self._call_text = None if native and quirks.calls else fallback
+        self._result_text = None if native and quirks.results else fallback
         self._turns: list[Turn] = []
         self._origins: list[int] = []
         self._at = -1
@@ -76,54 +83,53 @@ class Writer:
     def write(self, system: str, messages: Transcript) -> list[Turn]:
         """The messages, the system text first."""
         newest = max((at for at, each in enumerate(messages) if isinstance(each, Reply)), default=-1)
-        held = self._system(system)
+        # The system text that goes into the first user message.
+        held = ""
+        if system and self._quirks.system == "shown":
+            self._add({"role": "system", "content": system})
+        elif system:
+            self.used.add("system")
+            held = system
         for at, message in enumerate(messages):
             self._at = at
             if held and not isinstance(message, User):
                 self._add({"role": "user", "content": held})
                 held = ""
-            following = messages[at + 1] if at + 1 < len(messages) else None
-            self._write(message, following, is_new=at > newest, held=held)
+            match message:
+                case User():
+                    parts = [_part(part, at, is_new=at > newest) for part in message.content]
+                    text = self._clean("".join(parts))
+                    self._add({"role": "user", "content": f"{held}\n\n{text}" if held else text})
+                case Reply():
+                    results: Sequence[Result] = ()
+                    if at + 1 < len(messages) and isinstance(following := messages[at + 1], Results):
+                        results = following.results
+                    self._reply(message, results)
+                case Results():
+                    if not self._is_split:
+                        self._results(message.results)
+                    self._is_split = False
+                case _:
+                    assert_never(message)
             held = ""
         if held:
             self._add({"role": "user", "content": held})
-        return [self._shaped(turn) for turn in self._turns]
-
-    def _system(self, system: str) -> str:
-        """Write the system text, or return it for the first user message."""
-        if not system:
-            return ""
-        if self._quirks.system != "shown":
-            self.used.add("system")
-            return system
-        self._add({"role": "system", "content": system})
-        return ""
-
-    def _write(self, message: Message, following: Message | None, *, is_new: bool, held: str) -> None:
-        match message:
-            case User():
-                parts = [_part(part, self._at, is_new=is_new) for part in message.content]
-                said = self._clean("".join(parts))
-                self._add({"role": "user", "content": f"{held}\n\n{said}" if held else said})
-            case Reply():
-                results = following.results if isinstance(following, Results) else ()
-                self._reply(message, results)
-            case Results():
-                if not self._is_split:
-                    self._results(message.results)
-                self._is_split = False
-            case _:
-                assert_never(message)
+        return [self._shape_content(turn) for turn in self._turns]
 
     def _reply(self, reply: Reply, results: Sequence[Result]) -> None:
-        text = self._clean("".join([_shown(part) for part in reply.content]))
+        text = self._clean("".join([_part_text(part) for part in reply.content]))
         turn: Turn = {"role": "assistant", "content": text}
         calls = reply.calls
         if calls and not self._quirks.calls:
             self.used.add("calls")
         if calls and self._call_text is not None:
-            written = self._call_text.calls(tuple([self._neutral(call) for call in calls]))
-            turn["content"] = f"{text}\n{written}" if text else written
+            neutral = []
+            for call in calls:
+                arguments = self._clean(call.as_json)
+                neutral.append(replace(call, name=_name_of(call.name), arguments=arguments, form="json"))
+            turn["content"] = self._call_text.calls(tuple(neutral))
+            if text:
+                turn["content"] = f"{text}\n{turn['content']}"
             calls = ()
         elif calls and not self._quirks.calls:
             raise EncodeError(
@@ -140,16 +146,11 @@ class Writer:
         else:
             self._add({**turn, "content": turn["content"] or self._quirks.silence})
 
-    def _neutral(self, call: Call) -> Call:
-        arguments = self._clean(call.as_json)
-        return replace(call, name=_name_of(call.name), arguments=arguments, form="json")
-
     def _think(self, turn: Turn, reply: Reply, *, has_calls: bool) -> None:
-        ours = [
-            part.text
-            for part in reply.content
-            if isinstance(part, Reasoning) and (not part.vendor or OURS in part.vendor)
-        ]
+        ours = []
+        for part in reply.content:
+            if isinstance(part, Reasoning) and (not part.vendor or OURS in part.vendor):
+                ours.append(part.text)
         thought = self._clean("".join(ours))
         key = self._quirks.reasoning
         if not thought:
@@ -157,8 +158,10 @@ class Writer:
         if not key:
             self.used.add("reasoning")
         elif key == "part":
-            said = [{"type": "text", "text": turn["content"]}] if turn["content"] else []
-            turn["content"] = [{"type": "thinking", "thinking": thought}, *said]
+            parts = [{"type": "thinking", "thinking": thought}]
+            if turn["content"]:
+                parts.append({"type": "text", "text": turn["content"]})
+            turn["content"] = parts
         elif has_calls and turn["content"] and not self._quirks.reasoning_with_text:
             turn |= {"content": "", key: f"{thought}\n\n{turn['content']}"}
         else:
@@ -169,32 +172,52 @@ class Writer:
         if self._quirks.ids != "any" and any(call.id not in ids for call in calls):
             self.used.add("ids")
         as_text = self._quirks.arguments == "text"
-        fields = [
-            {"id": identity, **self._in_shape(_call_fields(call, as_text=as_text, clean=self._clean))}
-            for call, identity in zip(calls, ids, strict=True)
-        ]
+        fields: list[dict[str, Any]] = []
+        for call, identity in zip(calls, ids, strict=True):
+            # A call's name and arguments. Never raises, whatever the model wrote.
+            text = self._clean(call.as_json).strip()
+            value: Any = {}
+            if text:
+                try:
+                    value = parse(text)
+                except JsonError:
+                    value = None
+                if not isinstance(value, Mapping):
+                    value = {RAW_ARGUMENTS: text}
+            if not as_text:
+                # Decoding an escape may have revealed a marker.
+                arguments: Any = _clean_json(value, self._clean)
+            elif text and RAW_ARGUMENTS not in value:
+                arguments = text
+            else:
+                arguments = dump(value)
+            function = {"name": _name_of(call.name), "arguments": arguments}
+            if not self._quirks.flat_calls:
+                function = {"type": "function", "function": function}
+            fields.append({"id": identity, **function})
         if self._quirks.parallel or len(fields) == 1:
             self._add({**turn, "tool_calls": fields})
             return
         self.used.add("parallel")
         paired = len(results) == len(fields)
         for at, each in enumerate(fields):
-            said = turn if at == 0 else {"role": "assistant", "content": ""}
-            self._add({**said, "tool_calls": [each]})
+            self._add({**turn, "tool_calls": [each]})
+            turn = {"role": "assistant", "content": ""}
             if paired:
                 self._results(results[at : at + 1])
         self._is_split = paired
 
-    def _in_shape(self, function: dict[str, Any]) -> dict[str, Any]:
-        return function if self._quirks.flat_calls else {"type": "function", "function": function}
-
     def _results(self, results: Sequence[Result]) -> None:
         if not self._quirks.results:
             self.used.add("results")
-        shown = [
-            replace(result, name=_name_of(result.name), content=(Text(self._clean(_worded(result))),))
-            for result in results
-        ]
+        shown = []
+        for result in results:
+            text = "\n".join([_part_text(part) for part in result.content])
+            # No template has a marker for an error.
+            if result.is_error and not text.lower().startswith("error"):
+                text = f"Error: {text}"
+            content = (Text(self._clean(self._clean_result(text))),)
+            shown.append(replace(result, name=_name_of(result.name), content=content))
         if self._result_text is not None:
             self._add({"role": "user", "content": self._result_text.results(tuple(shown))})
             return
@@ -220,12 +243,13 @@ class Writer:
         self._turns.append(turn)
         self._origins.append(self._at)
 
-    def _shaped(self, turn: Turn) -> Turn:
+    def _shape_content(self, turn: Turn) -> Turn:
         """The message with its content in the supported form."""
         content = turn["content"]
         if "tool_calls" in turn and content == "" and self._quirks.no_text != "empty":
-            rest = {key: value for key, value in turn.items() if key != "content"}
-            return {**rest, "content": None} if self._quirks.no_text == "null" else rest
+            if self._quirks.no_text == "null":
+                return {**turn, "content": None}
+            return {key: value for key, value in turn.items() if key != "content"}
         if isinstance(content, str) and not self._quirks.takes_text:
             self.used.add("content")
             return {**turn, "content": [{"type": "text", "text": content}]}
@@ -237,7 +261,7 @@ def _merge(last: Turn, turn: Turn) -> bool:
     plain = isinstance(last["content"], str) and isinstance(turn["content"], str)
     if last["role"] not in {"user", "assistant"} or not plain or "tool_calls" in last:
         return False
-    texts = [text for text in (last["content"], turn["content"]) if text]
+    texts = filter(None, (last["content"], turn["content"]))
     last |= {**turn, "content": "\n\n".join(texts)}
     return True
 
@@ -247,7 +271,9 @@ def _part(part: Part, at: int, *, is_new: bool) -> str:
         return part.text
     if part.kind == "text" and part.way == "bytes":
         text = part.data.decode(errors="replace")
-        return f"\n{part.name}:\n{text}\n" if part.name else text
+        if part.name:
+            return f"\n{part.name}:\n{text}\n"
+        return text
     if is_new:
         raise EncodeError(
             NAME,
@@ -257,8 +283,8 @@ def _part(part: Part, at: int, *, is_new: bool) -> str:
     return _note(part)
 
 
-def _shown(part: object) -> str:
-    """The text of a part of a reply. Thoughts and calls are written separately."""
+def _part_text(part: object) -> str:
+    """The text of a part of a reply or a result. Thoughts and calls are written separately."""
     match part:
         case Text(text):
             return text
@@ -266,15 +292,6 @@ def _shown(part: object) -> str:
             return _note(part)
         case _:
             return ""
-
-
-def _worded(result: Result) -> str:
-    parts = [part.text if isinstance(part, Text) else _note(part) for part in result.content]
-    text = "\n".join(parts)
-    # No template has a marker for an error.
-    if result.is_error and not text.lower().startswith("error"):
-        return f"Error: {text}"
-    return text
 
 
 def _note(part: Media) -> str:
@@ -293,9 +310,9 @@ class _CallIds:
         self._waiting: list[tuple[str, str]] = []
 
     def of_calls(self, calls: Sequence[Call]) -> list[str]:
-        """An id for each call."""
-        self._waiting = [(call.id, self._new(call.id)) for call in calls]
-        return [legal for _, legal in self._waiting]
+        ids = [self._new(call.id) for call in calls]
+        self._waiting = [(call.id, legal) for call, legal in zip(calls, ids, strict=True)]
+        return ids
 
     def of_result(self, result: Result) -> str:
         """The id of the call that a result answers: by id, and by order if ids are equal."""
@@ -306,19 +323,18 @@ class _CallIds:
         return self._new(result.call_id)
 
     def _new(self, given: str) -> str:
-        candidate, tries = given, 0
+        candidate = given
+        tries = 0
         while not _LEGAL[self._kind].fullmatch(candidate) or candidate in self._used:
-            candidate = self._make(given, tries)
+            digest = sha256(f"{given}\n{tries}".encode(errors="surrogatepass")).digest()
+            if self._kind == "any":
+                candidate = f"call_{digest.hex()[:24]}"
+            else:
+                number = int.from_bytes(digest)
+                candidate = "".join(_DIGITS[number // 62**place % 62] for place in range(9))
             tries += 1
         self._used.add(candidate)
         return candidate
-
-    def _make(self, given: str, tries: int) -> str:
-        digest = sha256(f"{given}\n{tries}".encode(errors="surrogatepass")).digest()
-        if self._kind == "any":
-            return f"call_{digest.hex()[:24]}"
-        number = int.from_bytes(digest)
-        return "".join(_DIGITS[number // 62**place % 62] for place in range(9))
 
 
 def _name_of(name: str) -> str:
@@ -326,36 +342,14 @@ def _name_of(name: str) -> str:
     return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "unnamed"
 
 
-def _call_fields(call: Call, *, as_text: bool, clean: Callable[[str], str]) -> dict[str, Any]:
-    """A call's name and arguments. Never raises, whatever the model wrote."""
-    text = clean(call.as_json).strip()
-    value = _arguments(text)
-    if not as_text:
-        # Decoding an escape may have revealed a marker.
-        arguments: Any = _cleaned(value, clean)
-    else:
-        arguments = text if text and RAW_ARGUMENTS not in value else dump(value)
-    return {"name": _name_of(call.name), "arguments": arguments}
-
-
-def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+def _clean_json(value: Any, clean: Callable[[str], str]) -> Any:
     """The same JSON, with all of its text cleaned."""
     match value:
         case str():
             return clean(value)
         case Mapping():
-            return {clean(key): _cleaned(each, clean) for key, each in value.items()}
+            return {clean(key): _clean_json(each, clean) for key, each in value.items()}
         case list() | tuple():
-            return [_cleaned(each, clean) for each in value]
+            return [_clean_json(each, clean) for each in value]
         case _:
             return value
-
-
-def _arguments(text: str) -> Mapping[str, Any]:
-    if not text:
-        return {}
-    try:
-        value = parse(text)
-    except JsonError:
-        return {RAW_ARGUMENTS: text}
-    return value if isinstance(value, Mapping) else {RAW_ARGUMENTS: text}

@@ -10,38 +10,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, assert_never
 
+import mcp_types as types
 from mcp.client.context import ClientRequestContext
 from mcp.client.session import ListRootsFnT
-from mcp_types import (
-    INVALID_REQUEST,
-    AudioContent,
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    ElicitRequestParams,
-    ElicitRequestURLParams,
-    ElicitResult,
-    ErrorData,
-    ImageContent,
-    ListRootsResult,
-    Root,
-    SamplingMessage,
-    TextContent,
-)
 from msgspec import Struct
 from pydantic import FileUrl
 
-from rightcall.core.decision import Allow, Answer, Deny, FinalDecision, Proposal, Rewrite
+from rightcall.core.decision import Allow, Answer, Deny, FinalDecision, Rewrite
 from rightcall.core.events import ReplyEnd
 from rightcall.core.jsontext import JsonError, JsonObject, parse
 from rightcall.core.message import Message, Reply, User
-from rightcall.core.options import Spelt
+from rightcall.core.options import NameCheckedMeta
 from rightcall.core.parts import Media, Part, Text
 from rightcall.core.ports import Model
+from rightcall.core.proposal import Proposal
 from rightcall.core.request import Request
 from rightcall.core.schema import Schema, SchemaError
-from rightcall.gate.gate import Approve
-from rightcall.mcp.client.content import media_of
+from rightcall.gate.gate import Approve, ask_person
 from rightcall.mcp.client.note_log import NoteLog
+from rightcall.mcp.client.remote_tool import media_of
 
 _LONGEST = 4000
 
@@ -55,40 +42,55 @@ class Elicitation:
         self._notes = notes
 
     async def __call__(
-        self, context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult | ErrorData:
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
         """The SDK's elicitation callback."""
         self._notes.add("asked", f"a person is asked: {params.message}")
         call_id = f"{self._server}:{context.request_id}"
         reason = f"the server {self._server} asks: {params.message[:_LONGEST]}"
-        if isinstance(params, ElicitRequestURLParams):
+        if isinstance(params, types.ElicitRequestURLParams):
             proposal = Proposal(
-                call_id=call_id, name="elicit_url", arguments={"url": params.url}, reason=reason
+                call_id=call_id,
+                name="elicit_url",
+                arguments={"url": params.url},
+                reason=reason,
+                first=("url",),
             )
-            return _agreed(await self._decision(proposal))
+            return types.ElicitResult(
+                action="accept" if isinstance(await self._decision(proposal), Allow) else "decline"
+            )
         form: JsonObject = dict(params.requested_schema)
         try:
             schema = Schema(form)
         except SchemaError as error:
-            return ErrorData(code=INVALID_REQUEST, message=f"the form is no schema: {error}")
+            return types.ErrorData(code=types.INVALID_REQUEST, message=f"the form is no schema: {error}")
         proposal = Proposal(
             call_id=call_id,
             name="elicit",
             arguments={"form": form, "defaults": defaults(form)},
             reason=reason,
         )
-        return _filled(await self._decision(proposal), form, schema)
+        decision = await self._decision(proposal)
+        content = _content(decision, form)
+        # A form that is not filled in correctly is not sent: the person has not answered.
+        if content is None:
+            return types.ElicitResult(action="decline")
+        if schema.problems(content):
+            return types.ElicitResult(action="cancel")
+        return types.ElicitResult(action="accept", content=content)
 
     async def _decision(self, proposal: Proposal) -> FinalDecision:
         try:
-            decision = await self._approve(proposal)
+            decision = await ask_person(self._approve, proposal)
         except Exception as error:  # noqa: BLE001 - the SDK would send its words to the server
             self._notes.add("asked", f"nobody could be asked: {type(error).__name__}: {error}")
             return Deny()
         # Only True approves: another truthy answer may well mean no.
         if isinstance(decision, Allow | Deny | Rewrite | Answer):
             return decision
-        return Allow() if decision is True else Deny()
+        if decision is True:
+            return Allow()
+        return Deny()
 
 
 def defaults(form: JsonObject) -> dict[str, Any]:
@@ -96,25 +98,11 @@ def defaults(form: JsonObject) -> dict[str, Any]:
     fields = form.get("properties")
     if not isinstance(fields, Mapping):
         return {}
-    return {
-        name: field["default"]
-        for name, field in fields.items()
-        if isinstance(field, Mapping) and "default" in field
-    }
-
-
-def _agreed(decision: FinalDecision) -> ElicitResult:
-    return ElicitResult(action="accept" if isinstance(decision, Allow) else "decline")
-
-
-def _filled(decision: FinalDecision, form: JsonObject, schema: Schema) -> ElicitResult:
-    content = _content(decision, form)
-    # A form that is not filled in correctly is not sent: the person has not answered.
-    if content is None:
-        return ElicitResult(action="decline")
-    if schema.problems(content):
-        return ElicitResult(action="cancel")
-    return ElicitResult(action="accept", content=content)
+    values = {}
+    for name, field in fields.items():
+        if isinstance(field, Mapping) and "default" in field:
+            values[name] = field["default"]
+    return values
 
 
 def _content(decision: FinalDecision, form: JsonObject) -> dict[str, Any] | None:
@@ -124,14 +112,14 @@ def _content(decision: FinalDecision, form: JsonObject) -> dict[str, Any] | None
         case Rewrite(arguments):
             return {**defaults(form), **arguments}
         case Answer(text):
-            return {**defaults(form), **_answered(text, form)}
+            return {**defaults(form), **_parse_answer(text, form)}
         case Deny():
             return None
         case _:
             assert_never(decision)
 
 
-def _answered(text: str, form: JsonObject) -> JsonObject:
+def _parse_answer(text: str, form: JsonObject) -> JsonObject:
     """A person's text as the content of a form: as JSON, or as its only required or only field."""
     try:
         value = parse(text)
@@ -139,17 +127,17 @@ def _answered(text: str, form: JsonObject) -> JsonObject:
         value = None
     if isinstance(value, dict):
         return value
-    fields, required = form.get("properties"), form.get("required")
-    for names in (required, list(fields) if isinstance(fields, Mapping) else ()):
-        if isinstance(names, list) and len(names) == 1:
-            return {str(names[0]): text}
+    for names in (form.get("required"), form.get("properties")):
+        if isinstance(names, list | Mapping) and len(names) == 1:
+            (name,) = names
+            return {str(name): text}
     return {}
 
 
 _STOPS = {"end": "endTurn", "length": "maxTokens", "stop_sequence": "stopSequence"}
 
 
-class Sampling(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
+class Sampling(Struct, frozen=True, kw_only=True, eq=False, metaclass=NameCheckedMeta):
     """A model that a server may use, with limits."""
 
     model: Model
@@ -170,82 +158,75 @@ class Sampler:
     async def __call__(
         self,
         context: ClientRequestContext,  # noqa: ARG002 - the SDK's port
-        params: CreateMessageRequestParams,
-    ) -> CreateMessageResult | ErrorData:
+        params: types.CreateMessageRequestParams,
+    ) -> types.CreateMessageResult | types.ErrorData:
         """The SDK's sampling callback."""
         if self._left <= 0:
-            return _refused(
+            return _invalid_request(
                 f"the {self._sampling.max_requests} requests that this client allows are used up"
             )
         self._left -= 1
         self._notes.add("asked", f"a model is asked, {len(params.messages)} messages")
-        request = _request(params, self._sampling.max_tokens)
-        if isinstance(request, ErrorData):
-            return request
+        messages = [_message(each) for each in params.messages]
+        usable = tuple([each for each in messages if each is not None])
+        if not messages or len(usable) < len(messages):
+            return _invalid_request(
+                "only text, images and sounds can be sampled from, in at least one message"
+            )
+        options: dict[str, Any] = {}
+        if params.temperature is not None:
+            options["temperature"] = params.temperature
+        if params.stop_sequences:
+            options["stop"] = list(params.stop_sequences)
+        request = Request(
+            messages=usable,
+            system=params.system_prompt or "",
+            max_tokens=min(max(params.max_tokens, 1), self._sampling.max_tokens),
+            options=options,
+        )
+        reply = Reply((), stop="error")
         try:
-            reply = await self._ask(request)
+            async for event in self._sampling.model.stream(request):
+                if isinstance(event, ReplyEnd):
+                    reply = event.reply
+                    break
         except Exception as error:  # noqa: BLE001 - the SDK would send its words to the server
             self._notes.add("asked", f"the model failed: {type(error).__name__}: {error}")
-            return _refused("the model could not be asked")
-        return CreateMessageResult(
+            return _invalid_request("the model could not be asked")
+        return types.CreateMessageResult(
             role="assistant",
-            content=TextContent(type="text", text=reply.text),
+            content=types.TextContent(type="text", text=reply.text),
             model=reply.model or "model",
             stop_reason=_STOPS.get(reply.stop, reply.stop),
         )
 
-    async def _ask(self, request: Request) -> Reply:
-        async for event in self._sampling.model.stream(request):
-            if isinstance(event, ReplyEnd):
-                return event.reply
-        return Reply((), stop="error")
+
+def _message(message: types.SamplingMessage) -> Message | None:
+    """None if it holds anything but text, images and sounds."""
+    parts: list[Part] = []
+    for block in message.content_as_list:
+        match block:
+            case types.TextContent(text=text):
+                parts.append(Text(text))
+            case types.ImageContent() | types.AudioContent():
+                piece = media_of(block.data, block.mime_type, None)
+                parts.append(piece if isinstance(piece, Media) else Text(piece))
+            case _:
+                return None
+    if message.role == "user":
+        return User(tuple(parts))
+    return Reply(tuple(parts))
 
 
-def _request(params: CreateMessageRequestParams, most: int) -> Request | ErrorData:
-    messages = [_message(each) for each in params.messages]
-    if not messages or any(each is None for each in messages):
-        return _refused("only text, images and sounds can be sampled from, in at least one message")
-    options: dict[str, Any] = {}
-    if params.temperature is not None:
-        options["temperature"] = params.temperature
-    if params.stop_sequences:
-        options["stop"] = list(params.stop_sequences)
-    return Request(
-        messages=tuple(each for each in messages if each is not None),
-        system=params.system_prompt or "",
-        max_tokens=min(max(params.max_tokens, 1), most),
-        options=options,
-    )
-
-
-def _message(message: SamplingMessage) -> Message | None:
-    blocks = message.content_as_list
-    parts = tuple([part for part in map(_part, blocks) if part is not None])
-    if len(parts) < len(blocks):
-        return None
-    return User(parts) if message.role == "user" else Reply(parts)
-
-
-def _part(block: Any) -> Part | None:
-    match block:
-        case TextContent(text=text):
-            return Text(text)
-        case ImageContent() | AudioContent():
-            piece = media_of(block.data, block.mime_type, None)
-            return piece if isinstance(piece, Media) else Text(piece)
-        case _:
-            return None
-
-
-def _refused(message: str) -> ErrorData:
-    return ErrorData(code=INVALID_REQUEST, message=message)
+def _invalid_request(message: str) -> types.ErrorData:
+    return types.ErrorData(code=types.INVALID_REQUEST, message=message)
 
 
 def list_roots(paths: Sequence[Path]) -> ListRootsFnT:
     """The SDK's callback for roots: the folders that the server may work in."""
-    listed = [Root(uri=FileUrl(path.as_uri()), name=path.name) for path in paths]
+    listed = [types.Root(uri=FileUrl(path.as_uri()), name=path.name) for path in paths]
 
-    async def roots(context: ClientRequestContext) -> ListRootsResult:  # noqa: ARG001 - the SDK's port
-        return ListRootsResult(roots=listed)
+    async def roots(context: ClientRequestContext) -> types.ListRootsResult:  # noqa: ARG001 - the SDK's port
+        return types.ListRootsResult(roots=listed)
 
     return roots

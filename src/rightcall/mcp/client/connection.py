@@ -23,23 +23,28 @@ from rightcall.mcp.client.callbacks import Sampler
 from rightcall.mcp.client.endpoints import Http
 from rightcall.mcp.client.note_log import NoteLog
 from rightcall.mcp.client.sdk_client import client_of, explain
-from rightcall.mcp.client.settings import Settings
+from rightcall.mcp.client.settings import ConnectionSettings
 
 T = TypeVar("T")
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
+_FIRST_PAUSE = 0.25
+_LONGEST_PAUSE = 5.0
 _REFRESH_PAUSE = 0.05
 _REFRESH_SECONDS = 5.0
 _LISTEN_PAUSE = 30.0
-_HTTP_CLOSE_SECONDS, _STDIO_CLOSE_SECONDS = 3.0, 13.0
+_HTTP_CLOSE_SECONDS = 3.0
+_STDIO_CLOSE_SECONDS = 13.0
 _LAST_SECONDS = 2.0
 
 
-class Connection:
+class ServerConnection:
     """The life of a connection. ``take_tools`` gets each opened client, and again when tools change."""
 
     def __init__(
-        self, settings: Settings, notes: NoteLog, take_tools: Callable[[Client], Awaitable[None]]
+        self,
+        settings: ConnectionSettings,
+        notes: NoteLog,
+        take_tools: Callable[[Client], Awaitable[None]],
     ) -> None:
         self._settings = settings
         self._notes = notes
@@ -58,6 +63,7 @@ class Connection:
         self._losses = 0
         """How many clients were lost since the last successful answer."""
         self._resting_until: float | None = None
+        self._forgotten = False
         self._status = 0
         """The HTTP status of the last answer, for a server over HTTP."""
         self._why = ""
@@ -80,7 +86,8 @@ class Connection:
 
     async def close(self) -> None:
         """Close the connection and end the server. Takes bounded time, and can be called again."""
-        owner, loop = self._owner, self._loop
+        owner = self._owner
+        loop = self._loop
         if owner is None or loop is None or loop.is_closed():
             return
         if loop is not asyncio.get_running_loop():
@@ -100,11 +107,11 @@ class Connection:
         """Run something in the owner's loop, from any loop. Cancelling the wait cancels it."""
         loop = self._loop
         if loop is None or loop.is_closed():
-            raise ToolFailure(self._closed())
+            raise ToolFailure(self._closed_message())
         if loop is not asyncio.get_running_loop():
             return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
         ended: asyncio.Future[None] = loop.create_future()
-        task = self._start(_telling(work, ended), ended)
+        task = self._start(_run_and_signal(work, ended), ended)
         try:
             # Not the task itself: a cancelled waiter does not wait until the task has ended.
             await ended
@@ -118,7 +125,7 @@ class Connection:
         assert self._opened is not None
         assert self._loop is not None
         if self._signals.closing:
-            raise ToolFailure(self._closed())
+            raise ToolFailure(self._closed_message())
         if self._resting_until is not None:
             if self._loop.time() < self._resting_until:
                 raise ToolFailure(self._unreachable())
@@ -128,19 +135,20 @@ class Connection:
     def lose(self, client: Client, reason: str) -> None:
         """Give up a client that is no longer usable, unless that was noticed already."""
         if self._client is client:
-            self._ended(reason)
+            self._handle_loss(reason)
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """Note that the server answered: earlier losses no longer count."""
         self._losses = 0
 
     async def settle(self) -> None:
         """Wait until announced changes have been applied, so that the next turn has them."""
-        await self._signals.settled(_REFRESH_SECONDS)
+        await self._signals.wait_settled(_REFRESH_SECONDS)
 
     def was_forgotten(self) -> bool:
         """Whether the server has said, since this was last called, that our session is unknown."""
-        forgotten, self._signals.forgotten = self._signals.forgotten, False
+        forgotten = self._forgotten
+        self._forgotten = False
         return forgotten
 
     async def look_again(self) -> None:
@@ -150,7 +158,7 @@ class Connection:
 
     # Methods of the owner task.
 
-    def _ended(self, reason: str) -> None:
+    def _handle_loss(self, reason: str) -> None:
         """Handle the loss of the client: callers that need one wait for the next."""
         self._why = self._why or reason
         if self._client is not None and self._loop is not None:
@@ -158,8 +166,11 @@ class Connection:
             self._opened = self._loop.create_future()
             self._signals.lose()
 
-    def _answered(self, status: int) -> None:
+    def _note_status(self, status: int) -> None:
         self._status = status
+
+    def _note_forgotten(self) -> None:
+        self._forgotten = True
 
     async def _own(self) -> None:
         try:
@@ -173,71 +184,64 @@ class Connection:
                     await self._pause()
         finally:
             self._signals.close()
-            self._fail(ToolFailure(self._closed()))
+            self._fail(ToolFailure(self._closed_message()))
             for task in self._tasks:
                 task.cancel()
 
     async def _live(self) -> RightcallError:
         """Run one client until it ends; returns the error that ended it."""
         self._signals.begin()
-        self._why, self._status = "", 0
+        self._why = ""
+        self._forgotten = False
+        self._status = 0
         self._opening = True
         listening: asyncio.Task[None] | None = None
         try:
             async with (
                 asyncio.timeout(self._settings.connect_timeout) as deadline,
-                self._sdk_client() as client,
+                client_of(
+                    self._settings,
+                    self._notes,
+                    self._sampler,
+                    ended=self._handle_loss,
+                    forgotten=self._note_forgotten,
+                    answered=self._note_status,
+                    changed=self._signals.change,
+                ) as client,
             ):
                 if self._settings.wait_for_tools:
                     await self._take_tools(client)
                 else:
                     self._signals.change()
                 deadline.reschedule(None)
-                self._announce(client)
+                assert self._opened is not None
+                if self._was_open:
+                    self._notes.add("reopened", "the server is there again")
+                self._client = client
+                self._opening = False
+                self._was_open = True
+                self._resting_until = None
+                if not self._opened.done():
+                    self._opened.set_result(client)
                 if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
                     listening = self._start(self._listen(client))
-                await self._serve(client)
+                # Serve a client until it is lost or closed.
+                while await self._signals.next() == "changed":
+                    try:
+                        await self._take_tools(client)
+                    except (MCPError, RightcallError, ValueError) as error:
+                        self._notes.add("changed", f"the tools could not be listed again: {error}")
+                    self._signals.tell()
+                    # A server that announces changes without end must not keep us busy without end.
+                    await asyncio.sleep(_REFRESH_PAUSE)
         except Exception as error:  # noqa: BLE001 - the border: whatever the SDK and servers come up with
             return explain(error, self._settings, self._why, self._status)
         finally:
             self._opening = False
-            self._ended("")
+            self._handle_loss("")
             if listening is not None:
                 listening.cancel()
         return TransportError(f"the server {self._settings.name} {self._why or 'was let go of'}")
-
-    def _sdk_client(self) -> Client:
-        return client_of(
-            self._settings,
-            self._notes,
-            self._sampler,
-            ended=self._ended,
-            forgotten=self._signals.forget,
-            answered=self._answered,
-            changed=self._signals.change,
-        )
-
-    def _announce(self, client: Client) -> None:
-        assert self._opened is not None
-        if self._was_open:
-            self._notes.add("reopened", "the server is there again")
-        self._client = client
-        self._opening = False
-        self._was_open = True
-        self._resting_until = None
-        if not self._opened.done():
-            self._opened.set_result(client)
-
-    async def _serve(self, client: Client) -> None:
-        """Serve a client until it is lost or closed."""
-        while await self._signals.next() == "changed":
-            try:
-                await self._take_tools(client)
-            except (MCPError, RightcallError, ValueError) as error:
-                self._notes.add("changed", f"the tools could not be listed again: {error}")
-            self._signals.tell()
-            # A server that announces changes without end must not keep us busy without end.
-            await asyncio.sleep(_REFRESH_PAUSE)
 
     async def _listen(self, client: Client) -> None:
         """Subscribe to changes of the tools, as servers since 2026-07-28 announce them."""
@@ -265,7 +269,7 @@ class Connection:
         self._fail(ToolFailure(self._unreachable()))
         self._opened = self._loop.create_future()
         self._resting_until = self._loop.time() + self._settings.cool_down
-        await self._signals.until_wanted()
+        await self._signals.pause()
 
     def _fail(self, error: RightcallError) -> None:
         if self._opened is not None and not self._opened.done():
@@ -289,14 +293,16 @@ class Connection:
         if not task.cancelled():
             task.exception()
 
-    def _closed(self) -> str:
+    def _closed_message(self) -> str:
         return f"The connection to the server {self._settings.name} is closed."
 
     def _unreachable(self) -> str:
         return f"The server {self._settings.name} cannot be used now: {self._last}."
 
 
-async def _telling(work: Callable[[], Coroutine[Any, Any, T]], ended: "asyncio.Future[None]") -> T:
+async def _run_and_signal(
+    work: Callable[[], Coroutine[Any, Any, T]], ended: "asyncio.Future[None]"
+) -> T:
     """Tell of the end in the last step: a callback of the task would come a turn of the loop later."""
     try:
         return await work()
@@ -313,7 +319,6 @@ class Signals:
 
     def __init__(self) -> None:
         self.closing = False
-        self.forgotten = False
         self._lost = False
         self._changed = False
         self._looking = False
@@ -324,7 +329,7 @@ class Signals:
 
     def begin(self) -> None:
         """A new client: reset the signals of the last one."""
-        self.forgotten = self._lost = self._changed = self._wanted = False
+        self._lost = self._changed = self._wanted = False
         self.tell()
 
     def close(self) -> None:
@@ -342,10 +347,6 @@ class Signals:
         self._changed = True
         self._bell.set()
 
-    def forget(self) -> None:
-        """The server no longer knows our session."""
-        self.forgotten = True
-
     def want(self) -> None:
         """A caller needs the server again."""
         self._wanted = True
@@ -362,18 +363,15 @@ class Signals:
         await self._until(lambda: self.closing or self._lost or self._changed)
         if self.closing or self._lost:
             return "over"
-        self._changed, self._looking = False, True
+        self._changed = False
+        self._looking = True
         return "changed"
 
-    async def pause(self, seconds: float) -> None:
-        """Wait so many seconds, or until it is closed."""
-        await self._until(lambda: self.closing, seconds)
+    async def pause(self, seconds: float | None = None) -> None:
+        """Wait until it is closed, so many seconds, or else until a caller needs the server."""
+        await self._until(lambda: self.closing or (seconds is None and self._wanted), seconds)
 
-    async def until_wanted(self) -> None:
-        """Wait until a caller needs the server, or it is closed."""
-        await self._until(lambda: self.closing or self._wanted)
-
-    async def settled(self, seconds: float) -> None:
+    async def wait_settled(self, seconds: float) -> None:
         """Wait until an announced change has been applied, for at most so many seconds."""
         looks = self._looks
         if self._changed or self._looking:

@@ -44,6 +44,6 @@ class NoteLog:
         if self._record is not None:
             self._record(note)
 
-    def kept(self) -> tuple[Note, ...]:
+    def recent_notes(self) -> tuple[Note, ...]:
         """The notes, oldest first."""
         return tuple(self._kept)

@@ -9,28 +9,150 @@ from typing import Any, Self, TypeAlias, Unpack
 from urllib.parse import urlsplit
 
 from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    REQUEST_TIMEOUT,
+    CallToolResult,
+)
+from pydantic import ValidationError
 
-from rightcall.background import Background
+from rightcall.background import BackgroundLoop
 from rightcall.core.facts import Effect
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.options import checked
+from rightcall.core.options import check_keywords
 from rightcall.core.ports import LiveTools
 from rightcall.core.tool import Tool
-from rightcall.declare.finding import Finding
+from rightcall.declare.findings import Finding
 from rightcall.declare.toolbox import Selection, Toolbox
-from rightcall.errors import RightcallError, UsageError
-from rightcall.gate.threads import Job, current
-from rightcall.mcp.client.connection import Connection
-from rightcall.mcp.client.content import Judge, value_of
+from rightcall.errors import RightcallError, ToolFailure, UsageError
+from rightcall.gate.concurrency import AbandonableJob, tool_threads
+from rightcall.mcp.client.connection import ServerConnection
 from rightcall.mcp.client.endpoints import Endpoint, Given, Http, endpoint_of
-from rightcall.mcp.client.listing import AcceptedTools, Listing, accept, fetch
 from rightcall.mcp.client.note_log import Note, NoteLog
-from rightcall.mcp.client.remote_calls import RemoteCalls
-from rightcall.mcp.client.remote_tool import fit, judge_of
-from rightcall.mcp.client.settings import Options, Settings, settings_of
+from rightcall.mcp.client.remote_tool import Judge, fit_name, validator_for, value_of
+from rightcall.mcp.client.sdk_client import words_of
+from rightcall.mcp.client.settings import ConnectionSettings, ConnectOptions, settings_of
+from rightcall.mcp.client.tool_list import AcceptedTools, accept_tools, fetch
 from rightcall.mcp.pins import Definition
 from rightcall.process.deadline_validator import DeadlineValidator
+
+# A tool's arguments into a server's answer: sent once, and again only if nothing was done.
+
+
+Progress: TypeAlias = Callable[[float, float | None, str], None]
+_MOST_PROGRESS = 1000
+_LONGEST_PROGRESS = 500
+_BEYOND = 5.0
+"""Seconds beyond a tool's own timeout, so that its executor times out first, with its own message."""
+
+
+class RemoteCalls:
+    """Sends calls to one server."""
+
+    def __init__(self, connection: ServerConnection, server: str, timeout: float) -> None:
+        self._connection = connection
+        self._server = server
+        self._timeout = timeout + _BEYOND
+
+    async def call(
+        self, name: str, arguments: JsonObject, effect: Effect, progress: Progress | None = None
+    ) -> CallToolResult:
+        """The server's answer. Raises ToolFailure for everything else."""
+        return await self._connection.bring_home(lambda: self._call(name, arguments, effect, progress))
+
+    async def _call(
+        self, name: str, arguments: JsonObject, effect: Effect, progress: Progress | None
+    ) -> CallToolResult:
+        client = await self._connection.ready()
+        try:
+            try:
+                result = await self._ask(client, name, arguments, progress)
+            except MCPError:
+                if not self._connection.was_forgotten():
+                    raise
+                # The server did not know our session, so it has not run this call.
+                self._connection.lose(client, "does not know our session any more")
+                client = await self._connection.ready()
+                result = await self._ask(client, name, arguments, progress)
+        except MCPError as error:
+            if _is_closed(error):
+                self._connection.lose(client, "closed the connection")
+            if error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}:
+                # The server may no longer have the tool.
+                await self._connection.look_again()
+            raise failure_of(error, self._server, effect) from error
+        self._connection.note_answer()
+        await self._connection.settle()
+        return result
+
+    async def _ask(
+        self, client: Client, name: str, arguments: JsonObject, progress: Progress | None
+    ) -> CallToolResult:
+        try:
+            return await client.call_tool(
+                name,
+                dict(arguments),
+                read_timeout_seconds=self._timeout,
+                progress_callback=None if progress is None else _limit_progress(progress),
+            )
+        except MCPError:
+            raise
+        except (ValidationError, ValueError, RuntimeError, OSError) as error:
+            raise failure_of(error, self._server, "write") from error
+
+
+def _limit_progress(progress: Progress) -> Any:
+    """The SDK's progress callback, which ignores everything after the first thousand."""
+    left = _MOST_PROGRESS
+
+    async def report(done: float, total: float | None, message: str | None) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            progress(done, total, (message or "")[:_LONGEST_PROGRESS])
+
+    return report
+
+
+def _is_closed(error: MCPError) -> bool:
+    """Whether the connection was closed during a request.
+
+    The SDK marks that only by code and message, and servers use the same code for errors of their own,
+    which JSON-RPC allows.
+    """
+    return error.code == CONNECTION_CLOSED and error.message == "Connection closed"
+
+
+def failure_of(error: Exception, server: str, effect: Effect) -> ToolFailure:
+    """The failure of a call, with a message for the model."""
+    harmless = effect != "write"
+    match error:
+        case MCPError() if _is_closed(error):
+            return ToolFailure(
+                f"The server {server} was lost before it answered. {_in_doubt(effect)}",
+                retryable=harmless,
+            )
+        case MCPError(code=code) if code == REQUEST_TIMEOUT:
+            return ToolFailure(
+                f"The server {server} did not answer in time. {_in_doubt(effect)}", retryable=harmless
+            )
+        case MCPError(message=message):
+            return ToolFailure(f"The server refused: {message}")
+        case ValidationError():
+            return ToolFailure("The server's answer breaks the protocol and cannot be read.")
+        case _:
+            return ToolFailure(f"The server's answer cannot be used: {words_of(error)}")
+
+
+def _in_doubt(effect: Effect) -> str:
+    if effect != "write":
+        return "It can be called again."
+    return "It may have done its work. Find out before calling it again."
+
 
 _FEW = 20
 """Definitions up to this number are checked in the event loop; more, in a thread."""
@@ -39,8 +161,8 @@ _Change: TypeAlias = Callable[[Tool], Tool | None]
 """Maps a tool to its changed version, or to None to leave it out."""
 
 
-@checked("rc.mcp.connect")
-def connect(target: Given, *, name: str | None = None, **options: Unpack[Options]) -> "Server":
+@check_keywords("rc.mcp.connect")
+def connect(target: Given, *, name: str | None = None, **options: Unpack[ConnectOptions]) -> "Server":
     """A server, to be opened with ``async with``, or with ``with`` in code that cannot await.
 
     ``target`` is a URL, a program and its arguments as a list, or an entry of ``load_config``. ``name``
@@ -50,8 +172,8 @@ def connect(target: Given, *, name: str | None = None, **options: Unpack[Options
     return Server(settings_of(name or name_of(found), found, options))
 
 
-@checked("rc.mcp.connect_all")
-def connect_all(servers: Mapping[str, Given], **options: Unpack[Options]) -> "Group":
+@check_keywords("rc.mcp.connect_all")
+def connect_all(servers: Mapping[str, Given], **options: Unpack[ConnectOptions]) -> "Group":
     """Servers by name, as ``load_config`` returns them, to be opened together with ``async with``.
 
     Each server's tools have its name and ``_`` in front of their own. The options apply to every
@@ -71,7 +193,7 @@ class LiveView:
     it returns.
     """
 
-    @checked("rc.mcp.LiveView")
+    @check_keywords("rc.mcp.LiveView")
     def __init__(self, source: LiveTools, change: _Change | None = None) -> None:
         self._source = source
         self._change = change
@@ -105,7 +227,7 @@ class LiveView:
 
     def prefix(self, text: str) -> "LiveView":
         """Every name with ``text`` before it; one that becomes too long is cut, and ends in a hash."""
-        return LiveView(self, lambda tool: tool.replace(name=fit(text + tool.name)))
+        return LiveView(self, lambda tool: tool.replace(name=fit_name(text + tool.name)))
 
     def rename(self, names: Mapping[str, str]) -> "LiveView":
         """Some tools under other names."""
@@ -133,14 +255,14 @@ class Server(LiveView):
     ``require_approval`` follow the changes; ``toolbox()`` is a fixed copy.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ConnectionSettings) -> None:
         super().__init__(self)
         self.name = settings.name
         self._settings = settings
         self._notes = NoteLog(settings.name, settings.record)
-        self._connection = Connection(settings, self._notes, self._take_tools)
+        self._connection = ServerConnection(settings, self._notes, self._take_tools)
         self._calls = RemoteCalls(self._connection, settings.name, settings.limits.timeout)
-        self._background: Background | None = None
+        self._background: BackgroundLoop | None = None
         self._accepted = None if settings.wait_for_tools else AcceptedTools()
         self._judges: dict[str, tuple[Definition, Judge]] = {}
         """By the server's names: the validators of what its tools return."""
@@ -167,7 +289,7 @@ class Server(LiveView):
         await self.close()
 
     def __enter__(self) -> Self:
-        self._background = Background(f"mcp {self.name}")
+        self._background = BackgroundLoop(f"mcp {self.name}")
         try:
             self._background.run(self.open())
         except BaseException:
@@ -210,7 +332,7 @@ class Server(LiveView):
     @property
     def notes(self) -> tuple[Note, ...]:
         """Recent notes: the server's log, changes, losses."""
-        return self._notes.kept()
+        return self._notes.recent_notes()
 
     async def call(self, name: str, arguments: JsonObject | None = None) -> Any:
         """Call a tool by the server's own name for it, without any gate. Raises ToolFailure."""
@@ -233,7 +355,14 @@ class Server(LiveView):
         before = self._accepted
         if before is not None and listing == before.listing:
             return
-        refusal = self._unapproved(listing)
+        refusal = ""
+        pins = self._settings.pins
+        if pins is not None and (differences := pins.differences(self.name, listing.definitions)):
+            listed = "; ".join(map(str, differences[:10]))
+            refusal = (
+                f"the server {self.name} is not as it was approved: {listed}. "
+                "See: rightcall tools mcp verify"
+            )
         if refusal and before is None:
             raise UsageError(refusal)
         if refusal:
@@ -242,24 +371,13 @@ class Server(LiveView):
             self._accepted = AcceptedTools(listing=listing, refused=refused)
         else:
             # Every definition is searched for instructions to the model: a thousand take long.
-            work = partial(accept, listing, self._settings, self._put)
+            work = partial(accept_tools, listing, self._settings, self._put)
             is_long = len(listing.definitions) > _FEW
             self._accepted = await asyncio.to_thread(work) if is_long else work()
         self._judges = {}
         self._version += 1
-        self._tell(self._accepted, before)
-
-    def _unapproved(self, listing: Listing) -> str:
-        if self._settings.pins is None:
-            return ""
-        found = self._settings.pins.differences(self.name, listing.definitions)
-        if not found:
-            return ""
-        listed = "; ".join(map(str, found[:10]))
-        return f"the server {self.name} is not as it was approved: {listed}. See: rightcall mcp verify"
-
-    def _tell(self, accepted: AcceptedTools, before: AcceptedTools | None) -> None:
-        """Note what is new: changed tools, new names, and refusals."""
+        # Note what is new: changed tools, new names, and refusals.
+        accepted = self._accepted
         if before is not None:
             self._notes.add("changed", f"the server offers {len(accepted.tools)} tools now")
         known = before or AcceptedTools()
@@ -275,21 +393,18 @@ class Server(LiveView):
     async def _put(
         self, definition: Definition, arguments: JsonObject, effect: Effect, context: Context[Any] | None
     ) -> Any:
-        output = self._judge(definition)
+        # The validator of a tool's output, built once: that takes longer than a call.
+        output = None
+        if definition.output is not None:
+            known = self._judges.get(definition.name)
+            if known is None or known[0] is not definition:
+                known = self._judges[definition.name] = (definition, validator_for(definition.output))
+            output = known[1]
         progress = None if context is None else context.progress
         answer = await self._calls.call(definition.name, arguments, effect, progress)
         if isinstance(output, DeadlineValidator):
-            return await current().run(partial(value_of, answer, output), Job())
+            return await tool_threads().run(partial(value_of, answer, output), AbandonableJob())
         return value_of(answer, output)
-
-    def _judge(self, definition: Definition) -> Judge | None:
-        """The validator of a tool's output, built once: that takes longer than a call."""
-        if definition.output is None:
-            return None
-        known = self._judges.get(definition.name)
-        if known is None or known[0] is not definition:
-            known = self._judges[definition.name] = (definition, judge_of(definition.output))
-        return known[1]
 
 
 class Group(LiveView):
@@ -333,7 +448,7 @@ class Group(LiveView):
             else:
                 await self._close()
                 raise error
-        self._views = tuple(server.prefix(f"{fit(name)}_") for name, server in self.servers.items())
+        self._views = tuple(server.prefix(f"{fit_name(name)}_") for name, server in self.servers.items())
         return self
 
     async def __aexit__(
@@ -348,5 +463,5 @@ class Group(LiveView):
 def name_of(target: Endpoint) -> str:
     """The name of a server that was given none."""
     if isinstance(target, Http):
-        return fit(urlsplit(target.url).hostname or "server")
-    return fit(PurePath(target.command).name)
+        return fit_name(urlsplit(target.url).hostname or "server")
+    return fit_name(PurePath(target.command).name)

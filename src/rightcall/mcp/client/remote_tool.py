@@ -1,22 +1,37 @@
 """A server's definition into our tool: its name, its limits, and our own view of its dangers."""
 
+import base64
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any, Literal, TypeAlias
+from pathlib import PurePosixPath
+from typing import Any, Literal, TypeAlias, assert_never
+from urllib.parse import urlsplit
 
+from mcp_types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
 from mcp_types import Tool as Listed
 
 from rightcall.core.facts import Effect, Facts
 from rightcall.core.handler import Context, Handler
-from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.jsontext import JsonError, JsonObject, dump, parse
 from rightcall.core.limits import Limits
+from rightcall.core.parts import Media
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.schema import Schema, SchemaTooCostly
 from rightcall.core.tool import Tool
-from rightcall.declare.manual import first_sentence
-from rightcall.declare.stranger import quoted
+from rightcall.declare.manual import first_sentence, quote_description
+from rightcall.errors import ToolFailure
 from rightcall.mcp.pins import Definition, Hints
 from rightcall.process.deadline_validator import DeadlineValidator
 
@@ -35,7 +50,7 @@ Invoke: TypeAlias = Callable[[Definition, JsonObject, Effect, Context[Any]], Awa
 """Sends a call to the server: arguments into its return value."""
 
 
-def judge_of(schema: JsonObject) -> Schema | DeadlineValidator:
+def validator_for(schema: JsonObject) -> Schema | DeadlineValidator:
     """The validator of a server's schema: here, or in a process if its cost is unbounded."""
     try:
         return Schema(schema)
@@ -43,17 +58,19 @@ def judge_of(schema: JsonObject) -> Schema | DeadlineValidator:
         return DeadlineValidator(schema)
 
 
-class _Whole:
+class _ArgumentsValidator:
     """Validates arguments by their schema, and binds them as one parameter, whatever their names are."""
 
     def __init__(self, schema: JsonObject) -> None:
-        self._judge = judge_of(schema)
+        self._judge = validator_for(schema)
         self.waits = isinstance(self._judge, DeadlineValidator)
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         """Called by the gate, for tools that validate their own arguments."""
         verdict = self._judge.validate(text, value)
-        return Valid({"arguments": value}) if isinstance(verdict, Valid) else verdict
+        if isinstance(verdict, Valid):
+            return Valid({"arguments": value})
+        return verdict
 
 
 def tool_of(
@@ -67,95 +84,184 @@ def tool_of(
 ) -> Tool:
     """The tool, under its name here."""
     hints = definition.hints if "annotations" in trust else Hints()
-    effect = effect_of(hints)
+    # The effect says what running a call again would mean.
+    effect: Effect = "write"
+    if hints.read_only:
+        effect = "read"
+    elif hints.idempotent:
+        effect = "idempotent"
+    # The dangers are known as far as trusted hints state them.
+    reach: Literal["user", "outside"] | None = None
+    if hints.open_world is not None:
+        reach = "outside" if hints.open_world else "user"
+    deletes = hints.destructive is True and not hints.read_only
+    # The server's text is marked as the server's unless it is trusted.
+    words = definition.description or definition.title or definition.name
+    description = quote_description(server, words)
+    short = f"{server} says: {dump(first_sentence(words))}"
+    if "descriptions" in trust:
+        description = words
+        short = first_sentence(words)
 
     async def handler(arguments: JsonObject, context: Context[Any]) -> Any:
         return await invoke(definition, arguments, effect, context)
 
     return Tool(
         name,
-        described(definition, server, believed="descriptions" in trust),
+        description,
         definition.parameters,
         handler,
-        short=_short(definition, server, believed="descriptions" in trust),
+        short=short,
         origin="" if "descriptions" in trust else server,
         effect=effect,
         limits=limits,
         errors="neutral",
-        facts=facts_of(hints, believed="results" in trust),
-        validator=_Whole(definition.parameters),
+        facts=Facts(
+            untrusted="results" not in trust, reach=reach, dangers=("deletes",) if deletes else None
+        ),
+        validator=_ArgumentsValidator(definition.parameters),
         calling=Handler(function=handler, is_async=True, context="context"),
     )
 
 
-def described(definition: Definition, server: str, *, believed: bool) -> str:
-    """The description for the model: the server's text, marked as the server's unless it is trusted."""
-    words = definition.description or definition.title or definition.name
-    return words if believed else quoted(server, words)
-
-
-def _short(definition: Definition, server: str, *, believed: bool) -> str:
-    """One line of the same text."""
-    words = first_sentence(definition.description or definition.title or definition.name)
-    return words if believed else f"{server} says: {dump(words)}"
-
-
-def effect_of(hints: Hints) -> Effect:
-    """The tool's effect: what running a call again would mean."""
-    if hints.read_only:
-        return "read"
-    return "idempotent" if hints.idempotent else "write"
-
-
-def facts_of(hints: Hints, *, believed: bool) -> Facts:
-    """The dangers, as far as trusted hints state them."""
-    reach: Literal["user", "outside"] | None = None
-    if hints.open_world is not None:
-        reach = "outside" if hints.open_world else "user"
-    deletes = hints.destructive is True and not hints.read_only
-    return Facts(untrusted=not believed, reach=reach, dangers=("deletes",) if deletes else None)
-
-
 def definition_of(listed: Listed, output: JsonObject | None) -> Definition:
     """The SDK's listed tool as a definition."""
-    hints = listed.annotations
+    stated = listed.annotations
+    hints = Hints()
+    if stated is not None:
+        hints = Hints(
+            read_only=stated.read_only_hint,
+            destructive=stated.destructive_hint,
+            idempotent=stated.idempotent_hint,
+            open_world=stated.open_world_hint,
+        )
     return Definition(
         name=listed.name,
-        title=listed.title or (hints.title if hints else None) or "",
+        title=listed.title or (stated.title if stated else None) or "",
         description=listed.description or "",
         parameters=listed.input_schema,
         output=output,
-        hints=Hints()
-        if hints is None
-        else Hints(
-            read_only=hints.read_only_hint,
-            destructive=hints.destructive_hint,
-            idempotent=hints.idempotent_hint,
-            open_world=hints.open_world_hint,
-        ),
+        hints=hints,
     )
 
 
-def fit(name: str) -> str:
+def fit_name(name: str) -> str:
     """The name if it is valid, or the nearest valid one; a long one is cut and ends in a hash."""
     if _VALID.fullmatch(name):
         return name
     cleaned = _INVALID_CHARACTER.sub("_", name)
     if not cleaned or cleaned[0] in "-0123456789":
         cleaned = f"_{cleaned}"
-    return cleaned if len(cleaned) <= _LONGEST else _marked(cleaned, name)
+    if len(cleaned) <= _LONGEST:
+        return cleaned
+    return _add_hash(cleaned, name)
 
 
-def fit_all(names: Sequence[str]) -> dict[str, str]:
+def fit_names(names: Sequence[str]) -> dict[str, str]:
     """Each name and its name here. Names that would be the same get a hash."""
-    fitted = {name: fit(name) for name in names}
+    fitted = {name: fit_name(name) for name in names}
     counts = Counter(fitted.values())
     return {
-        name: here if here == name or counts[here] == 1 else _marked(here, name)
+        name: here if here == name or counts[here] == 1 else _add_hash(here, name)
         for name, here in fitted.items()
     }
 
 
-def _marked(cleaned: str, name: str) -> str:
+def _add_hash(cleaned: str, name: str) -> str:
     mark = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_MARK]
     return f"{cleaned[: _LONGEST - _MARK - 1]}_{mark}"
+
+
+# A server's answer to a call into our tool's return value, or into its failure. Text stays text,
+# images, sounds and files become media, and a link is described in text: nothing is fetched. An
+# answer that does not fit the server's own output schema is a failure, because nobody knows what it
+# means.
+
+_SHOWN_PROBLEMS = 5
+
+Judge: TypeAlias = Schema | DeadlineValidator
+"""Validates a value against a server's schema."""
+Piece: TypeAlias = str | Media
+
+
+def value_of(result: CallToolResult, output: Judge | None) -> Any:
+    """The tool's return value. Raises ToolFailure for an error, and for a value that does not fit."""
+    pieces = [_piece(block) for block in result.content]
+    if result.is_error:
+        raise ToolFailure(
+            "\n".join(piece if isinstance(piece, str) else f"[{piece.about}]" for piece in pieces)
+            or "The server says that it failed, and not why."
+        )
+    structured = "structured_content" in result.model_fields_set
+    if output is not None:
+        if not structured:
+            raise ToolFailure("It ran, but its answer lacks the structured content that it promises.")
+        problems = output.problems(result.structured_content)
+        if problems:
+            listed = "; ".join(map(str, problems[:_SHOWN_PROBLEMS]))
+            raise ToolFailure(
+                f"It ran, but its answer does not fit the form that it promises: {listed}."
+            )
+    if not structured or result.structured_content is None:
+        return _join_pieces(pieces)
+    value: Any = result.structured_content
+    if isinstance(value, dict) and value.keys() == {"result"}:
+        # SDKs wrap a value that is not an object in an object with one member.
+        value = value["result"]
+    if not pieces or _says_the_same(pieces, value) or _says_the_same(pieces, result.structured_content):
+        return value
+    return _join_pieces([*pieces, dump(result.structured_content)])
+
+
+def _says_the_same(pieces: list[Piece], value: Any) -> bool:
+    """Whether the texts only repeat the structured content, as servers send it for older clients."""
+    read = [_read(piece) for piece in pieces]
+    return value in ((pieces[0], read[0]) if len(pieces) == 1 else (pieces, read))
+
+
+def _read(piece: Piece) -> Any:
+    if not isinstance(piece, str):
+        return None
+    try:
+        return parse(piece)
+    except JsonError:
+        return piece
+
+
+def _join_pieces(pieces: list[Piece]) -> Any:
+    if any(isinstance(piece, Media) for piece in pieces):
+        if len(pieces) == 1:
+            return pieces[0]
+        return pieces
+    return "\n".join(piece for piece in pieces if isinstance(piece, str))
+
+
+def _piece(block: ContentBlock) -> Piece:
+    match block:
+        case TextContent(text=text):
+            return text
+        case ImageContent(data=data, mime_type=kind) | AudioContent(data=data, mime_type=kind):
+            return media_of(data, kind, None)
+        case ResourceLink():
+            about = ": ".join(filter(None, [block.title or block.name, block.description]))
+            return f"[link to {block.uri} ({about})]"
+        case EmbeddedResource(resource=TextResourceContents() as resource):
+            return f"[{resource.uri}]\n{resource.text}"
+        case EmbeddedResource(resource=BlobResourceContents() as resource):
+            parts = urlsplit(str(resource.uri))
+            name = PurePosixPath(parts.netloc + parts.path).name
+            return media_of(
+                resource.blob, resource.mime_type or "application/octet-stream", name or None
+            )
+        case EmbeddedResource():  # both kinds of contents are above; types cannot tell
+            return "[a resource of an unknown kind]"
+        case _:
+            assert_never(block)
+
+
+def media_of(data: str, kind: str, name: str | None) -> Piece:
+    """Base64 data as media; or a text that says that it cannot be decoded."""
+    try:
+        return Media(base64.b64decode(data, validate=True), kind, name)
+    except ValueError:
+        return f"[{kind} left out: it is not valid base64]"

@@ -15,13 +15,13 @@ from rightcall.mcp.client.endpoints import Endpoint
 from rightcall.mcp.client.note_log import Note
 from rightcall.mcp.client.remote_tool import EVERYTHING, Trusted
 from rightcall.mcp.pins import Pins
-from rightcall.trust.overlay import StatedFacts, read_facts
+from rightcall.trust.facts_file import StatedFacts, read_facts
 
 Protocol: TypeAlias = Literal["auto", "legacy"]
 """How versions are negotiated: by asking the server first, or by the handshake of 2025 and before."""
 
 
-class Options(LimitOptions, total=False):
+class ConnectOptions(LimitOptions, total=False):
     """Options of a connection besides its target; limits may also be given one by one."""
 
     trust: bool | Collection[Trusted]
@@ -56,7 +56,7 @@ class Options(LimitOptions, total=False):
     """A longer message ends the connection."""
 
 
-class Settings(Struct, frozen=True, kw_only=True, eq=False):
+class ConnectionSettings(Struct, frozen=True, kw_only=True, eq=False):
     """The options with all defaults filled in."""
 
     name: str
@@ -83,29 +83,24 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
                 raise UsageError(f"a server's {name} must be more than 0")
 
 
-def settings_of(name: str, target: Endpoint, options: Options) -> Settings:
+def settings_of(name: str, target: Endpoint, options: ConnectOptions) -> ConnectionSettings:
     """The options of ``connect``, parsed."""
-    pins, facts = options.get("pins"), options.get("facts")
-    read: dict[str, Any] = {
-        **with_limits(options),
-        "trust": _trusted(options.get("trust", False)),
-        "pins": pins if pins is None or isinstance(pins, Pins) else Pins(pins),
-        "facts": facts if facts is None or isinstance(facts, StatedFacts) else read_facts(Path(facts)),
-        "roots": tuple(map(_root, options.get("roots", ()))),
-    }
-    return Settings(name=name, target=target, **read)
-
-
-def _trusted(trust: bool | Collection[Trusted]) -> frozenset[Trusted]:  # noqa: FBT001 - an option
+    pins = options.get("pins")
+    facts = options.get("facts")
+    roots = tuple(Path(path).absolute() for path in options.get("roots", ()))
+    for place in roots:
+        if not place.is_dir():
+            raise UsageError(f"roots: {place} is not a directory")
+    trust = options.get("trust", False)
     if isinstance(trust, bool):
-        return EVERYTHING if trust else frozenset()
+        trust = EVERYTHING if trust else ()
     if wrong := set(trust) - EVERYTHING:
         raise UsageError(f"trust: there is {', '.join(sorted(EVERYTHING))}, not {wrong.pop()!r}")
-    return frozenset(trust)
-
-
-def _root(path: str | os.PathLike[str]) -> Path:
-    place = Path(path).absolute()
-    if not place.is_dir():
-        raise UsageError(f"roots: {place} is not a directory")
-    return place
+    read: dict[str, Any] = {
+        **with_limits(options),
+        "trust": frozenset(trust),
+        "pins": pins if pins is None or isinstance(pins, Pins) else Pins(pins),
+        "facts": facts if facts is None or isinstance(facts, StatedFacts) else read_facts(Path(facts)),
+        "roots": roots,
+    }
+    return ConnectionSettings(name=name, target=target, **read)

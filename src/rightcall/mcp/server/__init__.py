@@ -2,50 +2,39 @@
 
 from typing import TYPE_CHECKING
 
-from rightcall.core.extras import require
-from rightcall.core.lazy import lazily
+from rightcall.core.lazy import index_homes, lazily
+from rightcall.core.optional_libraries import require
 
 if TYPE_CHECKING:
-    from rightcall.mcp.server.client_questions import Filled, Form, RootList, Roots, Sample, Sampled
-    from rightcall.mcp.server.remote_client import Caller, caller
-    from rightcall.mcp.server.serve_options import Bounds, Listen, OAuth
-    from rightcall.mcp.server.tool_server import ServerSettings, ToolServer, serve
-
-__all__ = [
-    "Bounds",
-    "Caller",
-    "Filled",
-    "Form",
-    "Listen",
-    "OAuth",
-    "RootList",
-    "Roots",
-    "Sample",
-    "Sampled",
-    "ServerSettings",
-    "ToolServer",
-    "caller",
-    "serve",
-]
+    from rightcall.mcp.server.remote_client import Caller as Caller
+    from rightcall.mcp.server.remote_client import Filled as Filled
+    from rightcall.mcp.server.remote_client import Form as Form
+    from rightcall.mcp.server.remote_client import RootList as RootList
+    from rightcall.mcp.server.remote_client import Roots as Roots
+    from rightcall.mcp.server.remote_client import Sample as Sample
+    from rightcall.mcp.server.remote_client import Sampled as Sampled
+    from rightcall.mcp.server.remote_client import caller as caller
+    from rightcall.mcp.server.serve_options import Bounds as Bounds
+    from rightcall.mcp.server.serve_options import Listen as Listen
+    from rightcall.mcp.server.serve_options import OAuth as OAuth
+    from rightcall.mcp.server.tool_server import ServerSettings as ServerSettings
+    from rightcall.mcp.server.tool_server import ToolServer as ToolServer
+    from rightcall.mcp.server.tool_server import serve as serve
 
 # Nothing in here works without it.
 require("mcp")
-lazily(
-    __name__,
-    {
-        "Bounds": "mcp.server.serve_options",
-        "Caller": "mcp.server.remote_client",
-        "Filled": "mcp.server.client_questions",
-        "Form": "mcp.server.client_questions",
-        "Listen": "mcp.server.serve_options",
-        "OAuth": "mcp.server.serve_options",
-        "RootList": "mcp.server.client_questions",
-        "Roots": "mcp.server.client_questions",
-        "Sample": "mcp.server.client_questions",
-        "Sampled": "mcp.server.client_questions",
-        "ServerSettings": "mcp.server.tool_server",
-        "ToolServer": "mcp.server.tool_server",
-        "caller": "mcp.server.remote_client",
-        "serve": "mcp.server.tool_server",
-    },
-)
+_HOMES = {
+    "mcp.server.remote_client": (
+        "Caller",
+        "Filled",
+        "Form",
+        "RootList",
+        "Roots",
+        "Sample",
+        "Sampled",
+        "caller",
+    ),
+    "mcp.server.serve_options": ("Bounds", "Listen", "OAuth"),
+    "mcp.server.tool_server": ("ServerSettings", "ToolServer", "serve"),
+}
+lazily(__name__, index_homes(_HOMES))

@@ -13,36 +13,183 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Literal, TypeAlias, get_args
 
+import mcp_types as types
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.connection import allowed_log_levels
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types import (
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    InputResponse,
-    LoggingLevel,
-    LoggingMessageNotification,
-    LoggingMessageNotificationParams,
-)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import Struct, field
 from pydantic import ValidationError
 
+from rightcall.core.decision import Allow, Deny, FinalDecision
 from rightcall.core.handler import CallProgress
+from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.proposal import Proposal, question
+from rightcall.core.schema import Schema
 from rightcall.errors import ToolFailure
-from rightcall.mcp.server.client_questions import (
-    Answer,
-    Question,
-    answer_from,
-    can_answer,
-    capability_for,
-    request_for,
-    result_type,
-)
+
+# What a tool may ask of the client that called it, and the answers, as values. There are three
+# kinds: a form that a person fills in (elicitation), a reply of the client's own model (sampling),
+# and the folders the client works in (roots). A client declares which of them it supports. A
+# person's approval of a call is such a form, too.
+
+QUESTION = "rightcall_approval"
+"""The name of the question for approval."""
+
+
+class Form(Struct, frozen=True, kw_only=True):
+    """A form for the person at the client. It is flat: text, numbers, yes or no, choices."""
+
+    message: str
+    fields: Mapping[str, JsonValue]
+    """The JSON Schema of each field, by name."""
+    required: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> JsonObject:
+        """The JSON Schema of the whole form."""
+        whole: dict[str, JsonValue] = {"type": "object", "properties": dict(self.fields)}
+        if self.required:
+            return {**whole, "required": list(self.required)}
+        return whole
+
+
+class Filled(Struct, frozen=True, kw_only=True):
+    """The answer to a form."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: JsonObject = field(default_factory=dict)
+    """The filled-in fields, which fit the form. Empty unless it was accepted."""
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """A request to the client's own model."""
+
+    prompt: str
+    system: str = ""
+    max_tokens: int = 1000
+
+
+class Sampled(Struct, frozen=True, kw_only=True):
+    """The reply of the client's model."""
+
+    text: str
+    model: str = ""
+
+
+class Roots(Struct, frozen=True):
+    """Asks which folders the client works in."""
+
+
+class RootList(Struct, frozen=True, kw_only=True):
+    """The folders, as URIs."""
+
+    uris: tuple[str, ...]
+
+
+Question: TypeAlias = Form | Sample | Roots
+Answer: TypeAlias = Filled | Sampled | RootList
+
+
+_IN_MCP: Mapping[type[Question], tuple[str, type[types.InputResponse]]] = {
+    Form: ("elicitation", types.ElicitResult),
+    Sample: ("sampling", types.CreateMessageResult),
+    Roots: ("roots", types.ListRootsResult),
+}
+"""For each kind of question: the capability that a client must have declared, and MCP's answer type."""
+
+
+def capability_for(question: Question) -> str:
+    """The capability that a client must have declared to be asked this."""
+    return _IN_MCP[type(question)][0]
+
+
+def can_answer(capabilities: types.ClientCapabilities | None, question: Question) -> bool:
+    """Whether a client with these capabilities may be asked this."""
+    if capabilities is None:
+        return False
+    match question:
+        case Form():
+            forms = capabilities.elicitation
+            # A client that names no mode supports forms, the only mode when it was written.
+            return forms is not None and (forms.form is not None or forms.url is None)
+        case Sample():
+            return capabilities.sampling is not None
+        case Roots():
+            return capabilities.roots is not None
+
+
+def request_for(question: Question) -> types.InputRequest:
+    """The question as an MCP request."""
+    match question:
+        case Form(message=message):
+            schema = dict(question.schema)
+            return types.ElicitRequest(
+                params=types.ElicitRequestFormParams(message=message, requested_schema=schema)
+            )
+        case Sample(prompt=prompt, system=system, max_tokens=max_tokens):
+            said = types.SamplingMessage(role="user", content=types.TextContent(text=prompt))
+            return types.CreateMessageRequest(
+                params=types.CreateMessageRequestParams(
+                    messages=[said], system_prompt=system or None, max_tokens=max_tokens
+                )
+            )
+        case Roots():
+            return types.ListRootsRequest()
+
+
+def result_type(question: Question) -> type[types.InputResponse]:
+    """The type of MCP's answer to a question."""
+    return _IN_MCP[type(question)][1]
+
+
+def answer_from(question: Question, response: types.InputResponse) -> Answer | None:
+    """The client's answer; None if it does not fit the question."""
+    match question, response:
+        case Form(), types.ElicitResult(action="accept", content=content):
+            filled: JsonObject = dict(content or {})
+            if Schema(question.schema).problems(filled):
+                return None
+            return Filled(action="accept", content=filled)
+        case Form(), types.ElicitResult(action=action):
+            return Filled(action=action)
+        case Sample(), types.CreateMessageResult() | types.CreateMessageResultWithTools():
+            blocks = response.content if isinstance(response.content, list) else [response.content]
+            text = "".join([block.text for block in blocks if isinstance(block, types.TextContent)])
+            return Sampled(text=text, model=response.model)
+        case Roots(), types.ListRootsResult(roots=roots):
+            return RootList(uris=tuple([str(root.uri) for root in roots]))
+        case _:
+            return None
+
+
+def form_for(proposal: Proposal) -> Form:
+    """The form for a person's decision: the call, why they are asked, and what is doubtful in it."""
+    return Form(
+        message=question(proposal),
+        fields={
+            "allow": {"type": "boolean", "title": "Run it"},
+            "reason": {"type": "string", "title": "Why not", "description": "For the model to read"},
+        },
+        required=("allow",),
+    )
+
+
+def decision_from(answer: Answer) -> FinalDecision:
+    """The decision in an answer: only an explicit yes allows the call."""
+    if not isinstance(answer, Filled) or answer.action != "accept":
+        return Deny()
+    if answer.content.get("allow") is True:
+        return Allow()
+    reason = answer.content.get("reason")
+    return Deny(reason if isinstance(reason, str) else "")
+
 
 Level: TypeAlias = Literal["debug", "info", "warning", "error"]
 Send: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
-_ORDER: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
+_ORDER: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
 """From the least to the most severe, as the protocol lists them."""
 _MOST = 1024
 """Clients whose log level is remembered."""
@@ -76,7 +223,7 @@ class Caller:
     def __init__(
         self,
         context: ServerRequestContext[Any, Any],
-        given: Mapping[str, InputResponse],
+        given: Mapping[str, types.InputResponse],
         *,
         levels: "LogLevels",
         patience: float,
@@ -94,13 +241,17 @@ class Caller:
     def name(self) -> str:
         """The client's own name and version; empty if it gives none."""
         params = self._context.session.client_params
-        return "" if params is None else f"{params.client_info.name} {params.client_info.version}"
+        if params is None:
+            return ""
+        return f"{params.client_info.name} {params.client_info.version}"
 
     @property
     def user(self) -> str:
         """The user that the client's token stands for, if an authorization server issued it."""
         token = get_access_token()
-        return "" if token is None else token.subject or token.client_id
+        if token is None:
+            return ""
+        return token.subject or token.client_id
 
     @property
     def is_modern(self) -> bool:
@@ -122,7 +273,16 @@ class Caller:
             self.lacking = tuple(sorted(lacking))
             raise ToolFailure(f"The client does not offer {' and '.join(self.lacking)}.")
         if self.is_modern:
-            return self._answers(questions)
+            answers = {
+                name: answer
+                for name, question in questions.items()
+                if (response := self._given.get(name)) is not None
+                and (answer := answer_from(question, response)) is not None
+            }
+            self.open = {name: each for name, each in questions.items() if name not in answers}
+            if self.open:
+                raise ToolFailure("The call waits for the client's answers.")
+            return answers
         return {name: await self._request(question) for name, question in questions.items()}
 
     async def log(self, text: str, level: Level = "info") -> None:
@@ -131,30 +291,19 @@ class Caller:
         allowed = level in allowed_log_levels(context.protocol_version, context.meta)
         if not (allowed and self._levels.wants(context, level)):
             return
-        line = LoggingMessageNotificationParams(level=level, data=text, logger="rightcall")
+        line = types.LoggingMessageNotificationParams(level=level, data=text, logger="rightcall")
         await context.session.send_notification(
-            LoggingMessageNotification(params=line), context.request_id
+            types.LoggingMessageNotification(params=line), context.request_id
         )
 
     async def progress(self, done: float, total: float | None, text: str) -> None:
         """Send the client the progress of the call, if it asked for it."""
         await self._context.session.report_progress(done, total, text or None)
 
-    def _answers(self, questions: Mapping[str, Question]) -> dict[str, Answer]:
-        answers = {
-            name: answer
-            for name, question in questions.items()
-            if (response := self._given.get(name)) is not None
-            and (answer := answer_from(question, response)) is not None
-        }
-        self.open = {name: each for name, each in questions.items() if name not in answers}
-        if self.open:
-            raise ToolFailure("The call waits for the client's answers.")
-        return answers
-
     async def _request(self, question: Question) -> Answer:
         related = ServerMessageMetadata(related_request_id=self._context.request_id)
-        request, wanted = request_for(question), result_type(question)
+        request = request_for(question)
+        wanted = result_type(question)
         try:
             response = await self._context.session.send_request(
                 request, wanted, request_read_timeout_seconds=self._patience, metadata=related
@@ -169,7 +318,7 @@ class Caller:
     def missing(self) -> MCPError:
         """The protocol's error for a call that needs more than the client offers."""
         return MCPError(
-            code=MISSING_REQUIRED_CLIENT_CAPABILITY,
+            code=types.MISSING_REQUIRED_CLIENT_CAPABILITY,
             message=f"the tool needs a client that offers {' and '.join(self.lacking)}",
             data={"requiredCapabilities": {name: {} for name in self.lacking}},
         )
@@ -179,7 +328,8 @@ class Caller:
 def calling(who: Caller) -> Iterator[None]:
     """Make ``who`` the caller for the code in this scope."""
     # A tool in a thread may start an event loop of its own with anyio.run.
-    before, named = _current.set(who), _library.set(None)
+    before = _current.set(who)
+    named = _library.set(None)
     try:
         yield
     finally:
@@ -191,16 +341,16 @@ class LogLevels:
     """The log level that each session has set. Only the older protocols have sessions and levels."""
 
     def __init__(self) -> None:
-        self._set: OrderedDict[str, LoggingLevel] = OrderedDict()
+        self._set: OrderedDict[str, types.LoggingLevel] = OrderedDict()
 
-    def choose(self, context: ServerRequestContext[Any, Any], level: LoggingLevel) -> None:
+    def choose(self, context: ServerRequestContext[Any, Any], level: types.LoggingLevel) -> None:
         """Remember a client's level."""
         self._set[_session(context)] = level
         self._set.move_to_end(_session(context))
         if len(self._set) > _MOST:
             self._set.popitem(last=False)
 
-    def wants(self, context: ServerRequestContext[Any, Any], level: LoggingLevel) -> bool:
+    def wants(self, context: ServerRequestContext[Any, Any], level: types.LoggingLevel) -> bool:
         """Whether a client wants messages of that level; all of them unless it set a level."""
         least = self._set.get(_session(context), _ORDER[0])
         return _ORDER.index(level) >= _ORDER.index(least)
@@ -209,7 +359,9 @@ class LogLevels:
 def _session(context: ServerRequestContext[Any, Any]) -> str:
     """The id of the session: empty over stdio, where there is only one."""
     request = context.request
-    return "" if request is None else str(request.headers.get("mcp-session-id", ""))
+    if request is None:
+        return ""
+    return str(request.headers.get("mcp-session-id", ""))
 
 
 class ProgressSender:
@@ -246,5 +398,6 @@ class ProgressSender:
 
     async def _run(self) -> None:
         while (word := self._next) is not None:
-            self._next, self._sent = None, word.done
+            self._next = None
+            self._sent = word.done
             await self._send(word.done, word.total, word.text)

@@ -7,7 +7,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from msgspec import Struct
 
 from rightcall.errors import UsageError
-from rightcall.transport.loopback import is_anywhere, is_loopback
+from rightcall.transport.route import is_anywhere, is_loopback
 
 SHORTEST_TOKEN = 16
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -55,9 +55,21 @@ class Listen(Struct, frozen=True, kw_only=True, eq=False):
         if self.token is not None and self.oauth is not None:
             raise UsageError("listen: either a token or oauth, not both")
         if self.token is not None:
-            _check_token(self.token)
+            token = self.token
+            if len(token) < SHORTEST_TOKEN:
+                raise UsageError(f"listen: a token needs at least {SHORTEST_TOKEN} characters")
+            if not token.isascii() or not token.isprintable() or " " in token:
+                raise UsageError("listen: a token is made of printable ASCII characters without spaces")
         if not is_loopback(self.host):
-            self._check_exposed()
+            if self.token is None and self.oauth is None:
+                raise UsageError(
+                    f"listen: {self.host} can be reached from other machines, so a token or oauth is "
+                    "needed"
+                )
+            if is_anywhere(self.host) and not self.hosts:
+                raise UsageError(
+                    f"listen: with {self.host}, say in hosts under which names it is reached"
+                )
         if not self.path.startswith("/"):
             raise UsageError(f"listen: path must begin with /, not {self.path!r}")
 
@@ -71,32 +83,15 @@ class Listen(Struct, frozen=True, kw_only=True, eq=False):
         Unchecked, any web page could have its visitor's browser call a server on the visitor's machine
         (DNS rebinding).
         """
-        own = [] if is_anywhere(self.host) else [_bracketed(self.host)]
-        names = dict.fromkeys([*_LOOPBACK, *own, *self.hosts])
+        own = self.host
+        if ":" in own and not own.startswith("["):
+            own = f"[{own}]"
+        names = dict.fromkeys([*_LOOPBACK, *([] if is_anywhere(self.host) else [own]), *self.hosts])
         pages = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
         return TransportSecuritySettings(
             allowed_hosts=[each for name in names for each in (name, f"{name}:*")],
             allowed_origins=[each for page in pages for each in (page, f"{page}:*")] + [*self.origins],
         )
-
-    def _check_exposed(self) -> None:
-        if self.token is None and self.oauth is None:
-            raise UsageError(
-                f"listen: {self.host} can be reached from other machines, so a token or oauth is needed"
-            )
-        if is_anywhere(self.host) and not self.hosts:
-            raise UsageError(f"listen: with {self.host}, say in hosts under which names it is reached")
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-def _check_token(token: str) -> None:
-    if len(token) < SHORTEST_TOKEN:
-        raise UsageError(f"listen: a token needs at least {SHORTEST_TOKEN} characters")
-    if not token.isascii() or not token.isprintable() or " " in token:
-        raise UsageError("listen: a token is made of printable ASCII characters without spaces")
 
 
 class Bounds(Struct, frozen=True, kw_only=True):

@@ -6,16 +6,17 @@ records of agents can read these. The protocol's side, with requests and results
 
 import asyncio
 from collections import deque
+from collections.abc import Coroutine, Generator
 from contextlib import suppress
-from typing import Any
+from types import coroutine as awaitable
+from typing import Any, Generic, TypeVar
 
 import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import Call, CheckedCall
-from rightcall.core.decision import CLIENT_CANNOT_ASK, Deny, FinalDecision, Proposal, nobody_answered
+from rightcall.core.decision import CLIENT_CANNOT_ASK, Deny, FinalDecision, nobody_answered
 from rightcall.core.entry import (
     CallFinished,
     Entry,
@@ -27,19 +28,67 @@ from rightcall.core.entry import (
 )
 from rightcall.core.message import Reply
 from rightcall.core.outcome import Cancelled, Failed
-from rightcall.core.parts import Usage
+from rightcall.core.parts import Call, Usage
 from rightcall.core.ports import AsyncJournal, Journal, Tools
-from rightcall.core.tool import Tool
+from rightcall.core.proposal import Proposal
+from rightcall.core.tool import CheckedCall, Tool
 from rightcall.errors import ToolFailure
 from rightcall.gate.attempt import Setting
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Approve, Gate, Policy
 from rightcall.gate.hooks import NO_HOOKS, HookChain
-from rightcall.mcp.server.client_questions import QUESTION, decision_from, form_for
-from rightcall.mcp.server.handover import Handover
-from rightcall.mcp.server.remote_client import Caller, ProgressSender
+from rightcall.mcp.server.remote_client import QUESTION, Caller, ProgressSender, decision_from, form_for
 from rightcall.record.steps import JournalSteps, append
+
+# Runs a coroutine in its caller's task, and from that task's cancellation on in one of its own. The
+# SDK's cancellation is repeated at every await, and no tool could clean up under that. A task for
+# every call would protect it too, but takes two more turns of the event loop, and few are
+# cancelled.
+
+T = TypeVar("T")
+
+
+class Handover(Generic[T]):
+    """Runs a coroutine. If its caller is cancelled, ``task`` goes on with it, cancelled once."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+        self.task: asyncio.Task[T] | None = None
+
+    async def run(self) -> T:
+        """The coroutine's value. Raises CancelledError if the caller was cancelled."""
+        return await self._steps(None)
+
+    async def _resume(self, error: asyncio.CancelledError) -> T:
+        return await self._steps(error)
+
+    @awaitable
+    def _steps(self, error: BaseException | None) -> Generator[Any, Any, T]:
+        """Run the coroutine step by step, the first of which may begin with an exception."""
+        while True:
+            try:
+                if error is None:
+                    waiting = self._work.send(None)
+                else:
+                    waiting = self._work.throw(error)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            error = None
+            try:
+                yield waiting
+            except asyncio.CancelledError as cancelled:
+                # The SDK's scope cancels the caller again at every await. So the rest of the work moves
+                # to a task of its own, which gets the one cancellation that was meant for it.
+                caller = asyncio.current_task()
+                if self.task is None and caller is not None and caller.cancelling():
+                    self.task = asyncio.get_running_loop().create_task(self._resume(cancelled))
+                    raise
+                # What it waits for was cancelled, or its own task.
+                error = cancelled
+            except BaseException as raised:  # noqa: BLE001 - what it waits for has failed
+                error = raised
 
 
 class SerialLock:
@@ -56,7 +105,18 @@ class SerialLock:
     async def acquire(self, *, alone: bool) -> None:
         """Wait until a call may run, alone or beside others."""
         if self._waiting or not self._is_free(alone=alone):
-            await self._wait(alone=alone)
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append((waiter, alone))
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if waiter.done() and not waiter.cancelled():
+                    self.release()
+                else:
+                    with suppress(ValueError):
+                        self._waiting.remove((waiter, alone))
+                    self._wake()
+                raise
         else:
             self._begin(alone=alone)
 
@@ -73,20 +133,6 @@ class SerialLock:
         self._running += 1
         self._is_alone = alone
 
-    async def _wait(self, *, alone: bool) -> None:
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiting.append((waiter, alone))
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self.release()
-            else:
-                with suppress(ValueError):
-                    self._waiting.remove((waiter, alone))
-                self._wake()
-            raise
-
     def _wake(self) -> None:
         while self._waiting and self._is_free(alone=self._waiting[0][1]):
             waiter, alone = self._waiting.popleft()
@@ -95,7 +141,7 @@ class SerialLock:
                 waiter.set_result(None)
 
 
-class Record:
+class ServedCallRecord:
     """Records one call, besides what the gate records. Does nothing without a journal."""
 
     def __init__(self, journal: Journal | AsyncJournal | None, run: str, call: Call) -> None:
@@ -114,7 +160,7 @@ class Record:
         """Identifies the call, and stays the same when it is made again with a client's answers."""
         return f"{self._run}.{self.key}"
 
-    async def began(self, tool: Tool | None, who: Caller) -> None:
+    async def write_start(self, tool: Tool | None, who: Caller) -> None:
         """Record that the client asked for the call, and for which user, if that is known."""
         if self._journal is None:
             return
@@ -124,15 +170,15 @@ class Record:
         reply = Reply((self._call,), "calls", model=asking)
         await self._append(ReplyReceived(key="t1.model", reply=reply, seconds=0.0))
 
-    async def paused(self) -> None:
+    async def write_pause(self) -> None:
         """Record that the call waits for the client's answers."""
         await self._append(RunPaused(key=f"{self.key}.asked", call_ids=(self._call.id,)))
 
-    async def resumed(self) -> None:
+    async def write_resume(self) -> None:
         """Record that the client made the call again, with answers."""
         await self._append(RunResumed(decisions={}))
 
-    async def finished(self, execution: Execution) -> None:
+    async def write_end(self, execution: Execution) -> None:
         """Record the call's result, and with it the end of the run. Only the first end counts."""
         if self._is_over or self._journal is None:
             return
@@ -156,7 +202,7 @@ class Record:
             await append(self._journal, self._run, entry)
 
 
-class Setup(Struct, frozen=True, kw_only=True, eq=False):
+class ServedCallSetup(Struct, frozen=True, kw_only=True, eq=False):
     """What every call of a server is run with."""
 
     executor: Executor
@@ -179,11 +225,11 @@ class AwaitsClient(Exception):
 class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
     """One call of a client, and everything needed to run it."""
 
-    setup: Setup
+    setup: ServedCallSetup
     tools: Tools
     call: Call
     who: Caller
-    record: Record
+    record: ServedCallRecord
 
     async def run(self) -> Execution:
         """The execution of the call. Raises AwaitsClient if the client must answer first."""
@@ -197,9 +243,9 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
         try:
             verdict = await gate.judge(self.call, self.record.key)
             if isinstance(verdict, CheckedCall):
-                return await gate.run(verdict, self.record.key, self._execute)
+                return await gate.run_between_hooks(verdict, self.record.key, self._execute)
         except asyncio.CancelledError:
-            await self.record.finished(not_run(self.call, Cancelled()))
+            await self.record.write_end(not_run(self.call, Cancelled()))
             raise
         assert not isinstance(verdict, Proposal)  # an approver is always set
         return not_run(self.call, verdict)
@@ -218,7 +264,8 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
 
     async def _execute(self, checked: CheckedCall) -> Execution:
         """Run the call. If it is cancelled, it is given time to clean up."""
-        progress, running = ProgressSender(self.who.progress), self.setup.running
+        progress = ProgressSender(self.who.progress)
+        running = self.setup.running
         work = Handover(self._run_in_turn(checked, progress))
         here = asyncio.current_task()
         assert here is not None
@@ -231,7 +278,18 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
             if work.task is None and execution is None:
                 # Nobody cancelled it from outside.
                 return not_run(self.call, Cancelled())
-            await self._clean_up(work.task, progress, execution)
+            # Give the cancelled call its time to stop, and record its end.
+            task = work.task
+            if task is not None:
+                running.add(task)
+                task.add_done_callback(running.discard)
+            with anyio.CancelScope(shield=True):
+                await progress.stop()
+                if task is not None:
+                    await asyncio.wait({task}, timeout=self.setup.grace)
+            if task is not None and task.done() and not task.cancelled():
+                execution = task.result()
+            await self.record.write_end(execution or not_run(self.call, Cancelled()))
             raise
         finally:
             running.discard(here)
@@ -239,24 +297,6 @@ class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
             # It has not ended: its tool asked the client something.
             raise AwaitsClient
         return execution
-
-    async def _clean_up(
-        self,
-        task: "asyncio.Task[Execution] | None",
-        progress: ProgressSender,
-        execution: Execution | None,
-    ) -> None:
-        """Give a cancelled call its time to stop, and record its end."""
-        if task is not None:
-            self.setup.running.add(task)
-            task.add_done_callback(self.setup.running.discard)
-        with anyio.CancelScope(shield=True):
-            await progress.stop()
-            if task is not None:
-                await asyncio.wait({task}, timeout=self.setup.grace)
-        if task is not None and task.done() and not task.cancelled():
-            execution = task.result()
-        await self.record.finished(execution or not_run(self.call, Cancelled()))
 
     async def _run_in_turn(self, checked: CheckedCall, progress: ProgressSender) -> Execution:
         """Run the call when it may."""

@@ -22,7 +22,14 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
-from rightcall.mcp.framing import Line, Lines, MessageStream, TooLong, decode, encode
+from rightcall.mcp.jsonrpc_lines import (
+    Line,
+    Lines,
+    MessageStream,
+    OverlongLine,
+    decode_message,
+    encode_message,
+)
 from rightcall.mcp.server.serve_options import Bounds
 
 _CHUNK = 64 * 1024
@@ -42,26 +49,31 @@ async def serve_stdio(sdk: Server[object], bounds: Bounds) -> None:
 
 async def serve_descriptors(sdk: Server[object], bounds: Bounds, incoming: int, outgoing: int) -> None:
     """Serve the client at the other end of two descriptors, until the input ends."""
-    output = _Output(outgoing)
-    writer = _Outgoing(output)
-    reader = _Incoming(_Input(incoming), writer, bounds.message_bytes)
+    writer = _Outgoing(outgoing)
+    reader = _Incoming(incoming, writer, bounds.message_bytes)
     try:
         await sdk.run(reader, writer, sdk.create_initialization_options())
     finally:
         with anyio.move_on_after(bounds.grace, shield=True):
-            await output.calm(0)
-        output.end()
+            await writer.calm(0)
+        writer.end()
 
 
 @contextmanager
 def _own_streams() -> Iterator[tuple[int, int]]:
     """Standard input and output for the caller alone; other code gets no input, and standard error."""
     sys.stdout.flush()
-    incoming, outgoing = os.dup(0), os.dup(1)
+    incoming = os.dup(0)
+    outgoing = os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
         os.dup2(nothing, 0)
-        os.dup2(_error_stream(nothing), 1)
+        error_stream = 2
+        try:
+            os.fstat(error_stream)
+        except OSError:
+            error_stream = nothing
+        os.dup2(error_stream, 1)
         with redirect_stdout(sys.stderr):
             yield incoming, outgoing
     finally:
@@ -72,45 +84,8 @@ def _own_streams() -> Iterator[tuple[int, int]]:
         os.close(nothing)
 
 
-def _error_stream(otherwise: int) -> int:
-    try:
-        os.fstat(2)
-    except OSError:
-        return otherwise
-    return 2
-
-
-class _Input:
-    """Reads in a daemon thread."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._loop = asyncio.get_running_loop()
-        self._slots = threading.Semaphore(_AHEAD)
-        self._chunks: asyncio.Queue[bytes] = asyncio.Queue()
-        threading.Thread(target=self._read, name="rightcall: stdin", daemon=True).start()
-
-    async def read(self) -> bytes:
-        """The next chunk; b"" at the end."""
-        chunk = await self._chunks.get()
-        self._slots.release()
-        return chunk
-
-    def _read(self) -> None:
-        chunk = b"more"
-        while chunk:
-            self._slots.acquire()
-            try:
-                chunk = os.read(self._descriptor, _CHUNK)
-            except OSError:
-                chunk = b""
-            # The loop may be closed already; then there is no reader.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._chunks.put_nowait, chunk)
-
-
-class _Output:
-    """Writes in a daemon thread, one after the other."""
+class _Outgoing(MessageStream):
+    """The SDK's stream of messages to the client, written by a thread. The descriptor stays open."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -118,14 +93,28 @@ class _Output:
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._waiting = 0
         self._calmer = asyncio.Event()
+        self.is_broken = False
+        """Whether the client has stopped reading."""
         threading.Thread(target=self._write, name="rightcall: stdout", daemon=True).start()
 
-    async def write(self, data: bytes) -> None:
-        """Write all of it. Cancelling the wait does not undo it. Raises OSError if nobody reads."""
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send one message, as one line. Cancelling the wait does not undo it."""
+        data = encode_message(item)
+        if self.is_broken:
+            raise anyio.BrokenResourceError
         written: asyncio.Future[None] = self._loop.create_future()
         self._waiting += 1
         self._jobs.put((data, written))
-        await written
+        try:
+            await written
+        except OSError:
+            self.is_broken = True
+            raise anyio.BrokenResourceError from None
+
+    async def refuse(self, code: int, words: str) -> None:
+        """Send an error for input that has no id to answer to."""
+        error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=words))
+        await self.send(SessionMessage(error))
 
     async def calm(self, most: int) -> None:
         """Wait until at most so many writes are queued."""
@@ -138,6 +127,7 @@ class _Output:
         self._jobs.put(None)
 
     def _write(self) -> None:
+        """In the thread: write one message after the other."""
         while (job := self._jobs.get()) is not None:
             data, written = job
             error = None
@@ -161,50 +151,39 @@ class _Output:
             written.set_exception(error)
 
 
-class _Outgoing(MessageStream):
-    """The SDK's stream of messages to the client. It does not close the descriptor."""
-
-    def __init__(self, output: _Output) -> None:
-        self._output = output
-        self.is_broken = False
-        """Whether the client has stopped reading."""
-
-    async def send(self, item: SessionMessage, /) -> None:
-        """Send one message, as one line."""
-        data = encode(item)
-        if self.is_broken:
-            raise anyio.BrokenResourceError
-        try:
-            await self._output.write(data)
-        except OSError:
-            self.is_broken = True
-            raise anyio.BrokenResourceError from None
-
-    async def calm(self) -> None:
-        """Wait until the client has read most of what it was sent."""
-        await self._output.calm(_MOST_WAITING)
-
-    async def refuse(self, code: int, words: str) -> None:
-        """Send an error for input that has no id to answer to."""
-        error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=words))
-        await self.send(SessionMessage(error))
-
-
 class _Incoming(MessageStream):
-    """The SDK's stream of messages from the client. Invalid messages are answered here."""
+    """The SDK's stream of messages from the client, read by a thread. Invalid ones are answered here."""
 
-    def __init__(self, source: _Input, writer: _Outgoing, limit: int) -> None:
-        self._input = source
+    def __init__(self, descriptor: int, writer: _Outgoing, limit: int) -> None:
+        self._descriptor = descriptor
         self._writer = writer
         self._limit = limit
         self._lines = Lines(limit)
         self._ready: list[Line] = []
         self._is_over = False
+        self._loop = asyncio.get_running_loop()
+        self._slots = threading.Semaphore(_AHEAD)
+        self._chunks: asyncio.Queue[bytes] = asyncio.Queue()
+        threading.Thread(target=self._read, name="rightcall: stdin", daemon=True).start()
+
+    def _read(self) -> None:
+        """In the thread: read a few chunks ahead, the last of which is empty."""
+        chunk = b"more"
+        while chunk:
+            self._slots.acquire()
+            try:
+                chunk = os.read(self._descriptor, _CHUNK)
+            except OSError:
+                chunk = b""
+            # The loop may be closed already; then there is no reader.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._chunks.put_nowait, chunk)
 
     async def receive(self) -> SessionMessage:
         """The next message; EndOfStream when there are no more."""
         while True:
-            await self._writer.calm()
+            # Until the client has read most of what it was sent.
+            await self._writer.calm(_MOST_WAITING)
             line = await self._next()
             if line is None or self._writer.is_broken:
                 # A client that does not read any more is treated as gone.
@@ -217,11 +196,11 @@ class _Incoming(MessageStream):
                 return message
 
     async def _parse(self, line: Line) -> SessionMessage | None:
-        if isinstance(line, TooLong):
+        if isinstance(line, OverlongLine):
             await self._writer.refuse(INVALID_REQUEST, f"a message of more than {self._limit:,} bytes")
             return None
         try:
-            return decode(line)
+            return decode_message(line)
         except ValidationError as error:
             is_json = error.errors(include_url=False)[0]["type"] != "json_invalid"
         if is_json:
@@ -234,7 +213,8 @@ class _Incoming(MessageStream):
         while not self._ready:
             if self._is_over:
                 return None
-            data = await self._input.read()
+            data = await self._chunks.get()
+            self._slots.release()
             self._is_over = not data
             self._ready = self._lines.feed(data) if data else self._lines.finish()
             self._ready.reverse()

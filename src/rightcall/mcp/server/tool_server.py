@@ -4,6 +4,8 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from types import ModuleType
 from typing import Any, TypedDict, Unpack
 
 from mcp.server.caching import CacheHint
@@ -22,21 +24,19 @@ from mcp_types import (
 from starlette.types import ASGIApp
 
 from rightcall.core.handler import ignore
-from rightcall.core.options import checked
+from rightcall.core.lazy import own_version
+from rightcall.core.options import check_keywords
 from rightcall.core.ports import AsyncJournal, Journal
-from rightcall.core.version import own_version
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Approve, Policy
-from rightcall.gate.hooks import Hooks, gathered
+from rightcall.gate.hooks import Hooks, chain_hooks
 from rightcall.log import logger
 from rightcall.mcp.server.remote_client import LogLevels, loop_named
-from rightcall.mcp.server.requests import CallRequests
+from rightcall.mcp.server.request_handlers import CallRequests, ServedTexts, Texts, ToolsList
 from rightcall.mcp.server.serve_options import Bounds, Listen
-from rightcall.mcp.server.served_calls import SerialLock, Setup
+from rightcall.mcp.server.served_calls import SerialLock, ServedCallSetup
 from rightcall.mcp.server.stdio_server import serve_stdio
-from rightcall.mcp.server.texts import ServedTexts, Texts
-from rightcall.mcp.server.tools_list import ToolsList
 
 _A_WHILE = 5 * 60 * 1000
 """Milliseconds for which a client may cache a list of tools that do not change."""
@@ -71,18 +71,18 @@ class ToolServer:
     web server mounts the result of ``app``.
     """
 
-    @checked("ToolServer")
+    @check_keywords("ToolServer")
     def __init__(self, tools: ToolSource, **settings: Unpack[ServerSettings]) -> None:
         self.bounds = settings.get("bounds") or Bounds()
         self.name = settings.get("name") or "rightcall"
         self._offered = ToolsList(tools)
         self._levels = LogLevels()
-        self._setup = Setup(
+        self._setup = ServedCallSetup(
             executor=Executor(concurrency=self.bounds.concurrency),
             lock=SerialLock(),
             policy=settings.get("policy"),
             approve=settings.get("approve"),
-            hooks=gathered(settings.get("hooks")),
+            hooks=chain_hooks(settings.get("hooks")),
             journal=settings.get("journal"),
             dependencies=settings.get("dependencies"),
             grace=self.bounds.grace,
@@ -90,7 +90,22 @@ class ToolServer:
         )
         self._requests = CallRequests(self._setup, self.bounds, self._levels)
         self._texts = settings.get("texts")
-        self.sdk = self._build(settings.get("instructions", ""))
+        texts = None if self._texts is None else ServedTexts(self._texts)
+        sdk: Server[Any] = Server(
+            self.name,
+            version=own_version(),
+            instructions=settings.get("instructions") or None,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            on_list_resources=None if texts is None else texts.list,
+            on_read_resource=None if texts is None else texts.read,
+            get_tool_input_schema=self._schema_of,
+            cache_hints={"tools/list": CacheHint(ttl_ms=0 if self._offered.changes else _A_WHILE)},
+        )
+        sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+        security = RequestStateSecurity.ephemeral(ttl=self.bounds.patience)
+        sdk.middleware.append(RequestStateBoundary(security, default_audience=self.name))
+        self.sdk = sdk
 
     @property
     def tools(self) -> Toolbox:
@@ -109,11 +124,9 @@ class ToolServer:
 
     async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
         """Serve over HTTP until cancelled; ``started`` is called with the address."""
-        from rightcall.mcp.server.http_server import serve_http  # noqa: PLC0415 - stdio needs no web server
-
         try:
             with loop_named():
-                await serve_http(self.sdk, listen, self.bounds, started or ignore)
+                await _http_server().serve_http(self.sdk, listen, self.bounds, started or ignore)
         finally:
             # Give cancelled calls time to stop.
             if self._setup.running:
@@ -121,27 +134,8 @@ class ToolServer:
 
     def app(self, listen: Listen) -> ASGIApp:
         """The web application, for an ASGI server of your own, which then decides where it listens."""
-        from rightcall.mcp.server.http_server import application  # noqa: PLC0415
-
-        return application(self.sdk, listen, self.bounds)
-
-    def _build(self, instructions: str) -> Server[Any]:
-        texts = None if self._texts is None else ServedTexts(self._texts)
-        sdk: Server[Any] = Server(
-            self.name,
-            version=own_version(),
-            instructions=instructions or None,
-            on_list_tools=self._list,
-            on_call_tool=self._call,
-            on_list_resources=None if texts is None else texts.list,
-            on_read_resource=None if texts is None else texts.read,
-            get_tool_input_schema=self._schema_of,
-            cache_hints={"tools/list": CacheHint(ttl_ms=0 if self._offered.changes else _A_WHILE)},
-        )
-        sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
-        security = RequestStateSecurity.ephemeral(ttl=self.bounds.patience)
-        sdk.middleware.append(RequestStateBoundary(security, default_audience=self.name))
-        return sdk
+        served: ASGIApp = _http_server().application(self.sdk, listen, self.bounds)
+        return served
 
     async def _list(
         self, _: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None
@@ -161,10 +155,19 @@ class ToolServer:
 
     def _schema_of(self, name: str) -> Mapping[str, Any] | None:
         tool = self.tools.get(name)
-        return None if tool is None else tool.parameters
+        if tool is None:
+            return None
+        return tool.parameters
 
 
-@checked("rc.mcp.serve")
+def _http_server() -> ModuleType:
+    """What serves over HTTP; a server on standard input and output needs no web server."""
+    from rightcall.mcp.server import http_server  # noqa: PLC0415 - on Starlette and uvicorn
+
+    return http_server
+
+
+@check_keywords("rc.mcp.serve")
 def serve(
     tools: ToolSource,
     *,
@@ -178,16 +181,18 @@ def serve(
     the address; without it, the address is logged.
     """
     server = ToolServer(tools, **settings)
-    run_server(
-        server, server.stdio() if listen is None else server.http(listen, started=started or _log)
-    )
+    if listen is None:
+        run_server(server, server.stdio())
+    else:
+        log = partial(logger.info, "serving at %s")
+        run_server(server, server.http(listen, started=started or log))
 
 
 def run_server(server: ToolServer, serving: Coroutine[Any, Any, None]) -> None:
     """Run one of a server's coroutines to its end, in an event loop of its own."""
     runner = asyncio.Runner()
     try:
-        runner.run(_until_told(serving))
+        runner.run(_run_until_signalled(serving))
     finally:
         if server.running:
             # Closing the loop would wait for them, and they do not stop.
@@ -196,8 +201,9 @@ def run_server(server: ToolServer, serving: Coroutine[Any, Any, None]) -> None:
             runner.close()
 
 
-async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
-    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(serving)
+async def _run_until_signalled(serving: Coroutine[Any, Any, None]) -> None:
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(serving)
     told = False
 
     def stop() -> None:
@@ -214,7 +220,3 @@ async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
     except asyncio.CancelledError:
         if not told:
             raise
-
-
-def _log(address: str) -> None:
-    logger.info("serving at %s", address)

@@ -1,36 +1,51 @@
 """The places of a model tried in order, until one answers: passed through, or translated."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from rightcall.core.around import CALLER, HEADERS, TRACE, ExchangeEnd, ModelExchange
 from rightcall.core.events import ModelChange, ReplyEnd, RetryStart
-from rightcall.core.message import Message, Reasoning, Reply
-from rightcall.core.ports import AroundObserver, Model
+from rightcall.core.message import Message, Reasoning, Reply, estimate_tokens
+from rightcall.core.parts import Usage
+from rightcall.core.ports import (
+    CALLER,
+    HEADERS,
+    TRACE,
+    AroundObserver,
+    ExchangeEnd,
+    Model,
+    ModelExchange,
+)
+from rightcall.core.transport import SENDING
 from rightcall.errors import RightcallError, TruncatedStream, UsageError, VendorError
 from rightcall.log import gateway_logger
-from rightcall.loop.around import around
-from rightcall.request.batches import close_stream, together
-from rightcall.request.whole import body_of
+from rightcall.loop.observers import around
+from rightcall.request.endpoint import body_of, close_stream, event_groups
 from rightcall.request.wire_model import WireModel
-from rightcall.serve.gateway.agent_model import AgentModel
-from rightcall.serve.gateway.allowance import Allowances
-from rightcall.serve.gateway.endpoints import GEMINI
-from rightcall.serve.gateway.exchange import Exchange
-from rightcall.serve.gateway.passthrough import outgoing, passed
-from rightcall.serve.gateway.response_items import ResponseItems
-from rightcall.serve.gateway.routing import Candidate, is_its_fault, least_wait, ordered
+from rightcall.serve.gateway.exchange import BYTES_PER_TOKEN, LONG, GatewayExchange, ResponseItems
+from rightcall.serve.gateway.passthrough import outgoing, pass_through
+from rightcall.serve.gateway.request_target import GEMINI, RESPONSES
 from rightcall.serve.gateway.settings import Served, Trying
-from rightcall.serve.gateway.upstreams import Route, Upstream, Upstreams, dialect_of
-from rightcall.serve.gateway.wrapping import Wrapping
-from rightcall.wire.carried import holds_tokens
-from rightcall.wire.untranslated import UNTOLD, fit
+from rightcall.serve.gateway.spend import Allowances, ExpectedUsage, Spend, today
+from rightcall.serve.gateway.upstreams import (
+    Candidate,
+    ModelRoute,
+    Upstream,
+    dialect_of,
+    is_its_fault,
+    least_wait,
+    order_candidates,
+)
+from rightcall.serve.gateway.wrapped_models import AgentModel, Wrapping
+from rightcall.wire.relay_tokens import holds_tokens
+from rightcall.wire.translation_losses import UNSUPPORTED_SETTINGS, fit, lost_members
 
-Failed: TypeAlias = Callable[[str, RightcallError], None]
+OnFailure: TypeAlias = Callable[[str, RightcallError], None]
 """Called with each attempt that failed: its place, and the error."""
 
 
@@ -39,12 +54,12 @@ _LATE = 0.005
 """Seconds: timers may fire a millisecond early, and a place that still has to rest is not asked."""
 
 
-class Answered:
+class UpstreamAnswer:
     """An answer that was given: by which place, and the reply, as far as it is known."""
 
     __slots__ = ("reply", "route", "upstream")
 
-    def __init__(self, route: Route, upstream: Upstream, reply: Reply | None) -> None:
+    def __init__(self, route: ModelRoute, upstream: Upstream, reply: Reply | None) -> None:
         self.route = route
         self.upstream = upstream
         self.reply = reply
@@ -55,83 +70,111 @@ class Attempts:
 
     def __init__(
         self,
-        upstreams: Upstreams,
+        spend: Spend,
         allowances: Allowances,
         wrapping: Wrapping,
-        failed: Failed,
+        failed: OnFailure,
         observers: Sequence[AroundObserver] = (),
     ) -> None:
         self.wrapping = wrapping
         self._around = observers
-        self._upstreams = upstreams
+        self._spend = spend
         self._allowances = allowances
         self._failed = failed
         self._items = ResponseItems()
 
-    async def answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
+    async def answer(
+        self, exchange: GatewayExchange, route: ModelRoute, trying: Trying
+    ) -> UpstreamAnswer:
         """Answer from the first place that can. Raises the last error if none could."""
         headers = exchange.http.headers
         if TRACE[0] not in headers:
             return await self._answer(exchange, route, trying)
-        trace = {name: headers[name] for name in TRACE if name in headers}
+        trace = {}
+        for name in TRACE:
+            if name in headers:
+                trace[name] = headers[name]
         # For an observer that traces here, or otherwise for the upstream.
-        caller, sent = CALLER.set(trace), HEADERS.set(lambda _: trace)
+        caller = CALLER.set(trace)
+        sent = HEADERS.set(lambda _: trace)
         try:
             return await self._answer(exchange, route, trying)
         finally:
             CALLER.reset(caller)
             HEADERS.reset(sent)
 
-    async def _answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
+    async def _answer(
+        self, exchange: GatewayExchange, route: ModelRoute, trying: Trying
+    ) -> UpstreamAnswer:
         beginning = exchange.key.id.encode() + exchange.peeked.beginning
         last: RightcallError | None = None
         for tried in range(1, trying.rounds + 1):
-            course = self._course(route, exchange)
+            course: Sequence[ModelRoute] = route.course
+            if route.course_has_budget and exchange.endpoint.action != "count":
+                course = self._affordable_routes(course)
             for of, candidate in self._places(course, exchange.peeked.model, beginning):
-                held = self._allowances.hold(of.name, of.served, exchange.expected)
+                held: ExpectedUsage | None = None
+                if of.has_budget:
+                    held = self._allowances.hold(of.name, exchange.expected, of.owns)
                 candidate.target.enter()
                 try:
-                    return await self._at(exchange, of, candidate)
+                    return await self._ask_candidate(exchange, of, candidate)
                 except RightcallError as error:
-                    candidate.health.failed(error)
+                    self._close_charge(exchange, of, error)
+                    candidate.health.note_failure(error)
                     self._failed(candidate.target.name, error)
                     if not is_its_fault(error):
                         raise
                     last = error
                 finally:
-                    self._allowances.let_go(of.name, held)
+                    if held is not None:
+                        self._allowances.let_go(of.name, held)
                     await candidate.target.leave()
-            wait = self._wait(course, exchange.peeked.model)
-            if tried == trying.rounds or wait > trying.longest_wait or _is_locked(last):
-                raise last or _all_rest(wait)
+            # Seconds before the next round: the shortest time that a place asked for.
+            candidates: list[Candidate[Upstream]] = []
+            for of in course:
+                candidates += of.places_for(exchange.peeked.model)
+            refused = least_wait(candidates)
+            wait = refused or min((each.health.rest for each in candidates), default=0.0)
+            if (
+                tried == trying.rounds
+                or wait > trying.longest_wait
+                or (isinstance(last, VendorError) and last.kind in ("auth", "quota"))
+            ):
+                raise last or VendorError(
+                    "every place of this model asked to be left alone for a while",
+                    kind="rate_limit",
+                    status=429,
+                    retryable=True,
+                    retry_after=round(max(wait, 1.0), 1),
+                )
             await asyncio.sleep(wait + _LATE)
         raise AssertionError("there is at least one round")
 
-    def _course(self, route: Route, exchange: Exchange) -> list[Route]:
-        """The route, and those it falls back on, without those whose daily limit is used up."""
-        every = list(self._upstreams.course(route))
-        if exchange.endpoint.action == "count":
-            return every
-        refusals = [self._allowances.refusal(of.name, of.served) for of in every]
-        course = [of for of, refusal in zip(every, refusals, strict=True) if refusal is None]
-        if not course and refusals[0] is not None:
-            raise refusals[0]
-        return course
+    def _affordable_routes(self, course: Sequence[ModelRoute]) -> Sequence[ModelRoute]:
+        """The routes with something left of their daily limits; raises a refusal if there is none."""
+        willing = []
+        first: VendorError | None = None
+        for of in course:
+            refusal = self._allowances.refusal(of.name, of.served, of.owns)
+            if refusal is None:
+                willing.append(of)
+            else:
+                first = first or refusal
+        if not willing and first is not None:
+            raise first
+        return willing
 
     def _places(
-        self, course: Sequence[Route], asked: str, beginning: bytes
-    ) -> Iterator[tuple[Route, Candidate[Upstream]]]:
+        self, course: Sequence[ModelRoute], asked: str, beginning: bytes
+    ) -> Iterator[tuple[ModelRoute, Candidate[Upstream]]]:
         for of in course:
-            for candidate in ordered(of.places_for(asked), beginning):
+            for candidate in order_candidates(of.places_for(asked), beginning):
                 yield of, candidate
 
-    def _wait(self, course: Sequence[Route], asked: str) -> float:
-        """Seconds before the next round: the shortest time that a place asked for."""
-        candidates = [each for of in course for each in of.places_for(asked)]
-        refused = least_wait(candidates)
-        return refused or min((each.health.rest for each in candidates), default=0.0)
-
-    async def _at(self, exchange: Exchange, route: Route, candidate: Candidate[Upstream]) -> Answered:
+    async def _ask_candidate(
+        self, exchange: GatewayExchange, route: ModelRoute, candidate: Candidate[Upstream]
+    ) -> UpstreamAnswer:
         upstream = candidate.target
         try:
             model = upstream.model(exchange.peeked.model)
@@ -145,65 +188,165 @@ class Attempts:
         reply: Reply | None = None
         if exchange.endpoint.action == "count":
             await _count(exchange, model)
-        elif self._around and not route.served.is_agent:
-            reply = await self._watched(exchange, route, model)
         else:
-            reply = await self._asked(exchange, route, model)
-        candidate.health.worked()
-        return Answered(route, upstream, reply)
+            # From here on it may cost something, whether or not the client waits for the answer.
+            charge = partial(self._open_charge, exchange, route)
+            # An agent's runs have observers of their own.
+            ask = self._ask_watched if self._around and not route.is_agent else self._ask_model
+            if isinstance(model, WireModel) and model.tells_sending:
+                noted = SENDING.set(charge)
+                try:
+                    reply = await ask(exchange, route, model)
+                finally:
+                    SENDING.reset(noted)
+            else:
+                if not isinstance(model, WireModel):
+                    await exchange.prepare()
+                charge()
+                reply = await ask(exchange, route, model)
+        candidate.health.note_success()
+        return UpstreamAnswer(route, upstream, reply)
 
-    async def _watched(self, exchange: Exchange, route: Route, model: Model) -> Reply | None:
-        """Ask with observers around it. An agent's runs have observers of their own."""
-        begun, request = monotonic(), exchange.asked.request
+    async def _ask_watched(
+        self, exchange: GatewayExchange, route: ModelRoute, model: Model
+    ) -> Reply | None:
+        """Ask with observers around it."""
+        begun = monotonic()
+        request = (await exchange.prepare()).request
         with around(self._around, ModelExchange, "", model, request) as watched:
-            reply = await self._asked(exchange, route, model)
+            reply = await self._ask_model(exchange, route, model)
             if reply is not None:
                 first = exchange.http.first_byte
-                waited = None if first is None else max(exchange.http.came + first - begun, 0.0)
-                watched.ended(ExchangeEnd(reply, waited))
-        return reply
+                waited = None
+                if first is not None:
+                    waited = max(exchange.http.came + first - begun, 0.0)
+                watched.set_end(ExchangeEnd(reply, waited))
+            return reply
 
-    async def _asked(self, exchange: Exchange, route: Route, model: Model) -> Reply | None:
+    def _open_charge(self, exchange: GatewayExchange, route: ModelRoute) -> None:
+        """Note that a request is sent; an agent sends several."""
+        if exchange.charge is None:
+            day = today(time.time())
+            estimate = partial(expected_usage, exchange, route)
+            key = exchange.key.name
+            name = route.name
+            if route.owns is not None and route.owns(exchange.peeked.model):
+                name = self._spend.name_of(day, exchange.peeked.model, name)
+            exchange.charge = self._spend.open(day, key, name, route.served, estimate)
+
+    def _close_charge(self, exchange: GatewayExchange, route: ModelRoute, error: RightcallError) -> None:
+        """Count an attempt that failed after it was sent, unless it was refused."""
+        charge = exchange.charge
+        exchange.charge = None
+        if charge is None:
+            return
+        # An agent that stopped has asked its model before, and names no provider.
+        is_refusal = isinstance(error, VendorError) and (error.provider or not route.is_agent)
+        if is_refusal or isinstance(error, UsageError):
+            self._spend.cancel(charge)
+        else:
+            self._spend.settle(charge, charge.estimate(), estimated=True)
+
+    async def _ask_model(
+        self, exchange: GatewayExchange, route: ModelRoute, model: Model
+    ) -> Reply | None:
         """Pass the request on, or translate it."""
-        if isinstance(model, WireModel) and _is_passed(exchange, route.served, model):
-            return await passed(exchange, model)
-        exchange.remember_items(self._items)
-        if isinstance(model, WireModel) and not exchange.peeked.stream and not route.served.is_agent:
+        if isinstance(model, WireModel) and await _is_passed(exchange, route, model):
+            return await pass_through(exchange, model)
+        if exchange.endpoint.dialect == RESPONSES:
+            exchange.remember_items(self._items)
+        dialect = dialect_of(model)
+        if isinstance(model, WireModel) and not exchange.peeked.stream and not route.is_agent:
             model = model.whole()
-        wrapped = self.wrapping.wrapped(route.served, model)
-        return await translated(exchange, wrapped, dialect_of(model))
+        if route.is_wrapped:
+            model = self.wrapping.wrap_model(route.served, model)
+        return await ask_translated(exchange, model, dialect)
 
 
-def _is_passed(exchange: Exchange, served: Served, model: WireModel) -> bool:
+_MILLION = 1_000_000
+_SAID = 500
+"""Tokens that a reply is assumed to have before anything is known of it."""
+
+
+def expected_usage(exchange: GatewayExchange, route: ModelRoute) -> Usage:
+    """What a request is expected to use, estimated from its length."""
+    usage = Usage(input_tokens=len(exchange.body) // BYTES_PER_TOKEN, output_tokens=_SAID)
+    model = exchange.model or route.find_open_model(exchange.peeked.model)
+    return replace(usage, cost=_cost(usage, {}, route.served, model))
+
+
+async def estimate_usage(exchange: GatewayExchange, reply: Reply | None) -> Usage:
+    """The usage of an exchange that reported none.
+
+    A Chat stream does not unless asked to, nor does an answer that broke off, or that the client left.
+    """
+    if exchange.has_given:
+        output = max(exchange.heard_tokens, 0 if reply is None else estimate_tokens(reply))
+    else:
+        output = _SAID
+    return Usage(input_tokens=await exchange.estimate_input(), output_tokens=output)
+
+
+def with_cost(exchange: GatewayExchange, reply: Reply | None, usage: Usage, served: Served) -> Usage:
+    """A usage with its cost, if the price is known."""
+    if usage.cost is not None:
+        return usage
+    elsewhere = {} if reply is None else reply.elsewhere
+    return replace(usage, cost=_cost(usage, elsewhere, served, exchange.model))
+
+
+def _cost(
+    usage: Usage, elsewhere: Mapping[str, Usage], served: Served, model: Model | None
+) -> float | None:
+    if served.input_price is not None or served.output_price is not None:
+        input_cost = usage.input_tokens * (served.input_price or 0.0)
+        output_cost = usage.output_tokens * (served.output_price or 0.0)
+        return (input_cost + output_cost) / _MILLION
+    if isinstance(model, WireModel):
+        return model.cost_of(usage, elsewhere)
+    return None
+
+
+async def _is_passed(exchange: GatewayExchange, route: ModelRoute, model: WireModel) -> bool:
     """Whether the client uses the upstream's dialect, and nothing has to be checked in between."""
-    endpoint, peeked = exchange.endpoint, exchange.peeked
-    if not served.exact or served.rules or served.is_agent or dialect_of(model) != endpoint.dialect:
+    endpoint = exchange.endpoint
+    peeked = exchange.peeked
+    if not route.served.exact or route.is_wrapped or model.dialect.name != endpoint.dialect:
         return False
-    if holds_tokens(exchange.body):
+    if len(exchange.body) > LONG:
+        has_tokens = await asyncio.to_thread(holds_tokens, exchange.body)
+    else:
+        has_tokens = holds_tokens(exchange.body)
+    if has_tokens:
         # An earlier turn was translated: the tokens it carries for another vendor are invalid here.
         return False
     # Gemini streams an array unless it is asked for events, as our own requests always do.
     return endpoint.dialect != GEMINI or not peeked.stream or exchange.http.query.get("alt") == "sse"
 
 
-async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Reply:
+async def ask_translated(exchange: GatewayExchange, model: Model, dialect: str = "") -> Reply:
     """Ask a model with a client's request, through core's values, and send its events as they come."""
-    asked = exchange.asked
+    asked = await exchange.prepare()
     request = asked.request
     exchange.note_left_out(asked.left_out)
     if isinstance(model, AgentModel) and request.specs:
         exchange.note_left_out(("tools: the gateway runs its own",))
-    if dialect in UNTOLD and dialect != exchange.endpoint.dialect:
+    if dialect != exchange.endpoint.dialect:
+        exchange.note_left_out(tuple(lost_members(request.messages, exchange.endpoint.dialect, dialect)))
+    if dialect in UNSUPPORTED_SETTINGS and dialect != exchange.endpoint.dialect:
         fitted = fit(request, dialect)
         exchange.note_left_out(fitted.left_out)
         request = fitted.request
-        if any(_is_foreign(message, dialect) for message in request.messages):
+        if _has_foreign_reasoning(request.messages, dialect):
             exchange.note_left_out(("thoughts that another vendor's model wrote",))
     stream = model.stream(request)
     streams = exchange.peeked.stream
     try:
-        async for batch in together(stream):
-            events = [each for each in batch if not isinstance(each, RetryStart | ModelChange)]
+        async for batch in event_groups(stream):
+            events = []
+            for each in batch:
+                if not isinstance(each, RetryStart | ModelChange):
+                    events.append(each)
             if not events:
                 continue
             if streams:
@@ -222,53 +365,35 @@ async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Rep
     raise TruncatedStream("the reply has no end")
 
 
-def _is_foreign(message: Message, dialect: str) -> bool:
-    """Whether a message holds reasoning that this model cannot be given back."""
-    return isinstance(message, Reply) and any(
-        isinstance(part, Reasoning) and dialect not in part.vendor for part in message.content
-    )
+def _has_foreign_reasoning(messages: Sequence[Message], dialect: str) -> bool:
+    for message in messages:
+        if isinstance(message, Reply):
+            for part in message.content:
+                if isinstance(part, Reasoning) and dialect not in part.vendor:
+                    return True
+    return False
 
 
 _BROKEN = Reply((), "error")
 
 
-def _is_locked(error: RightcallError | None) -> bool:
-    """Whether retrying is useless: a wrong key stays wrong."""
-    return isinstance(error, VendorError) and error.kind in ("auth", "quota")
-
-
-def _all_rest(wait: float) -> VendorError:
-    return VendorError(
-        "every place of this model asked to be left alone for a while",
-        kind="rate_limit",
-        status=429,
-        retryable=True,
-        retry_after=round(max(wait, 1.0), 1),
-    )
-
-
-async def _count(exchange: Exchange, model: Model) -> None:
+async def _count(exchange: GatewayExchange, model: Model) -> None:
     """Answer with the number of a request's tokens: the vendor's count, or an estimate."""
     if isinstance(model, WireModel) and model.dialect.name == exchange.endpoint.dialect:
-        body = await _counted(exchange, model)
-        if body is not None:
-            await exchange.give_whole(body, {}, _OK)
-            return
+        # Many compatible hosts do not count.
+        sent = outgoing(exchange, model)
+        path, sign, rest = sent.path.partition("?")
+        if exchange.endpoint.dialect == GEMINI:
+            path = f"{path.rpartition(':')[0]}:countTokens"
+        else:
+            path = f"{path}/count_tokens"
+        try:
+            async with model.forward(replace(sent, path=path + sign + rest)) as incoming:
+                body = await body_of(incoming)
+        except RightcallError as error:
+            gateway_logger.info("tokens are estimated, as the vendor does not count them: %s", error)
+        else:
+            if incoming.status == _OK:
+                await exchange.give_whole(body, {}, _OK)
+                return
     await exchange.give_count()
-
-
-async def _counted(exchange: Exchange, model: WireModel) -> bytes | None:
-    """The vendor's count; None if it gives none, as many compatible hosts do not."""
-    sent = outgoing(exchange, model)
-    path, sign, rest = sent.path.partition("?")
-    if exchange.endpoint.dialect == GEMINI:
-        path = f"{path.rpartition(':')[0]}:countTokens"
-    else:
-        path = f"{path}/count_tokens"
-    try:
-        async with model.forward(replace(sent, path=path + sign + rest)) as incoming:
-            body = await body_of(incoming)
-            return body if incoming.status == _OK else None
-    except RightcallError as error:
-        gateway_logger.info("tokens are estimated, as the vendor does not count them: %s", error)
-        return None

@@ -6,7 +6,7 @@ and a client that reads nothing for too long is disconnected. A disconnect cance
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl
@@ -23,20 +23,23 @@ CONNECTION = "rightcall.connection"
 """The key in the scope of a request's connection, if the server is ours."""
 
 
-class Connection(Protocol):
+_MOST_DROPPED = 256 * 1024 * 1024
+"""The most bytes that are read of a body that is refused."""
+_PAUSE = 0.5
+"""Seconds without a byte after which a client is no longer sending, and is answered."""
+
+
+class ClientConnection(Protocol):
     """A client's connection. Without one, a separate task has to wait for the disconnect."""
 
     def abort(self) -> None:
         """Close at once, whatever was not sent yet."""
-        ...
 
     def watch(self, left: Callable[[], None], /) -> None:
         """Have this called if the client disconnects."""
-        ...
 
     def unwatch(self, left: Callable[[], None], /) -> None:
         """Stop calling it."""
-        ...
 
 
 class ClientLeft(Exception):
@@ -49,10 +52,19 @@ class HttpRequest:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
-        self.query: Mapping[str, str] = (
-            dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
-        )
-        self.headers: Mapping[str, str] = _joined(scope["headers"])
+        self.query: Mapping[str, str] = {}
+        if scope["query_string"]:
+            self.query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        # Headers by their lower-case names; repeated ones are joined.
+        found: dict[str, str] = {}
+        for name_, value_ in scope["headers"]:
+            name = name_.decode("latin-1")
+            value = value_.decode("latin-1")
+            if name in found:
+                found[name] = f"{found[name]}, {value}"
+            else:
+                found[name] = value
+        self.headers: Mapping[str, str] = found
         self.came = time.monotonic()
         self.begun = False
         self.over = False
@@ -65,10 +77,12 @@ class HttpRequest:
         self.held = 0
         """Bytes of the body that were read."""
         self._receive = receive
-        self._connection: Connection | None = scope.get(CONNECTION)
+        self._connection: ClientConnection | None = scope.get(CONNECTION)
         self._send = send
         self._task = asyncio.current_task()
         self._watch: asyncio.Task[None] | None = None
+        self._may_drop = True
+        """Whether more of the body is to come, and to be read before a refusal of it."""
         self.left = False
         """Whether the client has disconnected."""
         self.always: Mapping[str, str] = {}
@@ -79,9 +93,19 @@ class HttpRequest:
 
         ``take`` is called with the size of every piece before it is kept, and may raise.
         """
-        declared = self.headers.get("content-length", "")
-        if declared.isdecimal() and int(declared) > most:
-            raise _too_large(most)
+        try:
+            declared = self.headers.get("content-length", "")
+            if declared.isdecimal() and int(declared) > most:
+                # A client that asks first is told before it sends anything.
+                self._may_drop = "expect" not in self.headers and int(declared) <= _MOST_DROPPED
+                raise _too_large(most)
+            return await self._read_body(most, seconds, take)
+        except VendorError as error:
+            if self._may_drop and error.kind != "timeout":
+                await self._drop_body(seconds)
+            raise
+
+    async def _read_body(self, most: int, seconds: float, take: Callable[[int], None]) -> bytes:
         pieces: list[bytes] = []
         size = 0
         try:
@@ -92,30 +116,49 @@ class HttpRequest:
                         raise ClientLeft
                     piece = message.get("body", b"")
                     size += len(piece)
+                    self._may_drop = message.get("more_body", False)
                     if size > most:
                         raise _too_large(most)
                     take(len(piece))
                     self.held = size
                     pieces.append(piece)
-                    if not message.get("more_body", False):
-                        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                    if not self._may_drop:
+                        if len(pieces) == 1:
+                            return pieces[0]
+                        return b"".join(pieces)
         except TimeoutError:
             words = f"the body of the request did not come within {seconds:g} s"
             raise VendorError(words, kind="timeout", status=408) from None
 
+    async def _drop_body(self, seconds: float) -> None:
+        """Read what is left of the body and keep nothing of it, as long as it comes, and within bounds.
+
+        A client that is cut off while it sends does not read why.
+        """
+        dropped = 0
+        until = time.monotonic() + seconds
+        with suppress(TimeoutError):
+            while self._may_drop and dropped <= _MOST_DROPPED and time.monotonic() < until:
+                async with asyncio.timeout(_PAUSE):
+                    message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientLeft
+                dropped += len(message.get("body", b""))
+                self._may_drop = message.get("more_body", False)
+
     def watch(self) -> None:
         """From here on, cancel the task when the client disconnects."""
         if self._connection is not None:
-            self._connection.watch(self._gone)
+            self._connection.watch(self._note_disconnect)
         else:
             self._watch = asyncio.ensure_future(self._until_left())
 
     async def _until_left(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._gone()
+        self._note_disconnect()
 
-    def _gone(self) -> None:
+    def _note_disconnect(self) -> None:
         if not self.over:
             self.left = True
             self.abort()
@@ -136,11 +179,13 @@ class HttpRequest:
         """Send the status and the headers."""
         if self.begun:
             return
-        self.begun, self.status = True, status
+        self.begun = True
+        self.status = status
         self.wrote = time.monotonic()
         self.first_byte = self.wrote - self.came
-        told = {**headers, **self.always} if self.always else headers
-        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in told.items()]
+        if self.always:
+            headers = {**headers, **self.always}
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def write(self, data: bytes, *, more: bool = True) -> None:
@@ -176,20 +221,11 @@ class HttpRequest:
         """Stop watching the connection."""
         self.over = True
         if self._connection is not None:
-            self._connection.unwatch(self._gone)
+            self._connection.unwatch(self._note_disconnect)
         if self._watch is not None:
             self._watch.cancel()
             with suppress(asyncio.CancelledError):
                 await self._watch
-
-
-def _joined(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their lower-case names; repeated ones are joined."""
-    found: dict[str, str] = {}
-    for name_, value_ in raw:
-        name, value = name_.decode("latin-1"), value_.decode("latin-1")
-        found[name] = f"{found[name]}, {value}" if name in found else value
-    return found
 
 
 def _too_large(most: int) -> VendorError:

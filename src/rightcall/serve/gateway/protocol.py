@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from rightcall.log import gateway_logger
 from rightcall.serve.gateway.http_request import CONNECTION
-from rightcall.transport.bounded_http import BoundedProtocol
+from rightcall.transport.http_server import BoundedProtocol
 
 
 class GatewayProtocol(BoundedProtocol):

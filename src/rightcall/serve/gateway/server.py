@@ -1,23 +1,90 @@
 """A gateway behind a socket, on uvicorn: with limits on headers, and streams that may end."""
 
 import asyncio
+import os
 import signal
-import socket
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from rightcall.core.extras import load
-from rightcall.errors import UsageError
-from rightcall.serve.gateway.auth import address_of
-from rightcall.serve.gateway.background import Background, Read
+from rightcall.core.optional_libraries import load
+from rightcall.errors import RightcallError, UsageError
+from rightcall.log import gateway_logger
 from rightcall.serve.gateway.gateway import Gateway
-from rightcall.serve.gateway.settings import Bounds
+from rightcall.serve.gateway.keys import Keys, address_of
+from rightcall.serve.gateway.settings import Bounds, Settings
+from rightcall.serve.gateway.spend import today
 from rightcall.wire.dialects import SERVED, load_server
+
+if sys.platform != "win32":
+    import resource
+
+Read: TypeAlias = Callable[[], tuple[Settings, Keys]]
+"""Reads the files again. Raises UsageError if they cannot be used."""
+_EVERY = 1.0
+
+
+class BackgroundWork:
+    """Runs the background work of a gateway: it writes spend, and reloads changed files, if it can."""
+
+    def __init__(self, gateway: Gateway, read: Read | None, files: tuple[Path, ...]) -> None:
+        self._gateway = gateway
+        self._read = read
+        self._files = files
+        self._seen = self._look()
+        self._asked = asyncio.Event()
+
+    def reload(self) -> None:
+        """Read the files again, changed or not."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), _EVERY)
+            if self._read is not None:
+                now = await asyncio.to_thread(self._look)
+                if self._asked.is_set() or now != self._seen:
+                    self._asked.clear()
+                    self._seen = now
+                    await self._take_up(self._read)
+            try:
+                await asyncio.to_thread(self._gateway.spend.flush, today(time.time()))
+            except Exception as error:  # noqa: BLE001 - of any database; it is tried again
+                gateway_logger.warning(
+                    "spend could not be written, and is kept: %s", type(error).__name__
+                )
+
+    async def _take_up(self, read: Read) -> None:
+        try:
+            settings, keys = await asyncio.to_thread(read)
+            await self._gateway.apply(settings, keys)
+        except RightcallError as error:
+            gateway_logger.warning(
+                "the files were changed and cannot be used; it goes on as before: %s", error
+            )
+        else:
+            gateway_logger.warning("took up the changed configuration: %d models", len(settings.models))
+
+    def _look(self) -> list[object]:
+        """The state of the files, to detect changes; a missing file may be created later."""
+        named = self._gateway.settings.files()
+        states: list[object] = []
+        for path in (*self._files, *named):
+            try:
+                found = os.stat(path)  # noqa: PTH116 - a Path's stat says the same
+            except OSError:
+                states.append((path, None))
+            else:
+                states.append((path, found.st_mtime_ns, found.st_size, found.st_ino))
+        return states
+
 
 _BACKLOG = 2048
 _KEEP_ALIVE = 75
@@ -27,8 +94,14 @@ _LOOK = 0.01
 def run(gateway: Gateway, read: Read, files: tuple[Path, ...], started: Callable[[str], None]) -> None:
     """Serve from a program that does nothing else."""
     load("uvicorn")
-    _allow_files()
-    factory = load("uvloop").new_event_loop if find_spec("uvloop") else None
+    # Raise the limit of open files as far as allowed: every stream needs two sockets.
+    if sys.platform != "win32":
+        with suppress(ValueError, OSError):  # not allowed
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    factory = None
+    if find_spec("uvloop"):
+        factory = load("uvloop").new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(serve(gateway, read=read, files=files, started=started))
 
@@ -48,7 +121,7 @@ async def serve(
         gateway,
         host=host,
         port=port,
-        http=bounded(bounds),
+        http=bounded_protocol(bounds),
         ws="none",
         lifespan="off",
         loop="auto",
@@ -61,15 +134,26 @@ async def serve(
         timeout_graceful_shutdown=int(bounds.shutdown_seconds),
         h11_max_incomplete_event_size=bounds.header_bytes,
     )
-    server = import_module("rightcall.transport.listening").Listener(config)
-    sockets = await _bound(host, port)
+    server = import_module("rightcall.transport.http_server").Listener(config)
+    # Sockets at an address; uvicorn would end the process if they cannot be bound.
+    try:
+        held = await asyncio.get_running_loop().create_server(
+            asyncio.Protocol, host, port, start_serving=False
+        )
+    except OSError as error:
+        where = f"{host}:{port}"
+        why = error.strerror or str(error)
+        raise UsageError(f"nothing can listen on {where}: {why}; choose another with listen") from None
+    sockets = [each.dup() for each in held.sockets]
+    held.close()
     # Loaded now, so that no first request has to wait for them.
     await asyncio.to_thread(_load_all)
-    beside = [asyncio.ensure_future(_tell(server, started))] if started is not None else []
+    background = BackgroundWork(gateway, read, files)
+    beside = [asyncio.ensure_future(background.run())]
+    if started is not None:
+        beside.append(asyncio.ensure_future(_tell(server, started)))
     handlers: dict[str, Callable[[], None]] = {"SIGINT": server.end, "SIGTERM": server.end}
     if read is not None:
-        background = Background(gateway, read, files)
-        beside.append(asyncio.ensure_future(background.run()))
         handlers["SIGHUP"] = background.reload
     for name, handle in handlers.items():
         with suppress(NotImplementedError, ValueError, RuntimeError, AttributeError):
@@ -80,32 +164,10 @@ async def serve(
     finally:
         for each in beside:
             each.cancel()
+        for sock in sockets:
+            # Open still, if this was cancelled.
+            sock.close()
         await gateway.close()
-
-
-async def _bound(host: str, port: int) -> list[socket.socket]:
-    """Sockets at an address; uvicorn would end the process if they cannot be bound."""
-    try:
-        held = await asyncio.get_running_loop().create_server(
-            asyncio.Protocol, host, port, start_serving=False
-        )
-    except OSError as error:
-        where, why = f"{host}:{port}", error.strerror or str(error)
-        raise UsageError(f"nothing can listen on {where}: {why}; choose another with listen") from None
-    sockets = [each.dup() for each in held.sockets]
-    held.close()
-    return sockets
-
-
-def _allow_files() -> None:
-    """Raise the limit of open files as far as allowed: every stream needs two sockets."""
-    if sys.platform == "win32":
-        return
-    with suppress(ImportError, ValueError, OSError):  # not there, or not allowed
-        import resource  # noqa: PLC0415 - not everywhere
-
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _load_all() -> None:
@@ -116,7 +178,7 @@ def _load_all() -> None:
 
 async def _tell(server: Any, started: Callable[[str], None]) -> None:
     """Call ``started`` with the address, once the server listens."""
-    from rightcall.transport.listening import url_of  # noqa: PLC0415 - on uvicorn
+    from rightcall.transport.http_server import url_of  # noqa: PLC0415 - on uvicorn
 
     while not server.started:  # noqa: ASYNC110 - uvicorn has nothing to be waited for
         await asyncio.sleep(_LOOK)
@@ -124,7 +186,7 @@ async def _tell(server: Any, started: Callable[[str], None]) -> None:
     started(url_of(host, port))
 
 
-def bounded(bounds: Bounds) -> type[asyncio.Protocol]:
+def bounded_protocol(bounds: Bounds) -> type[asyncio.Protocol]:
     """Uvicorn's HTTP protocol, with limits on the headers."""
     from rightcall.serve.gateway.protocol import GatewayProtocol  # noqa: PLC0415 - on httptools
 

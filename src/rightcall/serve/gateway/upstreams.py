@@ -2,22 +2,136 @@
 
 import os
 import re
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
+from math import log
 from pathlib import Path
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from rightcall.core.ports import Model
 from rightcall.core.transport import Timeouts
-from rightcall.errors import UsageError
+from rightcall.errors import RightcallError, TransportError, UsageError, VendorError
 from rightcall.models.connect import Connected, connect
-from rightcall.models.opening import Key as ApiKey
+from rightcall.models.provider_access import Key as ApiKey
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
-from rightcall.serve.gateway.routing import Candidate
 from rightcall.serve.gateway.settings import Place, Served, Settings, Trying
+
+_FIRST_REST = 1.0
+_LONGEST_REST = 60.0
+_SPAN = float(2**64)
+_MOST_TRIED_NAMES = 64
+"""Models of one place whose health is tracked; limited, because clients choose their names."""
+Target = TypeVar("Target")
+
+
+class Health:
+    """The recent failures of a place."""
+
+    __slots__ = ("_clock", "failures", "refused_until", "rests_until")
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.failures = 0
+        self.rests_until = 0.0
+        """Until then, other places are asked first."""
+        self.refused_until = 0.0
+        """Until then it must not be asked, as it said itself."""
+
+    def note_success(self) -> None:
+        """Note that it answered."""
+        self.failures = 0
+        self.rests_until = self.refused_until = 0.0
+
+    def note_failure(self, error: RightcallError) -> None:
+        """Note that it failed: avoid it for a while, or for as long as it asked for."""
+        if not is_its_fault(error):
+            return
+        now = self._clock()
+        self.failures += 1
+        rest = min(_FIRST_REST * 2.0 ** (self.failures - 1), _LONGEST_REST)
+        asked = None
+        if isinstance(error, VendorError):
+            asked = error.retry_after
+        if asked is not None and asked > 0:
+            self.refused_until = now + asked
+            rest = max(rest, asked)
+        self.rests_until = now + rest
+
+    @property
+    def rest(self) -> float:
+        """Seconds for which other places are asked first."""
+        return max(self.rests_until - self._clock(), 0.0)
+
+    @property
+    def refusal(self) -> float:
+        """Seconds for which it must not be asked at all."""
+        return max(self.refused_until - self._clock(), 0.0)
+
+
+def is_its_fault(error: RightcallError) -> bool:
+    """Whether another place may do better: this one is down, busy or locked, and the request is fine."""
+    if isinstance(error, VendorError):
+        return error.retryable or error.kind in (
+            *("rate_limit", "overloaded", "server", "timeout", "auth", "quota"),
+        )
+    return isinstance(error, TransportError)
+
+
+class Candidate(Generic[Target]):
+    """A place among others."""
+
+    __slots__ = ("_name", "_named", "_salt", "health", "target", "weight")
+
+    def __init__(self, name: str, target: Target, weight: float = 1.0) -> None:
+        self.target = target
+        self.weight = weight
+        self.health = Health()
+        self._name = name
+        self._salt = name.encode()
+        self._named: OrderedDict[str, Candidate[Target]] = OrderedDict()
+
+    def for_model(self, model: str) -> "Candidate[Target]":
+        """The candidate for one of its models: vendors are overloaded, and limit rates, per model."""
+        found = self._named.get(model)
+        if found is None:
+            found = self._named[model] = Candidate(self._name, self.target, self.weight)
+            if len(self._named) > _MOST_TRIED_NAMES:
+                self._named.popitem(last=False)
+        else:
+            self._named.move_to_end(model)
+        return found
+
+    def score(self, beginning: bytes) -> float:
+        """The place's score for a conversation: the highest is asked first."""
+        drawn = int.from_bytes(blake2b(beginning, digest_size=8, key=self._salt[:64]).digest(), "big")
+        return -self.weight / log((drawn + 0.5) / _SPAN)
+
+
+def order_candidates(
+    candidates: Sequence[Candidate[Target]], beginning: bytes
+) -> tuple[Candidate[Target], ...]:
+    """The candidates, best first: those that rest come last, those that refuse are left out.
+
+    Places are ordered by weighted rendezvous hashing of the key and the beginning of the conversation:
+    each gets its share of conversations, one conversation stays where its beginning is in the vendor's
+    cache, and a place that goes away moves only its own conversations.
+    """
+    willing = [each for each in candidates if not each.health.refusal]
+    if len(willing) == 1:
+        return tuple(willing)
+    return tuple(sorted(willing, key=lambda each: (each.health.rest > 0, -each.score(beginning))))
+
+
+def least_wait(candidates: Sequence[Candidate[Target]]) -> float:
+    """Seconds until the first of the candidates may be asked again."""
+    return min((each.health.refusal for each in candidates), default=0.0)
+
 
 ONCE = Retry(attempts=1)
 """No retries here: the gateway itself retries, as it knows the other places, too."""
@@ -30,7 +144,7 @@ Open: TypeAlias = Callable[[str, Place, Trying], Model]
 """Opens a model: from its name, its place, and how patiently it is asked."""
 
 
-def opened(use: str, place: Place, trying: Trying, key: ApiKey | None = None) -> Connected:
+def open_model(use: str, place: Place, trying: Trying, key: ApiKey | None = None) -> Connected:
     """The model at a place, by the name given there; uses ``key`` unless the place has one."""
     return connect(
         use,
@@ -98,7 +212,7 @@ class Upstream:
             self._models.move_to_end(use)
         return model
 
-    def known(self, asked: str) -> Model | None:
+    def find_open_model(self, asked: str) -> Model | None:
         """The model for a name, if it was opened before."""
         return self._models.get(self.place.use.replace("*", asked))
 
@@ -110,30 +224,57 @@ class Upstream:
                 await close()
 
 
-class Route:
+class ModelRoute:
     """A served model: its places, and its fallbacks."""
 
-    def __init__(self, name: str, served: Served, places: Sequence[Candidate[Upstream]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        served: Served,
+        places: Sequence[Candidate[Upstream]],
+        owns: Callable[[str], bool] | None = None,
+    ) -> None:
         self.name = name
+        self.owns = owns
+        """Of a pattern: whether a model's name is one that it stands for."""
         self.served = served
         self.places = places
+        self.is_agent = served.is_agent
+        self.is_wrapped = served.is_agent or bool(served.rules)
+        """Whether something is added to the model, so that nothing is passed through."""
+        self.has_budget = served.has_budget
+        self.has_patterns = any("*" in place.use for place in served.places)
+        self.course: tuple[ModelRoute, ...] = (self,)
+        """The route, and those that it falls back on, each once."""
+        self.course_has_budget = served.has_budget
 
-    def known(self, asked: str) -> Model | None:
+    def find_open_model(self, asked: str) -> Model | None:
         """A model of that name, if one was opened before: its price is known."""
-        return next((found for each in self.places if (found := each.target.known(asked))), None)
+        for each in self.places:
+            if (model := each.target.find_open_model(asked)) is not None:
+                return model
+        return None
 
-    def places_for(self, asked: str) -> list[Candidate[Upstream]]:
+    def places_for(self, asked: str) -> Sequence[Candidate[Upstream]]:
         """The places for a requested model, each with the health of that model."""
-        return [each.named(asked) if "*" in each.target.place.use else each for each in self.places]
+        if not self.has_patterns:
+            return self.places
+        candidates = []
+        for candidate in self.places:
+            if "*" in candidate.target.place.use:
+                candidates.append(candidate.for_model(asked))
+            else:
+                candidates.append(candidate)
+        return candidates
 
 
 class Upstreams:
     """All served models, by the current settings."""
 
-    def __init__(self, open_: Open = opened) -> None:
+    def __init__(self, open_: Open = open_model) -> None:
         self._open = open_
-        self._routes: Mapping[str, Route] = {}
-        self._opened: Mapping[bytes, Candidate[Upstream]] = {}
+        self._routes: Mapping[str, ModelRoute] = {}
+        self._opened: dict[bytes, Candidate[Upstream]] = {}
         """By everything that each was opened with."""
         self._settings = Settings()
 
@@ -144,11 +285,13 @@ class Upstreams:
         of a key, raises UsageError, and nothing is changed.
         """
         before = dict(self._opened)
-        routes: dict[str, Route] = {}
+        routes: dict[str, ModelRoute] = {}
         for name, served in settings.models.items():
             places = []
             for place in served.places:
-                written = _written(place, settings.trying)
+                written = msgspec.json.encode(
+                    (place, settings.trying, _key(place) if place.key_file else "")
+                )
                 kept = before.get(written)
                 if kept is None:
                     upstream = Upstream(place, settings.trying, self._open)
@@ -159,32 +302,45 @@ class Upstreams:
                     kept = Candidate(salt, upstream, place.weight)
                     before[written] = kept
                 places.append(kept)
-            routes[name] = Route(name, served, places)
-        self._routes, self._settings = routes, settings
-        used = {id(candidate.target) for route in routes.values() for candidate in route.places}
-        self._opened = {written: each for written, each in before.items() if id(each.target) in used}
-        return tuple(each.target for each in before.values() if id(each.target) not in used)
+            owns = None
+            if "*" in name:
+                owns = partial(_is_served_as, settings, served)
+            routes[name] = ModelRoute(name, served, places, owns)
+        for route in routes.values():
+            course: dict[str, ModelRoute] = {}
+            waiting = [route.name]
+            while waiting:
+                name = waiting.pop(0)
+                if name in routes and name not in course:
+                    course[name] = routes[name]
+                    waiting += routes[name].served.fallback
+            route.course = tuple(course.values())
+            route.course_has_budget = any(each.has_budget for each in route.course)
+        self._routes = routes
+        self._settings = settings
+        used = set()
+        for route in routes.values():
+            for candidate in route.places:
+                used.add(id(candidate.target))
+        self._opened = {}
+        unused = []
+        for written, candidate in before.items():
+            if id(candidate.target) in used:
+                self._opened[written] = candidate
+            else:
+                unused.append(candidate.target)
+        return tuple(unused)
 
-    def route(self, name: str) -> Route | None:
+    def route(self, name: str) -> ModelRoute | None:
         """The route of a name."""
-        served = self._settings.served(name)
-        if served is None:
-            return None
-        route = next(route for route in self._routes.values() if route.served is served)
+        route = self._routes.get(name)
+        if route is not None and "*" not in name:
+            return route
+        served = self._settings.served_model(name)
         # A name that a client made up becomes part of a URL.
-        is_plain = "*" not in route.name or (_PLAIN.fullmatch(name) and ".." not in name)
-        return route if is_plain else None
-
-    def course(self, route: Route) -> Iterator[Route]:
-        """The route, and those that it falls back on, each once."""
-        seen: set[str] = set()
-        waiting = [route]
-        while waiting:
-            each = waiting.pop(0)
-            if each.name not in seen:
-                seen.add(each.name)
-                yield each
-                waiting += [self._routes[name] for name in each.served.fallback if name in self._routes]
+        if served is None or ".." in name or not _PLAIN.fullmatch(name):
+            return None
+        return next(route for route in self._routes.values() if route.served is served)
 
     async def close(self) -> None:
         """Close all places."""
@@ -192,9 +348,9 @@ class Upstreams:
             await upstream.close()
 
 
-def _written(place: Place, trying: Trying) -> bytes:
-    """Everything that a place is opened with; includes a key from a file, which may have changed."""
-    return msgspec.json.encode((place, trying, _key(place) if place.key_file else ""))
+def _is_served_as(settings: Settings, served: Served, name: str) -> bool:
+    """Whether a model of that name is this one: patterns may overlap, and the first counts."""
+    return settings.served_model(name) is served
 
 
 def dialect_of(model: Model) -> str:

@@ -2,21 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from rightcall.core.lazy import lazily
+from rightcall.core.lazy import index_homes, lazily
 
 if TYPE_CHECKING:
-    from rightcall.serve.studio.application import studio_app
-    from rightcall.serve.studio.runs_as_tools import RunTools, run_tools
-    from rightcall.serve.studio.server import serve
+    from rightcall.serve.studio.application import serve as serve
+    from rightcall.serve.studio.application import studio_app as studio_app
+    from rightcall.serve.studio.runs_as_tools import RunTools as RunTools
+    from rightcall.serve.studio.runs_as_tools import run_tools as run_tools
 
-__all__ = ["RunTools", "run_tools", "serve", "studio_app"]
-
-lazily(
-    __name__,
-    {
-        "RunTools": "serve.studio.runs_as_tools",
-        "run_tools": "serve.studio.runs_as_tools",
-        "serve": "serve.studio.server",
-        "studio_app": "serve.studio.application",
-    },
-)
+_HOMES = {
+    "serve.studio.application": ("serve", "studio_app"),
+    "serve.studio.runs_as_tools": ("RunTools", "run_tools"),
+}
+lazily(__name__, index_homes(_HOMES))

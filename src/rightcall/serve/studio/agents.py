@@ -1,5 +1,6 @@
 """The agents of a studio: their settings, and copies of them that continue runs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
@@ -18,7 +19,7 @@ from rightcall.serve.studio.to_json import Json
 from rightcall.trust.rules import Rules
 
 
-class AgentHere(Struct, frozen=True, eq=False):
+class StudioAgent(Struct, frozen=True, eq=False):
     """An agent, and where it was found."""
 
     name: str
@@ -50,17 +51,33 @@ class AgentHere(Struct, frozen=True, eq=False):
         """How much of a history it sends."""
         return self.agent._setup.window  # noqa: SLF001
 
-    def told(self) -> Json:
+    def to_json(self) -> Json:
         """The agent as JSON, for the page that tries it."""
-        basis = self.agent._basis  # noqa: SLF001
-        said = basis.instructions
+        config = self.agent._config  # noqa: SLF001
+        instructions = config.instructions
+        if not isinstance(instructions, str):
+            instructions = "(made anew for each run)"
+        tools = []
+        for tool in self.agent.tools:
+            tools.append(
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                    "effect": tool.effect,
+                    "approval": tool.approval,
+                    "examples": list(tool.examples),
+                    "origin": tool.origin,
+                    "reach": tool.facts.reach,
+                }
+            )
         return {
             "name": self.name,
             "place": self.place,
-            "model": str(getattr(basis.model, "name", "") or type(basis.model).__name__),
-            "instructions": said if isinstance(said, str) else "(made anew for each run)",
-            "tools": [tool_json(tool) for tool in self.tools],
-            "has_trust": self.rules is not None,
+            "model": str(getattr(config.model, "name", "") or type(config.model).__name__),
+            "instructions": instructions,
+            "tools": tools,
+            "has_trust": self.agent.trust is not None,
         }
 
     def keep_in(self, journal: Journal | AsyncJournal) -> Agent[Any]:
@@ -71,37 +88,24 @@ class AgentHere(Struct, frozen=True, eq=False):
         return here
 
 
-def tool_json(tool: Tool) -> Json:
-    """A tool as JSON, for a form that calls it."""
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "effect": tool.effect,
-        "approval": tool.approval,
-        "examples": list(tool.examples),
-        "origin": tool.origin,
-        "reach": tool.facts.reach,
-    }
-
-
 def agents_of(
     given: Mapping[str, Agent[Any]] | Sequence[Agent[Any]] | Agent[Any],
-) -> tuple[AgentHere, ...]:
+) -> tuple[StudioAgent, ...]:
     """The agents by their names. Raises UsageError if two have the same name."""
+    found = []
     if isinstance(given, Mapping):
-        found = [AgentHere(_name(agent, place), agent, place) for place, agent in given.items()]
+        for place, agent in given.items():
+            name = agent.name
+            if name == "agent" and ":" in place:
+                # The name of the variable that holds it.
+                name = place.rpartition(":")[2]
+            found.append(StudioAgent(name, agent, place))
     else:
         listed = [given] if isinstance(given, Agent) else given
-        found = [AgentHere(agent.name, agent) for agent in listed]
-    names = [each.name for each in found]
-    if twice := {name for name in names if names.count(name) > 1}:
+        found = [StudioAgent(agent.name, agent) for agent in listed]
+    names = Counter([each.name for each in found])
+    if twice := [name for name, count in names.items() if count > 1]:
         raise UsageError(
             f"two agents are named {', '.join(sorted(twice))}; give each a name= of its own"
         )
     return tuple(found)
-
-
-def _name(agent: Agent[Any], place: str) -> str:
-    """Its own name, or that of the variable that holds it."""
-    return place.rpartition(":")[2] if agent.name == "agent" and ":" in place else agent.name

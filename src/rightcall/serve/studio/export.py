@@ -2,21 +2,20 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from rightcall.core.call import Call
 from rightcall.core.entry import CallFinished, ReplyReceived
 from rightcall.core.history import mend
-from rightcall.core.message import Message, Reply, User
-from rightcall.core.parts import Media
+from rightcall.core.message import Message, User
+from rightcall.core.parts import Call, Media
 from rightcall.core.sanitize import encodable, encodable_json
 from rightcall.errors import UsageError
-from rightcall.record.markdown import markdown_lines
-from rightcall.serve.studio.reading import Reading
+from rightcall.record.transcript_markdown import markdown_lines
+from rightcall.serve.studio.run_view import RunView
 from rightcall.serve.studio.to_json import Json, arguments_json
 from rightcall.wire.history import to_messages
 
@@ -71,17 +70,22 @@ class Exported(Struct, frozen=True):
     text: str
 
 
-def export(reading: Reading, row: Json, form: str) -> Exported:
+def export(reading: RunView, row: Json, form: str) -> Exported:
     """The run in a form: json, markdown, jsonl, test or case."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", reading.run).strip("-")[:60] or "run"
     match form:
         case "json":
-            told = {**row, "messages": msgspec.to_builtins(transcript_of(reading))}
-            return Exported(f"{stem}.json", "application/json", _pretty(told))
+            whole = {**row, "messages": msgspec.to_builtins(transcript_of(reading))}
+            text = json.dumps(encodable_json(whole), indent=2, ensure_ascii=False)
+            return Exported(f"{stem}.json", "application/json", text)
         case "markdown":
-            return Exported(f"{stem}.md", "text/markdown", "\n".join(_markdown(reading, row)))
+            return Exported(f"{stem}.md", "text/markdown", "\n".join(_markdown_document(reading, row)))
         case "jsonl":
-            return Exported(f"{stem}.jsonl", "application/jsonl", "".join(_lines(reading)))
+            lines = ""
+            for entry, at in reading.written:
+                plain = msgspec.to_builtins(entry)
+                lines += _compact({"run": reading.run, "at": at, "entry": plain}) + "\n"
+            return Exported(f"{stem}.jsonl", "application/jsonl", lines)
         case "test":
             return Exported(f"test_{stem.replace('-', '_')}.py", "text/x-python", _test(reading))
         case "case":
@@ -90,14 +94,14 @@ def export(reading: Reading, row: Json, form: str) -> Exported:
             raise UsageError(f"no export as {form!r}; there is json, markdown, jsonl, test, case")
 
 
-def transcript_of(reading: Reading) -> tuple[Message, ...]:
+def transcript_of(reading: RunView) -> tuple[Message, ...]:
     """The transcript, with a result for every call, even if the record breaks off."""
     if reading.retraced is None:
         return reading.start.messages if reading.start else ()
     return mend(reading.retraced.result.transcript).messages
 
 
-def _markdown(reading: Reading, row: Json) -> Iterator[str]:
+def _markdown_document(reading: RunView, row: Json) -> Iterator[str]:
     yield f"# {' '.join(row['prompt'].split())[:60] or reading.run}\n"
     usage = row["usage"]
     cost = "" if usage["cost"] is None else f", ${usage['cost']:.4f}"
@@ -106,66 +110,70 @@ def _markdown(reading: Reading, row: Json) -> Iterator[str]:
     yield from markdown_lines(transcript_of(reading))
 
 
-def _lines(reading: Reading) -> Iterator[str]:
-    for entry, at in reading.written:
-        told = {"run": reading.run, "at": at, "entry": encodable_json(msgspec.to_builtins(entry))}
-        yield json.dumps(told, separators=(",", ":")) + "\n"
-
-
-def _test(reading: Reading) -> str:
-    start, question = _asked(reading)
-    replies = [e.reply for e in reading.entries if isinstance(e, ReplyReceived)]
-    if any(isinstance(part, Media) for reply in replies for part in reply.content):
-        raise UsageError("a test cannot hold what this run's model drew or said: export it as JSON")
-    ends = {e.key: e for e in reading.entries if isinstance(e, CallFinished)}
-    results = [
-        {"name": e.result.name, "text": e.result.text, "is_error": e.result.is_error}
-        for e in _in_order(replies, ends)
-        if e.attempts
-    ]
+def _test(reading: RunView) -> str:
+    start, question = _start_and_question(reading)
+    replies = []
+    ends: dict[str, CallFinished] = {}
+    for entry in reading.entries:
+        if isinstance(entry, CallFinished):
+            ends[entry.key] = entry
+        elif isinstance(entry, ReplyReceived):
+            replies.append(entry.reply)
+            if any(isinstance(part, Media) for part in entry.reply.content):
+                raise UsageError(
+                    "a test cannot hold what this run's model drew or said: export it as JSON"
+                )
+    calls = []
+    results = []
+    for turn, reply in enumerate(replies, 1):
+        for index, call in enumerate(reply.calls):
+            calls.append(encodable(call.name))
+            end = ends.get(f"t{turn}.{index}.{call.name}")
+            if end is not None and end.attempts:
+                result = end.result
+                results.append({"name": result.name, "text": result.text, "is_error": result.is_error})
+    specs = []
+    for spec in start.specs:
+        specs.append({"name": spec.name, "description": spec.description, "parameters": spec.parameters})
     # A run's name may be anything, and this is a program: no quotation mark in it may end our string.
     return _TEST.format(
         run=re.sub(r"[^\w .:/-]", "?", reading.run)[:100],
         prompt=_literal(question),
         system=_literal(start.system),
         replies=ascii(_compact(msgspec.to_builtins(replies))),
-        specs=ascii(_compact([_spec(each) for each in start.specs])),
+        specs=ascii(_compact(specs)),
         results=ascii(_compact(results)),
-        calls=ascii([encodable(call.name) for reply in replies for call in reply.calls]),
+        calls=ascii(calls),
         answer=_literal(replies[-1].text if replies else ""),
     )
 
 
-def _in_order(replies: Sequence[Reply], ends: dict[str, CallFinished]) -> Iterator[CallFinished]:
-    for turn, reply in enumerate(replies, 1):
-        for index, call in enumerate(reply.calls):
-            if (end := ends.get(f"t{turn}.{index}.{call.name}")) is not None:
-                yield end
-
-
-def _spec(spec: Any) -> Json:
-    return {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-
-
-def _case(reading: Reading) -> str:
-    start, question = _asked(reading)
-    first = next((e.reply for e in reading.entries if isinstance(e, ReplyReceived)), None)
-    calls = first.calls if first is not None else ()
-    told: Json = {"id": reading.run, "question": question}
-    told |= {"calls": [_expected(call) for call in calls]} if calls else {"tool": None}
+def _case(reading: RunView) -> str:
+    start, question = _start_and_question(reading)
+    calls: tuple[Call, ...] = ()
+    for entry in reading.entries:
+        if isinstance(entry, ReplyReceived):
+            calls = entry.reply.calls
+            break
+    case: Json = {"id": reading.run, "question": question}
+    if not calls:
+        case["tool"] = None
+    else:
+        case["calls"] = []
+        for call in calls:
+            expected: Json = {"tool": call.name}
+            arguments = arguments_json(call)
+            if arguments is not None:
+                expected["arguments"] = arguments
+            case["calls"].append(expected)
     if start.system:
-        told["system"] = start.system
+        case["system"] = start.system
     if len(start.messages) > 1:
-        told["history"] = to_messages(start.messages[:-1], "openai_chat")
-    return _compact(told) + "\n"
+        case["history"] = to_messages(start.messages[:-1], "openai_chat")
+    return _compact(case) + "\n"
 
 
-def _expected(call: Call) -> Json:
-    arguments = arguments_json(call)
-    return {"tool": call.name} if arguments is None else {"tool": call.name, "arguments": arguments}
-
-
-def _asked(reading: Reading) -> tuple[Any, str]:
+def _start_and_question(reading: RunView) -> tuple[Any, str]:
     start = reading.start
     if start is None or not start.messages or not isinstance(start.messages[-1], User):
         raise UsageError("this run was not begun by a question, so that it makes no test")
@@ -174,10 +182,6 @@ def _asked(reading: Reading) -> tuple[Any, str]:
 
 def _literal(text: str) -> str:
     return ascii(encodable(text))
-
-
-def _pretty(value: object) -> str:
-    return json.dumps(encodable_json(value), indent=2, ensure_ascii=False)
 
 
 def _compact(value: object) -> str:

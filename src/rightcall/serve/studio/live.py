@@ -3,17 +3,73 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 
 from rightcall.errors import JournalError
 from rightcall.log import logger
-from rightcall.serve.studio.answers import shown
-from rightcall.serve.studio.index import Standing
-from rightcall.serve.studio.rows import changed_since, rows_of
+from rightcall.serve.studio.index import IndexProgress
 from rightcall.serve.studio.run_reader import NoRun, RunReader
-from rightcall.serve.studio.subscribers import Subscribers, Told
-from rightcall.serve.studio.to_json import Json
+from rightcall.serve.studio.search import changed_since, rows_of
+from rightcall.serve.studio.to_json import Json, make_visible
+
+_MOST_WAITING = 2000
+"""Pieces that may wait for a slow reader; more are dropped, because the record has the whole."""
+
+MOST_WATCHING = 64
+"""Streams at once: each reads its run by itself, and one that nobody reads costs as much."""
+
+StreamPiece = Json | None
+"""A streamed piece, or None: look again."""
+
+
+class Subscribers:
+    """The watchers of each run. For the event loop's thread only."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, set[asyncio.Queue[StreamPiece]]] = {}
+        self._came = asyncio.Event()
+
+    @contextmanager
+    def watching(self, name: str) -> Iterator[asyncio.Queue[StreamPiece]]:
+        """Watch a run, or ``""`` for everything, within this scope."""
+        queue: asyncio.Queue[StreamPiece] = asyncio.Queue(_MOST_WAITING)
+        self._queues.setdefault(name, set()).add(queue)
+        self._came.set()
+        try:
+            yield queue
+        finally:
+            left = self._queues[name]
+            left.discard(queue)
+            if not left:
+                del self._queues[name]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the limit of watchers is reached."""
+        return sum(map(len, self._queues.values())) >= MOST_WATCHING
+
+    async def pause(self, often: float, seldom: float) -> None:
+        """Wait ``often`` seconds, or ``seldom`` without watchers; a new watcher ends the wait."""
+        self._came.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(often if self._queues else seldom):
+                await self._came.wait()
+
+    def tell(self, name: str, told: StreamPiece) -> None:
+        """Send something to the watchers of a run."""
+        for queue in self._queues.get(name, ()):
+            if not queue.full():
+                queue.put_nowait(told)
+
+    def wake_all(self) -> None:
+        """Have all watchers look again."""
+        for queues in self._queues.values():
+            for queue in queues:
+                if not queue.full():
+                    queue.put_nowait(None)
+
 
 _OFTEN = 0.3
 """Seconds between two reads of the journal while somebody watches."""
@@ -49,21 +105,21 @@ class Watcher:
                 news = False
             if news:
                 self._subscribers.wake_all()
-            if not news:
+            else:
                 await self._subscribers.pause(_OFTEN, _SELDOM)
 
 
 def message(event: str, data: object) -> bytes:
     """One server-sent event. JSON contains no line ends, so nothing in it can end the event."""
-    text = json.dumps(shown(data), separators=(",", ":"))
+    text = json.dumps(make_visible(data), separators=(",", ":"))
     return f"event: {event}\ndata: {text}\n\n".encode()
 
 
 async def list_events(reader: RunReader, subscribers: Subscribers) -> AsyncIterator[bytes]:
     """The changes of the list."""
     with subscribers.watching("") as queue:
-        standing = await reader.standing()
-        yield message("index", standing_json(standing))
+        standing = await reader.progress()
+        yield message("index", progress_json(standing))
         waiting = await _count_waiting(reader)
         yield message("pending", {"count": waiting})
         change = standing.change
@@ -71,16 +127,18 @@ async def list_events(reader: RunReader, subscribers: Subscribers) -> AsyncItera
             if await _next(queue) is False:
                 yield COMMENT
                 continue
-            before, standing = standing, await reader.standing()
+            before = standing
+            standing = await reader.progress()
             if (standing.runs, standing.is_ready) != (before.runs, before.is_ready):
-                yield message("index", standing_json(standing))
+                yield message("index", progress_json(standing))
             if standing.change != change:
                 found = await reader.ask(changed_since, change, _MANY + 1)
                 change = standing.change
                 if len(found) > _MANY:
                     yield message("runs", {"many": True})
                 else:
-                    yield message("runs", {"runs": await reader.ask(rows_of, found, reader.held())})
+                    rows = await reader.ask(rows_of, found, reader.held_locks())
+                    yield message("runs", {"runs": rows})
             if (now := await _count_waiting(reader)) != waiting:
                 waiting = now
                 yield message("pending", {"count": waiting})
@@ -91,9 +149,15 @@ async def run_events(
     reader: RunReader, subscribers: Subscribers, run: str, version: int, why_not: str
 ) -> AsyncIterator[bytes]:
     """The changes of one run: new or changed items, and streamed pieces."""
-    sent, state = await _known(reader, run, version), ""
+    # The items that a client has seen that had read so many entries of a run.
+    sent: dict[str, bytes] = {}
+    if version > 0:
+        reading = await reader.read(run)
+        if version <= reading.version:
+            _new_items(await reader.items_before(reading, version), sent)
+    state = ""
     with subscribers.watching(run) as queue:
-        told: Told | bool = None
+        told: StreamPiece | bool = None
         while True:
             if isinstance(told, dict):
                 yield message("delta", told)
@@ -117,17 +181,6 @@ async def run_events(
             told = await _next(queue)
 
 
-async def _known(reader: RunReader, run: str, version: int) -> dict[str, bytes]:
-    """The items that a client has seen that had read so many entries of a run."""
-    sent: dict[str, bytes] = {}
-    if version > 0:
-        reading = await reader.read(run)
-        if version <= reading.version:
-            for item in await reader.items_before(reading, version):
-                _is_new(item, sent)
-    return sent
-
-
 async def _changes(
     reader: RunReader, run: str, sent: dict[str, bytes], version: int, why_not: str
 ) -> list[Json]:
@@ -136,33 +189,36 @@ async def _changes(
     All but the last carry the earlier version, for a client that reconnects in between.
     """
     reading = await reader.read(run)
-    judged = await reader.judged(reading)
+    judged = await reader.trust_verdicts(reading)
     items = await reader.items(reading)
-    fresh = await asyncio.to_thread(lambda: [item for item in items if _is_new(item, sent)])
+    fresh = await asyncio.to_thread(_new_items, items, sent)
     shared = {
         "row": await reader.row(run),
         "items_total": len(items),
         "pending": reader.pending(reading, judged, why_not),
     }
-    return [
-        {
-            **shared,
-            "version": reading.version if at + _PART >= len(fresh) else version,
-            "items": fresh[at : at + _PART],
-        }
-        for at in range(0, len(fresh), _PART)
-    ]
+    parts = []
+    for at in range(0, len(fresh), _PART):
+        parts.append({**shared, "version": version, "items": fresh[at : at + _PART]})
+    if parts:
+        parts[-1]["version"] = reading.version
+    return parts
 
 
-def _is_new(item: Json, sent: dict[str, bytes]) -> bool:
-    told = {name: value for name, value in item.items() if name != "place"}
-    digest = blake2b(json.dumps(told, default=str).encode(), digest_size=16).digest()
-    is_new = sent.get(item["id"]) != digest
-    sent[item["id"]] = digest
-    return is_new
+def _new_items(items: Sequence[Json], sent: dict[str, bytes]) -> list[Json]:
+    """The items that are new or have changed; ``sent`` holds the digest of each."""
+    fresh = []
+    for item in items:
+        placeless = dict(item)
+        placeless.pop("place", None)
+        digest = blake2b(json.dumps(placeless, default=str).encode(), digest_size=16).digest()
+        if sent.get(item["id"]) != digest:
+            sent[item["id"]] = digest
+            fresh.append(item)
+    return fresh
 
 
-async def _next(queue: asyncio.Queue[Told]) -> Told | bool:
+async def _next(queue: asyncio.Queue[StreamPiece]) -> StreamPiece | bool:
     """The next piece from a queue; False after a while without any."""
     try:
         async with asyncio.timeout(_KEEP_OPEN):
@@ -177,7 +233,7 @@ async def _count_waiting(reader: RunReader) -> int:
     return int(count)
 
 
-def standing_json(standing: Standing) -> Json:
+def progress_json(standing: IndexProgress) -> Json:
     """How far the index is, as the API sends it."""
     return {
         "runs": standing.runs,

@@ -6,6 +6,9 @@ told; the agent then continues from the record, as after a crash.
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import zip_longest
 from os import urandom
 from typing import Any
 
@@ -13,35 +16,38 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.call import Call, CheckedCall
-from rightcall.core.decision import FinalDecision, Rewrite
+from rightcall.core.decision import Allow, Deny, FinalDecision, Rewrite
 from rightcall.core.entry import Entry, RequestSent, RunPaused, RunResumed, RunStarted
 from rightcall.core.events import CallDelta, CallStart, ReasoningDelta, TextDelta, TurnStart
 from rightcall.core.history import mend
 from rightcall.core.jsontext import JsonObject, dump
-from rightcall.core.message import Transcript, User, said
+from rightcall.core.message import Transcript, User, user_text
 from rightcall.core.outcome import Invalid
-from rightcall.core.parts import Media, Text
-from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.core.parts import Call, Media, Text
 from rightcall.core.problem import Problem
+from rightcall.core.proposal import Proposal
 from rightcall.core.schema import Schema, SchemaError
+from rightcall.core.tool import CheckedCall
 from rightcall.errors import AlreadyDecided, RightcallError, RunHeld, UsageError
+from rightcall.gate.attempt import Setting
 from rightcall.gate.check import check
-from rightcall.gate.gate import decided_about
+from rightcall.gate.execution import not_run
+from rightcall.gate.executor import Executor
+from rightcall.gate.gate import Gate, validate_decisions
 from rightcall.log import logger
-from rightcall.loop.replay import replay
+from rightcall.loop.replay import check_standing, replay
 from rightcall.loop.result import RunResult
-from rightcall.loop.resumed import check_standing
 from rightcall.models.connect import connect
+from rightcall.record.redact import redact_secrets
 from rightcall.record.steps import Holding, append, decisions_in, entries_of
-from rightcall.serve.studio.agents import AgentHere
-from rightcall.serve.studio.items import items_of
-from rightcall.serve.studio.reading import retrace_aside, without_secrets
+from rightcall.serve.studio.agents import StudioAgent
+from rightcall.serve.studio.live import Subscribers
+from rightcall.serve.studio.pending_calls import is_clients, proposal_json
+from rightcall.serve.studio.run_items import items_of
 from rightcall.serve.studio.run_reader import RunReader
-from rightcall.serve.studio.source import Beginning, Deciding
-from rightcall.serve.studio.subscribers import Subscribers
-from rightcall.serve.studio.to_json import Json
-from rightcall.serve.studio.waiting import is_clients
+from rightcall.serve.studio.run_view import retrace_aside, start_of, without_secrets
+from rightcall.serve.studio.sources import DecidingJournal, SubmittingJournal
+from rightcall.serve.studio.to_json import Json, result_json
 
 MOST_RUNS = 32
 """Runs of this process that may be under way at once."""
@@ -52,7 +58,8 @@ _FROM_A_TURN = (
 _OWN_MODEL = "a durable run is carried out by the store's workers, with the model that their agent has"
 _SOON = 0.25
 """Seconds to wait for the error of a run that cannot start at all."""
-_LOOKS, _BETWEEN_LOOKS = 20, 0.05
+_LOOKS = 20
+_BETWEEN_LOOKS = 0.05
 """How often, and after how many seconds each, a run that another process holds is read again."""
 
 
@@ -90,19 +97,25 @@ class RunActions:
     async def decide(self, run: str, pause: str, given: Mapping[str, FinalDecision]) -> str:
         """Record a person's decisions, and continue the run if its agent is here."""
         journal = self._reader.source.journal()
-        if isinstance(journal, Deciding):
+        if isinstance(journal, DecidingJournal):
             entries = tuple(await entries_of(journal, run))
             if pause and pause != _pause_of(entries):
                 raise AlreadyDecided(run, decisions_in(entries))
             result = (await retrace_aside(entries, run)).result
-            self._check_changes(result, decided_about(result.pending, given), entries)
+            self._check_changes(result, validate_decisions(result.pending, given), entries)
             await journal.decide(run, given)
             await self._reader.catch_up()
             return "resumed"
         try:
             written = await self._decide_held(run, pause, given)
         except RunHeld:
-            await _look_for_a_faster_decision(journal, run, pause)
+            # Another studio holds a run while it writes a decision: its person was faster, if whoever
+            # holds the run ends its pause within a moment.
+            for _ in range(_LOOKS if pause else 0):
+                entries = tuple(await entries_of(journal, run))
+                if _pause_of(entries) != pause:
+                    raise AlreadyDecided(run, decisions_in(entries)) from None
+                await asyncio.sleep(_BETWEEN_LOOKS)
             raise
         here = self._agent_for(written)
         if here is None:
@@ -121,7 +134,7 @@ class RunActions:
                 raise AlreadyDecided(run, stands)
             if is_clients(at):
                 raise UsageError("the client of an MCP server is asked about this call, and nobody else")
-            decided = decided_about(result.pending, given)
+            decided = validate_decisions(result.pending, given)
             check_standing(result, decided, stands)
             self._check_changes(result, decided, held.entries)
             key = f"t{result.state.progress.turns}.resumed"
@@ -129,34 +142,28 @@ class RunActions:
         return held.entries
 
     def _check_changes(
-        self,
-        result: RunResult[Any],
-        decided: Mapping[str, FinalDecision],
-        entries: Sequence[Entry],
+        self, result: RunResult[Any], decided: Mapping[str, FinalDecision], entries: Sequence[Entry]
     ) -> None:
         """Refuse changed arguments that the tool does not accept, while they can be corrected."""
         names = {each.call_id: each.name for each in result.pending}
-        for call_id, decision in decided.items():
-            if isinstance(decision, Rewrite):
-                self._check(names[call_id], decision.arguments, entries)
-
-    def _check(self, name: str, arguments: JsonObject, entries: Sequence[Entry]) -> None:
         here = self._agent_for(entries)
-        if here is not None and here.agent.tools.get(name) is not None:
-            verdict = check(Call(id="1", name=name, arguments=dump(arguments)), here.agent.tools)
-            if not isinstance(verdict, CheckedCall):
-                raise NotFitting(verdict.problems if isinstance(verdict, Invalid) else ())
-            return
-        start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
-        spec = next((each for each in start.specs if each.name == name), None) if start else None
-        if spec is None:
-            return
-        try:
-            problems = Schema(spec.parameters).problems(arguments)
-        except SchemaError:
-            return
-        if problems:
-            raise NotFitting(tuple(problems))
+        start = start_of(entries)
+        for call_id, decision in decided.items():
+            if not isinstance(decision, Rewrite):
+                continue
+            name = names[call_id]
+            arguments = decision.arguments
+            if here is not None and here.agent.tools.get(name) is not None:
+                verdict = check(Call(id="1", name=name, arguments=dump(arguments)), here.agent.tools)
+                if not isinstance(verdict, CheckedCall):
+                    raise NotFitting(verdict.problems if isinstance(verdict, Invalid) else ())
+                continue
+            # The agent is not here: only the recorded schema is known, and it may be unusable.
+            for spec in start.specs if start else ():
+                if spec.name == name:
+                    with suppress(SchemaError):
+                        if problems := Schema(spec.parameters).problems(arguments):
+                            raise NotFitting(tuple(problems))
 
     async def fork(self, run: str, forking: Forking, model: str, agent: str) -> tuple[str, str]:
         """Begin a new run from part of another; returns its name, and whether it continues here."""
@@ -165,14 +172,14 @@ class RunActions:
         new = forking.name or f"{run[:60]}-fork-{urandom(3).hex()}"
         if await entries_of(journal, new):
             raise UsageError(f"there is a run {new!r} already; name another")
-        if isinstance(journal, Beginning):
+        if isinstance(journal, SubmittingJournal):
             if forking.before_turn is None or forking.message or forking.say or model:
                 raise UsageError(_FROM_A_TURN)
             await journal.fork(run, forking.before_turn, new)
             await self._reader.catch_up()
             return new, "queued"
         head = await _head(entries, run, forking)
-        here = self._reader.here(agent) if agent else self._agent_for(entries)
+        here = self._reader.find_agent(agent) if agent else self._agent_for(entries)
         for entry in head:
             await append(journal, new, entry)
         if here is None:
@@ -186,28 +193,49 @@ class RunActions:
         journal = self._reader.source.journal()
         entries = await entries_of(journal, run)
         recorded = (await retrace_aside(entries, run)).result.transcript
-        here = self._reader.here(agent) if agent else self._agent_for(entries)
-        if live_tools and here is None:
-            raise NoAgent
-        tools = here.agent.tools if live_tools and here is not None else None
+        here = self._reader.find_agent(agent) if agent else self._agent_for(entries)
+        tools = None
+        if live_tools:
+            if here is None:
+                raise NoAgent
+            tools = here.agent.tools
+        if live_tools and here is not None:
+            tools = here.agent.tools
+        else:
+            tools = None
         opened = connect(model) if model else None
         try:
             result = await replay(journal, run, model=opened, tools=tools)
         finally:
             if opened is not None:
                 await opened.close()
-        return _replayed(run, result, recorded)
+        again = result.transcript
+        first = None
+        for number, (message, earlier) in enumerate(zip_longest(again, recorded)):
+            if message != earlier:
+                first = number
+                break
+        told = "as recorded" if first is None else "not as recorded"
+        (start,) = without_secrets([RunStarted(messages=again, budget=result.state.budget)])
+        return {
+            "same": first is None,
+            "words": f"{len(again)} messages, {told}: {result.stop}",
+            "first": first,
+            "items": items_of([(start, None)], run),
+            "stop": result.stop.reason,
+        }
 
     async def chat(
-        self, here: AgentHere, prompt: str, after: str | None, model: str, *, dry_run: bool
+        self, here: StudioAgent, prompt: str, after: str | None, model: str, *, dry_run: bool
     ) -> str:
         """Begin a run with a user's message; returns its name at once."""
-        journal, run = self._reader.source.journal(), urandom(16).hex()
+        journal = self._reader.source.journal()
+        run = urandom(16).hex()
         history: Transcript = ()
         if after:
             entries = tuple(await entries_of(journal, after))
             history = mend((await retrace_aside(entries, after)).result.transcript).messages
-        if isinstance(journal, Beginning):
+        if isinstance(journal, SubmittingJournal):
             if model:
                 raise UsageError(_OWN_MODEL)
             await journal.submit(here.name, prompt, run, history, dry_run=dry_run)
@@ -240,13 +268,15 @@ class RunActions:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _agent_for(self, entries: Sequence[Entry]) -> AgentHere | None:
-        start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
-        return self._reader.here(start.agent if start else "")
+    def _agent_for(self, entries: Sequence[Entry]) -> StudioAgent | None:
+        start = start_of(entries)
+        return self._reader.find_agent(start.agent if start else "")
 
-    async def _go_on(self, run: str, here: AgentHere, model: str | None) -> None:
+    async def _go_on(self, run: str, here: StudioAgent, model: str | None) -> None:
         agent = here.keep_in(self._reader.source.journal())
-        options: dict[str, Any] = {} if model is None else {"model": model}
+        options: dict[str, Any] = {}
+        if model is not None:
+            options["model"] = model
 
         async def recover() -> None:
             await agent.recover(run, wait=5.0, **options)
@@ -261,113 +291,85 @@ class RunActions:
         task = asyncio.create_task(work, name=f"studio run {run}")
         self._tasks[run] = task
         self._reader.stopped.discard(run)
-        task.add_done_callback(lambda done: self._over(run, done))
+
+        def end(task: asyncio.Task[None]) -> None:
+            self._tasks.pop(run, None)
+            if task.cancelled():
+                self._reader.stopped.add(run)
+            elif (error := task.exception()) is not None:
+                logger.warning("run %s ended here with an error: %s", run, error)
+            self._subscribers.tell(run, None)
+
+        task.add_done_callback(end)
         done, _ = await asyncio.wait({task}, timeout=_SOON)
         await self._reader.catch_up()
         if done and not task.cancelled() and isinstance(error := task.exception(), RightcallError):
             raise error
 
-    def _over(self, run: str, task: asyncio.Task[None]) -> None:
-        self._tasks.pop(run, None)
-        if task.cancelled():
-            self._reader.stopped.add(run)
-        elif (error := task.exception()) is not None:
-            logger.warning("run %s ended here with an error: %s", run, error)
-        self._subscribers.tell(run, None)
-
     def _tell(self, run: str, event: object) -> None:
         """Send streamed pieces to watchers."""
+        piece: Json = {"index": 0, "text": "", "name": ""}
         match event:
             case TextDelta(text):
-                told = {"kind": "text", "index": 0, "text": text, "name": ""}
+                piece |= {"kind": "text", "text": text}
             case ReasoningDelta(text):
-                told = {"kind": "reasoning", "index": 0, "text": text, "name": ""}
+                piece |= {"kind": "reasoning", "text": text}
             case CallStart(index, name):
-                told = {"kind": "call", "index": index, "text": "", "name": name}
+                piece |= {"kind": "call", "index": index, "name": name}
             case CallDelta(index, text):
-                told = {"kind": "call", "index": index, "text": text, "name": ""}
+                piece |= {"kind": "call", "index": index, "text": text}
             case TurnStart(turn):
-                told = {"kind": "start", "index": 0, "text": "", "name": "", "turn": turn}
+                piece |= {"kind": "start", "turn": turn}
             case _:
                 return
-        self._subscribers.tell(run, told)
+        self._subscribers.tell(run, piece)
 
 
 def _pause_of(entries: Sequence[Entry]) -> str:
     """The key of the pause that a run is in; empty if it does not wait."""
-    waits = ""
+    key = ""
     for entry in entries:
-        match entry:
-            case RunResumed():
-                waits = ""
-            case RunPaused(key=key):
-                waits = key
-            case _:
-                pass
-    return waits
-
-
-async def _look_for_a_faster_decision(journal: Journal | AsyncJournal, run: str, pause: str) -> None:
-    """Raise AlreadyDecided if whoever holds the run ends its pause within a moment.
-
-    Another studio holds a run while it writes a decision: its person was faster.
-    """
-    for _ in range(_LOOKS if pause else 0):
-        entries = tuple(await entries_of(journal, run))
-        if _pause_of(entries) != pause:
-            raise AlreadyDecided(run, decisions_in(entries))
-        await asyncio.sleep(_BETWEEN_LOOKS)
+        if isinstance(entry, RunPaused):
+            key = entry.key
+        elif isinstance(entry, RunResumed):
+            key = ""
+    return key
 
 
 async def _head(entries: tuple[Entry, ...], run: str, forking: Forking) -> list[Entry]:
     """The entries that the new run begins with."""
-    start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
+    start = start_of(entries)
     if start is None:
         raise UsageError("this run has no beginning, so that it cannot be forked")
     if forking.message is not None:
-        return [_edited(start, run, *forking.message)]
+        index, text = forking.message
+        if not 0 <= index < len(start.messages):
+            raise UsageError(f"there is no message {index}; the run began with {len(start.messages)}")
+        message = start.messages[index]
+        if not isinstance(message, User):
+            raise UsageError(f"message {index} is not the user's, and only those can be edited")
+        media = [part for part in message.content if isinstance(part, Media)]
+        changed = replace(message, content=(*media, Text(text)))
+        return [replace(start, messages=(*start.messages[:index], changed), parent=run)]
     turn = forking.before_turn or 1
-    at = next((n for n, e in enumerate(entries) if _asks(e, turn)), None)
+    at = None
+    for number, entry in enumerate(entries):
+        if isinstance(entry, RequestSent) and entry.key == f"t{turn}.model":
+            at = number
+            break
     if at is None:
         raise UsageError(f"run {run!r} has no turn {turn}")
     if forking.say:
         request = (await retrace_aside(entries[:at], run)).requests.get(f"t{turn}.model")
         before = request.messages if request else start.messages
-        return [replace(start, messages=(*before, said(forking.say)), parent=run)]
-    return [replace(e, parent=run) if isinstance(e, RunStarted) else e for e in entries[:at]]
-
-
-def _asks(entry: Entry, turn: int) -> bool:
-    return isinstance(entry, RequestSent) and entry.key == f"t{turn}.model"
-
-
-def _edited(start: RunStarted, run: str, index: int, text: str) -> RunStarted:
-    if not 0 <= index < len(start.messages):
-        raise UsageError(f"there is no message {index}; the run began with {len(start.messages)}")
-    message = start.messages[index]
-    if not isinstance(message, User):
-        raise UsageError(f"message {index} is not the user's, and only those can be edited")
-    kept = tuple(part for part in message.content if isinstance(part, Media))
-    changed = replace(message, content=(*kept, Text(text)))
-    return replace(start, messages=(*start.messages[:index], changed), parent=run)
-
-
-def _replayed(run: str, result: RunResult[Any], recorded: Transcript) -> Json:
-    again = result.transcript
-    first = next(
-        (n for n, pair in enumerate(zip(again, recorded, strict=False)) if pair[0] != pair[1]), None
-    )
-    if first is None and len(again) != len(recorded):
-        first = min(len(again), len(recorded))
-    told = "as recorded" if first is None else "not as recorded"
-    (start,) = without_secrets([RunStarted(messages=again, budget=result.state.budget)])
-    return {
-        "same": first is None,
-        "words": f"{len(again)} messages, {told}: {result.stop}",
-        "first": first,
-        "items": items_of([(start, None)], run),
-        "stop": result.stop.reason,
-    }
+        return [replace(start, messages=(*before, user_text(forking.say)), parent=run)]
+    head: list[Entry] = []
+    for entry in entries[:at]:
+        if isinstance(entry, RunStarted):
+            head.append(replace(entry, parent=run))
+        else:
+            head.append(entry)
+    return head
 
 
 def decisions_from(given: object) -> dict[str, FinalDecision]:
@@ -378,9 +380,64 @@ def decisions_from(given: object) -> dict[str, FinalDecision]:
     for call_id, each in given.items():
         if not isinstance(each, Mapping):
             raise UsageError(f"the decision about {call_id} is no object")
-        plain = {"type" if key == "kind" else key: value for key, value in each.items()}
+        plain = dict(each)
+        if "kind" in plain:
+            plain["type"] = plain.pop("kind")
         try:
             found[str(call_id)] = msgspec.convert(plain, FinalDecision)
         except msgspec.ValidationError as error:
             raise UsageError(f"the decision about {call_id} cannot be read: {error}") from error
     return found
+
+
+class _FormApprover:
+    """The approver: returns the person's answer, and keeps the proposal that they must be shown."""
+
+    def __init__(self, *, is_approved: bool) -> None:
+        self._is_approved = is_approved
+        self.proposal: Proposal | None = None
+
+    async def __call__(self, proposal: Proposal) -> FinalDecision:
+        if self._is_approved:
+            return Allow()
+        self.proposal = proposal
+        return Deny()
+
+
+async def try_call(
+    here: StudioAgent, tool: str, arguments: JsonObject, *, dry_run: bool, is_approved: bool
+) -> Json:
+    """Send a person's call through the agent's gate, as if its model had asked for it.
+
+    If a person must approve it first, nothing is run.
+    """
+    asked = _FormApprover(is_approved=is_approved)
+    call = Call(id="try", name=tool, arguments=dump(arguments))
+    tools = here.agent.tools
+    gate = Gate(tools=tools, policy=here.policy, approve=asked, hooks=here.hooks, dry_run=dry_run)
+    verdict = await gate.judge(call, call.id)
+    if isinstance(verdict, CheckedCall):
+        execute = partial(Executor().run, setting=Setting(dry_run=dry_run))
+        done = await gate.run_between_hooks(verdict, call.id, execute)
+    else:
+        assert not isinstance(verdict, Proposal)
+        done = not_run(call, verdict)
+    if asked.proposal is not None:
+        answer: Json = {"outcome": "", "result": None, "seconds": 0.0, "problems": [], "error": ""}
+        return answer | {"proposal": proposal_json(asked.proposal)}
+    problems = []
+    if isinstance(done.outcome, Invalid):
+        problems = [{"path": each.path, "message": each.message} for each in done.outcome.problems]
+    result = result_json(done.result, "")
+    for part in result["parts"]:
+        if part["type"] == "media":
+            # Media from a tool is in no journal, so there is no URL for it.
+            part.update(url=None, inline=False)
+    return {
+        "outcome": done.outcome.kind,
+        "result": redact_secrets(result),
+        "seconds": done.seconds,
+        "problems": problems,
+        "error": redact_secrets(getattr(done.outcome, "error", "")),
+        "proposal": None,
+    }

@@ -15,19 +15,17 @@ from rightcall.core.entry import Entry, RunStarted
 from rightcall.core.tool import Tool
 from rightcall.errors import JournalError
 from rightcall.log import logger
-from rightcall.record.continued import whole
-from rightcall.serve.studio.agents import AgentHere
-from rightcall.serve.studio.index import Index, Standing, index_path
-from rightcall.serve.studio.items import Extra, items_of
-from rightcall.serve.studio.reading import Reading, read_run
-from rightcall.serve.studio.rows import rows_of
-from rightcall.serve.studio.run_facts import RunFacts
-from rightcall.serve.studio.source import Recorded, Source
-from rightcall.serve.studio.sources import Place, source_of
+from rightcall.record.entry_text import restore_history
+from rightcall.serve.studio.agents import StudioAgent
+from rightcall.serve.studio.index import Index, IndexProgress, RunFacts, index_path
+from rightcall.serve.studio.pending_calls import pending_json, waiting_ids
+from rightcall.serve.studio.run_items import Extra, items_of
+from rightcall.serve.studio.run_view import RunView, read_run
+from rightcall.serve.studio.search import rows_of
+from rightcall.serve.studio.sources import Place, RunRecord, RunSource, source_of
 from rightcall.serve.studio.to_json import Json
 from rightcall.serve.studio.tool_stats import all_tools
-from rightcall.serve.studio.trust_view import Judged, judge
-from rightcall.serve.studio.waiting import pending_json, waiting_ids
+from rightcall.serve.studio.trust_view import TrustVerdicts, judge
 
 _BATCH = 2000
 """Entries that are indexed at once: a page that is requested meanwhile waits for no more than these."""
@@ -40,18 +38,10 @@ class NoRun(Exception):
     """There is no run of that name."""
 
 
-class _Seen(Struct, frozen=True, eq=False):
-    """A run as it was shown."""
-
-    reading: Reading
-    judged: Judged
+class _ShownRun(Struct, frozen=True, eq=False):
+    reading: RunView
+    judged: TrustVerdicts
     items: list[Json]
-
-
-def _look(reading: Reading, here: AgentHere | None) -> _Seen:
-    judged = judge(reading, here, waiting_ids(reading))
-    extra = Extra(judged.labels, reading.notes(), reading.counts())
-    return _Seen(reading, judged, items_of(reading.written, reading.run, extra))
 
 
 class RunReader:
@@ -61,22 +51,21 @@ class RunReader:
         self,
         journal: Place,
         *,
-        agents: Sequence[AgentHere] = (),
+        agents: Sequence[StudioAgent] = (),
         cache: Path | None = None,
         may_make: bool = False,
     ) -> None:
-        self.source: Source = source_of(journal, may_make=may_make)
+        self.source: RunSource = source_of(journal, may_make=may_make)
         self.agents = tuple(agents)
         path = getattr(self.source, "path", None)
-        where = None if path is None or cache is None else index_path(path, cache)
-        self.index = Index(where)
+        self.index = Index(None if path is None or cache is None else index_path(path, cache))
         self._catching_up = asyncio.Lock()
         self.stopped: set[str] = set()
         """Runs that were stopped here: they need not be waited for as possibly still running."""
         self._tools: tuple[int, Json] | None = None
-        self._read: OrderedDict[str, tuple[int, Reading, Entry]] = OrderedDict()
+        self._read: OrderedDict[str, tuple[int, RunView, Entry]] = OrderedDict()
         """By run: how many entries it had, what was read, and its first entry."""
-        self._shown: OrderedDict[str, _Seen] = OrderedDict()
+        self._shown: OrderedDict[str, _ShownRun] = OrderedDict()
 
     async def catch_up(self) -> bool:
         """Index what was written since the last call; returns whether there was anything."""
@@ -98,13 +87,13 @@ class RunReader:
         """Query the index, in a thread."""
         return await asyncio.to_thread(question, self.index, *values)
 
-    async def standing(self) -> Standing:
+    async def progress(self) -> IndexProgress:
         """How far the index is."""
-        return await asyncio.to_thread(self.index.standing)
+        return await asyncio.to_thread(self.index.progress)
 
-    def held(self) -> frozenset[str]:
+    def held_locks(self) -> frozenset[str]:
         """The locks of runs that a process holds."""
-        return self.source.held()
+        return self.source.held_locks()
 
     async def facts(self, run: str) -> RunFacts:
         """The indexed facts of a run; new entries are indexed first if it is unknown."""
@@ -116,14 +105,27 @@ class RunReader:
             raise NoRun(run)
         return facts
 
-    async def read(self, run: str) -> Reading:
+    async def read(self, run: str) -> RunView:
         """A whole run. One that has not grown is not read again."""
         facts = await self.facts(run)
         known = self._read.get(run)
         if known is not None and known[0] == facts.entries:
             self._read.move_to_end(run)
             return known[1]
-        recorded = await self._with_history(run, await self._recorded(facts))
+        recorded = await self._read_record(facts)
+        # With the messages that earlier runs of the conversation hold.
+        starts: dict[str, RunStarted] = {}
+        start = recorded.entries[0] if recorded.entries else None
+        while isinstance(start, RunStarted) and start.after and start.after.run not in starts:
+            name = start.after.run
+            earlier = await asyncio.to_thread(self.index.facts, name)
+            entries = () if earlier is None else (await self._read_record(earlier)).entries
+            start = entries[0] if entries else None
+            if isinstance(start, RunStarted):
+                starts[name] = start
+        where = f"{self.source.name}, run {run!r}"
+        whole = restore_history(recorded.entries, starts.get, where)
+        recorded = RunRecord(tuple(whole), recorded.times)
         if not recorded.entries:
             await asyncio.to_thread(self.index.forget, run)
             raise NoRun(run)
@@ -133,28 +135,14 @@ class RunReader:
             self._read.popitem(last=False)
         return reading
 
-    async def _recorded(self, facts: RunFacts) -> Recorded:
-        """A run as its journal holds it."""
+    async def _read_record(self, facts: RunFacts) -> RunRecord:
         places = await asyncio.to_thread(self.index.places, facts.id)
         return await self.source.run(facts.run, places)
 
-    async def _with_history(self, run: str, recorded: Recorded) -> Recorded:
-        """The same with the messages that earlier runs of the conversation hold."""
-        starts: dict[str, RunStarted] = {}
-        start = recorded.entries[0] if recorded.entries else None
-        while isinstance(start, RunStarted) and start.after and start.after.run not in starts:
-            name = start.after.run
-            facts = await asyncio.to_thread(self.index.facts, name)
-            found = Recorded() if facts is None else await self._recorded(facts)
-            start = next(iter(found.entries), None)
-            if isinstance(start, RunStarted):
-                starts[name] = start
-        entries = whole(recorded.entries, starts.get, f"{self.source.name}, run {run!r}")
-        return Recorded(tuple(entries), recorded.times)
-
     async def row(self, run: str) -> Json:
         """A run as lists show it."""
-        facts, held = await self.facts(run), self.held()
+        facts = await self.facts(run)
+        held = self.held_locks()
         (row,) = await self.ask(rows_of, (facts,), held)
         if run in self.stopped and row["state"] == "running":
             row |= {"state": "cut_off", "stop": "cut off"}
@@ -164,7 +152,7 @@ class RunReader:
         """The state of a run."""
         return str((await self.row(run))["state"])
 
-    def here(self, name: str) -> AgentHere | None:
+    def find_agent(self, name: str) -> StudioAgent | None:
         """The agent of that name; for a run without an agent's name, the only agent there is.
 
         Another agent would continue the run with tools and rules that are not its own.
@@ -173,55 +161,61 @@ class RunReader:
             return self.agents[0] if len(self.agents) == 1 else None
         return next((each for each in self.agents if each.name == name), None)
 
-    def agent_of(self, reading: Reading) -> AgentHere | None:
+    def agent_of(self, reading: RunView) -> StudioAgent | None:
         """The agent of a run."""
-        return self.here(reading.start.agent if reading.start else "")
+        return self.find_agent(reading.start.agent if reading.start else "")
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools of all agents, each name once."""
         return tuple({tool.name: tool for here in self.agents for tool in here.tools}.values())
 
-    async def tools_told(self) -> Json:
+    async def tool_statistics(self) -> Json:
         """The statistics of every tool; computed again only when something was written."""
-        change = (await self.standing()).change
+        change = (await self.progress()).change
         if self._tools is None or self._tools[0] != change:
             self._tools = (change, await self.ask(all_tools, self.tools()))
         return self._tools[1]
 
-    async def judged(self, reading: Reading) -> Judged:
+    async def trust_verdicts(self, reading: RunView) -> TrustVerdicts:
         """The verdicts of the rules on a run, and on its waiting calls."""
-        return (await self._seen(reading)).judged
+        return (await self._shown_run(reading)).judged
 
-    async def items(self, reading: Reading) -> list[Json]:
+    async def items(self, reading: RunView) -> list[Json]:
         """A run as the page shows it."""
-        return (await self._seen(reading)).items
+        return (await self._shown_run(reading)).items
 
-    async def items_before(self, reading: Reading, version: int) -> list[Json]:
+    async def items_before(self, reading: RunView, version: int) -> list[Json]:
         """A run as it was shown when it had so many entries.
 
         Messages of the runtime to the model are not in the entries, and so count as new.
         """
-        extra = Extra((await self.judged(reading)).labels, {}, reading.counts())
+        extra = Extra((await self.trust_verdicts(reading)).labels, {}, reading.counts())
         return await asyncio.to_thread(items_of, reading.written[:version], reading.run, extra)
 
-    async def _seen(self, reading: Reading) -> _Seen:
+    async def _shown_run(self, reading: RunView) -> _ShownRun:
         """What is shown of a run; cached for the last few, which are requested again and again."""
         known = self._shown.get(reading.run)
         if known is not None and known.reading is reading:
             return known
         here = self.agent_of(reading)
-        seen = await asyncio.to_thread(_look, reading, here)
+
+        def look() -> _ShownRun:
+            judged = judge(reading, here, waiting_ids(reading))
+            extra = Extra(judged.labels, reading.notes(), reading.counts())
+            return _ShownRun(reading, judged, items_of(reading.written, reading.run, extra))
+
+        seen = await asyncio.to_thread(look)
         self._shown[reading.run] = seen
         self._shown.move_to_end(reading.run)
         while len(self._shown) > _MOST_READ:
             self._shown.popitem(last=False)
         return seen
 
-    def pending(self, reading: Reading, judged: Judged, why_not: str) -> list[Json]:
+    def pending(self, reading: RunView, judged: TrustVerdicts, why_not: str) -> list[Json]:
         """The calls of a run that wait for a person."""
         return pending_json(reading, judged, self.agent_of(reading), why_not)
 
-    async def waiting(self, most: int) -> list[Reading]:
+    async def waiting(self, most: int) -> list[RunView]:
         """The runs that wait for a person, newest first."""
         query = "SELECT run FROM runs WHERE state = 'paused' ORDER BY id DESC LIMIT ?"
         found = []
@@ -238,7 +232,7 @@ class RunReader:
         await self.source.close()
 
 
-def _before(known: tuple[int, Reading, Entry] | None, recorded: Recorded) -> Reading | None:
+def _before(known: tuple[int, RunView, Entry] | None, recorded: RunRecord) -> RunView | None:
     """The earlier reading of a run, if the run still begins in the same way."""
     if known is None or not 0 < known[0] <= len(recorded.entries):
         return None

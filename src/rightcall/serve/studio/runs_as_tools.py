@@ -13,11 +13,10 @@ from rightcall.core.facts import Facts
 from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.errors import RightcallError, ToolFailure
-from rightcall.record.markdown import markdown_lines
+from rightcall.record.transcript_markdown import markdown_lines
 from rightcall.serve.studio.export import transcript_of
-from rightcall.serve.studio.rows import rows_of
 from rightcall.serve.studio.run_reader import NoRun, RunReader
-from rightcall.serve.studio.search import Wanted, find
+from rightcall.serve.studio.search import RunFilter, find, rows_of
 from rightcall.serve.studio.sources import Place
 
 SCHEME = "rightcall-run:///"
@@ -36,7 +35,54 @@ class RunTools:
 
     def tools(self) -> tuple[Tool, ...]:
         """Three tools: list_runs, search_runs, show_run."""
-        return (_list_tool(self._reader), _search_tool(self._reader), _show_tool(self))
+        reader = self._reader
+
+        @tool(effect="read", facts=_FACTS)
+        async def list_runs(
+            count: int = 20, state: str = "", tool_name: str = "", model: str = "", before: int = 0
+        ) -> str:
+            """List recorded runs, newest first: which agent and model, how each ended, what it cost.
+
+            Args:
+                count: How many, at most 50.
+                state: Only those that are running, paused, decided, ended, failed or cut_off.
+                tool_name: Only those that called this tool.
+                model: Only those of this model.
+                before: Go on after an earlier page, with the number that it gave as "next".
+            """
+            wanted = RunFilter(
+                count=min(count, _MOST_LISTED),
+                states=(state,) if state else (),
+                tools=(tool_name,) if tool_name else (),
+                models=(model,) if model else (),
+                before=before or None,
+            )
+            return await _list_runs(reader, wanted)
+
+        @tool(effect="read", facts=_FACTS)
+        async def search_runs(words: str, count: int = 20) -> str:
+            """Search the text of recorded runs: what was asked, answered, called with and returned.
+
+            Args:
+                words: Words that must all be there; a phrase in double quotes.
+                count: How many runs, at most 50.
+            """
+            return await _list_runs(reader, RunFilter(q=words, count=min(count, _MOST_LISTED)))
+
+        @tool(effect="read", facts=_FACTS)
+        async def show_run(run: str, start: int = 0) -> str:
+            """Show one recorded run: everything that was said, every call and its result.
+
+            Args:
+                run: The run's name, as a list gives it.
+                start: Where to go on in a long one, with the number that was given as "next".
+            """
+            try:
+                return await self.show(run, start)
+            except NoRun:
+                raise ToolFailure("There is no run of that name; list_runs lists them.") from None
+
+        return (list_runs, search_runs, show_run)
 
     async def show(self, run: str, start: int = 0) -> str:
         """A run as Markdown, or a part of it."""
@@ -45,14 +91,16 @@ class RunTools:
         row = await self._reader.row(run)
         text = "\n".join(markdown_lines(transcript_of(reading)))
         part = text[start : start + _LONGEST]
-        head = f"Run {run}: {row['state']}, {row['stop']}\n\n" if not start else ""
-        rest = f"\n\n(next: {start + _LONGEST})" if start + _LONGEST < len(text) else ""
-        return f"{head}{part}{rest}"
+        if not start:
+            part = f"Run {run}: {row['state']}, {row['stop']}\n\n{part}"
+        if start + _LONGEST < len(text):
+            part = f"{part}\n\n(next: {start + _LONGEST})"
+        return part
 
     async def resources(self) -> Sequence[tuple[str, str]]:
         """The newest runs: the URI and the name of each."""
         await self._reader.catch_up_fully()
-        found = await self._reader.ask(find, Wanted(count=_MOST_LISTED), self._reader.held())
+        found = await self._reader.ask(find, RunFilter(count=_MOST_LISTED), self._reader.held_locks())
         return [(address_of(each.run), each.run) for each in (*found.live, *found.runs)]
 
     async def resource(self, address: str) -> str | None:
@@ -69,63 +117,6 @@ class RunTools:
         await self._reader.close()
 
 
-def _list_tool(reader: RunReader) -> Tool:
-    @tool(effect="read", facts=_FACTS)
-    async def list_runs(
-        count: int = 20, state: str = "", tool_name: str = "", model: str = "", before: int = 0
-    ) -> str:
-        """List recorded runs, newest first: which agent and model, how each ended, what it cost.
-
-        Args:
-            count: How many, at most 50.
-            state: Only those that are running, paused, decided, ended, failed or cut_off.
-            tool_name: Only those that called this tool.
-            model: Only those of this model.
-            before: Go on after an earlier page, with the number that it gave as "next".
-        """
-        wanted = Wanted(
-            count=min(count, _MOST_LISTED),
-            states=(state,) if state else (),
-            tools=(tool_name,) if tool_name else (),
-            models=(model,) if model else (),
-            before=before or None,
-        )
-        return await _listed(reader, wanted)
-
-    return list_runs
-
-
-def _search_tool(reader: RunReader) -> Tool:
-    @tool(effect="read", facts=_FACTS)
-    async def search_runs(words: str, count: int = 20) -> str:
-        """Search the text of recorded runs: what was asked, answered, called with and returned.
-
-        Args:
-            words: Words that must all be there; a phrase in double quotes.
-            count: How many runs, at most 50.
-        """
-        return await _listed(reader, Wanted(q=words, count=min(count, _MOST_LISTED)))
-
-    return search_runs
-
-
-def _show_tool(runs: RunTools) -> Tool:
-    @tool(effect="read", facts=_FACTS)
-    async def show_run(run: str, start: int = 0) -> str:
-        """Show one recorded run: everything that was said, every call and its result.
-
-        Args:
-            run: The run's name, as a list gives it.
-            start: Where to go on in a long one, with the number that was given as "next".
-        """
-        try:
-            return await runs.show(run, start)
-        except NoRun:
-            raise ToolFailure("There is no run of that name; list_runs lists them.") from None
-
-    return show_run
-
-
 def run_tools(journal: Place, *, cache: Path | None = None) -> tuple[Tool, ...]:
     """Tools with which an agent reads a journal: ``list_runs``, ``search_runs``, ``show_run``."""
     return RunTools(journal, cache=cache).tools()
@@ -136,9 +127,9 @@ def address_of(run: str) -> str:
     return f"{SCHEME}{quote(run, safe='')}"
 
 
-async def _listed(reader: RunReader, wanted: Wanted) -> str:
+async def _list_runs(reader: RunReader, wanted: RunFilter) -> str:
     await reader.catch_up_fully()
-    held = reader.held()
+    held = reader.held_locks()
     found = await reader.ask(find, wanted, held)
     shown = (*found.live, *found.runs)
     rows = await reader.ask(rows_of, shown, held)

@@ -1,15 +1,112 @@
 """The filters for runs into rows of the index: filtered, searched, page by page."""
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from rightcall.serve.studio.index import COLUMNS, SHIFT, Index, facts_in
-from rightcall.serve.studio.rows import is_held, is_live, live_values, marks
-from rightcall.serve.studio.run_facts import RunFacts
+from rightcall.serve.studio.index import COLUMNS, SHIFT, TOKENS, Index, RunFacts, facts_in
+
+_UNSHOWN = frozenset(["id", "hold", "words", "last_place", "is_noted", "cost", *TOKENS])
+"""Facts that are no members of a row; every other fact is one."""
+_FRESH = 60.0
+"""Seconds after its last entry for which a run that nobody holds may still be under way."""
+
+
+def is_held(held: frozenset[str]) -> str:
+    """An SQL condition: a process holds an open run, or wrote to it just now."""
+    return f"(runs.last_at > ? OR runs.hold IN ({marks(held)}))"
+
+
+def is_live(held: frozenset[str]) -> str:
+    """An SQL condition: a run is under way, or waits for somebody."""
+    return f"(runs.state IN ('paused', 'decided') OR (runs.state = 'open' AND {is_held(held)}))"
+
+
+def live_values(held: frozenset[str]) -> tuple[Any, ...]:
+    """The parameters of either condition."""
+    return (time.time() - _FRESH, *held)
+
+
+def row_of(facts: RunFacts, held: frozenset[str], tools: Sequence[str]) -> dict[str, Any]:
+    """A run as lists show it: its facts, and what follows from them."""
+    state = facts.state
+    if state == "open":
+        is_running = facts.hold in held or facts.last_at > time.time() - _FRESH
+        state = "running" if is_running else "cut_off"
+    stop = state.replace("_", " ")
+    if facts.state in ("ended", "failed"):
+        stop = facts.words or facts.stop
+    row = asdict(facts)
+    for name in _UNSHOWN:
+        del row[name]
+    return row | {
+        "shown": facts.run,
+        "state": state,
+        "stop": stop,
+        "tools": list(tools),
+        "usage": {name: getattr(facts, name) for name in (*TOKENS, "cost")},
+        "seconds": round(facts.seconds, 6),
+        "parent_shown": facts.parent,
+        "holder": "",
+    }
+
+
+def rows_of(index: Index, found: Sequence[RunFacts], held: frozenset[str]) -> list[dict[str, Any]]:
+    """The rows of several runs, each with the tools that it called."""
+    if not found:
+        return []
+    ids = [facts.id for facts in found]
+    query = f"SELECT DISTINCT run_id, tool FROM calls WHERE run_id IN ({marks(ids)})"  # noqa: S608
+    tools: dict[int, list[str]] = {}
+    for number, tool in index.query(query, ids):
+        tools.setdefault(number, []).append(tool)
+    return [row_of(facts, held, tools.get(facts.id, ())) for facts in found]
+
+
+def changed_since(index: Index, change: int, most: int) -> tuple[RunFacts, ...]:
+    """The runs that have changed since a batch."""
+    query = f"SELECT {COLUMNS} FROM runs WHERE changed > ? ORDER BY runs.id DESC LIMIT ?"  # noqa: S608
+    return tuple(map(facts_in, index.query(query, (change, most))))
+
+
+def facets(index: Index, held: frozenset[str]) -> dict[str, list[dict[str, Any]]]:
+    """The values to filter by, and how many runs each has."""
+    found = {
+        "agents": _counts(index, "agent", "runs WHERE agent != ''"),
+        "models": _counts(index, "model", "runs WHERE model != ''"),
+        "tools": _counts(index, "tool", "calls"),
+        "outcomes": _counts(index, "outcome", "calls WHERE outcome != ''"),
+        "stops": _counts(index, "stop", "runs WHERE stop != ''"),
+        "states": _counts(index, "state", "runs WHERE state != 'open'"),
+    }
+    for state in ("running", "cut_off"):
+        negated = "" if state == "running" else "NOT "
+        query = f"SELECT count(*) FROM runs WHERE state = 'open' AND {negated}{is_held(held)}"  # noqa: S608
+        ((runs,),) = index.query(query, live_values(held))
+        if runs:
+            found["states"].append({"value": state, "runs": runs})
+    return found
+
+
+def known_models(index: Index) -> list[str]:
+    """The models that answered, those of most runs first."""
+    return [each["value"] for each in _counts(index, "model", "runs WHERE model != ''")]
+
+
+def _counts(index: Index, column: str, rows: str) -> list[dict[str, Any]]:
+    query = f"SELECT {column}, count(*) FROM {rows} GROUP BY 1 ORDER BY 2 DESC LIMIT 100"  # noqa: S608
+    return [{"value": value, "runs": runs} for value, runs in index.query(query)]
+
+
+def marks(values: Sequence[Any] | frozenset[Any]) -> str:
+    """A question mark for each value."""
+    return ", ".join("?" * len(values))
+
 
 MOST = 200
 """Rows of a page."""
@@ -29,7 +126,7 @@ _MOST_TEXTS = 20
 """Texts of a run that are searched for a snippet."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class RunFilter(Struct, frozen=True, kw_only=True):
     """The filters. All must match a run; of several values of one filter, any."""
 
     q: str = ""
@@ -49,7 +146,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     count: int = 50
 
 
-class Found(Struct, frozen=True):
+class RunPage(Struct, frozen=True):
     """A page of runs."""
 
     runs: tuple[RunFacts, ...]
@@ -78,34 +175,68 @@ class _Where:
     def also(self, condition: str, *values: Any) -> "_Where":
         """These conditions and one more."""
         other = _Where()
-        other.parts, other.values = [*self.parts, condition], [*self.values, *values]
+        other.parts = [*self.parts, condition]
+        other.values = [*self.values, *values]
         return other
 
     def __str__(self) -> str:
         return " AND ".join(self.parts) or "1"
 
 
-def find(index: Index, wanted: Wanted, held: frozenset[str]) -> Found:
+def find(index: Index, wanted: RunFilter, held: frozenset[str]) -> RunPage:
     """A page of the wanted runs; ``held`` are the locks of runs that a process holds."""
-    where, match = _where(index, wanted, held), match_of(wanted.q)
-    found = None if match is None else _Matches(index, match)
+    where = _Where()
+    where.among("runs.agent", wanted.agents)
+    where.among("runs.model", wanted.models)
+    if wanted.tools or wanted.outcomes:
+        _add_calls(index, where, wanted)
+    words = {each.replace(" ", "_") for each in (*wanted.states, *wanted.stops)}
+    either = _Where()
+    for state in _STATES:
+        if state not in words:
+            continue
+        if state in ("running", "cut_off"):
+            negated = "" if state == "running" else "NOT "
+            either.add(f"(runs.state = 'open' AND {negated}{is_held(held)})", *live_values(held))
+        else:
+            either.add("runs.state = ?", state)
+    stops = []
+    for stop in wanted.stops:
+        if stop.replace(" ", "_") not in _STATES:
+            stops.append(stop)
+    either.among("runs.stop", stops)
+    if either.parts:
+        where.add(f"({' OR '.join(either.parts)})", *either.values)
+    for column, sign, value in (
+        ("cost", ">=", wanted.min_cost),
+        ("cost", "<=", wanted.max_cost),
+        ("at", ">=", wanted.since),
+        ("at", "<=", wanted.until),
+        ("parent", "=", wanted.parent),
+    ):
+        if value is not None:
+            where.add(f"runs.{column} {sign} ?", value)
+    match = match_of(wanted.q)
+    found = None if match is None else _TextMatches(index, match)
     count = min(max(wanted.count, 1), MOST)
-    live = _live(index, where, found, held) if wanted.before is None else ()
+    live: tuple[RunFacts, ...] = ()
+    if wanted.before is None:
+        live = _live(index, where, found, held)
     rest = where.also(f"NOT {is_live(held)}", *live_values(held))
     rows = list(islice(_newest(index, rest, found, wanted.before), count + 1))
     shown = rows[:count]
     total = _total(index, where, found)
-    return Found(
-        tuple(shown),
-        live,
-        shown[-1].id if len(rows) > count else None,
-        min(total, _MOST_COUNTED),
-        total <= _MOST_COUNTED,
-        _snippets(index, wanted.q, (*live, *shown)) if found is not None else {},
-    )
+    following = None
+    if len(rows) > count:
+        following = shown[-1].id
+    snippets: dict[int, list[list[object]]] = {}
+    if found is not None:
+        snippets = _snippets(index, wanted.q, (*live, *shown))
+    is_exact = total <= _MOST_COUNTED
+    return RunPage(tuple(shown), live, following, min(total, _MOST_COUNTED), is_exact, snippets)
 
 
-class _Matches:
+class _TextMatches:
     """The numbers of the runs in which words are found, newest first.
 
     The text index has them in this order: however many there are, no more than some thousands are read,
@@ -122,7 +253,8 @@ class _Matches:
         """Those before a run, some at a time."""
         page = self.newest if number is None else self._page(number)
         while page:
-            yield from (page[at : at + _SOME] for at in range(0, len(page), _SOME))
+            for at in range(0, len(page), _SOME):
+                yield page[at : at + _SOME]
             page = self._page(page[-1])
 
     def among(self, ids: Sequence[int]) -> set[int]:
@@ -146,41 +278,22 @@ class _Matches:
 
 
 def _newest(
-    index: Index, where: _Where, found: _Matches | None, before: int | None
+    index: Index, where: _Where, found: _TextMatches | None, before: int | None
 ) -> Iterator[RunFacts]:
     """The runs that match, newest first."""
     if found is None:
         if before is not None:
             where = where.also("runs.id < ?", before)
         query = f"SELECT {COLUMNS} FROM runs WHERE {where} ORDER BY runs.id DESC LIMIT {MOST + 1}"  # noqa: S608
-        yield from (facts_in(row) for row in index.query(query, where.values))
+        yield from map(facts_in, index.query(query, where.values))
         return
     for ids in found.before(before):
         some = where.also(f"runs.id IN ({marks(ids)})", *ids)
         query = f"SELECT {COLUMNS} FROM runs WHERE {some} ORDER BY runs.id DESC"  # noqa: S608
-        yield from (facts_in(row) for row in index.query(query, some.values))
+        yield from map(facts_in, index.query(query, some.values))
 
 
-def _where(index: Index, wanted: Wanted, held: frozenset[str]) -> _Where:
-    where = _Where()
-    where.among("runs.agent", wanted.agents)
-    where.among("runs.model", wanted.models)
-    if wanted.tools or wanted.outcomes:
-        _add_calls(index, where, wanted)
-    _add_states(where, wanted, held)
-    for column, sign, value in (
-        ("cost", ">=", wanted.min_cost),
-        ("cost", "<=", wanted.max_cost),
-        ("at", ">=", wanted.since),
-        ("at", "<=", wanted.until),
-        ("parent", "=", wanted.parent),
-    ):
-        if value is not None:
-            where.add(f"runs.{column} {sign} ?", value)
-    return where
-
-
-def _add_calls(index: Index, where: _Where, wanted: Wanted) -> None:
+def _add_calls(index: Index, where: _Where, wanted: RunFilter) -> None:
     """Add the filter for calls. Few calls are looked up first; with many, each run is checked."""
     calls = _Where()
     calls.among("tool", wanted.tools)
@@ -196,24 +309,8 @@ def _add_calls(index: Index, where: _Where, wanted: Wanted) -> None:
     where.add(made, *calls.values)
 
 
-def _add_states(where: _Where, wanted: Wanted, held: frozenset[str]) -> None:
-    words = {each.replace(" ", "_") for each in (*wanted.states, *wanted.stops)}
-    states = [each for each in _STATES if each in words]
-    stops = [each for each in wanted.stops if each.replace(" ", "_") not in _STATES]
-    either = _Where()
-    for state in states:
-        if state in ("running", "cut_off"):
-            negated = "" if state == "running" else "NOT "
-            either.add(f"(runs.state = 'open' AND {negated}{is_held(held)})", *live_values(held))
-        else:
-            either.add("runs.state = ?", state)
-    either.among("runs.stop", stops)
-    if either.parts:
-        where.add(f"({' OR '.join(either.parts)})", *either.values)
-
-
 def _live(
-    index: Index, where: _Where, matches: _Matches | None, held: frozenset[str]
+    index: Index, where: _Where, matches: _TextMatches | None, held: frozenset[str]
 ) -> tuple[RunFacts, ...]:
     # Through the partial index of runs that have not ended: there are few, however many runs there are.
     query = (
@@ -227,26 +324,24 @@ def _live(
     return tuple(found)
 
 
-def _total(index: Index, where: _Where, found: _Matches | None) -> int:
+def _total(index: Index, where: _Where, found: _TextMatches | None) -> int:
     """How many match in all; one more than the highest count, if there are more."""
     most = _MOST_COUNTED + 1
     if found is not None:
-        return _total_found(index, where, found.newest) if found.is_all else most
+        if not found.is_all:
+            return most
+        total = 0
+        for at in range(0, len(found.newest), _SOME):
+            part = found.newest[at : at + _SOME]
+            some = where.also(f"runs.id IN ({marks(part)})", *part)
+            ((count,),) = index.query(f"SELECT count(*) FROM runs WHERE {some}", some.values)  # noqa: S608
+            total += int(count)
+        return total
     if not where.parts:
-        return min(index.standing().runs, most)
+        return min(index.progress().runs, most)
     query = f"SELECT count(*) FROM (SELECT 1 FROM runs WHERE {where} LIMIT {most})"  # noqa: S608
-    ((total,),) = index.query(query, where.values)
-    return int(total)
-
-
-def _total_found(index: Index, where: _Where, ids: Sequence[int]) -> int:
-    total = 0
-    for at in range(0, len(ids), _SOME):
-        part = ids[at : at + _SOME]
-        some = where.also(f"runs.id IN ({marks(part)})", *part)
-        ((count,),) = index.query(f"SELECT count(*) FROM runs WHERE {some}", some.values)  # noqa: S608
-        total += int(count)
-    return total
+    ((count,),) = index.query(query, where.values)
+    return int(count)
 
 
 def match_of(text: str) -> str | None:
@@ -256,13 +351,16 @@ def match_of(text: str) -> str | None:
     """
     terms = []
     for found in _TERM.finditer(text):
-        phrase = " ".join(re.findall(r"\w+", found[1] if found[1] is not None else found[2]))
+        term = found[2] if found[1] is None else found[1]
+        phrase = " ".join(re.findall(r"\w+", term))
         if phrase:
             terms.append(f'"{phrase}"')
     if not terms:
         return None
-    is_open = not text.endswith((" ", '"'))
-    return " ".join(terms) + ("*" if is_open else "")
+    query = " ".join(terms)
+    if text.endswith((" ", '"')):
+        return query
+    return f"{query}*"
 
 
 def _snippets(index: Index, q: str, shown: Sequence[RunFacts]) -> dict[int, list[list[object]]]:
@@ -286,12 +384,19 @@ def _snippets(index: Index, q: str, shown: Sequence[RunFacts]) -> dict[int, list
 
 
 def _snippet(body: str, at: int, pattern: re.Pattern[str]) -> list[list[object]]:
-    start, end = max(at - _AROUND, 0), min(at + 2 * _AROUND, len(body))
-    text = f"{'…' if start else ''}{body[start:end]}{'…' if end < len(body) else ''}"
+    start = max(at - _AROUND, 0)
+    text = body[start : at + 2 * _AROUND]
+    if start:
+        text = f"…{text}"
+    if at + 2 * _AROUND < len(body):
+        text = f"{text}…"
     pieces: list[list[object]] = []
     last = 0
     for match in pattern.finditer(text):
-        pieces += [[text[last : match.start()], False], [match[0], True]]
+        if match.start() > last:
+            pieces.append([text[last : match.start()], False])
+        pieces.append([match[0], True])
         last = match.end()
-    pieces.append([text[last:], False])
-    return [piece for piece in pieces if piece[0]]
+    if last < len(text):
+        pieces.append([text[last:], False])
+    return pieces

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from rightcall.core.entry import (
     CallFinished,
@@ -15,14 +16,14 @@ from rightcall.core.entry import (
     RunPaused,
     RunResumed,
 )
-from rightcall.serve.studio.items import At
+from rightcall.serve.studio.run_items import At
 from rightcall.serve.studio.to_json import Json
 
 _SHORTEST = 0.001
 """Seconds that a span has at least."""
 
 
-class Span(Struct, kw_only=True):
+class TimelineSpan(Struct, kw_only=True):
     """A span, in seconds since 1970."""
 
     id: str
@@ -32,7 +33,8 @@ class Span(Struct, kw_only=True):
     turn: int
     start: float
     end: float
-    is_open: bool = False
+    open: bool = False
+    """Whether it has not ended."""
     outcome: str = ""
     is_error: bool = False
     early: bool = False
@@ -44,34 +46,50 @@ class Span(Struct, kw_only=True):
 def timeline_of(written: Sequence[At], now: float | None) -> Json:
     """The spans of a run; ``now`` is the current time, for a run that is under way."""
     has_times = bool(written) and written[0][1] is not None
-    timed = written if has_times else _made_up(written)
-    begun = next((at for _, at in timed if at is not None), 0.0)
+    timed = written if has_times else _invent_times(written)
+    times = [at for _, at in timed if at is not None]
+    begun = times[0] if times else 0.0
     spans = list(_spans(timed, now, 0, ""))
-    lanes = _lay_out(spans)
-    end = max([each.end for each in spans] + [at for _, at in timed if at is not None], default=begun)
-    begun = min([begun, *(each.start for each in spans)])
+    # Assign each span a lane in which no other span overlaps it; the first lane is the model's.
+    spans.sort(key=lambda each: (each.start, each.kind != "model"))
+    ends: dict[int, float] = {}
+    for each in spans:
+        if each.kind in ("model", "wait") and not each.depth:
+            each.lane = 0
+            continue
+        each.lane = 1
+        while each.lane in ends and ends[each.lane] > each.start + _SHORTEST / 2:
+            each.lane += 1
+        ends[each.lane] = each.end
+    end = max([*times, *[each.end for each in spans]], default=begun)
+    begun = min([begun, *[each.start for each in spans]])
+    shown = []
+    for each in spans:
+        start = round(each.start - begun, 6)
+        shown.append(asdict(each) | {"start": start, "end": round(each.end - begun, 6)})
     return {
         "start": begun,
         "seconds": round(end - begun, 6),
         "how": "written" if has_times else "made up",
         "note": "" if has_times else "This journal keeps no times: lengths are true, places are not.",
-        "lanes": lanes,
-        "is_live": any(each.is_open for each in spans),
-        "spans": [_span_json(each, begun) for each in spans],
+        "lanes": len(ends) + 1,
+        "is_live": any(each.open for each in spans),
+        "spans": shown,
     }
 
 
-def _spans(written: Sequence[At], now: float | None, depth: int, path: str) -> Iterator[Span]:
-    walk = _Walk(now, depth, path)
+def _spans(written: Sequence[At], now: float | None, depth: int, path: str) -> Iterator[TimelineSpan]:
+    walk = _SpanWalk(now, depth, path)
     inside: dict[str, list[At]] = {}
-    found: list[Span] = []
+    found: list[TimelineSpan] = []
     last: float | None = None
     for entry, at in written:
         if isinstance(entry, Nested):
             inside.setdefault(entry.path, []).append((entry.entry, at))
         elif at is not None:
             found += walk.take(entry, at)
-        last = at if at is not None else last
+        if at is not None:
+            last = at
     found += walk.rest(last)
     for span in found:
         if span.kind == "tool" and span.id.removeprefix(path) in inside:
@@ -81,7 +99,7 @@ def _spans(written: Sequence[At], now: float | None, depth: int, path: str) -> I
         yield from _spans(below, now, depth + 1, f"{path}{key}/")
 
 
-class _Walk:
+class _SpanWalk:
     """Goes through the entries of one run."""
 
     def __init__(self, now: float | None, depth: int, path: str) -> None:
@@ -93,7 +111,7 @@ class _Walk:
         self._replied = 0.0
         self._paused: tuple[str, float] | None = None
 
-    def take(self, entry: object, at: float) -> Iterator[Span]:
+    def take(self, entry: object, at: float) -> Iterator[TimelineSpan]:
         match entry:
             case RequestSent(key=key):
                 self._asked[key] = at
@@ -112,9 +130,9 @@ class _Walk:
             case CallFinished(key=key, result=result, seconds=seconds):
                 start = min(self._started.pop(key, at), at - seconds)
                 if result.outcome != "interrupted":
-                    words = f"{seconds:.2f} s" + (
-                        f", {entry.attempts} tries" if entry.attempts > 1 else ""
-                    )
+                    words = f"{seconds:.2f} s"
+                    if entry.attempts > 1:
+                        words += f", {entry.attempts} tries"
                     yield self._span(
                         key, "tool", result.name, start, at, result.outcome, words=words,
                         is_error=result.is_error, early=start < self._replied,
@@ -128,31 +146,33 @@ class _Walk:
                     key, "wait", "a person", since, at, "decided", words=f"{at - since:.1f} s"
                 )
             case RunEnded() | RunFailed():
-                self._asked, self._started, self._paused = {}, {}, None
+                self._asked = {}
+                self._started = {}
+                self._paused = None
             case _:
                 pass
 
-    def rest(self, last: float | None) -> Iterator[Span]:
+    def rest(self, last: float | None) -> Iterator[TimelineSpan]:
         """The spans that have not ended; in a run that is under way, they reach until now."""
-        end = self._now if self._now is not None else last
+        is_open = self._now is not None
+        end = self._now if is_open else last
         if end is None:
             return
-        is_open = self._now is not None
         for key, start in self._asked.items():
-            yield self._span(key, "model", "model", start, end, "asking", is_open=is_open)
+            yield self._span(key, "model", "model", start, end, "asking", open=is_open)
         for key, start in self._started.items():
             name = key.split(".", 2)[-1]
-            yield self._span(key, "tool", name, start, end, "running", is_open=is_open)
+            yield self._span(key, "tool", name, start, end, "running", open=is_open)
         if self._paused is not None:
             key, since = self._paused
-            yield self._span(key, "wait", "a person", since, end, "waiting", is_open=is_open)
+            yield self._span(key, "wait", "a person", since, end, "waiting", open=is_open)
 
     def _span(
         self, key: str, kind: str, name: str, start: float, end: float, outcome: str, **more: object
-    ) -> Span:
+    ) -> TimelineSpan:
         head = (self._path or key).partition(".")[0]
         turn = int(head[1:]) if head[1:].isdigit() else 0
-        return Span(
+        return TimelineSpan(
             id=f"{self._path}{key}",
             item=f"t{turn}",
             kind=kind,
@@ -166,25 +186,10 @@ class _Walk:
         )
 
 
-def _lay_out(spans: list[Span]) -> int:
-    """Assign each span a lane in which no other span overlaps it; the first lane is the model's."""
-    spans.sort(key=lambda each: (each.start, each.kind != "model"))
-    ends: dict[int, float] = {}
-    for each in spans:
-        if each.kind in ("model", "wait") and not each.depth:
-            each.lane = 0
-            continue
-        lane = next(
-            (number for number, end in sorted(ends.items()) if end <= each.start + _SHORTEST / 2),
-            len(ends) + 1,
-        )
-        each.lane, ends[lane] = lane, each.end
-    return len(ends) + 1
-
-
-def _made_up(written: Sequence[At]) -> list[At]:
+def _invent_times(written: Sequence[At]) -> list[At]:
     """Entries with the times that they would have, one after the other, from 0."""
-    clock, found = 0.0, list[At]()
+    clock = 0.0
+    found = list[At]()
     for entry, _ in written:
         inner = entry
         while isinstance(inner, Nested):
@@ -193,22 +198,3 @@ def _made_up(written: Sequence[At]) -> list[At]:
             clock += inner.seconds
         found.append((entry, clock))
     return found
-
-
-def _span_json(each: Span, begun: float) -> Json:
-    return {
-        "id": each.id,
-        "item": each.item,
-        "kind": each.kind,
-        "name": each.name,
-        "turn": each.turn,
-        "lane": each.lane,
-        "start": round(each.start - begun, 6),
-        "end": round(each.end - begun, 6),
-        "open": each.is_open,
-        "outcome": each.outcome,
-        "is_error": each.is_error,
-        "early": each.early,
-        "depth": each.depth,
-        "words": each.words,
-    }

@@ -1,7 +1,7 @@
 """Values of a run into JSON objects for a page or a program: parts, results, decisions.
 
-Nothing here escapes or hides anything: secrets are redacted before (``reading``), and what a screen
-would interpret is made visible after (``answers``).
+Secrets are redacted before (``run_view``). What a screen would interpret is made visible at the end, of
+a whole answer at once (``make_visible``).
 """
 
 from base64 import b32encode
@@ -10,13 +10,12 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from rightcall.core.call import Call
-from rightcall.core.citation import Citation
 from rightcall.core.decision import Allow, Answer, Deny, Evidence, FinalDecision, Origin, Rewrite
-from rightcall.core.entry import CallDecided
 from rightcall.core.jsontext import JsonError, parse
-from rightcall.core.message import Reasoning, Reply, Unknown
-from rightcall.core.parts import Media, Result, Text, Usage
+from rightcall.core.message import Citation, Reasoning, Reply, Unknown
+from rightcall.core.parts import Call, Media, Result, Text, Usage
+from rightcall.core.sanitize import encodable, spell_controls
+from rightcall.serve.studio.index import TOKENS
 
 Json: TypeAlias = dict[str, Any]
 
@@ -48,8 +47,7 @@ _WRITERS = {
 
 def usage_json(usage: Usage) -> Json:
     """Tokens and cost."""
-    names = ("input_tokens", "output_tokens", "cached_tokens", "cache_written_tokens")
-    return {name: getattr(usage, name) for name in (*names, "reasoning_tokens", "cost")}
+    return {name: getattr(usage, name) for name in (*TOKENS, "cost")}
 
 
 def cached_share(usage: Usage) -> float:
@@ -60,23 +58,6 @@ def cached_share(usage: Usage) -> float:
 def media_id(media: Media) -> str:
     """The id under which media bytes are requested."""
     return b32encode(sha256(media.data).digest()[:20]).decode().lower()
-
-
-def media_json(media: Media, run: str) -> Json:
-    """Media: its description, and the URL of its bytes. Remote media is never fetched."""
-    url = None
-    if media.way == "bytes" and media.data:
-        url = f"/api/run/media?run={quote(run, safe='')}&id={media_id(media)}"
-    return {
-        "type": "media",
-        "media_type": media.media_type,
-        "kind": media.kind,
-        "name": media.name or "",
-        "about": media.about,
-        "size": len(media.data),
-        "url": url,
-        "inline": url is not None and media.media_type in INLINE,
-    }
 
 
 def parts_json(content: Iterable[Any], run: str) -> list[Json]:
@@ -91,7 +72,22 @@ def parts_json(content: Iterable[Any], run: str) -> list[Json]:
             case Call():
                 found.append({"type": "call", "call_id": part.id})
             case Media():
-                found.append(media_json(part, run))
+                # Media: its description, and the URL of its bytes. Remote media is never fetched.
+                url = None
+                if part.way == "bytes" and part.data:
+                    url = f"/api/run/media?run={quote(run, safe='')}&id={media_id(part)}"
+                found.append(
+                    {
+                        "type": "media",
+                        "media_type": part.media_type,
+                        "kind": part.kind,
+                        "name": part.name or "",
+                        "about": part.about,
+                        "size": len(part.data),
+                        "url": url,
+                        "inline": url is not None and part.media_type in INLINE,
+                    }
+                )
             case Unknown(vendor):
                 about = f"a part that only {', '.join(vendor) or 'its vendor'} understands"
                 found.append({"type": "unknown", "about": about})
@@ -110,18 +106,16 @@ def label_json(
 ) -> Json:
     """The label that says who could have written something."""
     words = _WRITERS.get(writer, writer)
-    words += f", read by {source}" if source and writer == "outsider" else ""
-    words += f" {source}" if source and writer == "tool" else ""
-    words += "; private" if private else ""
-    words += "; a screen took it for an attempt to give orders" if suspected else ""
-    return {
-        "writer": writer,
-        "source": source,
-        "private": private,
-        "suspected": suspected,
-        "how": how,
-        "words": words,
-    }
+    if source and writer == "outsider":
+        words += f", read by {source}"
+    elif source and writer == "tool":
+        words += f" {source}"
+    if private:
+        words += "; private"
+    if suspected:
+        words += "; a screen took it for an attempt to give orders"
+    label: Json = {"writer": writer, "source": source, "private": private, "suspected": suspected}
+    return label | {"how": how, "words": words}
 
 
 def reply_label(reply: Reply) -> Json:
@@ -140,18 +134,12 @@ def result_label(result: Result) -> Json:
 
 def result_json(result: Result, run: str, label: Json | None = None) -> Json:
     """A call's result as the model read it."""
-    return {
-        "outcome": result.outcome,
-        "is_error": result.is_error,
-        "parts": parts_json(result.content, run),
-        "label": label or result_label(result),
-        "withheld": result.withheld,
-        "what": result.what,
-        "vouched": list(result.vouched),
-        "names": list(result.names),
-        "planted": list(result.planted),
-        "offers": list(result.offers),
-    }
+    told = {"parts": parts_json(result.content, run), "label": label or result_label(result)}
+    for name in ("outcome", "is_error", "withheld", "what"):
+        told[name] = getattr(result, name)
+    for name in ("vouched", "names", "planted", "offers"):
+        told[name] = list(getattr(result, name))
+    return told
 
 
 def evidence_json(evidence: Iterable[Evidence]) -> list[Json]:
@@ -187,11 +175,6 @@ def decision_json(
     return told
 
 
-def decided_json(entry: CallDecided) -> Json:
-    """A decision as it was recorded."""
-    return decision_json(entry.decision, entry.by, entry.reason, entry.evidence)
-
-
 def arguments_json(call: Call) -> Json | None:
     """The arguments as an object; None if the model did not write one."""
     try:
@@ -203,6 +186,30 @@ def arguments_json(call: Call) -> Json | None:
 
 def citation_json(citation: Citation, text: str) -> Json:
     """The source of a passage in a reply."""
-    words = text[citation.start : citation.end] if citation.start is not None else ""
+    words = ""
+    if citation.start is not None:
+        words = text[citation.start : citation.end]
     source = citation.title or citation.url or citation.file
     return {"text": words or citation.quote, "source": source, "address": citation.url}
+
+
+_RAW = frozenset({"run", "parent", "call_id"})
+"""Members that clients send back unchanged, and that are never displayed; each has a displayed twin."""
+
+
+def make_visible(value: Any, *, raw: bool = False) -> Any:
+    """A value without anything that a screen would obey: escapes and bidi marks are made visible."""
+    match value:
+        case str():
+            return encodable(value) if raw else spell_controls(value)
+        case dict():
+            return {
+                make_visible(str(key), raw=True): make_visible(each, raw=key in _RAW)
+                for key, each in value.items()
+            }
+        case list() | tuple():
+            return [make_visible(each, raw=raw) for each in value]
+        case bytes():
+            return f"({len(value):,} bytes)"
+        case _:
+            return value

@@ -18,8 +18,8 @@ from rightcall.trust.asked.limits import Limit
 from rightcall.trust.asked.paying import Paying
 from rightcall.trust.asked.records import Reading, Record, codes_in
 from rightcall.trust.asked.requests import Request, heard
-from rightcall.trust.facts import Settled
-from rightcall.trust.pieces import opened
+from rightcall.trust.facts import ResolvedFacts
+from rightcall.trust.pieces import open_envelope
 from rightcall.trust.words.acts import Act
 from rightcall.trust.words.counts import is_same_noun
 from rightcall.trust.words.describing import nouns_of, stem
@@ -148,9 +148,9 @@ class Described:
         self._beside[key] = found
         return found
 
-    def see(self, result: Result, facts: Settled, *, is_free: bool = True) -> None:
+    def see(self, result: Result, facts: ResolvedFacts, *, is_free: bool = True) -> None:
         """Read the records in a trusted result. ``is_free``: no hijacked model has narrowed it."""
-        text = opened(result.text)
+        text = open_envelope(result.text)
         try:
             value = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue
-from rightcall.trust.facts import Settled
+from rightcall.trust.facts import ResolvedFacts
 from rightcall.trust.words.describing import (
     FEWEST_DIGITS,
     NUMBERS,
@@ -85,7 +85,7 @@ def codes_in(value: JsonValue) -> Mapping[str, frozenset[str]]:
 class Reading:
     """Finds the records in one result."""
 
-    def __init__(self, facts: Settled) -> None:
+    def __init__(self, facts: ResolvedFacts) -> None:
         self._facts = facts
         self.found: list[Record] = []
         """Every record; inner records come before the ones that contain them."""

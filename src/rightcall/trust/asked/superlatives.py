@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.parts import Result
-from rightcall.trust.facts import Settled
-from rightcall.trust.pieces import opened
+from rightcall.trust.facts import ResolvedFacts
+from rightcall.trust.pieces import open_envelope
 from rightcall.trust.words.heard import kept
 from rightcall.trust.words.hinted import Hinted
 from rightcall.trust.words.kinds import words_of
@@ -66,10 +66,12 @@ def ranks_in(text: str) -> frozenset[Rank]:
     )
 
 
-def singled_out(result: Result, facts: Settled, ranks: frozenset[Rank]) -> Iterator[tuple[Rank, str]]:
+def singled_out(
+    result: Result, facts: ResolvedFacts, ranks: frozenset[Rank]
+) -> Iterator[tuple[Rank, str]]:
     """The identifiers of the records that alone have a rank in their list, each with the rank."""
     try:
-        value = msgspec.json.decode(opened(result.text))
+        value = msgspec.json.decode(open_envelope(result.text))
     except (msgspec.DecodeError, RecursionError):
         return
     for records in _lists(value):
@@ -107,7 +109,7 @@ def _alike(records: Sequence[Mapping[str, JsonValue]]) -> Iterable[Sequence[Mapp
 
 
 def _first(
-    records: Sequence[Mapping[str, JsonValue]], facts: Settled, rank: Rank
+    records: Sequence[Mapping[str, JsonValue]], facts: ResolvedFacts, rank: Rank
 ) -> Mapping[str, JsonValue] | None:
     """The record with the rank; None if several have it, or if the fields do not show it."""
     names = [name for name in records[0] if not rank.fields.isdisjoint(words_of(name))]

@@ -13,8 +13,7 @@ What only this vendor understands travels in vendor bags under ``anthropic``:
 
 from rightcall.wire.anthropic.decode import Decoder, decode, decoder
 from rightcall.wire.anthropic.encode import authorize, encode, encoder, strict_mode
-from rightcall.wire.anthropic.errors import error
-from rightcall.wire.anthropic.tables import NAME
+from rightcall.wire.anthropic.tables import NAME, error
 
 __all__ = [
     "Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name", "strict_mode",

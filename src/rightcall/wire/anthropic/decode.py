@@ -9,18 +9,17 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from rightcall.core.events import CallDelta, ReasoningDelta, TextDelta
 from rightcall.core.message import Reply
 from rightcall.core.sse import ServerEvent
 from rightcall.errors import ProtocolError
-from rightcall.wire.anthropic.errors import is_refusal, refused
 from rightcall.wire.anthropic.reply import ReplyBuilder
-from rightcall.wire.anthropic.tables import NAME
-from rightcall.wire.json_objects import whole_object
-from rightcall.wire.refusal import UNREADABLE, excerpt
-from rightcall.wire.sse_reply import SseReply, whole_reply
+from rightcall.wire.anthropic.tables import NAME, is_refusal, parse_refusal
+from rightcall.wire.decoders import SseReply, whole_object, whole_reply
+from rightcall.wire.refusal import UNREADABLE, excerpt, is_bare_error
 
 
-class _Delta(Struct, gc=False):
+class _AnthropicDelta(Struct, gc=False):
     type: str = ""
     text: str | None = None
     partial_json: str | None = None
@@ -29,29 +28,29 @@ class _Delta(Struct, gc=False):
     citation: Any = None
 
 
-class _Frame(Struct, gc=False):
+class _AnthropicEvent(Struct, gc=False):
     """The members of most events. Large and rare ones are parsed when they are needed."""
 
     type: str | None = None
     index: int | None = None
-    delta: _Delta | None = None
+    delta: _AnthropicDelta | None = None
     content_block: Raw = Raw()
     message: Raw = Raw()
     error: Any = None
 
 
-class _Input(Struct):
+class _BlockInput(Struct):
     input: Raw = Raw()
 
 
-class _Inputs(Struct):
-    content: list[_Input] = []
+class _BlockInputs(Struct):
+    content: list[_BlockInput] = []
 
 
-_frame = msgspec.json.Decoder(_Frame).decode
+_frame = msgspec.json.Decoder(_AnthropicEvent).decode
 _any = msgspec.json.Decoder().decode
-_input = msgspec.json.Decoder(_Input).decode
-_inputs = msgspec.json.Decoder(_Inputs).decode
+_input = msgspec.json.Decoder(_BlockInput).decode
+_inputs = msgspec.json.Decoder(_BlockInputs).decode
 
 
 class Decoder(SseReply[ReplyBuilder]):
@@ -61,9 +60,7 @@ class Decoder(SseReply[ReplyBuilder]):
         super().__init__(NAME, ReplyBuilder(), _take, _take_whole, end="message_stop")
 
 
-def decoder() -> Decoder:
-    """A decoder for one streamed reply."""
-    return Decoder()
+decoder = Decoder
 
 
 def decode(body: bytes, /) -> Reply:
@@ -85,10 +82,15 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
         if handler is not None:
             handler(reply, frame, event.data)
         elif kind == "error" or frame.error:
-            raise refused(_any(event.data))
+            raise parse_refusal(_any(event.data))
+        elif frame.type is None and is_bare_error(value := _any(event.data)):
+            raise parse_refusal(value)
     except RecursionError as problem:
         # Data that was skipped before is parsed now, which needs more stack.
         raise ProtocolError(f"{NAME}: an event nests too deeply to be read") from problem
+    except UNREADABLE as problem:
+        # What was skipped before is no text.
+        raise ProtocolError(f"{NAME}: an event that cannot be read: {excerpt(event.data)}") from problem
 
 
 def _take_odd(event: ServerEvent, problem: Exception) -> None:
@@ -99,11 +101,11 @@ def _take_odd(event: ServerEvent, problem: Exception) -> None:
         value = _any(event.data)
     except UNREADABLE:
         if event.name == "error":
-            raise refused(event.data.decode(errors="replace")) from problem
+            raise parse_refusal(event.data.decode(errors="replace")) from problem
         value = None
     if isinstance(value, dict) and (value.get("type") or event.name) not in _ON:
         if is_refusal(value):
-            raise refused(value) from problem
+            raise parse_refusal(value) from problem
         return
     raise ProtocolError(f"{NAME}: an event that cannot be read: {excerpt(event.data)}") from problem
 
@@ -111,11 +113,11 @@ def _take_odd(event: ServerEvent, problem: Exception) -> None:
 def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
     message = whole_object(NAME, body)
     if is_refusal(message):
-        raise refused(message)
+        raise parse_refusal(message)
     if not isinstance(message.get("content", 0), list | str | None):
         # Gateways send their own errors with status 200: {"code": …, "message": "…"}.
         if isinstance(message.get("message"), str):
-            raise refused(message)
+            raise parse_refusal(message)
         raise ProtocolError(f"{NAME}: the reply has no content: {excerpt(body)}")
     _open(reply, message, body)
     reply.end()
@@ -125,7 +127,10 @@ def _open(reply: ReplyBuilder, message: dict[str, Any], raw: bytes) -> None:
     """Begin a reply, which may already contain some or all of its blocks."""
     reply.update(message)
     content = message.get("content") or []
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    if isinstance(content, str):
+        blocks = [{"type": "text", "text": content}]
+    else:
+        blocks = content
     if not all(isinstance(block, dict) for block in blocks):
         raise ProtocolError(f"{NAME}: content that is not made of blocks: {excerpt(raw)}")
     inputs = _inputs(raw).content if any(block.get("input") for block in blocks) else ()
@@ -134,44 +139,70 @@ def _open(reply: ReplyBuilder, message: dict[str, Any], raw: bytes) -> None:
         reply.stop(index)
 
 
-def _message_start(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
+def _message_start(reply: ReplyBuilder, frame: _AnthropicEvent, data: bytes) -> None:
     # Some gateways send it twice. It has content when programmatic tool calling answers a result.
     if not reply.blocks:
         _open(reply, _object(frame.message, data), bytes(frame.message))
 
 
-def _block_start(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
+def _block_start(reply: ReplyBuilder, frame: _AnthropicEvent, data: bytes) -> None:
     block = _object(frame.content_block, data)
-    whole = _input_text(_input(frame.content_block).input) if block.get("input") else "{}"
+    whole = "{}"
+    if block.get("input"):
+        whole = _input_text(_input(frame.content_block).input)
     reply.start(frame.index, block, whole)
 
 
-def _block_delta(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
+def _block_delta(reply: ReplyBuilder, frame: _AnthropicEvent, data: bytes) -> None:
     delta = frame.delta
     if delta is None:
         raise ProtocolError(f"{NAME}: an event that lacks its content: {excerpt(data)}")
+    # Nearly every event is a piece of text or arguments, so these are handled in place.
+    index = frame.index
+    block = reply.newest.get(index)
     match delta.type:
         case "input_json_delta":
-            reply.json(frame.index, delta.partial_json)
+            # The arguments of a call, or the input of one of the vendor's own tools.
+            piece = delta.partial_json
+            if not piece:
+                return
+            if reply.stopped_calls:
+                reply.go_on()
+            if block is None or block.kind in ("text", "thinking"):
+                raise ProtocolError(f"{NAME}: arguments at index {index}, where no call has begun")
+            if block.call >= 0:
+                if not block.is_open:
+                    raise ProtocolError(f"{NAME}: arguments at index {index}, where the call has ended")
+                if not block.is_member:
+                    reply.events.append(CallDelta(block.call, piece))
+            block.pieces.append(piece)
         case "text_delta":
-            reply.say(frame.index, "text", delta.text)
+            if block is None or block.kind != "text" or reply.stopped_calls:
+                block = reply.find_or_start(index, "text")
+            if delta.text:
+                block.pieces.append(delta.text)
+                reply.events.append(TextDelta(delta.text))
         case "thinking_delta":
-            reply.say(frame.index, "thinking", delta.thinking)
+            if block is None or block.kind != "thinking" or reply.stopped_calls:
+                block = reply.find_or_start(index, "thinking")
+            if delta.thinking:
+                block.pieces.append(delta.thinking)
+                reply.events.append(ReasoningDelta(delta.thinking))
         case "signature_delta":
-            reply.signature(frame.index, delta.signature)
+            reply.find_or_start(index, "thinking").fields["signature"] = delta.signature
         case "citations_delta":
-            reply.citation(frame.index, delta.citation)
+            reply.add_citation(index, delta.citation)
         case _:
-            reply.grow(frame.index, _any(data)["delta"])
+            reply.grow(index, _any(data)["delta"])
 
 
-def _message_delta(reply: ReplyBuilder, _event: _Frame, data: bytes) -> None:
+def _message_delta(reply: ReplyBuilder, _event: _AnthropicEvent, data: bytes) -> None:
     event = _any(data)
     reply.update(event)
     reply.update(event.get("delta") or {})
 
 
-_ON: Mapping[str, Callable[[ReplyBuilder, _Frame, bytes], None]] = {
+_ON: Mapping[str, Callable[[ReplyBuilder, _AnthropicEvent, bytes], None]] = {
     "message_start": _message_start,
     "content_block_start": _block_start,
     "content_block_delta": _block_delta,
@@ -194,4 +225,6 @@ def _input_text(raw: Raw) -> str:
     text = bytes(raw).decode()
     if text.startswith('"'):
         return str(_any(text))
-    return "{}" if text in ("", "null") else text
+    if text in ("", "null"):
+        return "{}"
+    return text

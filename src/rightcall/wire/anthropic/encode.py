@@ -25,11 +25,12 @@ import msgspec
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply
+from rightcall.core.parts import Call
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Held, Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, EncodedRequest, Named, Request, StrictTools
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.anthropic.messages import MARK, Turns, encode_messages, marks_in
+from rightcall.wire.anthropic.messages import MARK, AnthropicTurns, encode_messages
 from rightcall.wire.anthropic.tables import (
     BETAS,
     DEFAULT_MAX_TOKENS,
@@ -42,31 +43,35 @@ from rightcall.wire.anthropic.tables import (
     THOUGHTS,
     TTLS,
 )
-from rightcall.wire.anthropic.toolset import FAMILY, is_set, known_to
-from rightcall.wire.caching import lifetime
 from rightcall.wire.claude import (
     BINDING_BETA,
+    COMPUTER,
     MIN_BUDGET,
-    budget_of,
+    budget_for_effort,
     can_be_forced,
+    check_budget,
+    definition_for_model,
+    drop_unbound_thoughts,
+    effort_for_budget,
     effort_of,
+    is_set,
+    least_thinking,
     strict_refusal,
-    unbound,
-    unthinking,
-    word_of,
 )
-from rightcall.wire.encoding import (
+from rightcall.wire.payload import (
     EncodeCache,
     as_bytes,
-    described,
+    cache_lifetime,
     mapping,
     members_of,
     native_of,
     sequence,
+    string_in,
+    with_grammar,
 )
-from rightcall.wire.logprobs import refuse
-from rightcall.wire.strict import strict_schema
-from rightcall.wire.strictness import StrictMode, Wish, chosen, wish_in
+from rightcall.wire.reply_extras import refuse_logprobs
+from rightcall.wire.strict_schema import strict_schema
+from rightcall.wire.strictness import StrictMode, Wish, choose_strict_tools, wish_in
 
 _PATH = "/v1/messages"
 VERSION = "2023-06-01"
@@ -74,9 +79,7 @@ _SAMPLING = ("temperature", "top_p")
 _FORCED = ("any", "tool")
 
 
-class _Ours(msgspec.Struct, frozen=True):
-    """Our tools."""
-
+class _AnthropicTools(msgspec.Struct, frozen=True):
     tools: list[dict[str, Any]]
     sent: list[Any]
     """The tools as bytes, except the one that may get a cache mark."""
@@ -85,7 +88,7 @@ class _Ours(msgspec.Struct, frozen=True):
     one. -1 for none. https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool"""
     betas: list[str]
     """The betas that the tools need."""
-    held: Held
+    held: StrictTools
     has_set: bool
     """Whether they include the toolset for computer use."""
 
@@ -107,36 +110,55 @@ def encoder() -> Encode:
 
 def encode(
     request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
-) -> Outgoing:
+) -> EncodedRequest:
     """Encode the request for the vendor."""
     cache = cache or EncodeCache()
     options = request.options
-    extra = {**mapping(options.get("extra"))}
-    betas = extra.pop("betas", None)
-    ttl = lifetime(options, TTLS, NAME) if options else ""
-    mark = {"type": "ephemeral", **({"ttl": ttl} if ttl else {})}
+    extra: dict[str, Any] = {}
+    own: list[dict[str, Any]] = []
+    betas: list[str] = []
+    mark: dict[str, Any] = {"type": "ephemeral"}
     if options:
-        refuse(options, NAME)
-    own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
-    ours = _ours(request, model, cache, mark)
-    has_set = ours.has_set or bool([tool for tool in own if is_set(tool)])
+        extra.update(mapping(options.get("extra")))
+        named = extra.pop("betas", None)
+        betas += named.split(",") if isinstance(named, str) else sequence(named)
+        if ttl := cache_lifetime(options, TTLS, NAME):
+            mark["ttl"] = ttl
+        refuse_logprobs(options, NAME)
+        own += [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
+    ours = _cached_tools(request, model, cache, mark)
+    has_set = ours.has_set or bool(own and any(is_set(tool) for tool in own))
     turns = encode_messages(request, cache, mark, has_set=has_set)
-    body: dict[str, Any] = {"model": model, **_lengths(request, model)}
-    if _is_manual(body) and _is_unthought([t for t in turns.last if t["role"] != "system"]):
-        del body["thinking"]
-    if bound := unbound(body.get("thinking", {}), request.messages, model):
-        body["thinking"] = bound
+    # The members for thinking, the token limit and the output format.
+    thinking, config, limit = _thinking(request, options.get("reasoning"), model)
+    if request.output is not None and request.output != ANY_OBJECT:
+        schema = strict_schema(request.output, RULES, tool="output").schema
+        config = {**config, "format": {"type": "json_schema", "schema": schema}}
+    if thinking.get("type") == "enabled" and _is_unthought(turns.last):
+        thinking = {}
+    is_manual = thinking.get("type") == "enabled"
+    bound = None
+    if turns.has_thoughts:
+        bound = drop_unbound_thoughts(thinking, request.messages, model)
+        thinking = bound or thinking
+    body: dict[str, Any] = {"model": model}
+    body["max_tokens"] = limit if request.max_tokens is None else request.max_tokens
+    if thinking:
+        body["thinking"] = thinking
+    if config:
+        body["output_config"] = config
     if stream:
         body["stream"] = True
-    body |= {name: options[name] for name in _SAMPLING if options.get(name) is not None}
+    for name in _SAMPLING:
+        if options.get(name) is not None:
+            body[name] = options[name]
     if options.get("stop"):
         body["stop_sequences"] = list(sequence(options["stop"]))
     if options.get("user"):
         body["metadata"] = {"user_id": options["user"]}
     tools = [*own, *ours.tools]
-    body |= _choice(request, tools, free=_is_manual(body) or not can_be_forced(model))
-    container = _container(request)
-    if container:
+    body |= _choice(request, tools, model, is_manual=is_manual)
+    if container := _container(request):
         body["container"] = container
     if tools:
         body["tools"] = [*own, *ours.sent]
@@ -144,36 +166,37 @@ def encode(
         body["system"] = [{"type": "text", "text": request.system}]
     if options.get("cache", True) and MARK not in extra:
         last = len(own) + ours.marked if ours.marked >= 0 else None
-        _mark(body, turns, mark, given=sum([MARK in tool for tool in tools]), tool=last)
+        _mark(body, turns, mark, given=sum(MARK in tool for tool in tools), tool=last)
     body["messages"] = [*turns.done, *turns.last]
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
     body["messages"] = body.pop("messages")
-    needed = [*ours.betas, FILES_BETA if turns.has_files else "", BINDING_BETA if bound else ""]
-    headers = _headers(betas, needed)
-    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=headers, held=ours.held)
-
-
-def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
+    betas += [*ours.betas, FILES_BETA if turns.has_files else "", BINDING_BETA if bound else ""]
     headers = {"content-type": "application/json", "anthropic-version": VERSION}
-    given = betas.split(",") if isinstance(betas, str) else sequence(betas)
-    named = dict.fromkeys(word.strip() for word in (*given, *needed) if word.strip())
-    if named:
-        headers["anthropic-beta"] = ",".join(named)
-    return headers
+    needed = dict.fromkeys(map(str.strip, betas))
+    needed.pop("", None)
+    if needed:
+        headers["anthropic-beta"] = ",".join(needed)
+    return EncodedRequest(path=_PATH, body=as_bytes(body, NAME), headers=headers, held=ours.held)
 
 
-def _lengths(request: Request, model: str) -> dict[str, Any]:
-    """The members for thinking, the token limit and the output format."""
-    thinking, config, limit = _thinking(request, request.options.get("reasoning"), model)
-    if request.output is not None and request.output != ANY_OBJECT:
-        schema = strict_schema(request.output, RULES, tool="output").schema
-        config = {**config, "format": {"type": "json_schema", "schema": schema}}
-    return {
-        "max_tokens": limit if request.max_tokens is None else request.max_tokens,
-        **({"thinking": thinking} if thinking else {}),
-        **({"output_config": config} if config else {}),
-    }
+def _cached_tools(request: Request, model: str, cache: EncodeCache, mark: JsonObject) -> _AnthropicTools:
+    specs = request.specs
+    options = request.options
+    output = None if request.output == ANY_OBJECT else request.output
+    wish: Wish = "auto"
+    more: JsonObject = {}
+    if options:
+        wish = wish_in(options)
+        if options.get("eager"):
+            more = {"eager_input_streaming": True}
+    # The mark is a new object each time, but its content is the same.
+    given = (specs, wish, output, model, bool(more), options.get("cache_ttl"))
+    return cache.get_shared(
+        f"{NAME}.tools",
+        given,
+        lambda: _add_cache_marks(_tools(specs, wish, model, output), specs, mark, more),
+    )
 
 
 def _thinking(request: Request, wanted: object, model: str) -> tuple[JsonObject, JsonObject, int]:
@@ -182,17 +205,17 @@ def _thinking(request: Request, wanted: object, model: str) -> tuple[JsonObject,
         case None:
             return {}, {}, DEFAULT_MAX_TOKENS
         case "none" | 0:
-            return *unthinking(model), DEFAULT_MAX_TOKENS
-        case str(word) if budget := budget_of(word, model, request.max_tokens):
+            return *least_thinking(model), DEFAULT_MAX_TOKENS
+        case str(word) if budget := budget_for_effort(word, model, request.max_tokens):
             return _thinking(request, budget, model)
         case str(word) if word in EFFORTS:
             limit = EFFORT_MAX_TOKENS.get(word, DEFAULT_MAX_TOKENS)
             return {"type": "adaptive"}, {"effort": effort_of(EFFORTS[word], model)}, limit
-        case int(tokens) if tokens > 0 and (nearest := word_of(tokens, model)):
+        case int(tokens) if tokens > 0 and (nearest := effort_for_budget(tokens, model)):
             return _thinking(request, nearest, model)
         case int(tokens) if tokens > 0:
             budget = max(tokens, MIN_BUDGET)
-            _check_budget(budget, request.max_tokens)
+            check_budget(budget, request.max_tokens, NAME)
             return {"type": "enabled", "budget_tokens": budget}, {}, DEFAULT_MAX_TOKENS + budget
         case other:
             words = ", ".join(EFFORTS)
@@ -201,71 +224,56 @@ def _thinking(request: Request, wanted: object, model: str) -> tuple[JsonObject,
             )
 
 
-def _check_budget(budget: int, max_tokens: int | None) -> None:
-    if max_tokens is not None and max_tokens <= budget:
-        raise EncodeError(
-            NAME,
-            f"max_tokens ({max_tokens:,}) must be more than the thinking budget ({budget:,}), which is "
-            f"part of it and at least {MIN_BUDGET:,}; raise the one or lower the other.",
-            where="max_tokens",
-        )
-
-
-def _is_manual(body: Mapping[str, Any]) -> bool:
-    return bool(mapping(body.get("thinking")).get("type") == "enabled")
-
-
-def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
+def _is_unthought(turns: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the last messages answer calls that were made without thinking.
 
     "When `thinking` is enabled, a final `assistant` message must start with a thinking block":
     https://github.com/deepset-ai/haystack-core-integrations/issues/2146
     """
+    messages = [turn for turn in turns if turn["role"] != "system"]
     if len(messages) < 2 or messages[-1]["content"][0].get("type") != "tool_result":  # noqa: PLR2004
         return False
     return messages[-2]["content"][0].get("type") not in THOUGHTS
 
 
-def _ours(request: Request, model: str, cache: EncodeCache, mark: JsonObject) -> _Ours:
-    specs, wish = request.specs, wish_in(request.options)
-    output = None if request.output == ANY_OBJECT else request.output
-    more = {"eager_input_streaming": True} if request.options.get("eager") else {}
-    # The mark is a new object each time, but its content is the same.
-    given = (specs, wish, output, model, bool(more), request.options.get("cache_ttl"))
-    return cache.shared(
-        f"{NAME}.tools",
-        given,
-        lambda: _marked(_tools(specs, wish, model, output), specs, mark, more),
-    )
-
-
-def _marked(ours: _Ours, specs: Sequence[Spec], mark: JsonObject, more: JsonObject) -> _Ours:
+def _add_cache_marks(
+    ours: _AnthropicTools, specs: Sequence[Spec], mark: JsonObject, more: JsonObject
+) -> _AnthropicTools:
     """The tools with cache marks and the members ``more``, which the vendor's own tools do not get."""
     if not more and not any(spec.cache for spec in specs):
         return ours
-    tools = [
-        {
-            **tool,
-            **(more if "input_schema" in tool else {}),
-            **({MARK: mark} if spec.cache and not tool.get("defer_loading") else {}),
-        }
-        for tool, spec in zip(ours.tools, specs, strict=True)
-    ]
+    tools = []
+    for tool, spec in zip(ours.tools, specs, strict=True):
+        definition = dict(tool)
+        if "input_schema" in tool:
+            definition |= more
+        if spec.cache and not tool.get("defer_loading"):
+            definition[MARK] = mark
+        tools.append(definition)
     return msgspec.structs.replace(ours, tools=tools, sent=_sent(tools, ours.marked))
 
 
 def _sent(tools: Sequence[dict[str, Any]], marked: int) -> list[Any]:
     """The tools as bytes, except the one that may get a cache mark."""
-    raw = [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
-    return [tool if at == marked else raw[at] for at, tool in enumerate(tools)]
+    sent: list[Any] = []
+    for at, tool in enumerate(tools):
+        # Each is encoded, so that an error is found now.
+        raw = msgspec.Raw(as_bytes(tool, NAME))
+        sent.append(tool if at == marked else raw)
+    return sent
 
 
-def _tools(specs: Sequence[Spec], wish: Wish, model: str, output: JsonObject | None) -> _Ours:
+def _tools(specs: Sequence[Spec], wish: Wish, model: str, output: JsonObject | None) -> _AnthropicTools:
     ours = [spec for spec in specs if not spec.native.get(NAME) or members_of(spec, NAME)]
-    strict = chosen(ours, wish, strict_mode(model), output)
-    tools = [known_to(model, _defined(spec, strict.schemas.get(spec.name))) for spec in specs]
-    marked = max([at for at, tool in enumerate(tools) if not tool.get("defer_loading")], default=-1)
-    return _Ours(
+    strict = choose_strict_tools(ours, wish, strict_mode(model), output)
+    tools = []
+    marked = -1
+    for at, spec in enumerate(specs):
+        tool = definition_for_model(model, _tool_definition(spec, strict.schemas.get(spec.name)))
+        tools.append(tool)
+        if not tool.get("defer_loading"):
+            marked = at
+    return _AnthropicTools(
         tools=tools,
         sent=_sent(tools, marked),
         marked=marked,
@@ -275,30 +283,32 @@ def _tools(specs: Sequence[Spec], wish: Wish, model: str, output: JsonObject | N
     )
 
 
-def _defined(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
+def _tool_definition(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
     """A tool's definition: the vendor's own, or ours with the members that the vendor adds."""
-    more = members_of(spec, NAME) | ({"defer_loading": True} if spec.found else {})
-    if more:
-        return {**_tool(spec, strict), **more}
-    return native_of(spec, NAME) or _tool(spec, strict)
+    more = members_of(spec, NAME)
+    if spec.found:
+        more["defer_loading"] = True
+    if not more and (native := native_of(spec, NAME)):
+        return native
+    tool: dict[str, Any] = {"name": spec.name}
+    if description := with_grammar(spec.description, spec):
+        tool["description"] = description
+    tool["input_schema"] = spec.parameters if strict is None else strict
+    if spec.examples:
+        tool["input_examples"] = list(spec.examples)
+    if strict is not None:
+        tool["strict"] = True
+    return tool | more
 
 
-def _tool(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
-    description = described(spec.description, spec)
-    return {
-        "name": spec.name,
-        **({"description": description} if description else {}),
-        "input_schema": spec.parameters if strict is None else strict,
-        **({"input_examples": list(spec.examples)} if spec.examples else {}),
-        **({} if strict is None else {"strict": True}),
-    }
-
-
-def _choice(request: Request, tools: Sequence[Mapping[str, Any]], *, free: bool) -> dict[str, Any]:
+def _choice(
+    request: Request, tools: Sequence[Mapping[str, Any]], model: str, *, is_manual: bool
+) -> dict[str, Any]:
+    free = is_manual
     match request.choice:
         case Named(name):
             choice: dict[str, Any] = {"type": "tool", "name": name}
-            if name == FAMILY and any(is_set(tool) for tool in tools):
+            if name == COMPUTER and any(is_set(tool) for tool in tools):
                 free = True
             elif all(tool.get("name") != name for tool in tools):
                 raise EncodeError(NAME, f"there is no tool {name!r} to be called.", where="choice")
@@ -310,39 +320,54 @@ def _choice(request: Request, tools: Sequence[Mapping[str, Any]], *, free: bool)
             choice = {"type": "none"}
         case _:
             choice = {"type": "auto"}
-    if free and choice["type"] in _FORCED:
+    if choice["type"] in _FORCED and (free or not can_be_forced(model)):
         choice = {"type": "auto"}
     if request.options.get("parallel") is False and choice["type"] != "none":
         choice["disable_parallel_tool_use"] = True
-    return {"tool_choice": choice} if tools and choice != {"type": "auto"} else {}
+    if tools and choice != {"type": "auto"}:
+        return {"tool_choice": choice}
+    return {}
 
 
 def _container(request: Request) -> str | None:
     """The id of the container whose code waits for a result; the vendor requires it."""
-    last = next((message for message in reversed(request.messages) if isinstance(message, Reply)), None)
-    if last is None:
-        return None
-    callers = [mapping(mapping(call.vendor.get(NAME)).get("caller")) for call in last.calls]
-    if all(caller.get("type", "direct") == "direct" for caller in callers):
-        return None
-    container = mapping(mapping(last.vendor.get(NAME)).get("container")).get("id")
-    return container if isinstance(container, str) else None
+    for message in reversed(request.messages):
+        if isinstance(message, Reply):
+            for part in message.content:
+                if not isinstance(part, Call) or NAME not in part.vendor:
+                    continue
+                caller = mapping(part.vendor[NAME]).get("caller")
+                if caller and mapping(caller).get("type", "direct") != "direct":
+                    container = mapping(mapping(message.vendor.get(NAME)).get("container")).get("id")
+                    return string_in(container)
+            return None
+    return None
 
 
-def _mark(body: dict[str, Any], turns: Turns, mark: JsonObject, *, given: int, tool: int | None) -> None:
+def _mark(
+    body: dict[str, Any], turns: AnthropicTurns, mark: JsonObject, *, given: int, tool: int | None
+) -> None:
     """Put cache marks where the prompt is likely to stay the same, the best places first.
 
     ``given`` is the number of marks on the tools; any part's bag may hold more. ``tool`` is the index of
     the tool that may get a mark.
     """
-    said = [(turn, "content") for turn in turns.last if turn["role"] == "user"]
-    places: list[tuple[dict[str, Any], str]] = said[-1:]
-    places += [(body, "system")] if "system" in body else []
-    places += [(body, "tools")] if tool is not None else []
-    places += said[-2:-1]
-    given += turns.marks + sum([marks_in(turn["content"]) for turn in turns.last])
+    given += turns.marks
+    user_turns: list[tuple[dict[str, Any], str]] = []
+    for turn in turns.last:
+        if turn["role"] == "user":
+            user_turns.append((turn, "content"))
+    places = user_turns[-1:]
+    if "system" in body:
+        places.append((body, "system"))
+    if tool is not None:
+        places.append((body, "tools"))
+    places += user_turns[-2:-1]
     for holder, member in places[: max(MAX_MARKS - given, 0)]:
-        at = tool if member == "tools" and tool is not None else len(holder[member]) - 1
+        if member == "tools" and tool is not None:
+            at = tool
+        else:
+            at = len(holder[member]) - 1
         *before, last = holder[member][: at + 1]
         if MARK not in last:
             holder[member] = [*before, {**last, MARK: mark}, *holder[member][at + 1 :]]

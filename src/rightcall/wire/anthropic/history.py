@@ -8,19 +8,19 @@ from rightcall.core.parts import Media, Part, Text
 from rightcall.wire.anthropic.tables import NAME
 from rightcall.wire.history import (
     UNTYPED,
+    ChatHistory,
     HistoryReader,
-    Said,
-    bag,
-    decoded,
+    decode_base64,
+    decode_reply,
     misread,
     objects,
     others,
-    replied,
     string,
 )
+from rightcall.wire.payload import own_bag, string_in
 
 
-def read(messages: Sequence[JsonObject]) -> Said:
+def read(messages: Sequence[JsonObject]) -> ChatHistory:
     """The conversation."""
     reader = HistoryReader()
     for at, message in enumerate(messages):
@@ -39,10 +39,10 @@ def read(messages: Sequence[JsonObject]) -> Said:
                     "content": [block for _, block in blocks],
                     "stop_reason": "tool_use" if calls else "end_turn",
                 }
-                reader.reply(replied(NAME, body, where))
+                reader.reply(decode_reply(NAME, body, where))
             case role:
                 raise misread(f"{where}.role", f"{role!r} is no role of Anthropic's")
-    return reader.said()
+    return reader.conversation()
 
 
 def _blocks(message: JsonObject, where: str) -> list[tuple[str, JsonObject]]:
@@ -66,7 +66,7 @@ def _user(reader: HistoryReader, blocks: Sequence[tuple[str, JsonObject]]) -> No
             # A block that only this vendor has.
             own.append(block)
     if said or own:
-        reader.say(said, vendor={NAME: own} if own else {})
+        reader.say(said, vendor=own_bag(NAME, own))
 
 
 def _result(reader: HistoryReader, block: JsonObject, where: str) -> None:
@@ -83,24 +83,26 @@ def _result(reader: HistoryReader, block: JsonObject, where: str) -> None:
         content or [Text("")],
         call_id=string(block, "tool_use_id", where),
         outcome="failed" if block.get("is_error") is True else "returned",
-        vendor=bag(NAME, others(block, "type", "tool_use_id", "content", "is_error", "toolset_name")),
+        vendor=own_bag(
+            NAME, others(block, "type", "tool_use_id", "content", "is_error", "toolset_name")
+        ),
     )
 
 
 def _part(block: JsonObject, where: str) -> Part | None:
     match block.get("type"):
         case "text":
-            return Text(string(block, "text", where), bag(NAME, others(block, "type", "text")))
+            return Text(string(block, "text", where), own_bag(NAME, others(block, "type", "text")))
         case "image":
-            more = bag(NAME, others(block, "type", "source"))
+            more = own_bag(NAME, others(block, "type", "source"))
             return _media(block, "image/*", where, vendor=more)
         case "document":
             source = block.get("source")
             if isinstance(source, dict) and source.get("type") == "content":
                 return None
             title = block.get("title")
-            name = title if isinstance(title, str) else None
-            more = bag(NAME, others(block, "type", "source", *(["title"] if name else [])))
+            name = string_in(title)
+            more = own_bag(NAME, others(block, "type", "source", *(["title"] if name else [])))
             return _media(block, UNTYPED, where, name=name, vendor=more)
         case str():
             return None
@@ -113,7 +115,7 @@ def _media(block: JsonObject, kind: str, where: str, **more: Any) -> Media:
     place = f"{where}.source"
     match source.get("type"):
         case "base64":
-            data = decoded(string(source, "data", place), f"{place}.data")
+            data = decode_base64(string(source, "data", place), f"{place}.data")
             return Media(data, string(source, "media_type", place), **more)
         case "text":
             return Media(string(source, "data", place).encode(), "text/plain", **more)

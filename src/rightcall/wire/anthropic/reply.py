@@ -6,11 +6,8 @@ cuts nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-import msgspec
-
-from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -23,42 +20,106 @@ from rightcall.core.events import (
 )
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Media, Text
-from rightcall.errors import ProtocolError
+from rightcall.core.parts import Call, Media, Text, Usage
 from rightcall.wire.anthropic.tables import (
+    BESIDE,
     CUTTING,
+    ELSEWHERE,
     MADE,
     NAME,
     STOPS,
     THOUGHTS,
     UNPARSED,
 )
-from rightcall.wire.anthropic.toolset import FAMILY, SET_NAME, joined
-from rightcall.wire.anthropic.usage import merged_usage, usage, usage_of_others
-from rightcall.wire.block_order import by_index
-from rightcall.wire.citations import in_texts, of_anthropic
+from rightcall.wire.blocks import by_index
+from rightcall.wire.claude import COMPUTER, TOOLSET_MEMBER, join_action
+from rightcall.wire.decoders import parsed_input
+from rightcall.wire.payload import count_in, items_in, mapping, text_in
+from rightcall.wire.reply_extras import in_texts, of_anthropic, reported_cost
+
+
+def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The counts so far, overridden by later ones. They are totals, not increments.
+
+    Null or missing counts change nothing, nor does an input of zero, which some hosts send at the end.
+    """
+    fresh = {
+        key: value
+        for key, value in after.items()
+        if value is not None and (value or "input" not in key or key not in before)
+    }
+    return {**before, **fresh}
+
+
+def usage(counts: Mapping[str, Any]) -> Usage:
+    """The vendor's counts converted to ours, whose input includes cached tokens."""
+    totals = dict.fromkeys(_COUNTS, 0)
+    for name in _COUNTS:
+        count = counts.get(name)
+        if isinstance(count, int):
+            totals[name] = count
+    if "iterations" in counts:
+        iterations = items_in(counts.get("iterations"))
+        for name in _COUNTS if iterations else ():
+            within = 0
+            beside = 0
+            for step in iterations:
+                if step.get("type") in BESIDE:
+                    beside += count_in(step, name)
+                else:
+                    within += count_in(step, name)
+            totals[name] = max(totals[name], within) + beside
+    cached = totals["cache_read_input_tokens"]
+    written = totals["cache_creation_input_tokens"]
+    details = counts.get("output_tokens_details")
+    return Usage(
+        input_tokens=totals["input_tokens"] + cached + written,
+        output_tokens=totals["output_tokens"],
+        cached_tokens=cached,
+        cache_written_tokens=written,
+        reasoning_tokens=count_in(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
+        cost=reported_cost(counts) if "cost" in counts else None,
+    )
+
+
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+def usage_of_others(counts: Mapping[str, Any]) -> dict[str, Usage]:
+    """The usage of other models, by name."""
+    found = dict[str, Usage]()
+    for step in items_in(counts.get("iterations")):
+        name = step.get("model")
+        if step.get("type") in ELSEWHERE and isinstance(name, str):
+            # It is counted as a separate reply without iterations.
+            found[name] = found.get(name, Usage()) + usage({**step, "iterations": None})
+    return found
+
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 
 
-class Block:
+class AnthropicBlock:
     """One content block while it arrives."""
 
     __slots__ = (
         "call",
         "fields",
         "grown",
+        "id",
         "is_member",
         "is_open",
         "kind",
         "made",
+        "name",
         "pieces",
         "whole_input",
     )
 
     def __init__(self, fields: dict[str, Any], whole_input: str, call: int) -> None:
-        kind = fields.get("type")
-        self.kind = kind if isinstance(kind, str) else ""
+        self.kind = text_in(fields.get("type"))
+        self.name = text_in(fields.get("name"))
+        self.id = text_in(fields.get("id"))
         self.fields = fields
         self.pieces: list[str] = []
         """Pieces of text, thinking or JSON, depending on the kind of the block."""
@@ -69,7 +130,7 @@ class Block:
         self.is_open = True
         self.made: Call | None = None
         """The call, once it has ended."""
-        self.is_member = call >= 0 and fields.get(SET_NAME) == FAMILY
+        self.is_member = call >= 0 and fields.get(TOOLSET_MEMBER) == COMPUTER
         """Whether it calls an action of the computer toolset; in our form the action is an argument."""
         self.grown: dict[str, list[Any]] = {}
         """What deltas of unknown types added, by member."""
@@ -82,41 +143,58 @@ class Block:
 
     def whole(self) -> dict[str, Any]:
         """The complete block, as in a reply that was not streamed."""
-        grown = {key: _sum([self.fields.get(key), *values]) for key, values in self.grown.items()}
-        fields = {**self.fields, **grown}
+        fields = self.members()
         if self.pieces and self.kind not in ("text", "thinking"):
-            fields["input"] = _input("".join(self.pieces))
+            fields["input"] = parsed_input("".join(self.pieces), UNPARSED)
         return fields
+
+    def members(self) -> dict[str, Any]:
+        """The block's members, without what its pieces make up."""
+        members = dict(self.fields)
+        for key, values in self.grown.items():
+            members[key] = _sum([members.get(key), *values])
+        return members
 
     def arguments(self, *, truncated: bool = False) -> str:
         """The raw text of a call's arguments."""
-        nothing = truncated and self.whole_input == "{}"
-        return "".join(self.pieces) or ("" if nothing else self.whole_input)
+        if not self.pieces and truncated and self.whole_input == "{}":
+            return ""
+        return "".join(self.pieces) or self.whole_input
 
 
-def parts_of(blocks: Iterable[Block], *, cut: bool) -> tuple[Part, ...]:
+def parts_of(blocks: Iterable[AnthropicBlock], *, cut: bool) -> tuple[Part, ...]:
     """The parts of a reply.
 
     ``cut``: the reply may have stopped within a block; calls that nothing followed are truncated.
     """
-    parts = (
-        part
-        for block in blocks
-        for part in (_PARTS.get(block.kind, _unknown)(block, cut), *_files(block))
-    )
-    # The vendor refuses an empty text that is sent back.
-    return tuple(part for part in parts if not isinstance(part, Text) or part.text or part.vendor)
+    parts: list[Part] = []
+    for block in blocks:
+        part = _PARTS.get(block.kind, _unknown)(block, cut)
+        # The vendor refuses an empty text that is sent back.
+        if not isinstance(part, Text) or part.text or part.vendor:
+            parts.append(part)
+        # The files that the vendor's code left in its container, to be fetched by id. They are sent back
+        # by sending back the block itself.
+        if block.kind.endswith("code_execution_tool_result"):
+            for file in items_in(mapping(block.fields.get("content")).get("content")):
+                identity = file.get("file_id")
+                if isinstance(identity, str) and identity:
+                    made = {MADE: block.fields.get("tool_use_id")}
+                    parts.append(Media(id=identity, vendor={NAME: made}))
+    return tuple(parts)
 
 
-def call_of(block: Block, *, truncated: bool = False) -> Call:
+def call_of(block: AnthropicBlock, *, truncated: bool = False) -> Call:
     """The call that a block holds."""
-    name, arguments = _text(block.fields.get("name")), block.arguments(truncated=truncated)
+    name = block.name
+    arguments = block.arguments(truncated=truncated)
     beside = _rest(block, "type", "id", "name", "input")
     if block.is_member:
-        name, arguments = FAMILY, joined(name, arguments)
-        del beside[SET_NAME]
+        arguments = join_action(name, arguments)
+        name = COMPUTER
+        del beside[TOOLSET_MEMBER]
     return Call(
-        id=_text(block.fields.get("id")),
+        id=block.id,
         name=name,
         arguments=arguments,
         truncated=truncated,
@@ -124,40 +202,26 @@ def call_of(block: Block, *, truncated: bool = False) -> Call:
     )
 
 
-def _text_part(block: Block, _cut: bool) -> Part:  # noqa: FBT001 (one signature for all)
+def _text_part(block: AnthropicBlock, _cut: bool) -> Part:  # noqa: FBT001 (one signature for all)
     beside = _rest(block, "type", "text")
     return Text("".join(block.pieces), {NAME: beside} if beside else {})
 
 
-def _thinking(block: Block, _cut: bool) -> Part:  # noqa: FBT001
+def _thinking(block: AnthropicBlock, _cut: bool) -> Part:  # noqa: FBT001
     fields = {key: value for key, value in block.whole().items() if key != "thinking"}
     return Reasoning("".join(block.pieces), {NAME: fields})
 
 
-def _redacted(block: Block, _cut: bool) -> Part:  # noqa: FBT001
+def _redacted_part(block: AnthropicBlock, _cut: bool) -> Part:  # noqa: FBT001
     return Reasoning("", {NAME: block.whole()})
 
 
-def _call(block: Block, cut: bool) -> Part:  # noqa: FBT001
+def _call(block: AnthropicBlock, cut: bool) -> Part:  # noqa: FBT001
     return block.made or call_of(block, truncated=cut and block.is_open)
 
 
-def _unknown(block: Block, _cut: bool) -> Part:  # noqa: FBT001
+def _unknown(block: AnthropicBlock, _cut: bool) -> Part:  # noqa: FBT001
     return Unknown({NAME: block.whole()})
-
-
-def _files(block: Block) -> Iterable[Media]:
-    """The files that the vendor's code left in its container, to be fetched by id.
-
-    They are sent back by sending back the block itself.
-    """
-    if not block.kind.endswith("code_execution_tool_result"):
-        return
-    result = block.fields.get("content")
-    made = result.get("content") if isinstance(result, Mapping) else None
-    for each in made if isinstance(made, list) else ():
-        if isinstance(each, Mapping) and isinstance(file := each.get("file_id"), str) and file:
-            yield Media(id=file, vendor={NAME: {MADE: block.fields.get("tool_use_id")}})
 
 
 def _sum(values: list[Any]) -> Any:
@@ -167,30 +231,20 @@ def _sum(values: list[Any]) -> Any:
         return "".join(given)
     if given and all(isinstance(value, list) for value in given):
         return [item for value in given for item in value]
-    return given[-1] if given else None
+    if given:
+        return given[-1]
+    return None
 
 
-def _input(text: str) -> Any:
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {UNPARSED: text}
-
-
-def _rest(block: Block, *known: str) -> dict[str, JsonValue]:
+def _rest(block: AnthropicBlock, *known: str) -> dict[str, JsonValue]:
     """The block's other members, without those that are null or empty."""
-    return {key: value for key, value in block.whole().items() if key not in known and value}
+    return {key: value for key, value in block.members().items() if key not in known and value}
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-_PARTS: Mapping[str, Callable[[Block, bool], Part]] = {
+_PARTS: Mapping[str, Callable[[AnthropicBlock, bool], Part]] = {
     "text": _text_part,
     "thinking": _thinking,
-    "redacted_thinking": _redacted,
+    "redacted_thinking": _redacted_part,
     "tool_use": _call,
 }
 
@@ -206,15 +260,19 @@ class ReplyBuilder:
         self.events: list[ModelEvent] = []
         """Events that were not yet returned."""
         self.is_done = False
-        self.blocks: list[Block] = []
+        self.blocks: list[AnthropicBlock] = []
         self._message: dict[str, Any] = {}
         self._usage: Mapping[str, Any] = {}
-        self._at: dict[int | None, Block] = {}
+        self.newest: dict[int | None, AnthropicBlock] = {}
         """The newest block of each index; None maps to the newest of all."""
         self._indexes: list[int | None] = []
         """The blocks' indexes."""
+        self._is_ordered = True
+        """Whether the blocks arrived in the order of their indexes."""
+        self._is_cited = False
+        """Whether a text may have citations."""
         self._calls = 0
-        self._stopped: list[Block] = []
+        self.stopped_calls: list[AnthropicBlock] = []
         """Ended calls that nothing has followed yet."""
 
     def update(self, members: Mapping[str, Any]) -> None:
@@ -224,75 +282,60 @@ class ReplyBuilder:
         if isinstance(counts, dict):
             self._usage = merged_usage(self._usage, counts)
 
-    def start(self, index: int | None, fields: dict[str, Any], whole_input: str = "{}") -> Block:
+    def start(
+        self, index: int | None, fields: dict[str, Any], whole_input: str = "{}"
+    ) -> AnthropicBlock:
         """Begin a block, even if the index was used before."""
-        self._go_on()
+        self.go_on()
         is_call = fields.get("type") == "tool_use"
-        block = Block(fields, whole_input, self._calls if is_call else -1)
+        block = AnthropicBlock(fields, whole_input, self._calls if is_call else -1)
         self.blocks.append(block)
+        if index is not None and self._indexes and index < (self._indexes[-1] or 0):
+            self._is_ordered = False
         self._indexes.append(index)
-        self._at[index] = self._at[None] = block
+        self.newest[index] = self.newest[None] = block
         if is_call:
             self._calls += 1
-            name = FAMILY if block.is_member else _text(fields.get("name"))
-            self.events.append(CallStart(block.call, name, _text(fields.get("id"))))
+            name = COMPUTER if block.is_member else block.name
+            self.events.append(CallStart(block.call, name, block.id))
         elif block.kind in ("text", "thinking"):
-            self._add(block, fields.get(block.kind))
+            text = fields.get(block.kind)
+            if isinstance(text, str) and text:
+                block.pieces.append(text)
+                self.events.append(TextDelta(text) if block.kind == "text" else ReasoningDelta(text))
+            self._is_cited = self._is_cited or "citations" in fields
         return block
 
     def stop(self, index: int | None) -> None:
         """End a block."""
-        block = self._at.get(index)
-        if block is not None and block.call >= 0 and block.is_open and block not in self._stopped:
-            self._stopped.append(block)
+        block = self.newest.get(index)
+        if block is not None and block.call >= 0 and block.is_open and block not in self.stopped_calls:
+            self.stopped_calls.append(block)
         elif block is not None and block.kind in THOUGHTS and block.is_open:
             block.is_open = False
             thought = _PARTS[block.kind](block, False)  # noqa: FBT003
             assert isinstance(thought, Reasoning)
             self.events.append(ReasoningEnd(thought))
 
-    def say(self, index: int | None, kind: Literal["text", "thinking"], text: str | None) -> None:
-        """Add to a text or a thought."""
-        self._add(self._block(index, kind), text)
-
-    def signature(self, index: int | None, signature: str | None) -> None:
-        """Set the complete signature of a thought."""
-        self._block(index, "thinking").fields["signature"] = signature
-
-    def citation(self, index: int | None, citation: Any) -> None:
+    def add_citation(self, index: int | None, citation: Any) -> None:
         """Add a citation to a text."""
-        fields = self._block(index, "text").fields
+        self._is_cited = True
+        fields = self.find_or_start(index, "text").fields
         if not isinstance(fields.get("citations"), list):
             fields["citations"] = []
         fields["citations"].append(citation)
 
-    def json(self, index: int | None, piece: str | None) -> None:
-        """Add to the arguments of a call, or to the input of one of the vendor's own tools."""
-        if not piece:
-            return
-        if self._stopped:
-            self._go_on()
-        block = self._at.get(index)
-        if block is None or block.kind in ("text", "thinking"):
-            raise ProtocolError(f"{NAME}: arguments at index {index}, where no call has begun")
-        if block.call >= 0:
-            if not block.is_open:
-                raise ProtocolError(f"{NAME}: arguments at index {index}, where the call has ended")
-            if not block.is_member:
-                self.events.append(CallDelta(block.call, piece))
-        block.pieces.append(piece)
-
     def grow(self, index: int | None, delta: Mapping[str, Any]) -> None:
         """Add a delta of unknown type."""
-        self._go_on()
-        block = self._at.get(index)
+        self.go_on()
+        block = self.newest.get(index)
         if block is not None:
             block.grow(delta)
 
     def end(self) -> None:
         """Finish the reply."""
-        word = self._message.get("stop_reason")
-        stop_word = word if isinstance(word, str) else ""
+        stop_word = text_in(self._message.get("stop_reason"))
+        model = text_in(self._message.get("model"))
         stop: StopReason = STOPS.get(stop_word, "end")
         cut = stop in CUTTING
         if not cut:
@@ -302,40 +345,37 @@ class ReplyBuilder:
         if stop == "end" and self._calls:
             stop = "calls"
         bag = {key: value for key, value in self._message.items() if key not in _TOLD}
-        model = self._message.get("model")
-        parts = parts_of(by_index(self.blocks, self._indexes), cut=cut)
+        blocks = self.blocks if self._is_ordered else by_index(self.blocks, self._indexes)
+        parts = parts_of(blocks, cut=cut)
         reply = Reply(
             parts,
             stop,
             stop_word,
             usage(self._usage),
-            model if isinstance(model, str) else "",
+            model,
             {NAME: bag} if bag else {},
-            citations=in_texts(parts, NAME, of_anthropic),
-            elsewhere=usage_of_others(self._usage),
+            citations=in_texts(parts, NAME, of_anthropic) if self._is_cited else (),
+            elsewhere=usage_of_others(self._usage) if "iterations" in self._usage else {},
         )
         self.is_done = True
         self.events.append(ReplyEnd(reply))
 
-    def _block(self, index: int | None, kind: str) -> Block:
+    def find_or_start(self, index: int | None, kind: str) -> AnthropicBlock:
         """The block of that kind at that index; a new one if a host sent a delta without a start."""
-        if self._stopped:
-            self._go_on()
-        block = self._at.get(index)
-        return block if block is not None and block.kind == kind else self.start(index, {"type": kind})
+        if self.stopped_calls:
+            self.go_on()
+        block = self.newest.get(index)
+        if block is not None and block.kind == kind:
+            return block
+        return self.start(index, {"type": kind})
 
-    def _add(self, block: Block, text: object) -> None:
-        if isinstance(text, str) and text:
-            block.pieces.append(text)
-            self.events.append(TextDelta(text) if block.kind == "text" else ReasoningDelta(text))
-
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
         """The model went on, so the calls that ended before are complete."""
-        for block in self._stopped:
+        for block in self.stopped_calls:
             self._end_call(block)
-        self._stopped.clear()
+        self.stopped_calls.clear()
 
-    def _end_call(self, block: Block) -> None:
+    def _end_call(self, block: AnthropicBlock) -> None:
         block.is_open = False
         call = block.made = call_of(block)
         if (block.is_member or not block.pieces) and call.arguments not in ("", "{}"):

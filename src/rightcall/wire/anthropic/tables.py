@@ -1,10 +1,14 @@
 """Anthropic's terms, as data: stop reasons, usage, effort levels, schema rules."""
 
 from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
 
 from rightcall.core.message import StopReason
 from rightcall.wire.media import ANYWHERE, MediaTable, Takes
-from rightcall.wire.schema_rules import STRING_FORMATS, Rules
+from rightcall.wire.refusal import Refusals
+from rightcall.wire.schema_rules import CLAUDE
 
 NAME = "anthropic"
 
@@ -102,21 +106,34 @@ MEDIA: MediaTable = {
 }
 """https://platform.claude.com/docs/en/build-with-claude/files and .../pdf-support"""
 
-_KEYWORDS = frozenset(
-    ["title", "description", "enum", "const", "format", "minItems", "additionalProperties"]
-)
-
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations, and
 # what lib/_parse/_transform.py of anthropic 2.8.0 keeps. As there, pattern and default move into the
 # description: only some regular expressions are accepted, and others make the vendor refuse the whole
 # request.
-RULES = Rules(
-    dialect=NAME,
-    keywords=_KEYWORDS,
-    formats=STRING_FORMATS | {"uri"},
-    min_items=1,
-    plain_enums=True,
-    max_strict_tools=20,
-    max_optional=24,
-    max_unions=16,
+RULES = replace(CLAUDE, dialect=NAME)
+
+REFUSALS = Refusals(
+    code=("type", "code"),
+    # https://platform.claude.com/docs/en/api/errors
+    statuses={
+        "invalid_request_error": 400,
+        "authentication_error": 401,
+        "billing_error": 402,
+        "permission_error": 403,
+        "not_found_error": 404,
+        "request_too_large": 413,
+        "rate_limit_error": 429,
+        "api_error": 500,
+        "timeout_error": 504,
+        "overloaded_error": 529,
+    },
+    final=frozenset(["enforced_spend_limit_reached"]),
 )
+
+error = REFUSALS.over_http
+parse_refusal = REFUSALS.inside
+
+
+def is_refusal(content: Mapping[str, Any]) -> bool:
+    """Whether a body that should hold a reply holds an error."""
+    return content.get("type") == "error" or (bool(content.get("error")) and "content" not in content)

@@ -16,8 +16,7 @@ What only Bedrock understands travels in vendor bags under ``bedrock``:
 
 from rightcall.wire.bedrock.decode import Decoder, decode, decoder
 from rightcall.wire.bedrock.encode import authorize, encode, encoder, strict_mode
-from rightcall.wire.bedrock.errors import error
-from rightcall.wire.bedrock.tables import NAME
+from rightcall.wire.bedrock.tables import NAME, error
 
 __all__ = [
     "Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name", "strict_mode",

@@ -5,6 +5,7 @@ or at the end of the bytes if there is no usage.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,16 +15,15 @@ from rightcall.core.events import ModelEvent
 from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.bedrock.errors import refused
-from rightcall.wire.bedrock.eventstream import EventStreamDecoder, StreamMessage
+from rightcall.wire.bedrock.eventstream import EventStreamDecoder
 from rightcall.wire.bedrock.reply import ReplyBuilder
-from rightcall.wire.bedrock.tables import NAME
-from rightcall.wire.json_objects import event_object, whole_object
+from rightcall.wire.bedrock.tables import NAME, parse_refusal
+from rightcall.wire.decoders import LenientDecoder, event_object, take_lenient, whole_object, whole_reply
+from rightcall.wire.payload import mapping, number_in
 from rightcall.wire.refusal import UNREADABLE, excerpt, readable
-from rightcall.wire.sse_reply import whole_reply
 
 
-class _Use(Struct, gc=False):
+class _ToolUseDelta(Struct, gc=False):
     input: str | None = None
 
 
@@ -33,9 +33,9 @@ class _Thought(Struct, gc=False, rename="camel"):
     redacted_content: str | None = None
 
 
-class _Delta(Struct, gc=False, rename="camel"):
+class _ConverseDelta(Struct, gc=False, rename="camel"):
     text: str | None = None
-    tool_use: _Use | None = None
+    tool_use: _ToolUseDelta | None = None
     reasoning_content: _Thought | None = None
 
 
@@ -43,7 +43,7 @@ class _BlockDelta(Struct, gc=False, rename="camel"):
     """The members of most events. Others are parsed when they occur."""
 
     content_block_index: int | None = None
-    delta: _Delta | None = None
+    delta: _ConverseDelta | None = None
 
 
 class _WholeUse(Struct):
@@ -62,15 +62,16 @@ class _WholeOutput(Struct):
     message: _WholeMessage
 
 
-class _Whole(Struct):
+class _ConverseReply(Struct):
     output: _WholeOutput
 
 
+_BOM = b"\xef\xbb\xbf"
 _delta = msgspec.json.Decoder(_BlockDelta).decode
-_whole = msgspec.json.Decoder(_Whole).decode
+_whole = msgspec.json.Decoder(_ConverseReply).decode
 
 
-class Decoder:
+class Decoder(LenientDecoder):
     """Decodes one streamed reply. Feed it bytes, split anywhere."""
 
     def __init__(self) -> None:
@@ -84,7 +85,7 @@ class Decoder:
         """The events that these bytes complete."""
         if not self._began and data:
             self._began = True
-            self._body = bytearray() if data.startswith(b"{") else None
+            self._body = bytearray() if data.startswith((b"{", _BOM)) else None
         if self._body is not None:
             self._body += data
             if len(self._body) > MAX_EVENT_BYTES:
@@ -93,29 +94,46 @@ class Decoder:
         reply = self._reply
         for message in self._frames.feed(data):
             if not reply.is_done:
-                _take(reply, message)
-        return self._told()
+                headers = message.headers
+                payload = message.payload
+                name = headers.get(":event-type", "")
+                handler = _ON.get(name)
+                if handler is not None and headers.get(":message-type") == "event":
+                    try:
+                        handler(reply, payload)
+                    except (ProtocolError, *UNREADABLE):
+                        handle = partial(_handle, reply, name)
+                        if not self._take_mended(payload, handle):
+                            handle(payload)
+                elif headers.get(":message-type") == "exception":
+                    raise parse_refusal(readable(payload), headers.get(":exception-type", ""))
+                elif headers.get(":message-type") == "error":
+                    told = headers.get(":error-message") or readable(payload)
+                    raise parse_refusal(told, headers.get(":error-code", ""))
+        return self._drain_events()
 
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""
         if self._body is not None:
-            body, self._body = bytes(self._body), None
-            _take_whole(self._reply, body)
+            body = bytes(self._body)
+            self._body = None
+            take_lenient(self._reply, _take_whole, body)
         if not self._frames.is_between:
             raise TruncatedStream(f"{NAME}: the stream ended in the middle of a message")
         if not self._reply.is_stopped:
             raise TruncatedStream(f"{NAME}: the stream ended before messageStop")
         self._reply.end()
-        return self._told()
+        return self._drain_events()
 
-    def _told(self) -> tuple[ModelEvent, ...]:
-        events, self._reply.events = self._reply.events, []
+    def _drain_events(self) -> tuple[ModelEvent, ...]:
+        events = self._reply.events
+        self._reply.events = []
+        if self._halves is not None:
+            return self._halves.join(events)
         return tuple(events)
 
 
-def decoder() -> Decoder:
-    """A decoder for one streamed reply."""
-    return Decoder()
+decoder = Decoder
 
 
 def decode(body: bytes, /) -> Reply:
@@ -123,30 +141,14 @@ def decode(body: bytes, /) -> Reply:
     return whole_reply(ReplyBuilder(), _take_whole, body)
 
 
-def _take(reply: ReplyBuilder, message: StreamMessage) -> None:
-    headers, payload = message.headers, message.payload
-    name = headers.get(":event-type", "")
-    handler = _ON.get(name)
-    if handler is not None and headers.get(":message-type") == "event":
-        try:
-            handler(reply, payload)
-        except UNREADABLE as problem:
-            raise ProtocolError(f"{NAME}: {name} cannot be read: {excerpt(payload)}") from problem
-    elif headers.get(":message-type") == "exception":
-        raise refused(readable(payload), headers.get(":exception-type", ""))
-    elif headers.get(":message-type") == "error":
-        told = headers.get(":error-message") or readable(payload)
-        raise refused(told, headers.get(":error-code", ""))
-
-
 def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
     value = whole_object(NAME, body)
     output = value.get("output")
-    message = output.get("message") if isinstance(output, dict) else None
-    content = message.get("content") if isinstance(message, dict) else None
+    message = mapping(output).get("message")
+    content = mapping(message).get("content")
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         if isinstance(value.get("message") or value.get("error"), str | dict):
-            raise refused(value)
+            raise parse_refusal(value)
         raise ProtocolError(f"{NAME}: the reply has no content: {excerpt(body)}")
     inputs = _inputs(body) if any(block.get("toolUse") for block in content) else ()
     for at, block in enumerate(content):
@@ -174,7 +176,8 @@ def _block_start(reply: ReplyBuilder, payload: bytes) -> None:
 
 def _block_delta(reply: ReplyBuilder, payload: bytes) -> None:
     event = _delta(payload)
-    index, delta = event.content_block_index, event.delta
+    index = event.content_block_index
+    delta = event.delta
     if delta is None:
         raise ProtocolError(f"{NAME}: an event that lacks its content: {excerpt(payload)}")
     if delta.text is not None:
@@ -204,6 +207,12 @@ _ON: Mapping[str, Callable[[ReplyBuilder, bytes], None]] = {
 }
 
 
+def _handle(reply: ReplyBuilder, name: str, payload: bytes) -> None:
+    try:
+        _ON[name](reply, payload)
+    except UNREADABLE as problem:
+        raise ProtocolError(f"{NAME}: {name} cannot be read: {excerpt(payload)}") from problem
+
+
 def _index(event: Mapping[str, Any]) -> int | None:
-    index = event.get("contentBlockIndex")
-    return index if isinstance(index, int) else None
+    return number_in(event.get("contentBlockIndex"))

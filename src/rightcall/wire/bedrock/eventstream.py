@@ -58,7 +58,10 @@ class EventStreamDecoder:
         self._held += len(chunk)
         if self._held < self._needed:
             return []
-        data = b"".join(self._pieces) if len(self._pieces) > 1 else chunk
+        if len(self._pieces) > 1:
+            data = b"".join(self._pieces)
+        else:
+            data = chunk
         found: list[StreamMessage] = []
         rest = self._messages(data, found)
         self._pieces = [data[rest:]] if rest < len(data) else []
@@ -67,7 +70,10 @@ class EventStreamDecoder:
 
     def _messages(self, data: bytes, found: list[StreamMessage]) -> int:
         """Parse the complete messages; returns where the rest begins."""
-        view, at, end, known = memoryview(data), 0, len(data), self._known
+        view = memoryview(data)
+        at = 0
+        end = len(data)
+        known = self._known
         while end - at >= _PRELUDE.size:
             length, header_length, checksum = _PRELUDE.unpack_from(data, at)
             body = at + _PRELUDE.size + header_length
@@ -105,12 +111,14 @@ def _headers(raw: bytes) -> Iterator[tuple[str, str]]:
     try:
         while at < len(raw):
             name_end = at + 1 + raw[at]
-            kind, value = raw[name_end], name_end + 1
+            kind = raw[name_end]
+            value = name_end + 1
             if kind in (_TEXT, _BYTES):
                 start = value + _SHORT.size
                 end = start + _SHORT.unpack_from(raw, value)[0]
             else:
-                start, end = value, value + _FIXED[kind]
+                start = value
+                end = value + _FIXED[kind]
             _ = raw[end - 1]
             if kind == _TEXT:
                 yield raw[at + 1 : name_end].decode(), raw[start:end].decode()

@@ -5,8 +5,7 @@ Amazon's SDK takes or returns them.
 """
 
 from base64 import b64decode
-from binascii import Error as Base64Error
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rightcall.core.jsontext import JsonObject, dump
@@ -14,16 +13,16 @@ from rightcall.core.parts import Media, Part, Text
 from rightcall.wire.bedrock.messages import MARK
 from rightcall.wire.bedrock.tables import DOCUMENTS, IMAGES, NAME, SOUNDS, VIDEOS
 from rightcall.wire.history import (
+    ChatHistory,
     HistoryReader,
-    Said,
-    bag,
-    decoded,
+    decode_base64,
+    decode_reply,
     misread,
     objects,
     others,
-    replied,
     string,
 )
+from rightcall.wire.payload import own_bag, string_in
 
 _FORMATS: Mapping[str, Mapping[str, str]] = {
     # If several types have the same name, the first counts.
@@ -38,7 +37,7 @@ _FORMATS: Mapping[str, Mapping[str, str]] = {
 """Media types by Converse's names for them."""
 
 
-def read(messages: Sequence[JsonObject]) -> Said:
+def read(messages: Sequence[JsonObject]) -> ChatHistory:
     """The conversation."""
     reader = HistoryReader()
     for at, message in enumerate(messages):
@@ -52,10 +51,10 @@ def read(messages: Sequence[JsonObject]) -> Said:
             case "assistant":
                 said = {"role": "assistant", "content": [block for _, block in blocks]}
                 body: Any = {"output": {"message": said}, "stopReason": "end_turn"}
-                reader.reply(replied(NAME, body, where))
+                reader.reply(decode_reply(NAME, body, where))
             case role:
                 raise misread(f"{where}.role", f"{role!r} is no role of Bedrock's")
-    return reader.said()
+    return reader.conversation()
 
 
 def with_bytes(messages: Any) -> list[Any]:
@@ -83,7 +82,7 @@ def _of_sdk(member: str, inner: Any) -> Any:
 def _bytes(text: str) -> bytes | str:
     try:
         return b64decode(text, validate=True)
-    except (Base64Error, ValueError):
+    except ValueError:
         # It was not base64 when it came.
         return text
 
@@ -100,33 +99,32 @@ def _user(reader: HistoryReader, blocks: Sequence[tuple[str, JsonObject]]) -> No
     """A user's turn: first the results, as the vendor requires, then the rest."""
     said: list[Part] = []
     own: list[Any] = []
-    for where, block, mark in _marked(blocks):
+    for at, (where, block) in enumerate(blocks):
+        if MARK in block and at:
+            # It belongs to the block before it.
+            continue
+        mark: dict[str, Any] = {}
+        if at + 1 < len(blocks) and MARK not in block and MARK in blocks[at + 1][1]:
+            mark = {MARK: blocks[at + 1][1][MARK]}
         if isinstance(block.get("toolResult"), Mapping):
             _result(reader, block, mark, f"{where}.toolResult")
         elif (part := _part(block, mark, where)) is not None:
             said.append(part)
         else:
             # A block that only this vendor has.
-            own += [block, {MARK: mark[MARK]}] if mark else [block]
+            own.append(block)
+            if mark:
+                own.append(mark)
     if said or own:
-        reader.say(said, vendor={NAME: own} if own else {})
-
-
-def _marked(
-    blocks: Sequence[tuple[str, JsonObject]],
-) -> Iterator[tuple[str, JsonObject, dict[str, Any]]]:
-    """Each block with the cache point that follows it."""
-    for at, (where, block) in enumerate(blocks):
-        follower = blocks[at + 1][1] if at + 1 < len(blocks) else {}
-        if MARK not in block or not at:
-            yield where, block, {MARK: follower[MARK]} if MARK in follower and MARK not in block else {}
+        reader.say(said, vendor=own_bag(NAME, own))
 
 
 def _result(reader: HistoryReader, block: JsonObject, mark: dict[str, Any], where: str) -> None:
     ((_, answer),) = objects([block["toolResult"]], where)
     content: list[Part] = []
     is_own = False
-    for place, each in _blocks(answer, where) if answer.get("content") is not None else ():
+    blocks = [] if answer.get("content") is None else _blocks(answer, where)
+    for place, each in blocks:
         part = _part(each, {}, place)
         if part is None:
             # An object, or search results: text for other vendors, unchanged for Bedrock.
@@ -135,19 +133,23 @@ def _result(reader: HistoryReader, block: JsonObject, mark: dict[str, Any], wher
             part = Text(value if isinstance(value, str) else dump(value))
         content.append(part)
     failed = answer.get("status") == "error"
-    told = ["toolUseId", *([] if is_own else ["content"]), *(["status"] if failed else [])]
+    known = ["toolUseId"]
+    if not is_own:
+        known.append("content")
+    if failed:
+        known.append("status")
     reader.result(
         where,
         content or [Text("")],
         call_id=string(answer, "toolUseId", where),
         outcome="failed" if failed else "returned",
-        vendor=bag(NAME, {**others(answer, *told), **mark}),
+        vendor=own_bag(NAME, {**others(answer, *known), **mark}),
     )
 
 
 def _part(block: JsonObject, mark: dict[str, Any], where: str) -> Part | None:
     if "text" in block:
-        return Text(string(block, "text", where), bag(NAME, mark))
+        return Text(string(block, "text", where), own_bag(NAME, mark))
     for member, formats in _FORMATS.items():
         if member in block:
             ((_, inner),) = objects([block[member]], f"{where}.{member}")
@@ -165,7 +167,7 @@ def _media(
     place = f"{where}.source"
     ((_, source),) = objects([inner.get("source")], place)
     name = inner.get("name")
-    called = name if isinstance(name, str) else None
+    called = string_in(name)
     more = {**others(inner, "format", "name", "source"), **mark}
     location = source.get("s3Location")
     if kind is None or not {"bytes", "text", "s3Location"} & set(source):
@@ -175,9 +177,9 @@ def _media(
             # The bucket's owner is sent back with it.
             more["source"] = source
         return Media(
-            media_type=kind, name=called, vendor=bag(NAME, more), url=string(location, "uri", place)
+            media_type=kind, name=called, vendor=own_bag(NAME, more), url=string(location, "uri", place)
         )
     if "text" in source:
-        return Media(string(source, "text", place).encode(), kind, called, bag(NAME, more))
-    data = decoded(string(source, "bytes", place), f"{place}.bytes")
-    return Media(data, kind, called, bag(NAME, more))
+        return Media(string(source, "text", place).encode(), kind, called, own_bag(NAME, more))
+    data = decode_base64(string(source, "bytes", place), f"{place}.bytes")
+    return Media(data, kind, called, own_bag(NAME, more))

@@ -4,17 +4,13 @@ What later messages cannot change is encoded once, and kept for the next request
 """
 
 import re
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
 
 from msgspec import Raw, Struct
 
-from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonObject
-from rightcall.core.media_type import MediaKind, essence
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.parts import Call, Media, MediaKind, Result, Text, essence
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
 from rightcall.wire.bedrock.tables import (
@@ -28,8 +24,18 @@ from rightcall.wire.bedrock.tables import (
     VIDEOS,
     Maker,
 )
-from rightcall.wire.encoding import EncodeCache, as_bytes, base64_raw, mapping, note_of, object_in
 from rightcall.wire.media import check_taken, first_new, place_of
+from rightcall.wire.payload import (
+    EncodeCache,
+    LegalIds,
+    as_bytes,
+    base64_raw,
+    mapping,
+    note_of,
+    object_in,
+    parsed_arguments,
+    without,
+)
 
 _Block: TypeAlias = dict[str, Any]
 
@@ -48,59 +54,19 @@ _NOTHING = "(no output)"
 """The text of an empty result: blocks of only white space are refused."""
 
 
-class _Names:
-    """Legal call ids and document names: in the vendor's alphabet, not too long, and unique.
-
-    They depend only on earlier messages, so that a longer history keeps those of its beginning.
-    """
-
-    def __init__(self) -> None:
-        self._used: set[str] = set()
-        self._open: dict[str, deque[str]] = {}
-        self._titles: set[str] = set()
-
-    def begin_reply(self) -> None:
-        self._open = {}
-
-    def of_call(self, call: Call) -> str:
-        legal = _unused(_legal_id(call.id), self._used, "{}_{}")
-        self._open.setdefault(call.id, deque()).append(legal)
-        return legal
-
-    def of_result(self, result: Result) -> str:
-        given = self._open.get(result.call_id)
-        if not given:
-            return _legal_id(result.call_id)
-        return given.popleft() if len(given) > 1 else given[0]
-
-    def of_document(self, media: Media) -> str:
-        # The model reads the name and could take it for an instruction: most punctuation is removed.
-        title = _ILLEGAL_TITLE.sub(" ", media.name or "").strip()[:_MAX_TITLE].strip() or "Document"
-        return _unused(title, self._titles, "{} {}")
-
-
-def _unused(word: str, used: set[str], form: str) -> str:
-    candidate, number = word, 1
-    while candidate in used:
-        number += 1
-        candidate = form.format(word[: _MAX_LENGTH - 8], number)
-    used.add(candidate)
-    return candidate
-
-
-class Turns(Struct, frozen=True):
+class ConverseTurns(Struct, frozen=True):
     """The messages in the vendor's form: alternately user and assistant."""
 
     done: list[Raw]
     marks: int
-    """The number of cache points in ``done``."""
+    """The number of cache points in all of them."""
     last: list[_Block]
     """The last few turns. Their members may be replaced, but the values must not be changed in place."""
     called: Mapping[str, None]
     """The names of the tools that were called."""
 
 
-def encode_messages(request: Request, cache: EncodeCache, maker: Maker, mark: _Block) -> Turns:
+def encode_messages(request: Request, cache: EncodeCache, maker: Maker, mark: _Block) -> ConverseTurns:
     """The messages for a model of that maker; ``mark`` follows parts that are to be cached."""
     messages = request.messages
     new = first_new(messages)
@@ -109,7 +75,7 @@ def encode_messages(request: Request, cache: EncodeCache, maker: Maker, mark: _B
         writer.write(message, where=place_of(at, new))
 
     ways = f"{NAME} {maker.signs_thoughts} {maker.json_results} {maker.caches} {mark[MARK].get('ttl')}"
-    turns = cache.written(ways, messages, lambda: _Writer(maker, mark), write).turns()
+    turns = cache.write_messages(ways, messages, lambda: _Writer(maker, mark), write).turns()
     if not turns.last:
         raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
     return turns
@@ -121,7 +87,8 @@ class _Writer:
     def __init__(self, maker: Maker, mark: _Block) -> None:
         self._maker = maker
         self._mark = mark
-        self._names = _Names()
+        self._ids = LegalIds(_ILLEGAL_ID)
+        self._titles: set[str] = set()
         self._done: list[Raw] = []
         self._marks = 0
         self._called: dict[str, None] = {}
@@ -136,45 +103,50 @@ class _Writer:
         blocks = self._content(message, where)
         if blocks and role != self._role:
             self._closed += _turn(self._role, self._blocks)
-            self._role, self._blocks = role, []
+            self._role = role
+            self._blocks = []
             while len(self._closed) > _CLOSED:
-                self._finish(self._closed.pop(0))
+                turn = self._closed.pop(0)
+                self._done.append(Raw(as_bytes(turn, NAME)))
+                self._marks += marks_in(turn["content"])
         self._blocks += blocks
 
-    def turns(self) -> Turns:
+    def turns(self) -> ConverseTurns:
         last = [*map(dict, self._closed), *_turn(self._role, self._blocks)]
-        return Turns(self._done, self._marks, last, self._called)
-
-    def _finish(self, turn: _Block) -> None:
-        self._done.append(Raw(as_bytes(turn, NAME)))
-        self._marks += marks_in(turn["content"])
+        marks = self._marks + sum([marks_in(turn["content"]) for turn in last])
+        return ConverseTurns(self._done, marks, last, self._called)
 
     def _content(self, message: Message, where: str) -> list[_Block]:
         match message:
             case User():
-                return self._said(message, where)
+                blocks: list[_Block] = []
+                attached = message.vendor.get(NAME)
+                if isinstance(attached, list | tuple):
+                    for block in attached:
+                        blocks.append(dict(mapping(block)))
+                blocks += self._parts(message.content, where)
+                names = [block["document"].get("name") for block in blocks if "document" in block]
+                if names and not any("text" in block for block in blocks):
+                    # "If you include a ContentBlock with a document field in the array, you must also
+                    # include a ContentBlock with a text field": API_runtime_Message.html
+                    blocks.append({"text": f"{names[0]}:"})
+                return blocks
             case Reply():
-                self._names.begin_reply()
-                blocks = list(self._replied(message))
+                self._ids.begin_reply()
+                blocks = list(self._reply_blocks(message))
                 # A turn of only thoughts cannot be sent, and two user turns must not be adjacent.
-                return blocks if any("reasoningContent" not in block for block in blocks) else []
+                if any("reasoningContent" not in block for block in blocks):
+                    return blocks
+                return []
             case Results():
-                return [block for result in message.results for block in self._result(result)]
+                blocks = []
+                for result in message.results:
+                    blocks += self._result(result)
+                return blocks
             case _:
                 assert_never(message)
 
-    def _said(self, message: User, where: str) -> list[_Block]:
-        attached = message.vendor.get(NAME)
-        given = map(mapping, attached) if isinstance(attached, list | tuple) else ()
-        blocks = [*map(dict, given), *self._parts(message.content, where)]
-        names = [block["document"].get("name") for block in blocks if "document" in block]
-        if names and not any("text" in block for block in blocks):
-            # "If you include a ContentBlock with a document field in the array, you must also include a
-            # ContentBlock with a text field": API_runtime_Message.html
-            blocks.append({"text": f"{names[0]}:"})
-        return blocks
-
-    def _replied(self, reply: Reply) -> Iterable[_Block]:
+    def _reply_blocks(self, reply: Reply) -> Iterable[_Block]:
         last = len(reply.content) - 1
         for at, part in enumerate(reply.content):
             match part:
@@ -182,9 +154,20 @@ class _Writer:
                     if part.text.strip():
                         yield _text(part)
                 case Reasoning():
-                    yield from self._thought(part)
+                    # One without a signature, or for another maker, is left out.
+                    bag = mapping(part.vendor.get(NAME))
+                    if self._maker.signs_thoughts and "redactedContent" in bag:
+                        yield {"reasoningContent": {"redactedContent": bag["redactedContent"]}}
+                    elif self._maker.signs_thoughts and "signature" in bag:
+                        yield {"reasoningContent": {"reasoningText": {"text": part.text, **bag}}}
                 case Call():
-                    use = _call(part, self._names)
+                    use = {
+                        "toolUseId": self._ids.of_call(part),
+                        # The vendor may refuse a name that the model made up.
+                        "name": _ILLEGAL_NAME.sub("_", part.name)[:_MAX_LENGTH] or "unknown",
+                        "input": parsed_arguments(part.as_json, UNPARSED),
+                        **mapping(part.vendor.get(NAME)),
+                    }
                     self._called[use["name"]] = None
                     yield {"toolUse": use}
                 case Media():
@@ -197,37 +180,29 @@ class _Writer:
                 case _:
                     assert_never(part)
 
-    def _thought(self, part: Reasoning) -> Iterable[_Block]:
-        """A thought with its signature. One without, or for another maker, is left out."""
-        bag = mapping(part.vendor.get(NAME))
-        if not self._maker.signs_thoughts:
-            return
-        if "redactedContent" in bag:
-            yield {"reasoningContent": {"redactedContent": bag["redactedContent"]}}
-        elif "signature" in bag:
-            yield {"reasoningContent": {"reasoningText": {"text": part.text, **bag}}}
-
     def _result(self, result: Result) -> list[_Block]:
-        parts = [part for part in result.content if _says(part)]
-        if result.is_error:
-            # Claude accepts only text in an error result.
-            parts = [Text(note_of(part)) if isinstance(part, Media) else part for part in parts]
-        content = [
-            _as_object(block["text"]) if self._maker.json_results and "text" in block else block
-            for block in self._parts(parts, "", result=True)
-        ]
+        parts: list[Text | Media] = []
+        for part in result.content:
+            if isinstance(part, Media) and result.is_error:
+                # Claude accepts only text in an error result.
+                parts.append(Text(note_of(part)))
+            else:
+                parts.append(part)
+        content = self._parts(parts, "", result=True)
+        if self._maker.json_results:
+            for at, block in enumerate(content):
+                if "text" in block:
+                    value = object_in(block["text"])
+                    content[at] = {"json": {"result": block["text"]} if value is None else value}
         bag = mapping(result.vendor.get(NAME))
-        answer = {
-            "toolUseId": self._names.of_result(result),
-            "content": content or [{"text": _NOTHING}],
-            **({"status": "error"} if result.is_error else {}),
-            **_unmarked(bag),
-        }
-        return [{"toolResult": answer}, *_mark_in(bag)]
+        answer = {"toolUseId": self._ids.of_result(result), "content": content or [{"text": _NOTHING}]}
+        if result.is_error:
+            answer["status"] = "error"
+        return [{"toolResult": answer | without(bag, MARK)}, *_mark_in(bag)]
 
     def _parts(self, parts: Iterable[Text | Media], where: str, *, result: bool = False) -> list[_Block]:
         blocks: list[_Block] = []
-        for part in filter(_says, parts):
+        for part in filter(_has_content, parts):
             if isinstance(part, Text):
                 blocks.append({"text": part.text})
             else:
@@ -235,8 +210,10 @@ class _Writer:
             # A result cannot hold a cache point.
             if not result:
                 own = _mark_in(mapping(part.vendor.get(NAME)))
-                kept = part.cache and self._maker.caches and not own
-                blocks = marked(blocks, self._mark) if kept else [*blocks, *own]
+                if part.cache and self._maker.caches and not own:
+                    blocks = add_mark(blocks, self._mark)
+                else:
+                    blocks = [*blocks, *own]
         return blocks
 
     def _media(self, part: Media, where: str, *, result: bool) -> _Block:
@@ -254,9 +231,26 @@ class _Writer:
                 words = f"{part.media_type} says too little; give its media_type in full."
                 raise EncodeError(NAME, words, where=where)
             return {"text": note_of(part)}
-        named = {"name": self._names.of_document(part)} if member == "document" else {}
-        more = _unmarked(mapping(part.vendor.get(NAME)))
-        return {member: {"format": form, **named, "source": _source(part), **more}}
+        media: _Block = {"format": form}
+        if member == "document":
+            media["name"] = self._title_of(part)
+        if part.url is not None:
+            media["source"] = {"s3Location": {"uri": part.url}}
+        else:
+            media["source"] = {"bytes": base64_raw(part)}
+        return {member: media | without(mapping(part.vendor.get(NAME)), MARK)}
+
+    def _title_of(self, media: Media) -> str:
+        """A document's name: legal and unique."""
+        # The model reads it and could take it for an instruction: most punctuation is removed.
+        title = _ILLEGAL_TITLE.sub(" ", media.name or "").strip()[:_MAX_TITLE].strip() or "Document"
+        candidate = title
+        number = 1
+        while candidate in self._titles:
+            number += 1
+            candidate = f"{title[: _MAX_LENGTH - 8]} {number}"
+        self._titles.add(candidate)
+        return candidate
 
 
 _DOCUMENT = ("document", DOCUMENTS)
@@ -268,19 +262,11 @@ _FORMS: Mapping[MediaKind, tuple[str, Mapping[str, str]]] = {
 """The block for each kind of media, and its names of types; documents for other kinds."""
 
 
-def _source(part: Media) -> _Block:
-    if part.url is not None:
-        return {"s3Location": {"uri": part.url}}
-    return {"bytes": base64_raw(part)}
-
-
 def _mark_in(bag: Mapping[str, Any]) -> list[_Block]:
     """The cache point that a part's bag puts after it."""
-    return [{MARK: bag[MARK]}] if MARK in bag else []
-
-
-def _unmarked(bag: Mapping[str, Any]) -> _Block:
-    return {name: value for name, value in bag.items() if name != MARK}
+    if MARK in bag:
+        return [{MARK: bag[MARK]}]
+    return []
 
 
 def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
@@ -288,7 +274,7 @@ def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
     return sum([MARK in block for block in blocks])
 
 
-def marked(blocks: Sequence[_Block], mark: _Block) -> list[_Block]:
+def add_mark(blocks: Sequence[_Block], mark: _Block) -> list[_Block]:
     """The blocks with a cache point after them.
 
     A cache point may not follow a document or a video, so trailing ones are not cached.
@@ -303,43 +289,19 @@ def marked(blocks: Sequence[_Block], mark: _Block) -> list[_Block]:
 
 def _turn(role: str, blocks: list[_Block]) -> list[_Block]:
     """The turn in a list; an empty list if the turn has no blocks."""
-    content = _ordered(role, blocks)
-    return [{"role": role, "content": content}] if content else []
-
-
-def _ordered(role: str, blocks: list[_Block]) -> list[_Block]:
     if role == "user":
         # Results must come before everything else in their message.
         results = [block for block in blocks if "toolResult" in block]
-        return [*results, *(block for block in blocks if "toolResult" not in block)]
-    # An assistant's message must not end with a thought.
-    end = len(blocks)
-    while end and "reasoningContent" in blocks[end - 1]:
-        end -= 1
-    return blocks[:end]
-
-
-def _call(call: Call, names: _Names) -> _Block:
-    return {
-        "toolUseId": names.of_call(call),
-        # The vendor may refuse a name that the model made up.
-        "name": _ILLEGAL_NAME.sub("_", call.name)[:_MAX_LENGTH] or "unknown",
-        "input": _input(call.as_json),
-        **mapping(call.vendor.get(NAME)),
-    }
-
-
-def _input(arguments: str) -> JsonObject:
-    """The arguments as an object, which the vendor requires, even if they are malformed or cut off."""
-    if not arguments.strip():
-        return {}
-    value = object_in(arguments)
-    return {UNPARSED: arguments} if value is None else value
-
-
-def _as_object(text: str) -> _Block:
-    value = object_in(text)
-    return {"json": {"result": text} if value is None else value}
+        content = [*results, *(block for block in blocks if "toolResult" not in block)]
+    else:
+        # An assistant's message must not end with a thought.
+        end = len(blocks)
+        while end and "reasoningContent" in blocks[end - 1]:
+            end -= 1
+        content = blocks[:end]
+    if content:
+        return [{"role": role, "content": content}]
+    return []
 
 
 def _text(part: Text) -> _Block:
@@ -349,10 +311,6 @@ def _text(part: Text) -> _Block:
     return {"citationsContent": {"content": [{"text": part.text}], "citations": citations}}
 
 
-def _says(part: Text | Media) -> bool:
+def _has_content(part: Text | Media) -> bool:
     """Whether the part has visible content: blocks of only white space are refused."""
     return isinstance(part, Media) or bool(part.text.strip())
-
-
-def _legal_id(word: str) -> str:
-    return _ILLEGAL_ID.sub("_", word)[:_MAX_LENGTH] or "call"

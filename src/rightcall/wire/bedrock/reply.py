@@ -6,13 +6,9 @@ model went on after the call: another block, or a stop reason that cuts nothing.
 """
 
 from base64 import b64decode, b64encode
-from binascii import Error as NotBase64
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-import msgspec
-
-from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -24,11 +20,13 @@ from rightcall.core.events import (
     TextDelta,
 )
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Media, Text, Usage
+from rightcall.core.parts import Call, Media, Text, Usage
 from rightcall.errors import ProtocolError
 from rightcall.wire.bedrock.tables import CUTTING, FAULTS, FORMATS, NAME, STOPS, UNPARSED
-from rightcall.wire.block_order import by_index
-from rightcall.wire.citations import in_texts, of_bedrock
+from rightcall.wire.blocks import by_index
+from rightcall.wire.decoders import parsed_input
+from rightcall.wire.payload import count_in, mapping, own_bag, text_in, without
+from rightcall.wire.reply_extras import in_texts, of_bedrock
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 Index: TypeAlias = int | None
@@ -41,7 +39,7 @@ _CALL = frozenset(["toolUseId", "name", "input", "type"])
 """Members of a call that we store in fields. Its type, if it has one, may not be sent back."""
 
 
-class Block:
+class BedrockBlock:
     """One content block while it arrives."""
 
     __slots__ = ("call", "fields", "grown", "is_open", "kind", "pieces", "redacted", "signature")
@@ -68,43 +66,46 @@ class Block:
                 citations = self.grown.get("citation")
                 return Text("".join(self.pieces), {NAME: {"citations": citations}} if citations else {})
             case "reasoningContent":
-                return self._thought()
-            case "image" | "audio" | "video" if (made := self._made()) is not None:
+                bag: dict[str, Any] = {}
+                if self.redacted:
+                    bag["redactedContent"] = _join_base64(self.redacted)
+                elif self.signature:
+                    bag["signature"] = self.signature
+                return Reasoning("".join(self.pieces), own_bag(NAME, bag))
+            case "image" | "audio" | "video" if (made := self._to_media()) is not None:
                 return made
             case _:
                 return Unknown({NAME: {self.kind: self._whole()}})
 
     def as_call(self, *, truncated: bool = False) -> Call:
         """The call that a block holds."""
-        beside = {key: value for key, value in self.fields.items() if key not in _CALL and value}
+        beside = {}
+        for key, value in self.fields.items():
+            if key not in _CALL and value:
+                beside[key] = value
         return Call(
-            id=_text(self.fields.get("toolUseId")),
-            name=_text(self.fields.get("name")),
+            id=text_in(self.fields.get("toolUseId")),
+            name=text_in(self.fields.get("name")),
             arguments="".join(self.pieces) or ("" if truncated else "{}"),
             truncated=truncated,
-            vendor={NAME: beside} if beside else {},
+            vendor=own_bag(NAME, beside),
         )
 
-    def _thought(self) -> Reasoning:
-        bag: dict[str, Any] = {}
-        if self.redacted:
-            bag["redactedContent"] = _joined(self.redacted)
-        elif self.signature:
-            bag["signature"] = self.signature
-        return Reasoning("".join(self.pieces), {NAME: bag} if bag else {})
-
-    def _made(self) -> Media | None:
+    def _to_media(self) -> Media | None:
         """The image, audio or video in a block."""
-        brought = self.grown.get(self.kind, ())
-        sources = [_mapping(each).get("source") for each in (self.fields, *brought)]
-        pieces = [_text(_mapping(source).get("bytes")) for source in sources if source]
-        form = _text(_mapping(self.fields).get("format"))
+        pieces = []
+        for each in (self.fields, *self.grown.get(self.kind, ())):
+            source = mapping(mapping(each).get("source"))
+            pieces.append(text_in(source.get("bytes")))
+        form = text_in(mapping(self.fields).get("format"))
         try:
-            data = b"".join([b64decode(piece) for piece in pieces])
-        except (NotBase64, ValueError):
+            data = b"".join(map(b64decode, pieces))
+        except ValueError:
             return None
         kind = FORMATS.get((self.kind, form), f"{self.kind}/{form or '*'}")
-        return Media(data, kind) if data else None
+        if data:
+            return Media(data, kind)
+        return None
 
     def _whole(self) -> Any:
         """The complete block, as in a reply that was not streamed."""
@@ -112,13 +113,15 @@ class Block:
             return self.fields
         fields = dict(self.fields)
         if self.pieces and self.kind == "toolUse":
-            fields["input"] = _input("".join(self.pieces))
+            fields["input"] = parsed_input("".join(self.pieces), UNPARSED)
         for member, brought in self.grown.items():
             if member == "toolResult":
-                fields["content"] = [item for each in brought for item in _items(each)]
+                fields["content"] = []
+                for each in brought:
+                    fields["content"] += _items(each)
             elif member == self.kind:
                 for each in brought:
-                    fields |= _mapping(each)
+                    fields |= mapping(each)
             else:
                 fields[member] = brought[-1]
         return fields
@@ -133,20 +136,20 @@ class ReplyBuilder:
         self.is_stopped = False
         """Whether the model has stopped; only the usage may follow."""
         self.is_done = False
-        self._blocks: list[Block] = []
-        self._at: dict[Index, Block] = {}
+        self._blocks: list[BedrockBlock] = []
+        self._at: dict[Index, BedrockBlock] = {}
         """The newest block of each index."""
         self._indexes: list[Index] = []
         """The blocks' indexes."""
         self._calls = 0
-        self._closed: list[Block] = []
+        self._closed: list[BedrockBlock] = []
         """Ended calls that nothing has followed yet."""
         self._told: dict[str, Any] = {}
         self._usage: Mapping[str, Any] = {}
         self._stop: StopReason = "end"
         self._stop_word = ""
 
-    def start(self, index: Index, start: Mapping[str, Any]) -> Block:
+    def start(self, index: Index, start: Mapping[str, Any]) -> BedrockBlock:
         """Begin a block, given as an object with one member that names its kind."""
         kind, fields = _kind_of(start)
         return self._begin(index, kind, fields)
@@ -206,19 +209,19 @@ class ReplyBuilder:
         kind, inner = _kind_of(fields)
         match kind:
             case "text":
-                self.say(index, "text", _text(inner))
+                self.say(index, "text", text_in(inner))
             case "citationsContent":
-                cited = _mapping(inner)
-                texts = [_text(_mapping(each).get("text")) for each in _items(cited.get("content"))]
+                cited = mapping(inner)
+                texts = [text_in(mapping(each).get("text")) for each in _items(cited.get("content"))]
                 self.say(index, "text", "".join(texts))
                 self._at[index].grown["citation"] = list(_items(cited.get("citations")))
             case "reasoningContent":
-                thought = _mapping(_mapping(inner).get("reasoningText"))
-                self.say(index, "reasoningContent", _text(thought.get("text")))
+                thought = mapping(mapping(inner).get("reasoningText"))
+                self.say(index, "reasoningContent", text_in(thought.get("text")))
                 self.seal(
                     index,
-                    _text(thought.get("signature")),
-                    _text(_mapping(inner).get("redactedContent")),
+                    text_in(thought.get("signature")),
+                    text_in(mapping(inner).get("redactedContent")),
                 )
             case _:
                 block = self._begin(index, kind, inner)
@@ -228,9 +231,9 @@ class ReplyBuilder:
 
     def stop(self, event: Mapping[str, Any]) -> None:
         """Record that the model stopped, and why."""
-        self._stop_word = _text(event.get("stopReason"))
+        self._stop_word = text_in(event.get("stopReason"))
         self._stop = STOPS.get(self._stop_word, "end")
-        self.update({key: value for key, value in event.items() if key != "usage"})
+        self.update(without(event, "usage"))
         self.is_stopped = True
         if self._stop not in CUTTING:
             for block in self._blocks:
@@ -252,30 +255,33 @@ class ReplyBuilder:
             return
         self.is_done = True
         blocks = by_index(self._blocks, self._indexes)
-        parts = [block.part(cut=self._stop in CUTTING) for block in blocks]
-        # The vendor refuses an empty text that is sent back.
-        content = [each for each in parts if not isinstance(each, Text) or each.text or each.vendor]
-        router = _mapping(_mapping(self._told.get("trace")).get("promptRouter"))
-        beside = {
-            key: self._usage[key] for key in ("cacheDetails", "serverToolUsage") if self._usage.get(key)
-        }
-        bag = {**self._told, **({"usage": beside} if beside else {})}
+        content = []
+        for block in blocks:
+            part = block.part(cut=self._stop in CUTTING)
+            # The vendor refuses an empty text that is sent back.
+            if not isinstance(part, Text) or part.text or part.vendor:
+                content.append(part)
+        router = mapping(mapping(self._told.get("trace")).get("promptRouter"))
+        bag = dict(self._told)
+        for key in ("cacheDetails", "serverToolUsage"):
+            if self._usage.get(key):
+                bag.setdefault("usage", {})[key] = self._usage[key]
         reply = Reply(
             tuple(content),
             self._stop,
             self._stop_word,
             usage(self._usage),
-            _text(router.get("invokedModelId")),
-            {NAME: bag} if bag else {},
+            text_in(router.get("invokedModelId")),
+            own_bag(NAME, bag),
             fault=FAULTS.get(self._stop_word, ""),
             citations=in_texts(content, NAME, of_bedrock),
         )
         self.events.append(ReplyEnd(reply))
 
-    def _begin(self, index: Index, kind: str, fields: Any) -> Block:
+    def _begin(self, index: Index, kind: str, fields: Any) -> BedrockBlock:
         self._go_on()
         is_call = kind == "toolUse" and isinstance(fields, dict) and fields.get("type") != _SERVERS
-        block = Block(kind, fields, self._calls if is_call else -1)
+        block = BedrockBlock(kind, fields, self._calls if is_call else -1)
         self._blocks.append(block)
         self._indexes.append(index)
         self._at[index] = block
@@ -285,12 +291,14 @@ class ReplyBuilder:
             self.events.append(CallStart(block.call, call.name, call.id))
         return block
 
-    def _block(self, index: Index, kind: str) -> Block:
+    def _block(self, index: Index, kind: str) -> BedrockBlock:
         """The block of that kind at that index; texts and thoughts begin with their first piece."""
         if self._closed:
             self._go_on()
         block = self._at.get(index)
-        return block if block is not None and block.kind == kind else self._begin(index, kind, {})
+        if block is not None and block.kind == kind:
+            return block
+        return self._begin(index, kind, {})
 
     def _go_on(self) -> None:
         """The model went on, so the calls that ended before are complete."""
@@ -298,17 +306,18 @@ class ReplyBuilder:
             self._end_call(block)
         self._closed.clear()
 
-    def _end_call(self, block: Block) -> None:
+    def _end_call(self, block: BedrockBlock) -> None:
         block.is_open = False
         self.events.append(CallEnd(block.call, block.as_call()))
 
 
 def usage(counts: Mapping[str, Any]) -> Usage:
     """The vendor's counts converted to ours, whose input includes cached tokens."""
-    cached, written = _count(counts, "cacheReadInputTokens"), _count(counts, "cacheWriteInputTokens")
+    cached = count_in(counts, "cacheReadInputTokens")
+    written = count_in(counts, "cacheWriteInputTokens")
     return Usage(
-        input_tokens=_count(counts, "inputTokens") + cached + written,
-        output_tokens=_count(counts, "outputTokens"),
+        input_tokens=count_in(counts, "inputTokens") + cached + written,
+        output_tokens=count_in(counts, "outputTokens"),
         cached_tokens=cached,
         cache_written_tokens=written,
     )
@@ -324,36 +333,16 @@ def _kind_of(fields: Mapping[str, Any]) -> tuple[str, Any]:
     return kind, fields.get(kind)
 
 
-def _joined(pieces: list[str]) -> str:
-    """Each piece is separate base64."""
+def _join_base64(pieces: list[str]) -> str:
     if len(pieces) == 1:
         return pieces[0]
     try:
         return b64encode(b"".join([b64decode(piece) for piece in pieces])).decode()
-    except (NotBase64, ValueError):
+    except ValueError:
         return "".join(pieces)
 
 
-def _input(text: str) -> Any:
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {UNPARSED: text}
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _items(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _count(counts: Mapping[str, Any], name: str) -> int:
-    value = counts.get(name)
-    return value if isinstance(value, int) else 0
+    if isinstance(value, list):
+        return value
+    return []

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
-from rightcall.core.request import Prepared, Sign
+from rightcall.core.request import PreparedRequest, Sign
 from rightcall.errors import UsageError
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -30,7 +30,7 @@ _SPACES = re.compile(r"\s+")
 _REGION = re.compile(r"\bbedrock-runtime(?:-fips)?\.([a-z]{2}(?:-[a-z]+)+-\d+)\.")
 
 
-class Credentials(Struct, frozen=True, kw_only=True):
+class AwsCredentials(Struct, frozen=True, kw_only=True):
     """AWS credentials. The secret is never sent, and ``repr`` shows nothing."""
 
     access_key_id: str
@@ -44,20 +44,20 @@ class Credentials(Struct, frozen=True, kw_only=True):
         return "Credentials(…)"
 
 
-def credentials_in(key: str) -> Credentials | None:
+def credentials_in(key: str) -> AwsCredentials | None:
     """Parses ``access key id:secret access key``, with an optional ``:session token``; else None."""
     identity, *secrets = key.split(":", 2)
     if not secrets or not identity.startswith(_ACCESS_KEYS):
         return None
-    return Credentials(
+    return AwsCredentials(
         access_key_id=identity, secret_access_key=secrets[0], session_token="".join(secrets[1:])
     )
 
 
-def signer(credentials: Credentials, region: str = "", service: str = "bedrock") -> Sign:
+def signer(credentials: AwsCredentials, region: str = "", service: str = "bedrock") -> Sign:
     """A function that signs each request with these credentials; the region may come from the URL."""
 
-    def sign_one(request: Prepared) -> Mapping[str, str]:
+    def sign_one(request: PreparedRequest) -> Mapping[str, str]:
         return sign(request, credentials, region or region_in(request.url), service)
 
     return sign_one
@@ -74,7 +74,7 @@ def region_in(url: str) -> str:
 
 
 def sign(
-    request: Prepared, credentials: Credentials, region: str, service: str = "bedrock"
+    request: PreparedRequest, credentials: AwsCredentials, region: str, service: str = "bedrock"
 ) -> dict[str, str]:
     """The headers that sign a request."""
     date = datetime.fromtimestamp(request.time, UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -96,7 +96,7 @@ def sign(
     return added
 
 
-def canonical_request(request: Prepared, headers: Mapping[str, str]) -> str:
+def canonical_request(request: PreparedRequest, headers: Mapping[str, str]) -> str:
     """The request in the canonical form that both sides compute; header names in lower case."""
     place = urlsplit(request.url)
     lines = [f"{name}:{_SPACES.sub(' ', headers[name]).strip()}" for name in sorted(headers)]
@@ -131,7 +131,9 @@ def _normal(path: str) -> str:
     if not path.strip("/"):
         return "/"
     normal = "/" + normpath(path).strip("/")
-    return f"{normal}/" if path.endswith("/") and normal != "/" else normal
+    if path.endswith("/") and normal != "/":
+        return f"{normal}/"
+    return normal
 
 
 def _pair(member: str) -> str:

@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.message import StopReason
-from rightcall.wire.faults import malformed_call, malformed_reply
+from rightcall.errors import VendorError
 from rightcall.wire.media import MediaTable, Takes
-from rightcall.wire.schema_rules import STRING_FORMATS, Rules
+from rightcall.wire.payload import text_in
+from rightcall.wire.refusal import Refusals, malformed_call, malformed_reply, readable
+from rightcall.wire.schema_rules import CLAUDE
 
 NAME = "bedrock"
 
@@ -94,17 +98,17 @@ S3 = "s3://"
 _OFFICE = frozenset(kind for kind in DOCUMENTS if kind.startswith("application/")) - {"application/pdf"}
 
 
-def _taken(types: frozenset[str] = frozenset()) -> Takes:
+def _accepts(types: frozenset[str] = frozenset()) -> Takes:
     return Takes(("bytes", "address"), types, S3)
 
 
 MEDIA: MediaTable = {
-    "image": _taken(frozenset(IMAGES)),
-    "pdf": _taken(),
-    "document": _taken(_OFFICE),
-    "text": _taken(),
-    "audio": _taken(frozenset(SOUNDS)),
-    "video": _taken(frozenset(VIDEOS)),
+    "image": _accepts(frozenset(IMAGES)),
+    "pdf": _accepts(),
+    "document": _accepts(_OFFICE),
+    "text": _accepts(),
+    "audio": _accepts(frozenset(SOUNDS)),
+    "video": _accepts(frozenset(VIDEOS)),
 }
 """As bytes, or at an S3 location.
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html"""
@@ -179,19 +183,45 @@ def maker_of(model: str) -> Maker:
     return known or (UNKNOWN if words else UNTOLD)
 
 
-_KEYWORDS = frozenset(
-    ["title", "description", "enum", "const", "format", "minItems", "additionalProperties"]
-)
-
 # https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html lists what is accepted; the
 # limits are those of Claude, which AWS's page does not name.
-RULES = Rules(
-    dialect=NAME,
-    keywords=_KEYWORDS,
-    formats=STRING_FORMATS | {"uri"},
-    min_items=1,
-    plain_enums=True,
-    max_strict_tools=20,
-    max_optional=24,
-    max_unions=16,
+RULES = replace(CLAUDE, dialect=NAME)
+
+REFUSALS = Refusals(
+    code=("code", "__type"),
+    # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
+    statuses={
+        "ValidationException": 400,
+        "AccessDeniedException": 403,
+        "ResourceNotFoundException": 404,
+        "ModelTimeoutException": 408,
+        "ModelErrorException": 424,
+        "ThrottlingException": 429,
+        "ModelNotReadyException": 429,
+        "InternalServerException": 500,
+        "ServiceUnavailableException": 503,
+    },
+    # Its status, 424, refers to the model behind Bedrock; a retry of the stream may succeed.
+    transient=frozenset(["ModelStreamErrorException"]),
 )
+
+_FOR_THE_DAY = "tokens per day"
+
+
+def error(status: int, headers: Mapping[str, str], body: bytes, /) -> VendorError:
+    """The vendor's refusal, whatever the body looks like."""
+    return parse_refusal(readable(body), status=status, headers=headers)
+
+
+def parse_refusal(
+    value: Any, kind: str = "", *, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> VendorError:
+    """The refusal of this kind in a JSON value or a text."""
+    typed = value.get("__type") if isinstance(value, dict) else ""
+    named = kind or (text_in(typed))
+    refusal = REFUSALS.inside(value, status=status, headers=headers, code=named)
+    if refusal.kind == "rate_limit" and _FOR_THE_DAY in refusal.message:
+        # "Too many tokens per day, please wait before trying again.": a short wait will not help.
+        refusal.kind = "quota"
+        refusal.retryable = False
+    return refusal

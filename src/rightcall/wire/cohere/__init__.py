@@ -12,8 +12,7 @@ What only Cohere understands travels in vendor bags under ``cohere``:
 
 from rightcall.wire.cohere.decode import Decoder, decode, decoder
 from rightcall.wire.cohere.encode import authorize, encode, encoder, strict_mode
-from rightcall.wire.cohere.errors import error
-from rightcall.wire.cohere.tables import NAME
+from rightcall.wire.cohere.tables import NAME, error
 
 __all__ = [
     "Decoder",

@@ -12,28 +12,27 @@ from msgspec import Struct
 from rightcall.core.message import Reply
 from rightcall.core.sse import ServerEvent
 from rightcall.errors import ProtocolError
-from rightcall.wire.cohere.errors import refused
 from rightcall.wire.cohere.reply import PLAN, ReplyBuilder
-from rightcall.wire.cohere.tables import NAME
-from rightcall.wire.json_objects import event_object, whole_object
+from rightcall.wire.cohere.tables import NAME, parse_refusal
+from rightcall.wire.decoders import SseReply, event_object, whole_object, whole_reply
+from rightcall.wire.payload import items_in, mapping, number_in, text_in
 from rightcall.wire.refusal import UNREADABLE, excerpt
-from rightcall.wire.sse_reply import SseReply, whole_reply
 
 
-class _Content(Struct, gc=False):
+class _ContentPiece(Struct, gc=False):
     text: str | None = None
     thinking: str | None = None
 
 
 class _ContentMessage(Struct, gc=False):
-    content: _Content | None = None
+    content: _ContentPiece | None = None
 
 
 class _ContentDelta(Struct, gc=False):
     message: _ContentMessage | None = None
 
 
-class _More(Struct, gc=False):
+class _ContentEvent(Struct, gc=False):
     """The members of most events. Others are parsed when they occur."""
 
     type: str = ""
@@ -41,7 +40,7 @@ class _More(Struct, gc=False):
     delta: _ContentDelta | None = None
 
 
-_more = msgspec.json.Decoder(_More).decode
+_more = msgspec.json.Decoder(_ContentEvent).decode
 
 
 class Decoder(SseReply[ReplyBuilder]):
@@ -51,9 +50,7 @@ class Decoder(SseReply[ReplyBuilder]):
         super().__init__(NAME, ReplyBuilder(), _take, _take_whole, end="message-end")
 
 
-def decoder() -> Decoder:
-    """A decoder for one streamed reply."""
-    return Decoder()
+decoder = Decoder
 
 
 def decode(body: bytes, /) -> Reply:
@@ -65,7 +62,7 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
     data = event.data
     if reply.is_done or not data or data.strip() == b"[DONE]":
         return
-    if b'"content-delta"' in data and _grown(reply, data):
+    if b'"content-delta"' in data and _take_usual_event(reply, data):
         return
     value = event_object(NAME, data)
     kind = value.get("type") or event.name
@@ -73,20 +70,19 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
     if handler is not None:
         handler(reply, value)
     elif "type" not in value and isinstance(value.get("message"), str):
-        raise refused(value)
+        raise parse_refusal(value)
 
 
-def _grown(reply: ReplyBuilder, data: bytes) -> bool:
+def _take_usual_event(reply: ReplyBuilder, data: bytes) -> bool:
     """Add an event that extends a text or a thought, as most do; returns whether it was one."""
     try:
         event = _more(data)
     except UNREADABLE:
         return False
-    message = event.delta.message if event.delta is not None else None
-    content = message.content if message is not None else None
-    if event.type != "content-delta" or content is None:
+    if event.type != "content-delta" or event.delta is None or event.delta.message is None:
         return False
-    if content.text is None and content.thinking is None:
+    content = event.delta.message.content
+    if content is None or (content.text is None and content.thinking is None):
         return False
     reply.grow(event.index, content.text, content.thinking)
     return True
@@ -97,21 +93,22 @@ def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
     message = value.get("message")
     if not isinstance(message, dict):
         if isinstance(message or value.get("error"), str | dict):
-            raise refused(value)
+            raise parse_refusal(value)
         raise ProtocolError(f"{NAME}: the reply has no message: {excerpt(body)}")
     reply.name(value.get("id"))
-    plan = message.get(PLAN)
-    reply.plan(plan if isinstance(plan, str) else "")
+    reply.plan(text_in(message.get(PLAN)))
     content = message.get("content")
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else _objects(content)
+    parts = items_in(content)
+    if isinstance(content, str):
+        parts = [{"type": "text", "text": content}]
     for at, part in enumerate(parts):
         reply.start(at, part)
-    for at, call in enumerate(_objects(message.get("tool_calls"))):
+    for at, call in enumerate(items_in(message.get("tool_calls"))):
         reply.call(at, call)
         reply.close(at)
-    for citation in _objects(message.get("citations")):
+    for citation in items_in(message.get("citations")):
         reply.cite(citation)
-    reply.end(_word(value), _object(value.get("usage")))
+    reply.end(text_in(value.get("finish_reason")), mapping(value.get("usage")))
 
 
 def _begin(reply: ReplyBuilder, event: Mapping[str, Any]) -> None:
@@ -119,39 +116,39 @@ def _begin(reply: ReplyBuilder, event: Mapping[str, Any]) -> None:
 
 
 def _content_start(reply: ReplyBuilder, event: Mapping[str, Any]) -> None:
-    reply.start(_index(event), _object(_message(event).get("content")))
+    reply.start(number_in(event.get("index")), mapping(_message(event).get("content")))
 
 
 def _content_delta(reply: ReplyBuilder, event: Mapping[str, Any]) -> None:
-    reply.add(_index(event), _object(_message(event).get("content")))
+    reply.add(number_in(event.get("index")), mapping(_message(event).get("content")))
 
 
 def _plan(reply: ReplyBuilder, event: Mapping[str, Any]) -> None:
-    piece = _message(event).get(PLAN)
-    reply.plan(piece if isinstance(piece, str) else "")
+    reply.plan(text_in(_message(event).get(PLAN)))
 
 
 def _call_start(reply: ReplyBuilder, event: Mapping[str, Any]) -> None:
-    for call in _listed(_message(event).get("tool_calls")):
-        reply.call(_index(event), call)
+    for call in _object_list(_message(event).get("tool_calls")):
+        reply.call(number_in(event.get("index")), call)
 
 
 def _call_delta(reply: ReplyBuilder, event: Mapping[str, Any]) -> None:
-    for call in _listed(_message(event).get("tool_calls")):
-        piece = _object(call.get("function")).get("arguments")
-        reply.json(_index(event), piece if isinstance(piece, str) else "")
+    for call in _object_list(_message(event).get("tool_calls")):
+        piece = text_in(mapping(call.get("function")).get("arguments"))
+        reply.json(number_in(event.get("index")), piece)
 
 
 def _cite(reply: ReplyBuilder, event: Mapping[str, Any]) -> None:
-    for citation in _listed(_message(event).get("citations")):
+    for citation in _object_list(_message(event).get("citations")):
         reply.cite(citation)
 
 
 def _end(reply: ReplyBuilder, event: Mapping[str, Any]) -> None:
-    delta = _object(event.get("delta"))
+    delta = mapping(event.get("delta"))
+    word = text_in(delta.get("finish_reason"))
     if told := delta.get("error"):
-        raise refused({"message": told, "finish_reason": _word(delta) or "ERROR"})
-    reply.end(_word(delta), _object(delta.get("usage")))
+        raise parse_refusal({"message": told, "finish_reason": word or "ERROR"})
+    reply.end(word, mapping(delta.get("usage")))
 
 
 _ON: Mapping[str, Callable[[ReplyBuilder, Mapping[str, Any]], None]] = {
@@ -161,34 +158,18 @@ _ON: Mapping[str, Callable[[ReplyBuilder, Mapping[str, Any]], None]] = {
     "tool-plan-delta": _plan,
     "tool-call-start": _call_start,
     "tool-call-delta": _call_delta,
-    "tool-call-end": lambda reply, event: reply.close(_index(event)),
+    "tool-call-end": lambda reply, event: reply.close(number_in(event.get("index"))),
     "citation-start": _cite,
     "message-end": _end,
 }
 
 
 def _message(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _object(_object(event.get("delta")).get("message"))
+    return mapping(mapping(event.get("delta")).get("message"))
 
 
-def _index(event: Mapping[str, Any]) -> int | None:
-    index = event.get("index")
-    return index if isinstance(index, int) else None
-
-
-def _word(value: Mapping[str, Any]) -> str:
-    word = value.get("finish_reason")
-    return word if isinstance(word, str) else ""
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _listed(value: object) -> list[dict[str, Any]]:
+def _object_list(value: object) -> list[dict[str, Any]]:
     """An object, or a list of objects, as a list: Cohere streams an object, and its types allow both."""
-    return [value] if isinstance(value, dict) else _objects(value)
+    if isinstance(value, dict):
+        return [value]
+    return items_in(value)

@@ -16,15 +16,15 @@ from typing import Any
 import msgspec
 
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, EncodedRequest, Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.cohere.messages import messages_of
 from rightcall.wire.cohere.tables import NAME, RULES
-from rightcall.wire.encoding import EncodeCache, as_bytes, sequence, with_examples
-from rightcall.wire.logprobs import refuse
-from rightcall.wire.strict import strict_schema, subset_schema
-from rightcall.wire.strictness import StrictMode, Wish, wish_in
+from rightcall.wire.payload import JSON_HEADERS, EncodeCache, as_bytes, sequence, with_examples
+from rightcall.wire.reply_extras import refuse_logprobs
+from rightcall.wire.strict_schema import strict_schema, subset_schema
+from rightcall.wire.strictness import StrictMode, wish_in
 
 PATH = "/v2/chat"
 _UNASKED = "Cohere has one strict mode for all tools, which strict=True of all of them asks for."
@@ -49,11 +49,11 @@ def encoder() -> Encode:
 
 def encode(
     request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
-) -> Outgoing:
+) -> EncodedRequest:
     """Encode the request for Cohere."""
     cache = cache or EncodeCache()
     options = request.options
-    refuse(options, NAME)
+    refuse_logprobs(options, NAME)
     body: dict[str, Any] = {"model": model, "stream": stream}
     if request.max_tokens is not None:
         body["max_tokens"] = request.max_tokens
@@ -69,13 +69,16 @@ def encode(
             raise EncodeError(
                 NAME, "an output schema is not taken beside tools; ask for a tool's.", where="output"
             )
-        body["response_format"] = _format(request)
+        body["response_format"] = {"type": "json_object"}
+        if request.output != ANY_OBJECT:
+            body["response_format"]["json_schema"] = subset_schema(request.output, RULES).schema
     extra = options.get("extra")
     if isinstance(extra, Mapping):
         body |= extra
+    # Last, so that a longer history only adds to the bytes of a shorter one.
     messages = body.pop("messages", None)
     body["messages"] = messages_of(request, cache) if messages is None else messages
-    return Outgoing(path=PATH, body=as_bytes(body, NAME), headers={"content-type": "application/json"})
+    return EncodedRequest(path=PATH, body=as_bytes(body, NAME), headers=JSON_HEADERS)
 
 
 def _thinking(wanted: Any) -> dict[str, Any]:
@@ -90,23 +93,22 @@ def _thinking(wanted: Any) -> dict[str, Any]:
             NAME, f"{wanted!r} is not none, {words} or a number of tokens.", where="options.reasoning"
         )
     budget = wanted if isinstance(wanted, int) else _BUDGETS[wanted]
-    return {"thinking": {"type": "enabled", **({"token_budget": budget} if budget else {})}}
-
-
-def _format(request: Request) -> dict[str, Any]:
-    assert request.output is not None
-    if request.output == ANY_OBJECT:
-        return {"type": "json_object"}
-    return {"type": "json_object", "json_schema": subset_schema(request.output, RULES).schema}
+    thinking: dict[str, Any] = {"type": "enabled"}
+    if budget:
+        thinking["token_budget"] = budget
+    return {"thinking": thinking}
 
 
 def _tools(request: Request, cache: EncodeCache) -> dict[str, Any]:
-    choice, options = request.choice, request.options
+    choice = request.choice
+    options = request.options
     specs = request.specs
     if isinstance(choice, Named):
         specs = tuple(spec for spec in specs if spec.name == choice.name)
-    strict = _is_strict(specs, wish_in(options))
-    ours = cache.shared(
+    wish = wish_in(options)
+    asked = [wish is True if spec.strict is None else spec.strict for spec in specs]
+    strict = bool(asked) and all(asked)
+    ours = cache.get_shared(
         f"{NAME}.tools {choice if isinstance(choice, Named) else ''}",
         (request.specs, strict),
         lambda: _functions(specs, strict=strict),
@@ -124,12 +126,6 @@ def _tools(request: Request, cache: EncodeCache) -> dict[str, Any]:
     elif choice != "auto":
         members["tool_choice"] = "REQUIRED"
     return members
-
-
-def _is_strict(specs: Sequence[Spec], wish: Wish) -> bool:
-    """Whether all tools are to be strict: the mode applies to all or none."""
-    asked = [wish is True if spec.strict is None else spec.strict for spec in specs]
-    return bool(asked) and all(asked)
 
 
 def _functions(specs: Sequence[Spec], *, strict: bool) -> list[msgspec.Raw]:

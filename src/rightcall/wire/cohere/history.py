@@ -1,51 +1,45 @@
 """Converts Cohere's messages to a transcript."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.parts import Part, Text
 from rightcall.wire.cohere.tables import NAME
 from rightcall.wire.history import (
+    ChatHistory,
     HistoryReader,
-    Said,
-    bag,
+    decode_reply,
     media_at,
     misread,
     objects,
     others,
-    replied,
     string,
+    system_text,
 )
+from rightcall.wire.payload import own_bag
 
 
-def read(messages: Sequence[JsonObject]) -> Said:
+def read(messages: Sequence[JsonObject]) -> ChatHistory:
     """The conversation."""
     reader = HistoryReader()
     for at, message in enumerate(messages):
         where = f"messages[{at}]"
         match message.get("role"):
             case "system":
-                reader.instruct("".join(_texts(message, where)))
+                reader.instruct(system_text(_parts(message, where), where))
             case "user":
-                vendor = bag(NAME, others(message, "role", "content"))
+                vendor = own_bag(NAME, others(message, "role", "content"))
                 reader.say(_parts(message, where), vendor=vendor)
             case "assistant":
                 body: Any = {"message": message, "finish_reason": "COMPLETE"}
-                reader.reply(replied(NAME, body, where))
+                reader.reply(decode_reply(NAME, body, where))
             case "tool":
                 call_id = string(message, "tool_call_id", where)
                 reader.result(where, _parts(message, where), call_id=call_id)
             case role:
                 raise misread(f"{where}.role", f"{role!r} is no role of Cohere's")
-    return reader.said()
-
-
-def _texts(message: JsonObject, where: str) -> Iterator[str]:
-    for part in _parts(message, where):
-        if not isinstance(part, Text):
-            raise misread(f"{where}.content", "system text is text only")
-        yield part.text
+    return reader.conversation()
 
 
 def _parts(message: JsonObject, where: str) -> list[Part]:
@@ -62,7 +56,7 @@ def _part(part: JsonObject, where: str) -> Part:
         case "image_url":
             place = f"{where}.image_url"
             ((_, inner),) = objects([part.get("image_url")], place)
-            vendor = bag(NAME, others(inner, "url"))
+            vendor = own_bag(NAME, others(inner, "url"))
             return media_at(string(inner, "url", place), "image/*", place, vendor=vendor)
         case "document":
             # A document that a tool found, which the model reads as text, too.

@@ -11,16 +11,24 @@ from typing import Any, assert_never
 
 from msgspec import Raw
 
-from rightcall.core.call import Call
-from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
-from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.parts import Call, Media, Part, Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
 from rightcall.wire.cohere.reply import PLAN
 from rightcall.wire.cohere.tables import MEDIA, NAME
-from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, sequence, url_raw
 from rightcall.wire.media import check_taken, first_new, is_taken, place_of
+from rightcall.wire.payload import (
+    CallIds,
+    EncodeCache,
+    arguments_text,
+    as_bytes,
+    mapping,
+    named_text,
+    note_of,
+    sequence,
+    url_raw,
+)
 
 RAW_ARGUMENTS = "raw_arguments"
 """Arguments that are no JSON object are sent as text under this key."""
@@ -36,11 +44,12 @@ def messages_of(request: Request, cache: EncodeCache) -> list[Any]:
     def write(writer: _Writer, message: Message, at: int) -> None:
         writer.write(message, place_of(at, new))
 
-    writer = cache.written(NAME, request.messages, _Writer, write)
+    writer = cache.write_messages(NAME, request.messages, _Writer, write)
     if not writer.items:
         raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
-    system = [{"role": "system", "content": request.system}] if request.system else []
-    return [*system, *writer.items]
+    if request.system:
+        return [{"role": "system", "content": request.system}, *writer.items]
+    return [*writer.items]
 
 
 class _Writer:
@@ -48,9 +57,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self.items: list[Raw] = []
-        self._used: set[str] = set()
-        self._open: list[tuple[str, str]] = []
-        """The calls of the last reply: the original id of each, and the id that was sent."""
+        self._ids = CallIds()
 
     def write(self, message: Message, where: str) -> None:
         self.items += [Raw(as_bytes(item, NAME)) for item in self._items(message, where)]
@@ -58,10 +65,15 @@ class _Writer:
     def _items(self, message: Message, where: str) -> Iterator[dict[str, Any]]:
         match message:
             case User():
-                said = {"role": "user", "content": _said(message, where)}
-                yield {**said, **mapping(message.vendor.get(NAME))}
+                parts = [part for part in message.content if isinstance(part, Media) or part.text]
+                content: str | list[dict[str, Any]] = ""
+                if len(parts) == 1 and isinstance(parts[0], Text):
+                    content = parts[0].text
+                elif parts:
+                    content = [_content(part, where) for part in parts]
+                yield {"role": "user", "content": content, **mapping(message.vendor.get(NAME))}
             case Reply():
-                yield _reply(message, self._of_calls(message.calls))
+                yield _reply(message, self._ids.of_calls(message.calls))
             case Results():
                 yield from self._results(message.results)
             case _:
@@ -70,41 +82,18 @@ class _Writer:
     def _results(self, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
         following: list[dict[str, Any]] = []
         for result in results:
-            identity = self._of_result(result)
+            identity = self._ids.of_result(result)
             shown = [part for part in result.content if _is_shown(part)]
             if shown:
-                outsiders = "; outsiders could have made it" if result.source is not None else ""
+                outsiders = ""
+                if result.source is not None:
+                    outsiders = "; outsiders could have made it"
                 whose = f"From {result.name} ({identity}){outsiders}:"
                 following.append({"type": "text", "text": whose})
                 following += [_content(part, "") for part in shown]
             yield {"role": "tool", "tool_call_id": identity, "content": _result(result)}
         if following:
             yield {"role": "user", "content": [{"type": "text", "text": FOLLOWING}, *following]}
-
-    def _of_calls(self, calls: Sequence[Call]) -> list[str]:
-        """A unique id for each call."""
-        self._open = []
-        for call in calls:
-            identity, number = call.id or "call", 1
-            while identity in self._used or not identity:
-                number += 1
-                identity = f"{call.id or 'call'}_{number}"
-            self._used.add(identity)
-            self._open.append((call.id, identity))
-        return [sent for _, sent in self._open]
-
-    def _of_result(self, result: Result) -> str:
-        at = next((at for at, (given, _) in enumerate(self._open) if given == result.call_id), None)
-        return result.call_id if at is None else self._open.pop(at)[1]
-
-
-def _said(message: User, where: str) -> str | list[dict[str, Any]]:
-    parts = [part for part in message.content if not (isinstance(part, Text) and not part.text)]
-    if not parts:
-        return ""
-    if len(parts) == 1 and isinstance(parts[0], Text):
-        return parts[0].text
-    return [_content(part, where) for part in parts]
 
 
 def _content(part: Part, where: str) -> dict[str, Any]:
@@ -113,29 +102,26 @@ def _content(part: Part, where: str) -> dict[str, Any]:
     if not check_taken(part, MEDIA, NAME, where):
         return {"type": "text", "text": note_of(part)}
     if part.kind == "text":
-        return {"type": "text", "text": _words(part)}
+        return {"type": "text", "text": named_text(part)}
     more = mapping(part.vendor.get(NAME))
     return {"type": "image_url", "image_url": {"url": url_raw(part), **more}}
 
 
-def _words(media: Media) -> str:
-    text = media.data.decode(errors="replace")
-    return f"{media.name}:\n{text}" if media.name else text
-
-
 def _result(result: Result) -> str:
-    text = "\n".join([_told(part) for part in result.content])
+    text = "\n".join(map(_part_text, result.content))
     if result.is_error and not text.lower().startswith("error"):
         return f"Error: {text}"
     return text
 
 
-def _told(part: Part) -> str:
+def _part_text(part: Part) -> str:
     if isinstance(part, Text):
         return part.text
     if part.kind == "text" and part.way == "bytes":
-        return _words(part)
-    return f"[{part.about}: in the message after the results]" if _is_shown(part) else note_of(part)
+        return named_text(part)
+    if _is_shown(part):
+        return f"[{part.about}: in the message after the results]"
+    return note_of(part)
 
 
 def _is_shown(part: Part) -> bool:
@@ -172,16 +158,19 @@ def _reply(reply: Reply, ids: list[str]) -> dict[str, Any]:
         content = [{"type": "text", "text": plan or "(nothing)"}]
     members: dict[str, Any] = {"role": "assistant"}
     # A plan belongs to the calls that follow it, and is not allowed in a message without calls.
-    members |= {PLAN: plan} if plan and calls else {}
-    members |= {"content": content} if content else {}
-    members |= {"tool_calls": calls} if calls else {}
-    return members | ({"citations": citations} if citations else {})
+    if plan and calls:
+        members[PLAN] = plan
+    if content:
+        members["content"] = content
+    if calls:
+        members["tool_calls"] = calls
+    if citations:
+        members["citations"] = citations
+    return members
 
 
 def _call(call: Call, identity: str) -> dict[str, Any]:
-    arguments = call.arguments if call.arguments.strip() else "{}"
-    if object_in(arguments) is None:
-        arguments = dump({RAW_ARGUMENTS: arguments})
+    arguments = arguments_text(call.arguments, RAW_ARGUMENTS)
     function = {"name": _ILLEGAL.sub("_", call.name) or "unnamed", "arguments": arguments}
     more = mapping(call.vendor.get(NAME))
     return {"id": identity, "type": "function", "function": function, **more}

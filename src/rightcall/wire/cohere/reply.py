@@ -7,7 +7,6 @@ like any other, so a CallEnd waits for proof that the model went on after the ca
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -18,10 +17,11 @@ from rightcall.core.events import (
     TextDelta,
 )
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Text, Usage
+from rightcall.core.parts import Call, Text, Usage
 from rightcall.errors import ProtocolError
-from rightcall.wire.citations import of_cohere
 from rightcall.wire.cohere.tables import CUTTING, NAME, STOPS
+from rightcall.wire.payload import mapping, own_bag, text_in
+from rightcall.wire.reply_extras import of_cohere
 
 Part: TypeAlias = Text | Reasoning | Call | Unknown
 Index: TypeAlias = int | None
@@ -31,7 +31,7 @@ _SAID = ("text", "thinking", PLAN)
 _CALL = frozenset(["id", "type", "function"])
 
 
-class Block:
+class CohereBlock:
     """One part while it arrives."""
 
     __slots__ = ("call", "citations", "fields", "is_open", "kind", "pieces")
@@ -61,16 +61,19 @@ class Block:
 
     def as_call(self, *, truncated: bool = False) -> Call:
         """The call that it holds."""
-        function = _mapping(self.fields.get("function"))
+        function = mapping(self.fields.get("function"))
         arguments = "".join(self.pieces)
-        beside = {key: value for key, value in self.fields.items() if key not in _CALL and value}
+        beside = {}
+        for key, value in self.fields.items():
+            if key not in _CALL and value:
+                beside[key] = value
         return Call(
-            id=_text(self.fields.get("id")),
-            name=_text(function.get("name")),
+            id=text_in(self.fields.get("id")),
+            name=text_in(function.get("name")),
             # Cohere sends this for a tool without parameters.
             arguments="{}" if arguments == "null" and not truncated else arguments,
             truncated=truncated,
-            vendor={NAME: beside} if beside else {},
+            vendor=own_bag(NAME, beside),
         )
 
 
@@ -81,28 +84,28 @@ class ReplyBuilder:
         self.events: list[ModelEvent] = []
         """Events that were not yet returned."""
         self.is_done = False
-        self._blocks: list[Block] = []
-        self._content: dict[Index, Block] = {}
-        self._at: dict[Index, Block] = {}
+        self._blocks: list[CohereBlock] = []
+        self._content: dict[Index, CohereBlock] = {}
+        self._at: dict[Index, CohereBlock] = {}
         """The newest call of each index."""
         self._calls = 0
-        self._closed: list[Block] = []
+        self._closed: list[CohereBlock] = []
         """Ended calls that nothing has followed yet."""
         self._cited: list[Any] = []
         self._id = ""
 
     def name(self, identity: object) -> None:
         """Set the reply's id."""
-        self._id = _text(identity) or self._id
+        self._id = text_in(identity) or self._id
 
     def start(self, index: Index, fields: Mapping[str, Any]) -> None:
         """Begin a part of the content, which may be complete already."""
         self._go_on()
-        kind = _text(fields.get("type")) or next((key for key in _SAID if key in fields), "unknown")
-        block = self._content[index] = Block(kind, fields)
+        kind = text_in(fields.get("type")) or next((key for key in _SAID if key in fields), "unknown")
+        block = self._content[index] = CohereBlock(kind, fields)
         self._blocks.append(block)
         if kind in _SAID:
-            self._say(block, _text(fields.get(kind)))
+            self._say(block, text_in(fields.get(kind)))
 
     def grow(self, index: Index, text: str | None, thinking: str | None) -> None:
         """Add to a text or a thought."""
@@ -129,18 +132,18 @@ class ReplyBuilder:
             return
         self._go_on()
         if not self._blocks or self._blocks[-1].kind != PLAN:
-            self._blocks.append(Block(PLAN, {}))
+            self._blocks.append(CohereBlock(PLAN, {}))
         self._say(self._blocks[-1], piece)
 
     def call(self, index: Index, fields: Mapping[str, Any]) -> None:
         """Begin a call."""
         self._go_on()
-        block = self._at[index] = Block("call", fields, self._calls)
+        block = self._at[index] = CohereBlock("call", fields, self._calls)
         self._blocks.append(block)
         self._calls += 1
         begun = block.as_call()
         self.events.append(CallStart(block.call, begun.name, begun.id))
-        self.json(index, _text(_mapping(fields.get("function")).get("arguments")))
+        self.json(index, text_in(mapping(fields.get("function")).get("arguments")))
 
     def json(self, index: Index, piece: str) -> None:
         """Add to a call's arguments."""
@@ -162,7 +165,7 @@ class ReplyBuilder:
 
     def cite(self, citation: Any) -> None:
         """Add a citation."""
-        index = _mapping(citation).get("content_index")
+        index = mapping(citation).get("content_index")
         block = self._content.get(index if isinstance(index, int) else 0)
         if block is None or block.kind != "text":
             block = next((each for each in self._content.values() if each.kind == "text"), None)
@@ -178,10 +181,15 @@ class ReplyBuilder:
                 self._end_call(block)
         if stop == "end" and self._calls:
             stop = "calls"
-        parts = [block.part(cut=cut) for block in self._blocks]
         # Empty parts are dropped: the vendor refuses them when they are sent back.
-        content = [each for each in parts if not isinstance(each, Text | Reasoning) or each.text]
-        bag: dict[str, Any] = {"id": self._id} if self._id else {}
+        content = []
+        for block in self._blocks:
+            part = block.part(cut=cut)
+            if not isinstance(part, Text | Reasoning) or part.text:
+                content.append(part)
+        bag: dict[str, Any] = {}
+        if self._id:
+            bag["id"] = self._id
         if billed := counts.get("billed_units"):
             bag["billed_units"] = billed
         if self._cited:
@@ -191,13 +199,13 @@ class ReplyBuilder:
             stop,
             word,
             usage(counts),
-            vendor={NAME: bag} if bag else {},
+            vendor=own_bag(NAME, bag),
             citations=of_cohere(content, NAME),
         )
         self.is_done = True
         self.events.append(ReplyEnd(reply))
 
-    def _say(self, block: Block, piece: str) -> None:
+    def _say(self, block: CohereBlock, piece: str) -> None:
         if piece:
             block.pieces.append(piece)
             self.events.append(TextDelta(piece) if block.kind == "text" else ReasoningDelta(piece))
@@ -208,14 +216,14 @@ class ReplyBuilder:
             self._end_call(block)
         self._closed.clear()
 
-    def _end_call(self, block: Block) -> None:
+    def _end_call(self, block: CohereBlock) -> None:
         block.is_open = False
         self.events.append(CallEnd(block.call, block.as_call()))
 
 
 def usage(counts: Mapping[str, Any]) -> Usage:
     """The vendor's counts of tokens, or else of billed tokens."""
-    tokens = _mapping(counts.get("tokens")) or _mapping(counts.get("billed_units"))
+    tokens = mapping(counts.get("tokens")) or mapping(counts.get("billed_units"))
     return Usage(
         input_tokens=_count(tokens, "input_tokens"),
         output_tokens=_count(tokens, "output_tokens"),
@@ -223,15 +231,9 @@ def usage(counts: Mapping[str, Any]) -> Usage:
     )
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _count(counts: Mapping[str, Any], name: str) -> int:
     # They are declared as fractional numbers.
     value = counts.get(name)
-    return int(value) if isinstance(value, int | float) else 0
+    if isinstance(value, int | float):
+        return int(value)
+    return 0

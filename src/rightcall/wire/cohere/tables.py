@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from rightcall.core.message import StopReason
 from rightcall.wire.media import BYTES, MediaTable, Takes
-from rightcall.wire.schema_rules import Rules
+from rightcall.wire.refusal import Refusals
+from rightcall.wire.schema_rules import SchemaRules
 
 NAME = "cohere"
 
@@ -31,7 +32,7 @@ MEDIA: MediaTable = {"image": Takes(("bytes", "address"), IMAGES), "text": Takes
 
 # https://docs.cohere.com/docs/structured-outputs-json: no bounds on numbers and lengths, no allOf, oneOf
 # or not; every tool needs at least one required parameter.
-RULES = Rules(
+RULES = SchemaRules(
     dialect=NAME,
     keywords=frozenset(["title", "description", "enum", "const", "pattern", "format"]),
     formats=frozenset(["date-time", "uuid", "date", "time"]),
@@ -39,3 +40,9 @@ RULES = Rules(
     recursion=True,
     max_properties=200,
 )
+
+# Over HTTP there is a message and a status; a stream that fails ends with one of two codes.
+REFUSALS = Refusals(code=("code", "finish_reason"), transient=frozenset(["ERROR", "TIMEOUT"]))
+
+error = REFUSALS.over_http
+parse_refusal = REFUSALS.inside

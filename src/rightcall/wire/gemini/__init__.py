@@ -7,8 +7,7 @@ returned on that part, and to Gemini alone.
 
 from rightcall.wire.gemini.decode import Decoder, decode, decoder
 from rightcall.wire.gemini.encode import authorize, encode, encoder, strict_mode
-from rightcall.wire.gemini.errors import error
-from rightcall.wire.gemini.tables import NAME
+from rightcall.wire.gemini.tables import NAME, error
 
 __all__ = [
     "Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name", "strict_mode",

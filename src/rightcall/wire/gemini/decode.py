@@ -20,9 +20,11 @@ from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.gemini.errors import refused
+from rightcall.wire.decoders import BLANK, LenientDecoder
 from rightcall.wire.gemini.reply import ReplyBuilder
-from rightcall.wire.refusal import UNREADABLE, excerpt
+from rightcall.wire.gemini.tables import parse_refusal
+from rightcall.wire.lenient_json import mend_json
+from rightcall.wire.refusal import UNREADABLE, excerpt, is_bare_error
 
 _NOTHING = frozenset([b"", b"[DONE]"])
 """Data without content: a keep-alive, and how hosts of other dialects end every stream."""
@@ -31,13 +33,12 @@ _OUTSIDE = re.compile(rb'["{}]')
 _INSIDE = re.compile(rb'["\\]')
 _RAW_LINES = (b"\n{", b"\n[", b"\r{", b"\r[")
 """How a bare line of JSON begins. Searching for four strings is far cheaper than for one pattern."""
-_BLANK = b" \t\r\n\xef\xbb\xbf"
 
 _plain = msgspec.json.Decoder()
 _list = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-class Decoder:
+class Decoder(LenientDecoder):
     """Decodes one stream. Feed it bytes, split anywhere; it returns the events that they complete."""
 
     def __init__(self) -> None:
@@ -48,7 +49,13 @@ class Decoder:
         """The events that these bytes complete. Raises VendorError for a refusal inside the stream."""
         events: list[ModelEvent] = []
         for frame in self._frames.feed(data):
-            _take(self._reply, frame, events)
+            try:
+                _take(self._reply, frame, events)
+            except ProtocolError:
+                if not self._take_mended(frame, lambda data: _take(self._reply, data, events)):
+                    raise
+        if self._halves is not None:
+            return self._halves.join(events)
         return tuple(events)
 
     def finish(self) -> tuple[ModelEvent, ...]:
@@ -58,20 +65,23 @@ class Decoder:
             try:
                 _take(self._reply, frame, events)
             except ProtocolError as error:
+                if self._take_mended(frame, lambda data: _take(self._reply, data, events)):
+                    continue
                 raise TruncatedStream("the stream ended in the middle of a chunk") from error
         if not self._reply.is_ended:
             raise TruncatedStream("the stream ended without a finishReason")
         reply = self._reply.finish(events)
-        return (*events, ReplyEnd(reply))
+        events.append(ReplyEnd(reply))
+        if self._halves is not None:
+            return self._halves.join(events)
+        return tuple(events)
+
+
+decoder = Decoder
 
 
 _MEMBERS = (b'"candidates"', b'"promptFeedback"', b'"usageMetadata"', b'"modelVersion"')
 """Members of a reply, even of an empty one; JSON without any of them is not a reply."""
-
-
-def decoder() -> Decoder:
-    """A decoder for one streamed reply."""
-    return Decoder()
 
 
 def decode(body: bytes) -> Reply:
@@ -79,7 +89,13 @@ def decode(body: bytes) -> Reply:
     reply = ReplyBuilder()
     if not body.strip():
         raise ProtocolError("the body is empty")
-    _take(reply, body, [])
+    try:
+        _take(reply, body, [])
+    except ProtocolError:
+        mended = mend_json(body)
+        if mended is None:
+            raise
+        _take(reply, mended, [])
     if not reply.is_ended and b":" in body and not any(name in body for name in _MEMBERS):
         raise ProtocolError(f"a reply without candidates: {excerpt(body)}")
     return reply.finish([])
@@ -94,8 +110,8 @@ def _take(reply: ReplyBuilder, frame: bytes, events: list[ModelEvent]) -> None:
             items = _list.decode(frame)
         elif not isinstance(chunk, dict):
             raise ProtocolError(f"a chunk is not an object: {excerpt(frame)}")
-        elif chunk.get("error"):
-            raise refused(chunk)
+        elif chunk.get("error") or ("candidates" not in chunk and is_bare_error(chunk)):
+            raise parse_refusal(chunk)
         else:
             reply.take(chunk, _RawArguments(frame).of, events)
             return
@@ -110,7 +126,7 @@ class _Frames:
 
     def __init__(self) -> None:
         self._sse = SseDecoder()
-        self._items: _Items | None = None
+        self._items: _ObjectSplitter | None = None
         self._began = False
         self._last = b"\n"
 
@@ -119,14 +135,14 @@ class _Frames:
         if self._items is not None:
             return self._items.feed(data)
         if not self._began:
-            data = data.lstrip(_BLANK)
+            data = data.lstrip(BLANK)
             self._began = bool(data)
         seen = self._last + data
         raw = [at for at in map(seen.find, _RAW_LINES) if at >= 0]
         if not raw:
             self._last = seen[-1:]
             return self._sse.payloads(data)
-        self._items, at = _Items(), min(raw)
+        self._items, at = _ObjectSplitter(), min(raw)
         events = [*self._sse.feed(data[:at]), *self._sse.finish()]
         return [event.data for event in events] + self._items.feed(data[at:])
 
@@ -137,7 +153,7 @@ class _Frames:
         return [event.data for event in self._sse.finish()]
 
 
-class _Items:
+class _ObjectSplitter:
     """Splits a JSON text into its outermost objects. Each byte is read once."""
 
     def __init__(self) -> None:
@@ -149,9 +165,11 @@ class _Items:
 
     def feed(self, data: bytes) -> list[bytes]:
         found: list[bytes] = []
-        start, at = 0, 0
+        start = 0
+        at = 0
         if self._escaped and data:
-            self._escaped, at = False, 1
+            self._escaped = False
+            at = 1
         while mark := (_INSIDE if self._in_string else _OUTSIDE).search(data, at):
             at = mark.end()
             match mark[0]:
@@ -167,11 +185,16 @@ class _Items:
                     self._depth -= 1
                     if self._depth == 0:
                         found.append(b"".join([*self._pieces, data[start:at]]))
-                        self._pieces, self._held = [], 0
+                        self._pieces = []
+                        self._held = 0
                     elif self._depth < 0:
                         raise ProtocolError("a JSON stream closes an object that it did not open")
         if self._depth:
-            self._hold(data[start:])
+            piece = data[start:]
+            self._held += len(piece)
+            if self._held > MAX_EVENT_BYTES:
+                raise ProtocolError(f"an item of a JSON stream is longer than {MAX_EVENT_BYTES:,} bytes")
+            self._pieces.append(piece)
         return found
 
     def finish(self) -> list[bytes]:
@@ -179,19 +202,13 @@ class _Items:
             raise TruncatedStream("the stream ended in the middle of an object")
         return []
 
-    def _hold(self, piece: bytes) -> None:
-        self._held += len(piece)
-        if self._held > MAX_EVENT_BYTES:
-            raise ProtocolError(f"an item of a JSON stream is longer than {MAX_EVENT_BYTES:,} bytes")
-        self._pieces.append(piece)
 
-
-class _RawCall(Struct):
+class _RawFunctionCall(Struct):
     args: Raw = Raw(b"")
 
 
 class _RawPart(Struct):
-    function_call: _RawCall | None = msgspec.field(default=None, name="functionCall")
+    function_call: _RawFunctionCall | None = msgspec.field(default=None, name="functionCall")
 
 
 class _RawContent(Struct):
@@ -223,20 +240,20 @@ class _RawArguments:
         found = (self._chunk.candidates or ())[candidate]
         parts = (found and found.content and found.content.parts) or ()
         part = parts[place]
-        raw = bytes(part.function_call.args) if part and part.function_call else b""
+        if part and part.function_call:
+            raw = bytes(part.function_call.args)
+        else:
+            raw = b""
         if raw in (b"", b"null"):
             return ""
         if raw.startswith(b'"'):
             # Some hosts send the object as a string, as OpenAI does.
             return str(msgspec.json.decode(raw))
-        return _compact(msgspec.json.format(raw, indent=-1).decode())
-
-
-def _compact(text: str) -> str:
-    """The text without the escapes that Google adds for HTML; unchanged if that is not safe."""
-    if "\\" not in text:
-        return text
-    try:
-        return dump(parse(text))
-    except JsonError:
-        return text
+        # The text without the escapes that Google adds for HTML; unchanged if that is not safe.
+        text = msgspec.json.format(raw, indent=-1).decode()
+        if "\\" not in text:
+            return text
+        try:
+            return dump(parse(text))
+        except JsonError:
+            return text

@@ -9,29 +9,32 @@ no effect.
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 
 from rightcall.core.jsontext import JsonValue, dump
-from rightcall.core.message import Message, Reply, Transcript
+from rightcall.core.message import Reply, Transcript
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, EncodedRequest, Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import (
-    EncodeCache,
-    as_bytes,
-    check_native,
-    described,
-    mapping,
-    native_of,
-    sequence,
-)
 from rightcall.wire.gemini.messages import Json, contents
 from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER, PRO, PRO_LEAST
 from rightcall.wire.google import key_headers, thinks_minimally
-from rightcall.wire.logprobs import alternatives
+from rightcall.wire.payload import (
+    JSON_HEADERS,
+    EncodeCache,
+    as_bytes,
+    check_native,
+    mapping,
+    merge_members,
+    native_of,
+    present,
+    sequence,
+    text_in,
+    with_grammar,
+)
+from rightcall.wire.reply_extras import wanted_alternatives
 from rightcall.wire.strictness import StrictMode, wish_in
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
@@ -57,10 +60,10 @@ def encoder() -> Encode:
 
 def encode(
     request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
-) -> Outgoing:
+) -> EncodedRequest:
     """Encode the request for Gemini. The same request gives the same bytes."""
     cache = cache or EncodeCache()
-    messages, token = _paused(request.messages)
+    messages, token = _drop_paused(request.messages)
     turns = contents(messages, cache, nested_media=NEWER.search(model) is not None)
     if not turns:
         raise EncodeError(
@@ -70,7 +73,7 @@ def encode(
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     vendor_tools = sequence(request.options.get("vendor_tools"))
-    ours = cache.shared(f"{NAME}.tools", request.specs, lambda: _ours(request.specs))
+    ours = cache.get_shared(f"{NAME}.tools", request.specs, lambda: _collect_tools(request.specs))
     if tools := [*ours.sent, *vendor_tools]:
         body["tools"] = tools
     is_mixed = bool(vendor_tools) or ours.native
@@ -81,43 +84,41 @@ def encode(
     if token:
         body["continuationToken"] = token
     extra = request.options.get("extra")
-    body = _merge(body, extra) if isinstance(extra, Mapping) else body
+    if isinstance(extra, Mapping):
+        body = merge_members(body, extra)
     body.setdefault("contents", turns)
-    return Outgoing(
-        body=as_bytes(body, NAME),
-        path=_path(model, stream=stream),
-        headers={"content-type": "application/json"},
-    )
-
-
-def _path(model: str, *, stream: bool) -> str:
     if not _MODEL.fullmatch(model):
         raise EncodeError(NAME, f"{model!r} is not a model's name.", where="model")
-    method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    method = "generateContent"
+    if stream:
+        method = "streamGenerateContent?alt=sse"
     if model.startswith(_VERTEX):
-        return f"/v1beta1/{model}:{method}"
-    return f"/v1beta/{model if '/' in model else f'models/{model}'}:{method}"
+        path = f"/v1beta1/{model}:{method}"
+    else:
+        path = f"/v1beta/{model if '/' in model else f'models/{model}'}:{method}"
+    return EncodedRequest(path=path, body=as_bytes(body, NAME), headers=JSON_HEADERS)
 
 
-def _paused(messages: Transcript) -> tuple[Transcript, str]:
+def _drop_paused(messages: Transcript) -> tuple[Transcript, str]:
     """The messages without replies that paused, and the token to continue with.
 
     The same contents are sent again, as google-genai does (``models.py``, ``continuation_token``).
     """
-    end, token = len(messages), ""
-    while end and (found := _token(messages[end - 1])):
-        end, token = end - 1, token or found
+    end = len(messages)
+    token = ""
+    while end:
+        message = messages[end - 1]
+        if not isinstance(message, Reply) or message.stop != "pause":
+            break
+        older = text_in(mapping(message.vendor.get(NAME)).get("continuationToken"))
+        if not older:
+            break
+        end -= 1
+        token = token or older
     return messages[:end], token
 
 
-def _token(message: Message) -> str:
-    if not isinstance(message, Reply) or message.stop != "pause":
-        return ""
-    token = mapping(message.vendor.get(NAME)).get("continuationToken")
-    return token if isinstance(token, str) else ""
-
-
-class _Ours(msgspec.Struct, frozen=True):
+class _GeminiTools(msgspec.Struct, frozen=True):
     """Our tools, and what a request needs to know of them."""
 
     sent: list[msgspec.Raw]
@@ -128,8 +129,8 @@ class _Ours(msgspec.Struct, frozen=True):
     """The tools' values of ``strict``."""
 
 
-def _ours(specs: Sequence[Spec]) -> _Ours:
-    return _Ours(
+def _collect_tools(specs: Sequence[Spec]) -> _GeminiTools:
+    return _GeminiTools(
         sent=_tools(specs),
         names=frozenset(spec.name for spec in specs if "name" in spec.native.get(NAME, _NAMED)),
         native=any(spec.native.get(NAME) for spec in specs),
@@ -139,38 +140,35 @@ def _ours(specs: Sequence[Spec]) -> _Ours:
 
 def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
     # A definition with a name is a function; one without is a tool of the vendor's: googleSearch.
-    own = [tool for spec in specs if (tool := _native(spec)) and "name" not in tool]
-    declared = [
-        _native(spec)
-        or {
-            "name": spec.name,
-            "description": _description(spec),
-            # This takes full JSON Schema; `parameters` takes only a subset, and one unknown keyword
-            # makes the vendor refuse the request: https://ai.google.dev/api/caching#FunctionDeclaration
-            "parametersJsonSchema": spec.parameters,
-        }
-        for spec in specs
-        if "name" in _native(spec) or not _native(spec)
-    ]
-    tools = [{"functionDeclarations": declared}, *own] if declared else own
+    declared: list[Json] = []
+    tools: list[Json] = []
+    for spec in specs:
+        check_native(spec, NAME)
+        native = spec.native.get(NAME, {})
+        if "name" in native:
+            declared.append(native_of(spec, NAME))
+        elif native:
+            tools.append(dict(native))
+        else:
+            description = with_grammar(spec.description, spec)
+            if spec.examples:
+                # There is no field for them.
+                description = f"{description}\nExamples: {', '.join(map(dump, spec.examples))}"
+            function = {
+                "name": spec.name,
+                "description": description,
+                # This takes full JSON Schema; `parameters` takes only a subset, and one unknown keyword
+                # makes the vendor refuse the request:
+                # https://ai.google.dev/api/caching#FunctionDeclaration
+                "parametersJsonSchema": spec.parameters,
+            }
+            declared.append(function)
+    if declared:
+        tools.insert(0, {"functionDeclarations": declared})
     return [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
 
 
-def _native(spec: Spec) -> Json:
-    check_native(spec, NAME)
-    own = spec.native.get(NAME, {})
-    return native_of(spec, NAME) if "name" in own else dict(own)
-
-
-def _description(spec: Spec) -> str:
-    """The description with the examples at its end, as there is no field for them."""
-    description = described(spec.description, spec)
-    if not spec.examples:
-        return description
-    return f"{description}\nExamples: {', '.join(map(dump, spec.examples))}"
-
-
-def _tool_config(request: Request, model: str, ours: _Ours, *, mixed: bool) -> Json:
+def _tool_config(request: Request, model: str, ours: _GeminiTools, *, mixed: bool) -> Json:
     config: Json = {}
     mode: Json | None
     names = ours.names
@@ -213,13 +211,13 @@ def _generation(request: Request, model: str) -> Json:
         "stopSequences": list(sequence(options.get("stop"))) or None,
         "thinkingConfig": _thinking(options.get("reasoning"), model),
     }
-    if (most := alternatives(options, NAME)) is not None:
+    if (most := wanted_alternatives(options, NAME)) is not None:
         config |= {"responseLogprobs": True, "logprobs": most or None}
     if request.output is not None:
         config["responseMimeType"] = "application/json"
         if request.output != ANY_OBJECT:
             config["responseJsonSchema"] = request.output
-    return {key: value for key, value in config.items() if value is not None}
+    return present(config)
 
 
 def _thinking(reasoning: JsonValue, model: str) -> Json | None:
@@ -230,7 +228,9 @@ def _thinking(reasoning: JsonValue, model: str) -> Json | None:
         case bool():
             pass
         case int():
-            return {"thinkingBudget": reasoning} | ({"includeThoughts": True} if reasoning else {})
+            if not reasoning:
+                return {"thinkingBudget": reasoning}
+            return {"thinkingBudget": reasoning, "includeThoughts": True}
         case str() if reasoning in EFFORTS:
             level, budget = EFFORTS[reasoning]
             if not NEWER.search(model):
@@ -240,7 +240,9 @@ def _thinking(reasoning: JsonValue, model: str) -> Json | None:
                 amount = {"thinkingLevel": "LOW"}
             else:
                 amount = {"thinkingLevel": level}
-            return {**amount, **({} if reasoning == "none" else {"includeThoughts": True})}
+            if reasoning != "none":
+                amount["includeThoughts"] = True
+            return amount
         case _:
             pass
     raise EncodeError(
@@ -248,15 +250,3 @@ def _thinking(reasoning: JsonValue, model: str) -> Json | None:
         f"{reasoning!r} is neither a number of tokens nor one of {', '.join(EFFORTS)}.",
         where="option 'reasoning'",
     )
-
-
-def _merge(body: Json, extra: Mapping[str, Any]) -> Json:
-    """The body with the members of ``extra``; settings that are objects are merged, not replaced."""
-    merged = dict(body)
-    for key, value in extra.items():
-        before = merged.get(key)
-        if isinstance(before, dict) and isinstance(value, Mapping):
-            merged[key] = _merge(before, value)
-        else:
-            merged[key] = value
-    return merged

@@ -8,16 +8,16 @@ from rightcall.core.parts import Media, Part, Text
 from rightcall.wire.gemini.tables import NAME
 from rightcall.wire.history import (
     UNTYPED,
+    ChatHistory,
     HistoryReader,
-    Said,
-    bag,
-    decoded,
+    decode_base64,
+    decode_reply,
     misread,
     objects,
     others,
-    replied,
     string,
 )
+from rightcall.wire.payload import mapping, own_bag, string_in
 
 _WIRE_NAMES = {
     "function_call": "functionCall",
@@ -38,7 +38,7 @@ _AS_GIVEN = ("args", "response")
 """Members that contain the developer's own names."""
 
 
-def read(contents: Sequence[JsonObject]) -> Said:
+def read(contents: Sequence[JsonObject]) -> ChatHistory:
     """The conversation."""
     reader = HistoryReader()
     for at, content in enumerate(contents):
@@ -54,10 +54,10 @@ def read(contents: Sequence[JsonObject]) -> Said:
             case "model":
                 said: Any = {"role": "model", "parts": [part for _, part in parts]}
                 body = {"candidates": [{"content": said, "finishReason": "STOP"}]}
-                reader.reply(replied(NAME, body, where))
+                reader.reply(decode_reply(NAME, body, where))
             case role:
                 raise misread(f"{where}.role", f"{role!r} is no role of Gemini's")
-    return reader.said()
+    return reader.conversation()
 
 
 def on_the_wire(value: Any) -> Any:
@@ -77,41 +77,37 @@ def _user(reader: HistoryReader, parts: Sequence[tuple[str, JsonObject]]) -> Non
     own: list[Any] = []
     for where, part in parts:
         if isinstance(part.get("functionResponse"), Mapping):
-            _result(reader, part, where)
+            place = f"{where}.functionResponse"
+            ((_, answer),) = objects([part["functionResponse"]], place)
+            response = answer.get("response")
+            fields = mapping(response)
+            content: list[Part] = [Text(_response_text(fields))]
+            nested = answer.get("parts")
+            for inside, each in objects(nested, f"{place}.parts") if nested else ():
+                media = _part(each, inside)
+                if not isinstance(media, Media):
+                    raise misread(inside, "only media stand in a response's parts")
+                content.append(media)
+            call_id = answer.get("id")
+            # The response is sent back as it came.
+            more = others(answer, "id", "name", "parts")
+            reader.result(
+                place,
+                content,
+                call_id=string_in(call_id),
+                name=string(answer, "name", place),
+                outcome="failed" if "error" in fields else "returned",
+                vendor=own_bag(NAME, more),
+            )
         elif (known := _part(part, where)) is not None:
             said.append(known)
         else:
             own.append(part)
     if said or own:
-        reader.say(said, vendor=bag(NAME, {"parts": own} if own else {}))
+        reader.say(said, vendor=own_bag(NAME, {"parts": own} if own else {}))
 
 
-def _result(reader: HistoryReader, part: JsonObject, where: str) -> None:
-    place = f"{where}.functionResponse"
-    ((_, answer),) = objects([part["functionResponse"]], place)
-    response = answer.get("response")
-    fields = response if isinstance(response, Mapping) else {}
-    content: list[Part] = [Text(_worded(fields))]
-    nested = answer.get("parts")
-    for inside, each in objects(nested, f"{place}.parts") if nested else ():
-        media = _part(each, inside)
-        if not isinstance(media, Media):
-            raise misread(inside, "only media stand in a response's parts")
-        content.append(media)
-    call_id = answer.get("id")
-    # The response is sent back as it came.
-    more = others(answer, "id", "name", "parts")
-    reader.result(
-        place,
-        content,
-        call_id=call_id if isinstance(call_id, str) else None,
-        name=string(answer, "name", place),
-        outcome="failed" if "error" in fields else "returned",
-        vendor=bag(NAME, more),
-    )
-
-
-def _worded(response: JsonObject) -> str:
+def _response_text(response: JsonObject) -> str:
     if len(response) == 1:
         (value,) = response.values()
         if isinstance(value, str) and next(iter(response)) in ("result", "output", "error"):
@@ -121,7 +117,7 @@ def _worded(response: JsonObject) -> str:
 
 def _part(part: JsonObject, where: str) -> Part | None:
     if isinstance(part.get("text"), str) and not part.get("thought"):
-        return Text(string(part, "text", where), bag(NAME, others(part, "text")))
+        return Text(string(part, "text", where), own_bag(NAME, others(part, "text")))
     for member in ("inlineData", "fileData"):
         if isinstance(part.get(member), Mapping):
             ((_, inner),) = objects([part[member]], f"{where}.{member}")
@@ -135,10 +131,13 @@ def _media(inner: JsonObject, more: Mapping[str, Any], where: str) -> Media:
     kind = inner.get("mimeType")
     media_type = kind if isinstance(kind, str) else UNTYPED
     name = inner.get("displayName")
-    called = name if isinstance(name, str) else None
+    called = string_in(name)
     if "data" in inner:
-        data = decoded(string(inner, "data", where), f"{where}.data")
-        return Media(data, media_type, called, bag(NAME, more))
+        data = decode_base64(string(inner, "data", where), f"{where}.data")
+        return Media(data, media_type, called, own_bag(NAME, more))
     return Media(
-        media_type=media_type, name=called, vendor=bag(NAME, more), url=string(inner, "fileUri", where)
+        media_type=media_type,
+        name=called,
+        vendor=own_bag(NAME, more),
+        url=string(inner, "fileUri", where),
     )

@@ -4,8 +4,15 @@ import re
 from collections.abc import Callable, Mapping
 
 from rightcall.core.message import StopReason
-from rightcall.wire.faults import malformed_call, malformed_reply, too_many_calls, unexpected_call
+from rightcall.wire.google import TRANSIENT, add_details
 from rightcall.wire.media import ANYWHERE, MediaTable, Takes
+from rightcall.wire.refusal import (
+    Refusals,
+    malformed_call,
+    malformed_reply,
+    too_many_calls,
+    unexpected_call,
+)
 
 NAME = "gemini"
 
@@ -14,24 +21,12 @@ STOPS: Mapping[str, StopReason] = {
     "STOP": "end",
     "MAX_TOKENS": "length",
     "CONTINUATION": "pause",
-    "SAFETY": "filtered",
-    "RECITATION": "filtered",
-    "LANGUAGE": "filtered",
-    "BLOCKLIST": "filtered",
-    "PROHIBITED_CONTENT": "filtered",
-    "SPII": "filtered",
-    "MODEL_ARMOR": "filtered",
-    "IMAGE_SAFETY": "filtered",
-    "IMAGE_PROHIBITED_CONTENT": "filtered",
-    "IMAGE_RECITATION": "filtered",
-    "MALFORMED_FUNCTION_CALL": "error",
+    **dict.fromkeys(("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT"), "filtered"),
+    **dict.fromkeys(("SPII", "MODEL_ARMOR", "IMAGE_SAFETY"), "filtered"),
+    **dict.fromkeys(("IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"), "filtered"),
     "UNEXPECTED_TOOL_CALL": "error",  # with its call: "calls", which are whole, and of no tool
-    "TOO_MANY_TOOL_CALLS": "error",
-    "MISSING_THOUGHT_SIGNATURE": "error",
-    "MALFORMED_RESPONSE": "error",
-    "NO_IMAGE": "error",
-    "IMAGE_OTHER": "error",
-    "OTHER": "error",
+    **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"), "error"),
+    **dict.fromkeys(("MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "IMAGE_OTHER", "OTHER"), "error"),
 }
 """Stop reasons by finish reason; an unknown one is an error. STOP is also used for calls."""
 
@@ -89,3 +84,9 @@ MEDIA: MediaTable = {
     "other": Takes(("address", "id")),
 }
 """https://ai.google.dev/gemini-api/docs/files and .../file-input-methods"""
+
+# https://ai.google.dev/gemini-api/docs/troubleshooting; for errors that come without a status.
+REFUSALS = Refusals(code=("status", "code", "error"), transient=TRANSIENT, complete=add_details)
+
+error = REFUSALS.over_http
+parse_refusal = REFUSALS.inside

@@ -12,8 +12,7 @@ the calls came to. What only Gemini understands travels in vendor bags under ``g
 
 from rightcall.wire.gemini_interactions.decode import Decoder, decode, decoder
 from rightcall.wire.gemini_interactions.encode import authorize, encode, encoder, strict_mode
-from rightcall.wire.gemini_interactions.errors import error
-from rightcall.wire.gemini_interactions.tables import NAME
+from rightcall.wire.gemini_interactions.tables import NAME, error
 
 __all__ = [
     "Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name", "strict_mode",

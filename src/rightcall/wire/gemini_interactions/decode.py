@@ -13,27 +13,25 @@ from msgspec import Raw, Struct
 from rightcall.core.message import Reply
 from rightcall.core.sse import ServerEvent
 from rightcall.errors import ProtocolError
-from rightcall.wire.encoding import mapping, sequence
-from rightcall.wire.gemini_interactions.errors import refused
-from rightcall.wire.gemini_interactions.reply import Index, ReplyBuilder
-from rightcall.wire.gemini_interactions.tables import NAME, WAITING
-from rightcall.wire.json_objects import event_object, whole_object
-from rightcall.wire.refusal import UNREADABLE, excerpt
-from rightcall.wire.sse_reply import SseReply, whole_reply
+from rightcall.wire.decoders import SseReply, arguments_in, event_object, whole_object, whole_reply
+from rightcall.wire.gemini_interactions.reply import ReplyBuilder
+from rightcall.wire.gemini_interactions.tables import NAME, WAITING, parse_refusal
+from rightcall.wire.payload import mapping, number_in, sequence
+from rightcall.wire.refusal import UNREADABLE, excerpt, is_bare_error
 
 
-class _Delta(Struct, gc=False):
+class _StepDelta(Struct, gc=False):
     type: str = ""
     text: str | None = None
     arguments: str | None = None
 
 
-class _More(Struct, gc=False):
+class _StepEvent(Struct, gc=False):
     """The members of most events. Others are parsed when they occur."""
 
     event_type: str = ""
     index: int | None = None
-    delta: _Delta | None = None
+    delta: _StepDelta | None = None
 
 
 class _RawStep(Struct):
@@ -52,7 +50,7 @@ class _RawDone(Struct):
     interaction: _RawWhole | None = None
 
 
-_more = msgspec.json.Decoder(_More).decode
+_more = msgspec.json.Decoder(_StepEvent).decode
 _any = msgspec.json.Decoder().decode
 _start = msgspec.json.Decoder(_RawStart).decode
 _whole = msgspec.json.Decoder(_RawWhole).decode
@@ -67,9 +65,7 @@ class Decoder(SseReply[ReplyBuilder]):
         super().__init__(NAME, ReplyBuilder(), _take, _take_whole, end="the interaction did")
 
 
-def decoder() -> Decoder:
-    """A decoder for one streamed reply."""
-    return Decoder()
+decoder = Decoder
 
 
 def decode(body: bytes, /) -> Reply:
@@ -81,7 +77,7 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
     data = event.data
     if reply.is_done or not data or data.strip() == b"[DONE]":
         return
-    if b'"step.delta"' in data and _grown(reply, data):
+    if b'"step.delta"' in data and _take_usual_event(reply, data):
         return
     value = event_object(NAME, data)
     kind = value.get("event_type") or event.name
@@ -91,11 +87,11 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
             handler(reply, value, data)
         except msgspec.ValidationError as problem:
             raise ProtocolError(f"{NAME}: a {kind} of another shape: {problem}") from problem
-    elif value.get("error"):
-        raise refused(value)
+    elif value.get("error") or is_bare_error(value):
+        raise parse_refusal(value)
 
 
-def _grown(reply: ReplyBuilder, data: bytes) -> bool:
+def _take_usual_event(reply: ReplyBuilder, data: bytes) -> bool:
     """Add an event that extends a text or a call's arguments, as most do; returns whether it was one."""
     try:
         event = _more(data)
@@ -114,10 +110,14 @@ def _grown(reply: ReplyBuilder, data: bytes) -> bool:
 
 
 def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
-    body = _first(body)
+    try:
+        # An error may come in a list, as its only item.
+        body = bytes(_each(body)[0])
+    except (*UNREADABLE, IndexError):
+        pass
     value = whole_object(NAME, body)
     if value.get("error"):
-        raise refused(value)
+        raise parse_refusal(value)
     if not isinstance(value.get("status"), str):
         raise ProtocolError(f"{NAME}: a reply without a status: {excerpt(body)}")
     try:
@@ -127,36 +127,15 @@ def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
     _end(reply, value, raw)
 
 
-def _first(body: bytes) -> bytes:
-    """The body, or its only item: an error may come in a list."""
-    try:
-        return bytes(_each(body)[0])
-    except (*UNREADABLE, IndexError):
-        return body
-
-
 def _step_start(reply: ReplyBuilder, event: Mapping[str, Any], data: bytes) -> None:
     step = mapping(event.get("step"))
-    is_call = step.get("type") == "function_call"
-    arguments = _arguments(_start(data).step) if is_call else ""
-    # An empty object is a placeholder for arguments that are still to come.
-    reply.start(_index(event), step, "" if arguments == "{}" else arguments)
-
-
-def _step_delta(reply: ReplyBuilder, event: Mapping[str, Any], _: bytes) -> None:
-    reply.add(_index(event), mapping(event.get("delta")))
-
-
-def _step_stop(reply: ReplyBuilder, event: Mapping[str, Any], _: bytes) -> None:
-    reply.close(_index(event))
-
-
-def _status(reply: ReplyBuilder, event: Mapping[str, Any], _: bytes) -> None:
-    reply.note({**event, "id": event.get("interaction_id")})
-
-
-def _created(reply: ReplyBuilder, event: Mapping[str, Any], _: bytes) -> None:
-    reply.note(mapping(event.get("interaction")))
+    arguments = ""
+    if step.get("type") == "function_call":
+        arguments = _text_of(_start(data).step)
+    if arguments == "{}":
+        # An empty object is a placeholder for arguments that are still to come.
+        arguments = ""
+    reply.start(number_in(event.get("index")), step, arguments)
 
 
 def _over(reply: ReplyBuilder, event: Mapping[str, Any], data: bytes) -> None:
@@ -171,44 +150,34 @@ def _end(reply: ReplyBuilder, said: Mapping[str, Any], raw: _RawWhole) -> None:
         raise ProtocolError(f"{NAME}: the interaction is {status}, and there is no reply yet")
     reply.note(said)
     if status == "failed":
-        raise refused({"error": _failure(said)})
+        # The error of a failed interaction, wherever the vendor put it.
+        steps = [mapping(step).get("error") for step in sequence(said.get("steps"))]
+        for error in (*sequence(said.get("errors")), *steps):
+            if error:
+                raise parse_refusal({"error": mapping(error)})
+        raise parse_refusal({"error": {"message": "the interaction failed", "code": "failed"}})
     if not reply.is_begun:
         for at, (step, given) in enumerate(
             zip(sequence(said.get("steps")), raw.steps or (), strict=True)
         ):
-            reply.start(at, mapping(step), _arguments(given))
+            reply.start(at, mapping(step), _text_of(given))
             reply.close(at)
     reply.end(status)
 
 
-def _failure(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The error of a failed interaction, wherever the vendor put it."""
-    steps = [mapping(step).get("error") for step in sequence(said.get("steps"))]
-    told = [mapping(each) for each in (*sequence(said.get("errors")), *steps) if each]
-    return told[0] if told else {"message": "the interaction failed", "code": "failed"}
-
-
 _ON: Mapping[str, Callable[[ReplyBuilder, Mapping[str, Any], bytes], None]] = {
-    "interaction.created": _created,
-    "interaction.status_update": _status,
+    "interaction.created": lambda reply, event, _: reply.note(mapping(event.get("interaction"))),
+    "interaction.status_update": lambda reply, event, _: reply.note(
+        {**event, "id": event.get("interaction_id")}
+    ),
     "step.start": _step_start,
-    "step.delta": _step_delta,
-    "step.stop": _step_stop,
+    "step.delta": lambda reply, event, _: reply.add(
+        number_in(event.get("index")), mapping(event.get("delta"))
+    ),
+    "step.stop": lambda reply, event, _: reply.close(number_in(event.get("index"))),
     "interaction.completed": _over,
 }
 
 
-def _index(event: Mapping[str, Any]) -> Index:
-    index = event.get("index")
-    return index if isinstance(index, int) else None
-
-
-def _arguments(step: _RawStep | None) -> str:
-    """The arguments of a call as their original JSON text, without white space."""
-    raw = b"" if step is None else bytes(step.arguments)
-    if raw in (b"", b"null"):
-        return ""
-    if raw.startswith(b'"'):
-        # Some hosts send the object as a string, as OpenAI does.
-        return str(_any(raw))
-    return msgspec.json.format(raw, indent=-1).decode()
+def _text_of(step: _RawStep | None) -> str:
+    return "" if step is None else arguments_in(bytes(step.arguments))

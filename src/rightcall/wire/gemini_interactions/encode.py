@@ -13,26 +13,28 @@ from typing import Any
 
 import msgspec
 
-from rightcall.core.message import Message, Reply, Transcript
+from rightcall.core.message import Reply, Transcript
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, EncodedRequest, Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import (
-    EncodeCache,
-    as_bytes,
-    described,
-    mapping,
-    native_of,
-    sequence,
-    with_examples,
-)
 from rightcall.wire.gemini_interactions.messages import steps_of
 from rightcall.wire.gemini_interactions.tables import EFFORTS, NAME
 from rightcall.wire.google import key_headers, thinks_minimally
-from rightcall.wire.kept import Since
-from rightcall.wire.logprobs import refuse
+from rightcall.wire.payload import (
+    JSON_HEADERS,
+    EncodeCache,
+    as_bytes,
+    mapping,
+    native_of,
+    present,
+    sequence,
+    with_examples,
+    with_grammar,
+)
+from rightcall.wire.reply_extras import refuse_logprobs
 from rightcall.wire.strictness import StrictMode, wish_in
+from rightcall.wire.vendor_state import Since
 
 PATH = "/v1beta/interactions"
 _UNASKED = "Gemini has one mode for all tools (validated), which strict=True of any tool asks for."
@@ -61,35 +63,43 @@ def encode(
     stream: bool,
     cache: EncodeCache | None = None,
     since: Since | None = None,
-) -> Outgoing:
+) -> EncodedRequest:
     """Encode the request for the vendor.
 
     With ``since`` the vendor stores the interaction, and gets only what is new since the last one.
     """
     cache = cache or EncodeCache()
-    messages, paused = _paused(request.messages)
+    messages, paused = _drop_paused(request.messages)
     body: dict[str, Any] = {"model": model, "stream": stream, "store": since is not None}
     if request.system:
         body["system_instruction"] = request.system
-    ours = cache.shared(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
+    ours = cache.get_shared(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
     if tools := [*ours, *sequence(request.options.get("vendor_tools"))]:
         body["tools"] = tools
     if settings := _generation(request, model):
         body["generation_config"] = settings
     if request.output is not None:
-        body["response_format"] = _format(request)
+        body["response_format"] = {"type": "text", "mime_type": "application/json"}
+        if request.output != ANY_OBJECT:
+            body["response_format"]["schema"] = request.output
     if since is not None and (before := paused.get("id") or since.response):
         body["previous_interaction_id"] = before
     if paused:
         body["continuation_token"] = paused["continuation_token"]
     extra = request.options.get("extra")
-    body = _merged(body, extra) if isinstance(extra, Mapping) else body
+    if isinstance(extra, Mapping):
+        # The settings are merged, not replaced.
+        before = body.get("generation_config")
+        more = extra.get("generation_config")
+        body |= extra
+        if isinstance(before, dict) and isinstance(more, Mapping):
+            body["generation_config"] = {**before, **more}
     if "input" not in body and not (paused and "previous_interaction_id" in body):
         body["input"] = steps_of(messages, cache, 0 if since is None else since.first)
-    return Outgoing(path=PATH, body=as_bytes(body, NAME), headers={"content-type": "application/json"})
+    return EncodedRequest(path=PATH, body=as_bytes(body, NAME), headers=JSON_HEADERS)
 
 
-def _paused(messages: Transcript) -> tuple[Transcript, Mapping[str, Any]]:
+def _drop_paused(messages: Transcript) -> tuple[Transcript, Mapping[str, Any]]:
     """The messages without replies that paused, and the vendor bag of the last of those.
 
     A stored interaction continues without new input; otherwise the same input is sent again
@@ -97,16 +107,16 @@ def _paused(messages: Transcript) -> tuple[Transcript, Mapping[str, Any]]:
     """
     end = len(messages)
     last: Mapping[str, Any] = {}
-    while end and (found := _broken_off(messages[end - 1])):
-        end, last = end - 1, last or found
+    while end:
+        message = messages[end - 1]
+        if not isinstance(message, Reply) or message.stop != "pause":
+            break
+        bag = mapping(message.vendor.get(NAME))
+        if not isinstance(bag.get("continuation_token"), str):
+            break
+        end -= 1
+        last = last or bag
     return messages[:end], last
-
-
-def _broken_off(message: Message) -> Mapping[str, Any]:
-    if not isinstance(message, Reply) or message.stop != "pause":
-        return {}
-    bag = mapping(message.vendor.get(NAME))
-    return bag if isinstance(bag.get("continuation_token"), str) else {}
 
 
 def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
@@ -116,7 +126,7 @@ def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
 def _tool(spec: Spec) -> dict[str, Any]:
     if own := native_of(spec, NAME):
         return own
-    description = described(with_examples(spec.description, spec), spec)
+    description = with_grammar(with_examples(spec.description, spec), spec)
     return {
         "type": "function",
         "name": spec.name,
@@ -127,7 +137,7 @@ def _tool(spec: Spec) -> dict[str, Any]:
 
 def _generation(request: Request, model: str) -> dict[str, Any]:
     options = request.options
-    refuse(options, NAME)
+    refuse_logprobs(options, NAME)
     config: dict[str, Any] = {
         "max_output_tokens": request.max_tokens,
         "temperature": options.get("temperature"),
@@ -137,7 +147,7 @@ def _generation(request: Request, model: str) -> dict[str, Any]:
         "tool_choice": _choice(request),
         **_thinking(options.get("reasoning"), model),
     }
-    return {key: value for key, value in config.items() if value is not None}
+    return present(config)
 
 
 def _choice(request: Request) -> str | dict[str, Any] | None:
@@ -146,10 +156,14 @@ def _choice(request: Request) -> str | dict[str, Any] | None:
         case "auto":
             # There is one mode for all tools: one strict tool makes all of them strict.
             everywhere = wish_in(request.options) is True
-            held = any(spec.strict or (everywhere and spec.strict is None) for spec in request.specs)
-            return "validated" if held else None
+            for spec in request.specs:
+                if spec.strict or (everywhere and spec.strict is None):
+                    return "validated"
+            return None
         case "none":
-            return "none" if names else None
+            if names:
+                return "none"
+            return None
         case "required" | Named() if not names:
             raise EncodeError(NAME, "a call is required but there are no tools.", where="choice")
         case "required":
@@ -171,22 +185,9 @@ def _thinking(wanted: Any, model: str) -> dict[str, Any]:
             "and no number of tokens.",
             where="option 'reasoning'",
         )
-    summaries = {} if wanted == "none" else {"thinking_summaries": "auto"}
     level = EFFORTS[wanted]
     if level == "minimal" and not thinks_minimally(model):
         level = "low"
-    return {"thinking_level": level, **summaries}
-
-
-def _format(request: Request) -> dict[str, Any]:
-    schema = {} if request.output == ANY_OBJECT else {"schema": request.output}
-    return {"type": "text", "mime_type": "application/json", **schema}
-
-
-def _merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with the members of ``extra``; the settings are merged, not replaced."""
-    before, more = body.get("generation_config"), extra.get("generation_config")
-    merged = {**body, **extra}
-    if isinstance(before, dict) and isinstance(more, Mapping):
-        merged["generation_config"] = {**before, **more}
-    return merged
+    if wanted == "none":
+        return {"thinking_level": level}
+    return {"thinking_level": level, "thinking_summaries": "auto"}

@@ -8,21 +8,21 @@ from rightcall.core.parts import Media, Part, Text
 from rightcall.wire.gemini_interactions.tables import NAME
 from rightcall.wire.history import (
     UNTYPED,
+    ChatHistory,
     HistoryReader,
-    Said,
-    bag,
-    decoded,
+    decode_base64,
+    decode_reply,
     misread,
     objects,
     others,
-    replied,
     string,
 )
+from rightcall.wire.payload import own_bag
 
 _MEDIA = ("image", "audio", "video", "document")
 
 
-def read(steps: Sequence[JsonObject]) -> Said:
+def read(steps: Sequence[JsonObject]) -> ChatHistory:
     """The conversation."""
     reader = HistoryReader()
     own: list[Any] = []
@@ -31,7 +31,7 @@ def read(steps: Sequence[JsonObject]) -> Said:
     def close() -> None:
         if own:
             body: Any = {"status": "completed", "steps": list(own)}
-            reader.reply(replied(NAME, body, begun))
+            reader.reply(decode_reply(NAME, body, begun))
             own.clear()
 
     for at, step in enumerate(steps):
@@ -42,34 +42,31 @@ def read(steps: Sequence[JsonObject]) -> Said:
                 reader.say(_parts(step.get("content"), f"{where}.content"))
             case "function_result":
                 close()
-                _result(reader, step, where)
+                given = step.get("result")
+                more: dict[str, Any] = {}
+                if isinstance(given, str):
+                    content: list[Part] = [Text(given)]
+                elif isinstance(given, list):
+                    content = _parts(given, f"{where}.result")
+                else:
+                    # An object is sent back as it came.
+                    content = [Text(dump(given))]
+                    more = {"result": given}
+                more |= others(step, "type", "call_id", "name", "result", "is_error")
+                reader.result(
+                    where,
+                    content,
+                    call_id=string(step, "call_id", where),
+                    outcome="failed" if step.get("is_error") else "returned",
+                    vendor=own_bag(NAME, more),
+                )
             case str():
                 begun = begun if own else where
                 own.append(step)
             case kind:
                 raise misread(f"{where}.type", f"{kind!r} is no step")
     close()
-    return reader.said()
-
-
-def _result(reader: HistoryReader, step: JsonObject, where: str) -> None:
-    given = step.get("result")
-    more: dict[str, Any] = {}
-    if isinstance(given, str):
-        content: list[Part] = [Text(given)]
-    elif isinstance(given, list):
-        content = _parts(given, f"{where}.result")
-    else:
-        # An object is sent back as it came.
-        content, more = [Text(dump(given))], {"result": given}
-    more |= others(step, "type", "call_id", "name", "result", "is_error")
-    reader.result(
-        where,
-        content,
-        call_id=string(step, "call_id", where),
-        outcome="failed" if step.get("is_error") else "returned",
-        vendor=bag(NAME, more),
-    )
+    return reader.conversation()
 
 
 def _parts(content: object, where: str) -> list[Part]:
@@ -79,13 +76,18 @@ def _parts(content: object, where: str) -> list[Part]:
 def _part(part: JsonObject, where: str) -> Part:
     kind = part.get("type")
     if kind == "text":
-        return Text(string(part, "text", where), bag(NAME, others(part, "type", "text")))
+        return Text(string(part, "text", where), own_bag(NAME, others(part, "type", "text")))
     if kind not in _MEDIA:
         raise misread(f"{where}.type", f"{kind!r} is no content that is known here")
     given = part.get("mime_type")
-    media_type = given if isinstance(given, str) else UNTYPED if kind == "document" else f"{kind}/*"
-    vendor = bag(NAME, others(part, "type", "mime_type", "data", "uri"))
+    if isinstance(given, str):
+        media_type = given
+    elif kind == "document":
+        media_type = UNTYPED
+    else:
+        media_type = f"{kind}/*"
+    vendor = own_bag(NAME, others(part, "type", "mime_type", "data", "uri"))
     if "data" in part:
-        data = decoded(string(part, "data", where), f"{where}.data")
+        data = decode_base64(string(part, "data", where), f"{where}.data")
         return Media(data, media_type, vendor=vendor)
     return Media(media_type=media_type, vendor=vendor, url=string(part, "uri", where))

@@ -8,22 +8,23 @@ from typing import Any, TypeAlias, assert_never
 
 from msgspec import Raw
 
-from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User
-from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.parts import Call, Media, Part, Result, Text
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import (
-    EncodeCache,
-    as_bytes,
-    base64_raw,
-    mapping,
-    note_of,
-    object_in,
-    sequence,
-)
 from rightcall.wire.gemini_interactions.tables import CONTENT, MEDIA, NAME
 from rightcall.wire.google import FILES, FOREIGN_SIGNATURE
 from rightcall.wire.media import check_taken, first_new, place_of
+from rightcall.wire.payload import (
+    CallIds,
+    EncodeCache,
+    arguments_object,
+    as_bytes,
+    base64_raw,
+    mapping,
+    named_text,
+    note_of,
+    sequence,
+)
 
 Json: TypeAlias = dict[str, Any]
 
@@ -38,8 +39,10 @@ def steps_of(messages: Transcript, cache: EncodeCache, first: int = 0) -> list[R
     def write(writer: _Writer, message: Message, at: int) -> None:
         writer.write(message, place_of(at, new))
 
-    writer = cache.written(NAME, messages, _Writer, write)
-    found = [step for steps in writer.steps[first:] for step in steps]
+    writer = cache.write_messages(NAME, messages, _Writer, write)
+    found: list[Raw] = []
+    for steps in writer.steps[first:]:
+        found += steps
     if not found:
         raise EncodeError(
             NAME, "there is nothing to answer: a request needs a message.", where="messages"
@@ -53,9 +56,7 @@ class _Writer:
     def __init__(self) -> None:
         self.steps: list[list[Raw]] = []
         """The steps of each message."""
-        self._used: set[str] = set()
-        self._open: list[tuple[str, str]] = []
-        """The calls of the last reply: the original id of each, and the id that was sent."""
+        self._ids = CallIds()
 
     def write(self, message: Message, where: str) -> None:
         self.steps.append([Raw(as_bytes(step, NAME)) for step in self._steps(message, where)])
@@ -67,28 +68,12 @@ class _Writer:
                 content += sequence(mapping(message.vendor.get(NAME)).get("content"))
                 yield {"type": "user_input", "content": content or [_text("")]}
             case Reply():
-                yield from _reply(message, self._of_calls(message.calls))
+                yield from _reply(message, self._ids.of_calls(message.calls))
             case Results():
                 for result in message.results:
-                    yield _result(result, self._of_result(result))
+                    yield _result(result, self._ids.of_result(result))
             case _:
                 assert_never(message)
-
-    def _of_calls(self, calls: Sequence[Call]) -> list[str]:
-        """A unique id for each call."""
-        self._open = []
-        for call in calls:
-            identity, number = call.id or "call", 1
-            while identity in self._used:
-                number += 1
-                identity = f"{call.id or 'call'}_{number}"
-            self._used.add(identity)
-            self._open.append((call.id, identity))
-        return [sent for _, sent in self._open]
-
-    def _of_result(self, result: Result) -> str:
-        at = next((at for at, (given, _) in enumerate(self._open) if given == result.call_id), None)
-        return result.call_id if at is None else self._open.pop(at)[1]
 
 
 def _reply(reply: Reply, ids: Sequence[str]) -> Iterator[Json]:
@@ -125,35 +110,40 @@ def _own(part: object) -> list[Json] | None:
     """The part as contents of the model's output step; None if it needs a step of its own."""
     match part:
         case Text():
-            return [_content(part)] if part.text else []
+            if part.text:
+                return [_content(part)]
+            return []
         case Media():
             return [_content(part)]
         case Unknown():
             content = mapping(part.vendor.get(NAME)).get("content")
-            return [dict(mapping(content))] if content else None
+            if content:
+                return [dict(mapping(content))]
+            return None
         case _:
             return None
 
 
 def _thought(part: Reasoning) -> Json:
-    summary = {"summary": [_text(part.text)]} if part.text else {}
-    return {"type": "thought", **summary, **mapping(part.vendor.get(NAME))}
+    thought: Json = {"type": "thought"}
+    if part.text:
+        thought["summary"] = [_text(part.text)]
+    return {**thought, **mapping(part.vendor.get(NAME))}
 
 
 def _call(call: Call, identity: str) -> Json:
-    text = call.as_json
-    arguments: Raw | Json = {}
-    if text.strip():
-        arguments = {UNPARSED: text} if object_in(text) is None else Raw(text.encode())
+    arguments = arguments_object(call.as_json, UNPARSED)
     told = {"type": "function_call", "id": identity, "name": call.name, "arguments": arguments}
     return {**told, **mapping(call.vendor.get(NAME))}
 
 
 def _result(result: Result, identity: str) -> Json:
     content = [_content(part) for part in result.content]
-    said: Json = {"type": "function_result", "call_id": identity, "name": result.name}
-    said |= {"is_error": True} if result.is_error else {}
-    return {**said, "result": content or [_text("")], **mapping(result.vendor.get(NAME))}
+    step: Json = {"type": "function_result", "call_id": identity, "name": result.name}
+    if result.is_error:
+        step["is_error"] = True
+    step["result"] = content or [_text("")]
+    return {**step, **mapping(result.vendor.get(NAME))}
 
 
 def _content(part: Part, where: str = "") -> Json:
@@ -164,19 +154,18 @@ def _content(part: Part, where: str = "") -> Json:
     if not more and not check_taken(part, MEDIA, NAME, where):
         return _text(note_of(part))
     if part.kind == "text" and part.way == "bytes":
-        words = part.data.decode(errors="replace")
-        return _text(f"{part.name}:\n{words}" if part.name else words)
-    return {"type": CONTENT.get(part.kind, "document"), **_shown(part), **more}
-
-
-def _shown(media: Media) -> Json:
-    if media.way == "bytes":
-        return {"mime_type": media.media_type, "data": base64_raw(media)}
-    place = media.url if media.id is None else media.id
-    assert place is not None
-    is_known = media.kind != "other" and not media.media_type.endswith("/*")
-    kind = {"mime_type": media.media_type} if is_known else {}
-    return {**kind, "uri": f"{FILES}{place}" if place.startswith("files/") else place}
+        return _text(named_text(part))
+    if part.way == "bytes":
+        content: Json = {"mime_type": part.media_type, "data": base64_raw(part)}
+    else:
+        place = part.url if part.id is None else part.id
+        assert place is not None
+        is_known = part.kind != "other" and not part.media_type.endswith("/*")
+        content = {}
+        if is_known:
+            content["mime_type"] = part.media_type
+        content["uri"] = f"{FILES}{place}" if place.startswith("files/") else place
+    return {"type": CONTENT.get(part.kind, "document"), **content, **more}
 
 
 def _text(text: str) -> Json:

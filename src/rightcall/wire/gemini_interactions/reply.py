@@ -4,11 +4,10 @@ A call that the token limit cut off gets its end event like any other, so a Call
 the model went on after the call.
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from rightcall.core.call import Call
-from rightcall.core.citation import Citation
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -19,13 +18,40 @@ from rightcall.core.events import (
     ReplyEnd,
     TextDelta,
 )
-from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Media, Text, Usage
+from rightcall.core.message import Citation, Reasoning, Reply, StopReason, Unknown
+from rightcall.core.parts import Call, Media, Text, Usage, media_kind
 from rightcall.errors import ProtocolError
-from rightcall.wire.citations import annotated_bytes
-from rightcall.wire.encoding import mapping, sequence
-from rightcall.wire.gemini_interactions.made import media_in
-from rightcall.wire.gemini_interactions.tables import NAME, STOPS
+from rightcall.wire.gemini_interactions.tables import CONTENT, NAME, STOPS
+from rightcall.wire.payload import count_in, mapping, own_bag, present, sequence, text_in, without
+from rightcall.wire.reply_extras import parse_byte_annotations
+
+_KNOWN = ("type", "mime_type", "data", "uri")
+
+
+def media_in(content: Mapping[str, Any]) -> Media | None:
+    """The media that the model made; None if sending them back would change them."""
+    kind = content.get("mime_type")
+    given = content.get("data")
+    place = content.get("uri")
+    if not isinstance(kind, str) or CONTENT.get(media_kind(kind)) != content.get("type"):
+        return None
+    more = {}
+    for key, value in content.items():
+        if key not in _KNOWN:
+            more[key] = value
+    vendor = own_bag(NAME, more)
+    if isinstance(place, str) and place and not given:
+        return Media(media_type=kind, url=place, vendor=vendor)
+    if not isinstance(given, str) or place:
+        return None
+    try:
+        data = b64decode(given, validate=True)
+    except ValueError:
+        return None
+    if b64encode(data).decode() == given:
+        return Media(data, kind, vendor=vendor)
+    return None
+
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 Index: TypeAlias = int | None
@@ -36,7 +62,7 @@ _FLOWS = ("audio",)
 """Content types whose pieces are joined."""
 
 
-class Item:
+class StepContent:
     """One content of a step, which arrives in pieces."""
 
     __slots__ = ("fields", "pieces")
@@ -49,11 +75,15 @@ class Item:
     @property
     def whole(self) -> dict[str, Any]:
         """The complete content."""
-        member = "text" if self.fields.get("type") == "text" else "data"
-        return {**self.fields, member: "".join(self.pieces)} if self.pieces else self.fields
+        member = "data"
+        if self.fields.get("type") == "text":
+            member = "text"
+        if self.pieces:
+            return {**self.fields, member: "".join(self.pieces)}
+        return self.fields
 
 
-class Step:
+class InteractionStep:
     """One step while it arrives."""
 
     __slots__ = ("call", "fields", "is_open", "items", "kind", "pieces")
@@ -65,7 +95,7 @@ class Step:
         """The index among the reply's calls; -1 if it is not a call."""
         self.pieces: list[str] = []
         """Pieces of a call's arguments."""
-        self.items: list[Item] = []
+        self.items: list[StepContent] = []
         self.is_open = True
 
     def parts(self, *, cut: bool) -> Iterator[Part]:
@@ -83,10 +113,13 @@ class Step:
     def as_call(self, *, truncated: bool = False) -> Call:
         """The step as a call."""
         known = ("type", "id", "name", "arguments")
-        beside = {key: value for key, value in self.fields.items() if key not in known}
+        beside = {}
+        for key, value in self.fields.items():
+            if key not in known:
+                beside[key] = value
         return Call(
-            id=_string(self.fields.get("id")),
-            name=_string(self.fields.get("name")),
+            id=text_in(self.fields.get("id")),
+            name=text_in(self.fields.get("name")),
             arguments="".join(self.pieces),
             truncated=truncated,
             vendor={NAME: beside},
@@ -94,8 +127,8 @@ class Step:
 
     def _thought(self) -> Reasoning:
         summary = [item.whole for item in self.items]
-        texts = [_string(item.get("text")) for item in summary]
-        bag = {key: value for key, value in self.fields.items() if key not in ("type", "summary")}
+        texts = [text_in(item.get("text")) for item in summary]
+        bag = without(self.fields, "type", "summary")
         if any(item.keys() != {"type", "text"} for item in summary):
             bag["summary"] = summary
         return Reasoning("".join(texts), {NAME: bag})
@@ -108,10 +141,10 @@ class ReplyBuilder:
         self.events: list[ModelEvent] = []
         """Events that were not yet returned."""
         self.is_done = False
-        self._steps: list[Step] = []
-        self._at: dict[Index, Step] = {}
+        self._steps: list[InteractionStep] = []
+        self._at: dict[Index, InteractionStep] = {}
         self._calls = 0
-        self._closed: list[Step] = []
+        self._closed: list[InteractionStep] = []
         """Ended calls that nothing has followed yet."""
         self._bag: dict[str, Any] = {}
         self._model = ""
@@ -127,14 +160,14 @@ class ReplyBuilder:
         for member in ("id", "continuation_token", "service_tier"):
             if value := said.get(member):
                 self._bag[member] = value
-        self._model = _string(said.get("model")) or self._model
+        self._model = text_in(said.get("model")) or self._model
         self._counts = mapping(said.get("usage")) or self._counts
 
     def start(self, index: Index, fields: Mapping[str, Any], arguments: str = "") -> None:
         """Begin a step, which may be complete already. ``arguments``: those of a call, as text."""
         self._go_on()
         is_call = fields.get("type") == "function_call"
-        step = self._at[index] = Step(fields, self._calls if is_call else -1)
+        step = self._at[index] = InteractionStep(fields, self._calls if is_call else -1)
         self._steps.append(step)
         if is_call:
             self._calls += 1
@@ -147,7 +180,7 @@ class ReplyBuilder:
 
     def text(self, index: Index, piece: str) -> None:
         """Add to the model's text."""
-        self.content(self._grown(index, "model_output"), {"type": "text", "text": piece})
+        self.content(self._growing_step(index, "model_output"), {"type": "text", "text": piece})
 
     def json(self, index: Index, piece: str) -> None:
         """Add to a call's arguments."""
@@ -163,27 +196,38 @@ class ReplyBuilder:
         """Add a delta to a step."""
         match delta.get("type"):
             case "text" | "image" | "audio" | "video" | "document":
-                self.content(self._grown(index, "model_output"), delta)
+                self.content(self._growing_step(index, "model_output"), delta)
             case "text_annotation_delta":
-                self._annotate(index, delta)
+                step = self._growing_step(index, "model_output")
+                if not step.items:
+                    self.content(step, {"type": "text", "text": ""})
+                step.items[-1].fields.setdefault("annotations", []).extend(
+                    sequence(delta.get("annotations"))
+                )
             case "thought_summary":
-                self.content(self._grown(index, "thought"), mapping(delta.get("content")))
+                self.content(self._growing_step(index, "thought"), mapping(delta.get("content")))
             case "thought_signature":
-                fields = self._grown(index, "thought").fields
-                fields["signature"] = _string(fields.get("signature")) + _string(delta.get("signature"))
+                fields = self._growing_step(index, "thought").fields
+                fields["signature"] = text_in(fields.get("signature")) + text_in(delta.get("signature"))
             case "arguments_delta":
-                self.json(index, _string(delta.get("arguments")))
+                self.json(index, text_in(delta.get("arguments")))
             case kind:
-                self._join(self._grown(index, _string(kind)), delta)
+                fields = self._growing_step(index, text_in(kind)).fields
+                for key, value in delta.items():
+                    before = fields.get(key)
+                    if isinstance(before, list) and isinstance(value, list):
+                        before.extend(value)
+                    elif key != "type":
+                        fields[key] = value
 
-    def content(self, step: Step, content: Mapping[str, Any]) -> None:
+    def content(self, step: InteractionStep, content: Mapping[str, Any]) -> None:
         """Add content to a step: to its last content if the two belong together."""
-        kind = _string(content.get("type"))
+        kind = text_in(content.get("type"))
         member = "text" if kind == "text" else "data"
-        rest = {key: value for key, value in content.items() if key != member and value is not None}
+        rest = present(without(content, member))
         last = step.items[-1] if step.items else None
         if last is None or not _goes_on(last.fields, rest):
-            last = Item(rest)
+            last = StepContent(rest)
             step.items.append(last)
         piece = content.get(member)
         if not isinstance(piece, str) or not piece:
@@ -212,22 +256,31 @@ class ReplyBuilder:
             if step.call >= 0 and step.is_open and not (cut and step is self._steps[-1]):
                 self._end_call(step)
         if stop in ("end", "calls"):
-            stop = "calls" if self._calls else "end" if word == "completed" else "error"
-        parts = [part for step in self._steps for part in step.parts(cut=cut)]
-        content = tuple([part for part in parts if not isinstance(part, Text) or part.text])
+            if self._calls:
+                stop = "calls"
+            elif word == "completed":
+                stop = "end"
+            else:
+                stop = "error"
+        parts = []
+        for step in self._steps:
+            for part in step.parts(cut=cut):
+                if not isinstance(part, Text) or part.text:
+                    parts.append(part)
+        content = tuple(parts)
         reply = Reply(
             content,
             stop,
             word,
             usage(self._counts),
             self._model,
-            {NAME: self._bag} if self._bag else {},
+            own_bag(NAME, self._bag),
             citations=_citations(content),
         )
         self.is_done = True
         self.events.append(ReplyEnd(reply))
 
-    def _grown(self, index: Index, kind: str) -> Step:
+    def _growing_step(self, index: Index, kind: str) -> InteractionStep:
         if self._closed:
             self._go_on()
         step = self._at.get(index)
@@ -236,27 +289,13 @@ class ReplyBuilder:
             step = self._at[index]
         return step
 
-    def _annotate(self, index: Index, delta: Mapping[str, Any]) -> None:
-        step = self._grown(index, "model_output")
-        if not step.items:
-            self.content(step, {"type": "text", "text": ""})
-        step.items[-1].fields.setdefault("annotations", []).extend(sequence(delta.get("annotations")))
-
-    def _join(self, step: Step, delta: Mapping[str, Any]) -> None:
-        for key, value in delta.items():
-            before = step.fields.get(key)
-            if isinstance(before, list) and isinstance(value, list):
-                before.extend(value)
-            elif key != "type":
-                step.fields[key] = value
-
     def _go_on(self) -> None:
         """The model went on, so the calls that ended before are complete."""
         for step in self._closed:
             self._end_call(step)
         self._closed.clear()
 
-    def _end_call(self, step: Step) -> None:
+    def _end_call(self, step: InteractionStep) -> None:
         if not step.pieces:
             # The empty object that the step began with was the complete arguments.
             step.pieces.append("{}")
@@ -267,16 +306,12 @@ class ReplyBuilder:
 
 def usage(counts: Mapping[str, Any]) -> Usage:
     """The vendor's counts; it counts thoughts, and what tools put into the prompt, separately."""
-
-    def count(name: str) -> int:
-        value = counts.get(name)
-        return value if isinstance(value, int) else 0
-
+    thought = count_in(counts, "total_thought_tokens")
     return Usage(
-        input_tokens=count("total_input_tokens") + count("total_tool_use_tokens"),
-        output_tokens=count("total_output_tokens") + count("total_thought_tokens"),
-        cached_tokens=count("total_cached_tokens"),
-        reasoning_tokens=count("total_thought_tokens"),
+        input_tokens=count_in(counts, "total_input_tokens") + count_in(counts, "total_tool_use_tokens"),
+        output_tokens=count_in(counts, "total_output_tokens") + thought,
+        cached_tokens=count_in(counts, "total_cached_tokens"),
+        reasoning_tokens=thought,
     )
 
 
@@ -289,11 +324,14 @@ def _goes_on(before: Mapping[str, Any], rest: Mapping[str, Any]) -> bool:
     return kind in _FLOWS and before.get("mime_type") == rest.get("mime_type")
 
 
-def _content(item: Item) -> Part:
+def _content(item: StepContent) -> Part:
     said = item.whole
     if said.get("type") == "text":
-        more = {key: value for key, value in said.items() if key not in ("type", "text") and value}
-        return Text(_string(said.get("text")), {NAME: more} if more else {})
+        more = {}
+        for key, value in said.items():
+            if key not in ("type", "text") and value:
+                more[key] = value
+        return Text(text_in(said.get("text")), own_bag(NAME, more))
     return media_in(said) or Unknown({NAME: {"content": said}})
 
 
@@ -303,10 +341,7 @@ def _citations(content: tuple[Part, ...]) -> tuple[Citation, ...]:
     for part in content:
         if isinstance(part, Text):
             annotations = mapping(part.vendor.get(NAME)).get("annotations")
-            found += annotated_bytes(annotations, part.text, before) if annotations else ()
+            if annotations:
+                found += parse_byte_annotations(annotations, part.text, before)
             before += len(part.text)
     return tuple(found)
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""

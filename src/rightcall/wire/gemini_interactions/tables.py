@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 
-from rightcall.core.media_type import MediaKind
 from rightcall.core.message import StopReason
+from rightcall.core.parts import MediaKind
+from rightcall.errors import VendorError
+from rightcall.wire.google import TRANSIENT, add_details
 from rightcall.wire.media import ANYWHERE, BYTES, MediaTable, Takes
+from rightcall.wire.refusal import Refusals
 
 NAME = "gemini_interactions"
 
@@ -48,3 +51,27 @@ MEDIA: MediaTable = {
     "other": Takes(("address", "id")),
 }
 """https://ai.google.dev/api/interactions-api, Content. Text files are sent as text."""
+
+# Over HTTP Google's usual codes, in a stream others, such as ``gateway_timeout``:
+# https://ai.google.dev/gemini-api/docs/interactions/streaming#error
+REFUSALS = Refusals(
+    code=("status", "code", "error"),
+    transient=TRANSIENT
+    | frozenset(word.lower() for word in TRANSIENT)
+    | {"gateway_timeout", "internal_error", "rate_limit_exceeded", "service_unavailable"},
+    complete=add_details,
+)
+
+error = REFUSALS.over_http
+parse_refusal = REFUSALS.inside
+
+
+_NOT_FOUND = 404
+
+
+def is_forgotten(refusal: VendorError) -> bool:
+    """Whether the vendor has lost what it stored: https://ai.google.dev/gemini-api/docs/interactions.
+
+    The error is undocumented; retrying once with everything settles it.
+    """
+    return refusal.status == _NOT_FOUND or "previous_interaction" in refusal.body

@@ -10,8 +10,7 @@ understands travels in vendor bags under ``ollama``:
 
 from rightcall.wire.ollama.decode import Decoder, decode, decoder
 from rightcall.wire.ollama.encode import authorize, encode, encoder, strict_mode
-from rightcall.wire.ollama.errors import error
-from rightcall.wire.ollama.tables import NAME
+from rightcall.wire.ollama.tables import NAME, error
 
 __all__ = [
     "Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name", "strict_mode",

@@ -3,8 +3,7 @@
 A stream is one JSON object a line; the last says that it is ``done``. A whole reply is one such object.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 import msgspec
 from msgspec import Raw, Struct
@@ -13,23 +12,23 @@ from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.encoding import mapping, sequence
-from rightcall.wire.ollama.errors import refused
+from rightcall.wire.decoders import LenientDecoder, arguments_in, take_lenient
 from rightcall.wire.ollama.reply import ReplyBuilder
-from rightcall.wire.ollama.tables import NAME
-from rightcall.wire.refusal import UNREADABLE, excerpt
+from rightcall.wire.ollama.tables import NAME, REFUSALS, parse_refusal
+from rightcall.wire.payload import mapping, sequence
+from rightcall.wire.refusal import UNREADABLE, excerpt, is_bare_error
 
 
 class _RawFunction(Struct):
     arguments: Raw = Raw(b"")
 
 
-class _RawCall(Struct):
+class _RawToolCall(Struct):
     function: _RawFunction | None = None
 
 
 class _RawMessage(Struct):
-    tool_calls: list[_RawCall | None] | None = None
+    tool_calls: list[_RawToolCall | None] | None = None
 
 
 class _RawLine(Struct):
@@ -40,7 +39,7 @@ _any = msgspec.json.Decoder().decode
 _raw = msgspec.json.Decoder(_RawLine).decode
 
 
-class Decoder:
+class Decoder(LenientDecoder):
     """Decodes one streamed reply. Feed it bytes, split anywhere."""
 
     def __init__(self) -> None:
@@ -59,7 +58,7 @@ class Decoder:
             self._size += len(rest)
             if self._size > MAX_EVENT_BYTES:
                 raise ProtocolError(f"{NAME}: a line of more than {MAX_EVENT_BYTES:,} bytes")
-        return self._told()
+        return self._drain_events()
 
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""
@@ -69,28 +68,38 @@ class Decoder:
             raise TruncatedStream(f"{NAME}: the stream ended in the middle of a line") from problem
         if not self._reply.is_done:
             raise TruncatedStream(f"{NAME}: the stream ended before it was done")
-        return self._told()
+        return self._drain_events()
 
     def _take(self, end: bytes) -> None:
-        line = b"".join((*self._held, end)).strip() if self._held else end.strip()
-        self._held, self._size = [], 0
-        if line and not self._reply.is_done:
+        if self._held:
+            line = b"".join((*self._held, end)).strip()
+        else:
+            line = end.strip()
+        self._held = []
+        self._size = 0
+        if not line or self._reply.is_done:
+            return
+        try:
             _take(self._reply, line)
+        except ProtocolError:
+            if not self._take_mended(line, partial(_take, self._reply)):
+                raise
 
-    def _told(self) -> tuple[ModelEvent, ...]:
-        events, self._reply.events = self._reply.events, []
+    def _drain_events(self) -> tuple[ModelEvent, ...]:
+        events = self._reply.events
+        self._reply.events = []
+        if self._halves is not None:
+            return self._halves.join(events)
         return tuple(events)
 
 
-def decoder() -> Decoder:
-    """A decoder for one streamed reply."""
-    return Decoder()
+decoder = Decoder
 
 
 def decode(body: bytes, /) -> Reply:
     """The reply in a body that was not streamed."""
     reply = ReplyBuilder()
-    _take(reply, body)
+    take_lenient(reply, _take, body)
     if not reply.is_done:
         raise ProtocolError(f"{NAME}: a reply that is not done: {excerpt(body)}")
     end = reply.events[-1]
@@ -108,32 +117,20 @@ def _take(reply: ReplyBuilder, line: bytes) -> None:
     if not isinstance(value, dict):
         raise ProtocolError(f"{NAME}: a line is not an object: {excerpt(line)}")
     if value.get("error"):
-        raise refused(value)
+        raise parse_refusal(value)
+    if is_bare_error(value):
+        raise REFUSALS.inside(value)
     message = mapping(value.get("message"))
     if thought := message.get("thinking"):
         reply.think(str(thought))
     if text := message.get("content"):
         reply.text(str(text))
-    _calls(reply, message, raw.message)
+    calls = sequence(message.get("tool_calls"))
+    texts = raw.message.tool_calls if raw.message is not None and raw.message.tool_calls else ()
+    for call, text in zip(calls, texts, strict=True):
+        function = None if text is None else text.function
+        reply.call(mapping(call), "" if function is None else arguments_in(bytes(function.arguments)))
     if likely := value.get("logprobs"):
         reply.weigh(likely)
     if value.get("done") is True:
         reply.end(value)
-
-
-def _calls(reply: ReplyBuilder, message: Mapping[str, Any], raw: _RawMessage | None) -> None:
-    calls = sequence(message.get("tool_calls"))
-    texts = raw.tool_calls if raw is not None and raw.tool_calls else ()
-    for call, text in zip(calls, texts, strict=True):
-        reply.call(mapping(call), _arguments(text))
-
-
-def _arguments(call: _RawCall | None) -> str:
-    """The arguments' original JSON text, without white space."""
-    raw = bytes(call.function.arguments) if call is not None and call.function is not None else b""
-    if raw in (b"", b"null"):
-        return ""
-    if raw.startswith(b'"'):
-        # Some hosts send the object as a string, as OpenAI does.
-        return str(_any(raw))
-    return msgspec.json.format(raw, indent=-1).decode()

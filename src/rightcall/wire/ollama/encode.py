@@ -15,20 +15,22 @@ from typing import Any
 import msgspec
 
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, EncodedRequest, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import (
+from rightcall.wire.ollama.messages import messages_of
+from rightcall.wire.ollama.tables import EFFORTS, NAME
+from rightcall.wire.payload import (
+    JSON_HEADERS,
     EncodeCache,
     as_bytes,
-    described,
+    mapping,
     native_of,
     sequence,
     with_examples,
+    with_grammar,
 )
-from rightcall.wire.logprobs import alternatives
-from rightcall.wire.ollama.messages import messages_of
-from rightcall.wire.ollama.tables import EFFORTS, NAME
+from rightcall.wire.reply_extras import wanted_alternatives
 from rightcall.wire.strictness import StrictMode, wish_in
 
 PATH = "/api/chat"
@@ -52,24 +54,41 @@ def encoder() -> Encode:
 
 def encode(
     request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
-) -> Outgoing:
+) -> EncodedRequest:
     """Encode the request for Ollama."""
     cache = cache or EncodeCache()
-    body: dict[str, Any] = {"model": model, "stream": stream, **_thinking(request)}
+    body: dict[str, Any] = {"model": model, "stream": stream}
+    effort = request.options.get("reasoning")
+    if effort is not None:
+        if not isinstance(effort, str) or effort not in EFFORTS:
+            raise EncodeError(
+                NAME,
+                f"{effort!r} is none of {', '.join(EFFORTS)}; Ollama counts no tokens of thinking.",
+                where="option 'reasoning'",
+            )
+        body["think"] = EFFORTS[effort]
     if settings := _settings(request):
         body["options"] = settings
     if request.output is not None:
-        body["format"] = "json" if request.output == ANY_OBJECT else request.output
-    if (most := alternatives(request.options, NAME)) is not None:
+        if request.output == ANY_OBJECT:
+            body["format"] = "json"
+        else:
+            body["format"] = request.output
+    if (most := wanted_alternatives(request.options, NAME)) is not None:
         body |= {"logprobs": True, **({"top_logprobs": most} if most else {})}
     if tools := _tools(request, cache):
         body["tools"] = tools
     extra = request.options.get("extra")
     if isinstance(extra, Mapping):
-        body = _merged(body, extra)
+        # The options gain members instead of being replaced.
+        options = {**body.get("options", {}), **mapping(extra.get("options"))}
+        body = {**body, **extra}
+        if options and isinstance(body["options"], Mapping):
+            body["options"] = options
+    # Last, so that a longer history only adds to the bytes of a shorter one.
     messages = body.pop("messages", None)
     body["messages"] = messages_of(request, cache) if messages is None else messages
-    return Outgoing(path=PATH, body=as_bytes(body, NAME), headers={"content-type": "application/json"})
+    return EncodedRequest(path=PATH, body=as_bytes(body, NAME), headers=JSON_HEADERS)
 
 
 def _settings(request: Request) -> dict[str, Any]:
@@ -84,19 +103,6 @@ def _settings(request: Request) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def _thinking(request: Request) -> dict[str, Any]:
-    wanted = request.options.get("reasoning")
-    if wanted is None:
-        return {}
-    if not isinstance(wanted, str) or wanted not in EFFORTS:
-        raise EncodeError(
-            NAME,
-            f"{wanted!r} is none of {', '.join(EFFORTS)}; Ollama counts no tokens of thinking.",
-            where="option 'reasoning'",
-        )
-    return {"think": EFFORTS[wanted]}
-
-
 def _tools(request: Request, cache: EncodeCache) -> list[Any]:
     if request.choice == "none":
         return []
@@ -107,7 +113,7 @@ def _tools(request: Request, cache: EncodeCache) -> list[Any]:
         if spec.strict or (everywhere and spec.strict is None):
             where = f"tool {spec.name!r}"
             raise EncodeError(NAME, f"{_UNASKED} Leave strict mode out.", where=where)
-    ours = cache.shared(f"{NAME}.tools", request.specs, lambda: _functions(request.specs))
+    ours = cache.get_shared(f"{NAME}.tools", request.specs, lambda: _functions(request.specs))
     return [*ours, *sequence(request.options.get("vendor_tools"))]
 
 
@@ -118,15 +124,6 @@ def _functions(specs: Sequence[Spec]) -> list[msgspec.Raw]:
 def _tool(spec: Spec) -> dict[str, Any]:
     if own := native_of(spec, NAME):
         return own
-    description = described(with_examples(spec.description, spec), spec)
+    description = with_grammar(with_examples(spec.description, spec), spec)
     told = {"name": spec.name, "description": description, "parameters": spec.parameters}
     return {"type": "function", "function": told}
-
-
-def _merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with more members; the options gain members instead of being replaced."""
-    before, more = body.get("options"), extra.get("options")
-    merged = {**body, **extra}
-    if isinstance(before, dict) and isinstance(more, Mapping):
-        merged["options"] = {**before, **more}
-    return merged

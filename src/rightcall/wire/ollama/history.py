@@ -4,13 +4,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.media_type import sniff
-from rightcall.core.parts import Media, Part, Text
-from rightcall.wire.history import HistoryReader, Said, bag, decoded, misread, others, replied, string
+from rightcall.core.parts import Media, Part, Text, sniff
+from rightcall.wire.history import (
+    ChatHistory,
+    HistoryReader,
+    decode_base64,
+    decode_reply,
+    misread,
+    others,
+    string,
+)
 from rightcall.wire.ollama.tables import NAME
+from rightcall.wire.payload import own_bag, string_in
 
 
-def read(messages: Sequence[JsonObject]) -> Said:
+def read(messages: Sequence[JsonObject]) -> ChatHistory:
     """The conversation."""
     reader = HistoryReader()
     for at, message in enumerate(messages):
@@ -19,22 +27,20 @@ def read(messages: Sequence[JsonObject]) -> Said:
             case "system":
                 reader.instruct(string(message, "content", where))
             case "user":
-                vendor = bag(NAME, others(message, "role", "content", "images"))
+                vendor = own_bag(NAME, others(message, "role", "content", "images"))
                 reader.say(_parts(message, where), vendor=vendor)
             case "assistant":
                 body: Any = {"message": message, "done": True, "done_reason": "stop"}
-                reader.reply(replied(NAME, body, where))
+                reader.reply(decode_reply(NAME, body, where))
             case "tool":
-                given, name = message.get("tool_call_id"), message.get("tool_name")
+                given = message.get("tool_call_id")
+                name = message.get("tool_name")
                 reader.result(
-                    where,
-                    _parts(message, where),
-                    call_id=given if isinstance(given, str) else None,
-                    name=name if isinstance(name, str) else None,
+                    where, _parts(message, where), call_id=string_in(given), name=string_in(name)
                 )
             case role:
                 raise misread(f"{where}.role", f"{role!r} is no role of Ollama's")
-    return reader.said()
+    return reader.conversation()
 
 
 def _parts(message: JsonObject, where: str) -> list[Part]:
@@ -44,7 +50,7 @@ def _parts(message: JsonObject, where: str) -> list[Part]:
         place = f"{where}.images[{at}]"
         if not isinstance(image, str):
             raise misread(place, f"base64, and not {type(image).__name__}")
-        data = decoded(image, place)
+        data = decode_base64(image, place)
         kind = sniff(data)
         parts.append(Media(data, kind if kind.startswith("image/") else "image/*"))
     return parts

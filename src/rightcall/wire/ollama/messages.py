@@ -8,14 +8,22 @@ from typing import Any, assert_never
 
 from msgspec import Raw
 
-from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
-from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.parts import Call, Media, Part, Result, Text
 from rightcall.core.request import Request
+from rightcall.core.sanitize import break_tokens
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, base64_raw, mapping, note_of, object_in
 from rightcall.wire.media import check_taken, first_new, place_of
 from rightcall.wire.ollama.tables import MEDIA, NAME
+from rightcall.wire.payload import (
+    EncodeCache,
+    as_bytes,
+    base64_raw,
+    mapping,
+    named_text,
+    note_of,
+    object_in,
+)
 
 RAW_ARGUMENTS = "raw_arguments"
 """Arguments that are no JSON object are sent as text under this key."""
@@ -28,11 +36,12 @@ def messages_of(request: Request, cache: EncodeCache) -> list[Any]:
     def write(written: list[Raw], message: Message, at: int) -> None:
         written += [Raw(as_bytes(each, NAME)) for each in _messages(message, place_of(at, new))]
 
-    written = cache.written(NAME, request.messages, list[Raw], write)
+    written = cache.write_messages(NAME, request.messages, list[Raw], write)
     if not written:
         raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
-    system = [{"role": "system", "content": request.system}] if request.system else []
-    return [*system, *written]
+    if request.system:
+        return [{"role": "system", "content": request.system}, *written]
+    return [*written]
 
 
 def _messages(message: Message, where: str) -> Iterator[dict[str, Any]]:
@@ -40,7 +49,7 @@ def _messages(message: Message, where: str) -> Iterator[dict[str, Any]]:
         case User():
             # Instructions in the middle of a conversation are system messages.
             role = "system" if message.author == "developer" else "user"
-            said = {"role": role, **_said(message.content, where)}
+            said = {"role": role, **_encode_content(message.content, where)}
             yield {**said, **mapping(message.vendor.get(NAME))}
         case Reply():
             yield _reply(message)
@@ -50,7 +59,7 @@ def _messages(message: Message, where: str) -> Iterator[dict[str, Any]]:
             assert_never(message)
 
 
-def _said(content: Sequence[Part], where: str = "") -> dict[str, Any]:
+def _encode_content(content: Sequence[Part], where: str = "") -> dict[str, Any]:
     """The text, and the images beside it."""
     words: list[str] = []
     images: list[Raw] = []
@@ -60,19 +69,24 @@ def _said(content: Sequence[Part], where: str = "") -> dict[str, Any]:
         elif not check_taken(part, MEDIA, NAME, where):
             words.append(note_of(part))
         elif part.kind == "text":
-            text = part.data.decode(errors="replace")
-            words.append(f"{part.name}:\n{text}" if part.name else text)
+            words.append(named_text(part))
         else:
             images.append(base64_raw(part))
-    return {"content": "\n".join(words), **({"images": images} if images else {})}
+    members: dict[str, Any] = {"content": "\n".join(words)}
+    if images:
+        members["images"] = images
+    return members
 
 
 def _result(result: Result) -> dict[str, Any]:
-    said = _said(result.content)
-    if result.is_error and not said["content"].lower().startswith("error"):
-        said["content"] = f"Error: {said['content']}"
-    named = {"tool_name": result.name, **({"tool_call_id": result.call_id} if result.call_id else {})}
-    return {"role": "tool", **named, **said}
+    content = _encode_content(result.content)
+    if result.is_error and not content["content"].lower().startswith("error"):
+        content["content"] = f"Error: {content['content']}"
+    content["content"] = break_tokens(content["content"])
+    message = {"role": "tool", "tool_name": result.name}
+    if result.call_id:
+        message["tool_call_id"] = result.call_id
+    return message | content
 
 
 def _reply(reply: Reply) -> dict[str, Any]:
@@ -94,16 +108,24 @@ def _reply(reply: Reply) -> dict[str, Any]:
                 pass
             case _:
                 assert_never(part)
-    thinking = {"thinking": "".join(thoughts)} if thoughts else {}
-    called = {"tool_calls": calls} if calls else {}
-    return {"role": "assistant", "content": "".join(words), **thinking, **called}
+    message: dict[str, Any] = {"role": "assistant", "content": "".join(words)}
+    if thoughts:
+        message["thinking"] = "".join(thoughts)
+    if calls:
+        message["tool_calls"] = calls
+    return message
 
 
 def _call(call: Call) -> dict[str, Any]:
     text = call.as_json
     arguments: Raw | dict[str, Any] = {}
     if text.strip():
-        arguments = {RAW_ARGUMENTS: text} if object_in(text) is None else Raw(text.encode())
+        if object_in(text) is None:
+            arguments = {RAW_ARGUMENTS: text}
+        else:
+            arguments = Raw(text.encode())
     more = dict(mapping(call.vendor.get(NAME)))
     function = {"name": call.name, "arguments": arguments, **mapping(more.pop("function", None))}
-    return {**({"id": call.id} if call.id else {}), "function": function, **more}
+    if call.id:
+        return {"id": call.id, "function": function, **more}
+    return {"function": function, **more}

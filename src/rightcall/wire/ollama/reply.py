@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -14,10 +13,10 @@ from rightcall.core.events import (
     TextDelta,
 )
 from rightcall.core.message import Reasoning, Reply, StopReason
-from rightcall.core.parts import Text, Usage
-from rightcall.wire.encoding import mapping
-from rightcall.wire.logprobs import of_openai
+from rightcall.core.parts import Call, Text, Usage
 from rightcall.wire.ollama.tables import NAME, STOPS
+from rightcall.wire.payload import count_in, mapping, own_bag, text_in
+from rightcall.wire.reply_extras import parse_openai_logprobs
 
 Part: TypeAlias = Text | Reasoning | Call
 
@@ -35,7 +34,7 @@ class ReplyBuilder:
         self._voice: type[Text | Reasoning] = Text
         self._pieces: list[str] = []
         self._calls = 0
-        self._likely = of_openai(())
+        self._likely = parse_openai_logprobs(())
 
     def text(self, piece: str) -> None:
         """Add to the answer's text."""
@@ -54,38 +53,42 @@ class ReplyBuilder:
         inner = {k: v for k, v in function.items() if k not in ("name", "arguments")}
         beside = {k: v for k, v in said.items() if k not in ("id", "function")}
         call = Call(
-            id=_string(said.get("id")),
-            name=_string(function.get("name")),
+            id=text_in(said.get("id")),
+            name=text_in(function.get("name")),
             arguments=arguments or "{}",
             vendor={NAME: {**beside, **({"function": inner} if inner else {})}},
         )
         self._parts.append(call)
-        at, self._calls = self._calls, self._calls + 1
+        at = self._calls
+        self._calls = self._calls + 1
         self.events += [CallStart(at, call.name, call.id), CallDelta(at, call.arguments)]
         self.events.append(CallEnd(at, call))
 
     def weigh(self, logprobs: object) -> None:
         """Add log probabilities of tokens."""
-        self._likely += of_openai(logprobs)
+        self._likely += parse_openai_logprobs(logprobs)
 
     def end(self, said: Mapping[str, Any]) -> None:
         """Finish the reply, with its stop reason and its usage."""
         self._end_voice()
-        word = _string(said.get("done_reason"))
+        word = text_in(said.get("done_reason"))
         stop: StopReason = STOPS.get(word, "end")
         if stop == "end" and self._calls:
             stop = "calls"
-        bag = {name: said[name] for name in _COUNTS if said.get(name)}
+        bag = {}
+        for name in _COUNTS:
+            if said.get(name):
+                bag[name] = said[name]
         usage = Usage(
-            input_tokens=_count(said, "prompt_eval_count"), output_tokens=_count(said, "eval_count")
+            input_tokens=count_in(said, "prompt_eval_count"), output_tokens=count_in(said, "eval_count")
         )
         reply = Reply(
             tuple(self._parts),
             stop,
             word,
             usage,
-            _string(said.get("model")),
-            {NAME: bag} if bag else {},
+            text_in(said.get("model")),
+            own_bag(NAME, bag),
             logprobs=tuple(self._likely),
         )
         self.is_done = True
@@ -103,12 +106,3 @@ class ReplyBuilder:
             own = {NAME: {"field": "thinking"}}
             self._parts.append(Text(said) if self._voice is Text else Reasoning(said, own))
             self._pieces = []
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _count(said: Mapping[str, Any], name: str) -> int:
-    value = said.get(name)
-    return value if isinstance(value, int) else 0

@@ -9,11 +9,9 @@ server behind a base URL, with the differences that ``hosts`` lists::
 from msgspec import Struct
 
 from rightcall.core.ports import Encode
-from rightcall.core.request import Outgoing, Request
-from rightcall.wire.encoding import EncodeCache
+from rightcall.core.request import EncodedRequest, Request
 from rightcall.wire.openai_chat.decode import Decoder, decode, decoder
 from rightcall.wire.openai_chat.encode import authorize, encode, encoder, strict_mode
-from rightcall.wire.openai_chat.errors import error
 from rightcall.wire.openai_chat.hosts import (
     COMPATIBLE,
     DEEPSEEK,
@@ -24,7 +22,8 @@ from rightcall.wire.openai_chat.hosts import (
     Host,
     host_of,
 )
-from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.openai_chat.tables import NAME, error
+from rightcall.wire.payload import EncodeCache
 from rightcall.wire.strictness import StrictMode
 
 name: str = NAME
@@ -49,7 +48,7 @@ class HostDialect(Struct, frozen=True):
 
     def encode(
         self, request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
-    ) -> Outgoing:
+    ) -> EncodedRequest:
         """Encode the request for the host."""
         return encode(request, model=model, stream=stream, host=self.host, cache=cache)
 

@@ -15,17 +15,19 @@ from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.openai_chat.errors import refusal_in
+from rightcall.wire.decoders import BLANK, LenientDecoder
+from rightcall.wire.lenient_json import mend_json
 from rightcall.wire.openai_chat.fragments import Fragment
 from rightcall.wire.openai_chat.reply import ReplyBuilder
-from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.openai_chat.tables import NAME, find_refusal
+from rightcall.wire.payload import mapping
 from rightcall.wire.refusal import UNREADABLE, excerpt, readable
 
 _KEPT = ("citations", "search_results")
 """Members that Perplexity sends beside the choices, and that belong to the answer."""
 
 
-class _Choice(Struct, gc=False):
+class _ChunkChoice(Struct, gc=False):
     index: int | None = 0
     delta: dict[str, Any] | None = None
     message: Any = None
@@ -35,10 +37,10 @@ class _Choice(Struct, gc=False):
     logprobs: Any = None
 
 
-class _Chunk(Struct, gc=False):
+class _ChatChunk(Struct, gc=False):
     id: Any = ""
     model: Any = ""
-    choices: list[_Choice] | None = None
+    choices: list[_ChunkChoice] | None = None
     usage: Any = None
     error: Any = None
     object: Any = None
@@ -49,7 +51,7 @@ class _Chunk(Struct, gc=False):
     search_results: Any = None
 
 
-_chunk = msgspec.json.Decoder(_Chunk, strict=False).decode
+_chunk = msgspec.json.Decoder(_ChatChunk, strict=False).decode
 
 
 class _Arguments(Struct, gc=False, forbid_unknown_fields=True):
@@ -57,7 +59,7 @@ class _Arguments(Struct, gc=False, forbid_unknown_fields=True):
     name: str | None = None
 
 
-class _Going(Struct, gc=False, forbid_unknown_fields=True):
+class _CallFragment(Struct, gc=False, forbid_unknown_fields=True):
     index: int
     function: _Arguments
     type: str | None = None
@@ -66,7 +68,7 @@ class _Going(Struct, gc=False, forbid_unknown_fields=True):
 
 class _UsualDelta(Struct, gc=False, forbid_unknown_fields=True):
     content: str | None = None
-    tool_calls: tuple[_Going] | None = None
+    tool_calls: tuple[_CallFragment] | None = None
     role: str | None = None
     channel: str | None = None
     reasoning_content: str | None = None
@@ -84,7 +86,7 @@ class _UsualChoice(Struct, gc=False):
     logprobs: None = None
 
 
-class _Usual(Struct, gc=False):
+class _UsualChunk(Struct, gc=False):
     """The form of nearly every chunk: more text, thoughts, or a piece of one call."""
 
     choices: tuple[_UsualChoice]
@@ -95,18 +97,19 @@ class _Usual(Struct, gc=False):
     search_results: None = None
 
 
-_usual = msgspec.json.Decoder(_Usual).decode
+_usual = msgspec.json.Decoder(_UsualChunk).decode
 _MOST_UNUSUAL = 8
 """After this many other chunks in a row, the fast path for usual chunks is no longer tried."""
 
 
-class Decoder:
+class Decoder(LenientDecoder):
     """Decodes one streamed reply. Feed it bytes, split anywhere."""
 
     def __init__(self) -> None:
         self._frames = SseDecoder()
         self._reply = ReplyBuilder()
         self._is_over = False
+        self._has_choice = False
         self._body: bytearray | None = None
         self._began = False
         self._may_be_usual = False
@@ -114,7 +117,7 @@ class Decoder:
 
     def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
         """The events that these bytes complete."""
-        if not self._began and (start := data.lstrip()):
+        if not self._began and (start := data.lstrip(BLANK)):
             self._began = True
             if start.startswith(b"{"):
                 # No field of an event stream begins like this: the host did not stream.
@@ -128,6 +131,8 @@ class Decoder:
         for frame in self._frames.payloads(data):
             if not (self._may_be_usual and self._goes_on(frame, events)):
                 self._frame(frame, events)
+        if self._halves is not None:
+            return self._halves.join(events)
         return tuple(events)
 
     def _goes_on(self, data: bytes, events: list[ModelEvent]) -> bool:
@@ -141,13 +146,16 @@ class Decoder:
         self._unusual = 0
         delta = choice.delta
         if choice.finish_reason:
-            reply.word, reply.stop_string = choice.finish_reason, False
+            reply.word = choice.finish_reason
+            reply.stop_string = False
             self._may_be_usual = False
         thought = delta.reasoning_content or delta.reasoning
         if delta.tool_calls is None:
             if not thought:
                 return reply.goes_on("content", delta.content, events)
-            field = "reasoning_content" if delta.reasoning_content else "reasoning"
+            field = "reasoning"
+            if delta.reasoning_content:
+                field = "reasoning_content"
             return not delta.content and reply.goes_on(field, thought, events)
         if delta.content or thought:
             return False
@@ -172,21 +180,27 @@ class Decoder:
                     "the stream ended before the reply did: no finish_reason, no [DONE]"
                 )
             self._end(events)
+        if self._halves is not None:
+            return self._halves.join(events)
         return tuple(events)
 
     def _frame(self, data: bytes, events: list[ModelEvent], *, is_last: bool = False) -> None:
         if self._is_over or not data:
             return
         if data.startswith(b"[") and data.strip() == b"[DONE]":
+            if not self._has_choice:
+                raise ProtocolError(f"{NAME}: the stream has no reply in it, only its end")
             self._end(events)
             return
         try:
             chunk = _chunk(data)
         except UNREADABLE as error:
+            if self._take_mended(data, lambda mended: self._frame(mended, events, is_last=is_last)):
+                return
             value = readable(data)
             if not is_last or not isinstance(value, str):
                 words = f"{NAME}: not a chunk ({error}): {excerpt(data)}"
-                raise (refusal_in(value) or ProtocolError(words)) from None
+                raise (find_refusal(value) or ProtocolError(words)) from None
             if not self._reply.word:
                 raise TruncatedStream("the stream ended in the middle of an event") from None
             return
@@ -195,7 +209,7 @@ class Decoder:
         reply = self._reply
         self._may_be_usual = reply.is_known and not reply.word and self._unusual <= _MOST_UNUSUAL
 
-    def _read(self, chunk: _Chunk, data: bytes, events: list[ModelEvent]) -> None:
+    def _read(self, chunk: _ChatChunk, data: bytes, events: list[ModelEvent]) -> None:
         reply = self._reply
         if chunk.error or chunk.choices is None:
             _refuse(readable(data))
@@ -210,11 +224,15 @@ class Decoder:
         if chunk.citations or chunk.search_results:
             reply.extra |= {name: found for name in _KEPT if (found := getattr(chunk, name))}
         for choice in chunk.choices or ():
+            self._has_choice = True
             if choice.index:
                 continue
             if choice.error:
                 _refuse({"error": choice.error})
-            delta = choice.message if choice.delta is None else choice.delta
+            if choice.delta is None:
+                delta = choice.message
+            else:
+                delta = choice.delta
             if delta and isinstance(delta, dict):
                 reply.delta(delta, events)
             reply.likely(choice.logprobs)
@@ -228,9 +246,7 @@ class Decoder:
         self._reply.end(events)
 
 
-def decoder() -> Decoder:
-    """A decoder for one streamed reply."""
-    return Decoder()
+decoder = Decoder
 
 
 def decode(body: bytes) -> Reply:
@@ -244,9 +260,12 @@ def _whole(body: bytes) -> list[ModelEvent]:
     try:
         value = msgspec.json.decode(body)
     except UNREADABLE as error:
+        mended = mend_json(body)
+        if mended is not None:
+            return _whole(mended)
         raise ProtocolError(f"{NAME}: not JSON ({error}): {excerpt(body)}") from None
     _refuse(value)
-    choices = value.get("choices") if isinstance(value, dict) else None
+    choices = mapping(value).get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ProtocolError(f"{NAME}: a reply without choices: {excerpt(body)}")
     choice = choices[0]
@@ -261,12 +280,12 @@ def _whole(body: bytes) -> list[ModelEvent]:
     reply.likely(choice.get("logprobs"))
     message = choice.get("message")
     events: list[ModelEvent] = []
-    reply.whole(message if isinstance(message, dict) else {}, events)
+    reply.whole(mapping(message), events)
     reply.end(events)
     return events
 
 
 def _refuse(value: Any) -> None:
-    refusal = refusal_in(value)
+    refusal = find_refusal(value)
     if refusal is not None:
         raise refusal

@@ -12,25 +12,26 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Held, Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, EncodedRequest, Named, Request, StrictTools
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.caching import of_openai
-from rightcall.wire.encoding import (
-    EncodeCache,
-    as_bytes,
-    described,
-    mapping,
-    native_of,
-    sequence,
-    with_examples,
-)
-from rightcall.wire.logprobs import alternatives
 from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
 from rightcall.wire.openai_chat.tables import EFFORTS, NAME, TTLS
-from rightcall.wire.strict import OPENAI as OPENAI_RULES
-from rightcall.wire.strictness import StrictMode, Wish, chosen, judged, wish_in
+from rightcall.wire.payload import (
+    JSON_HEADERS,
+    EncodeCache,
+    as_bytes,
+    mapping,
+    native_of,
+    openai_cache_members,
+    sequence,
+    with_examples,
+    with_grammar,
+)
+from rightcall.wire.reply_extras import wanted_alternatives
+from rightcall.wire.strict_schema import OPENAI as OPENAI_RULES
+from rightcall.wire.strictness import StrictMode, Wish, choose_strict_tools, convert_strict, wish_in
 
 STRICT = replace(OPENAI_RULES, dialect=NAME)
 _UNASKED = "this host is not known to hold models to strict tools."
@@ -41,11 +42,9 @@ _BUDGETS = ((0, "none"), (2048, "low"), (16384, "medium"))
 """The largest token budget for each effort level; ``high`` beyond."""
 
 
-class _Ours(msgspec.Struct, frozen=True):
-    """Our tools."""
-
+class _ChatTools(msgspec.Struct, frozen=True):
     sent: list[msgspec.Raw]
-    held: Held
+    held: StrictTools
 
 
 def strict_mode(model: str = "", host: Host = OPENAI) -> StrictMode:  # noqa: ARG001 - hosts differ here
@@ -55,7 +54,9 @@ def strict_mode(model: str = "", host: Host = OPENAI) -> StrictMode:  # noqa: AR
 
 def authorize(key: str, /) -> Mapping[str, str]:
     """The headers that carry the key; none for a server that needs no key."""
-    return {"authorization": f"Bearer {key}"} if key else {}
+    if key:
+        return {"authorization": f"Bearer {key}"}
+    return {}
 
 
 def encoder(host: Host = OPENAI) -> Encode:
@@ -71,7 +72,7 @@ def encode(
     stream: bool,
     host: Host = OPENAI,
     cache: EncodeCache | None = None,
-) -> Outgoing:
+) -> EncodedRequest:
     """Encode the request for the host."""
     cache = cache or EncodeCache()
     options = request.options
@@ -83,39 +84,38 @@ def encode(
     if request.max_tokens is not None:
         body[host.limit] = request.max_tokens
     if options:
-        body |= _settings(options, host, model)
-    ours = _ours(request, host, cache)
+        # The options as the host's members.
+        settings = {}
+        for name in _SAMPLING:
+            if options.get(name) is not None:
+                settings[name] = options[name]
+        if options.get("seed") is not None and host.seed:
+            settings[host.seed] = options["seed"]
+        if options.get("stop"):
+            stop = options["stop"]
+            settings["stop"] = [stop] if isinstance(stop, str) else list(sequence(stop))
+        if options.get("user") and host.user:
+            settings["user"] = options["user"]
+        if host.caches:
+            settings |= openai_cache_members(options, TTLS, NAME)
+        if (most := wanted_alternatives(options, NAME)) is not None:
+            settings["logprobs"] = True
+            if most:
+                settings["top_logprobs"] = most
+        body |= settings | _reasoning(options.get("reasoning"), host, model)
+    specs = request.specs
+    wish = wish_in(request.options)
+    ours = cache.get_shared(_TOOLS, (specs, wish, host), lambda: _functions(specs, wish, host))
     body |= _tools(request, host, ours)
     if request.output is not None:
         body["response_format"] = _format(request.output, wish_in(options), host)
     body |= host.adds
     if extra := mapping(options.get("extra")):
         body |= extra
+    # Last, so that a longer history only adds to the bytes of a shorter one.
     messages = body.pop("messages", None)
     body["messages"] = messages_of(request, host, cache) if messages is None else messages
-    return Outgoing(
-        path=PATH,
-        body=as_bytes(body, NAME),
-        headers={"content-type": "application/json"},
-        held=ours.held,
-    )
-
-
-def _settings(options: Mapping[str, Any], host: Host, model: str) -> dict[str, Any]:
-    """The options as the host's members."""
-    settings = {name: options[name] for name in _SAMPLING if options.get(name) is not None}
-    if options.get("seed") is not None and host.seed:
-        settings[host.seed] = options["seed"]
-    if options.get("stop"):
-        stop = options["stop"]
-        settings["stop"] = [stop] if isinstance(stop, str) else list(sequence(stop))
-    if options.get("user") and host.user:
-        settings["user"] = options["user"]
-    if host.caches:
-        settings |= of_openai(options, TTLS, NAME)
-    if (most := alternatives(options, NAME)) is not None:
-        settings |= {"logprobs": True, **({"top_logprobs": most} if most else {})}
-    return settings | _reasoning(options.get("reasoning"), host, model)
+    return EncodedRequest(path=PATH, body=as_bytes(body, NAME), headers=JSON_HEADERS, held=ours.held)
 
 
 def _reasoning(wanted: Any, host: Host, model: str) -> dict[str, Any]:
@@ -134,27 +134,24 @@ def _reasoning(wanted: Any, host: Host, model: str) -> dict[str, Any]:
         case "":
             return {}
         case "reasoning":
-            said = {"max_tokens": wanted} if isinstance(wanted, int) else {"effort": wanted}
-            return {"reasoning": said}
+            return {"reasoning": {"max_tokens" if isinstance(wanted, int) else "effort": wanted}}
         case "enable_thinking":
-            budget = {"thinking_budget": wanted} if isinstance(wanted, int) and wanted else {}
-            return {"enable_thinking": not off, **budget}
+            if isinstance(wanted, int) and wanted:
+                return {"enable_thinking": True, "thinking_budget": wanted}
+            return {"enable_thinking": not off}
         case "adaptive":
             return {"thinking": {"type": "disabled" if off else "adaptive"}}
         case "thinking" if off:
             return {"thinking": {"type": "disabled"}}
     if isinstance(wanted, int):
         wanted = next((word for most, word in _BUDGETS if wanted <= most), "high")
-    switch = {"thinking": {"type": "enabled"}} if thinking.effort == "thinking" else {}
-    return {**switch, "reasoning_effort": thinking.nearest(wanted)}
+    effort = {"reasoning_effort": thinking.nearest(wanted)}
+    if thinking.effort == "thinking":
+        return {"thinking": {"type": "enabled"}, **effort}
+    return effort
 
 
-def _ours(request: Request, host: Host, cache: EncodeCache) -> _Ours:
-    specs, wish = request.specs, wish_in(request.options)
-    return cache.shared(_TOOLS, (specs, wish, host), lambda: _functions(specs, wish, host))
-
-
-def _tools(request: Request, host: Host, ours: _Ours) -> dict[str, Any]:
+def _tools(request: Request, host: Host, ours: _ChatTools) -> dict[str, Any]:
     options = request.options
     tools = [*ours.sent, *sequence(options.get("vendor_tools"))]
     if not tools:
@@ -175,7 +172,15 @@ def _tools(request: Request, host: Host, ours: _Ours) -> dict[str, Any]:
         case "none":
             members["tool_choice"] = "none"
         case Named(name):
-            members["tool_choice"] = _named(name, request.specs, host)
+            kind = "function"
+            is_named = True
+            spec = next((spec for spec in request.specs if spec.name == name), None)
+            if spec is not None and (own := _native(spec)):
+                kind = own["type"]
+                is_named = kind in own
+            elif spec is not None and _is_custom(spec, host):
+                kind = "custom"
+            members["tool_choice"] = {"type": kind, kind: {"name": name}} if is_named else {"type": kind}
     if options.get("parallel") is not None and host.parallel:
         members["parallel_tool_calls"] = options["parallel"]
     return members
@@ -185,26 +190,16 @@ def _is_custom(spec: Spec, host: Host) -> bool:
     return host.custom and spec.input == "text"
 
 
-def _named(name: str, specs: Sequence[Spec], host: Host) -> dict[str, Any]:
-    """The ``tool_choice`` for one tool."""
-    spec = next((spec for spec in specs if spec.name == name), None)
-    if spec is not None and (own := _native(spec)):
-        kind = own["type"]
-        return {"type": kind, kind: {"name": name}} if kind in own else {"type": kind}
-    kind = "custom" if spec is not None and _is_custom(spec, host) else "function"
-    return {"type": kind, kind: {"name": name}}
-
-
-def _functions(specs: Sequence[Spec], wish: Wish, host: Host) -> _Ours:
+def _functions(specs: Sequence[Spec], wish: Wish, host: Host) -> _ChatTools:
     ours = [spec for spec in specs if not _native(spec) and not _is_custom(spec, host)]
-    strict = chosen(ours, wish, strict_mode(host=host))
+    strict = choose_strict_tools(ours, wish, strict_mode(host=host))
     tools = [
         _native(spec)
         or (_custom(spec) if _is_custom(spec, host) else None)
         or _tool(spec, strict.schemas.get(spec.name))
         for spec in specs
     ]
-    return _Ours([msgspec.Raw(as_bytes(tool, NAME)) for tool in tools], strict.held)
+    return _ChatTools([msgspec.Raw(as_bytes(tool, NAME)) for tool in tools], strict.held)
 
 
 def _native(spec: Spec) -> dict[str, Any]:
@@ -229,7 +224,7 @@ def _custom(spec: Spec) -> dict[str, Any]:
 
 
 def _tool(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
-    description = with_examples(described(spec.description, spec), spec)
+    description = with_examples(with_grammar(spec.description, spec), spec)
     function: dict[str, Any] = {"name": spec.name, "description": description}
     if strict is None:
         return {"type": "function", "function": {**function, "parameters": spec.parameters}}
@@ -241,7 +236,8 @@ def _format(schema: JsonObject, wish: Wish, host: Host) -> dict[str, Any]:
     if schema == ANY_OBJECT:
         # JSON mode requires the word JSON in the instructions: the agent puts it there.
         return {"type": "json_object"}
-    found, sent = judged(schema, STRICT), None
+    found = convert_strict(schema, STRICT)
+    sent = None
     if wish is True and found.schema is None:
         raise EncodeError(NAME, found.reason, where=f"output at {found.place}")
     if wish is True or (wish == "auto" and not found.reason and (host.strict or not found.nulled)):

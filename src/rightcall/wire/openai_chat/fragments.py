@@ -23,10 +23,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent
 from rightcall.core.jsontext import dump
+from rightcall.core.parts import Call
 from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.payload import mapping, own_bag
 
 _USUAL = frozenset(("index", "id", "type", "function", "custom"))
 
@@ -43,7 +44,7 @@ class Fragment(Struct, gc=False):
     """Members that are not usual, to be sent back."""
 
 
-class CallSlot:
+class FragmentedCall:
     """One call while it arrives."""
 
     __slots__ = (
@@ -107,7 +108,7 @@ class CallSlot:
             arguments="".join(self.pieces),
             truncated=truncated,
             form="text" if self.is_custom else "json",
-            vendor={NAME: bag} if bag else {},
+            vendor=own_bag(NAME, bag),
         )
 
 
@@ -115,15 +116,15 @@ class Calls:
     """The calls of one reply."""
 
     def __init__(self) -> None:
-        self._slots: list[CallSlot] = []
-        self._by_index: dict[object, CallSlot] = {}
-        self._by_id: dict[str, CallSlot] = {}
+        self._slots: list[FragmentedCall] = []
+        self._by_index: dict[object, FragmentedCall] = {}
+        self._by_id: dict[str, FragmentedCall] = {}
         self._taken: set[int] = set()
         self._next = 0
         """The positions that calls have, and the first one after all of them."""
-        self.touched: CallSlot | None = None
+        self.touched: FragmentedCall | None = None
         """The call of the last fragment; None once something else has begun."""
-        self._in_delta: list[CallSlot] = []
+        self._in_delta: list[FragmentedCall] = []
 
     def __bool__(self) -> bool:
         return bool(self._begun())
@@ -186,17 +187,17 @@ class Calls:
             events.append(CallDelta(slot.position, fragment))
         return True
 
-    def _begun(self) -> list[CallSlot]:
+    def _begun(self) -> list[FragmentedCall]:
         """Those of which something has come that makes them calls."""
         return [slot for slot in self._slots if slot.name or slot.pieces]
 
-    def _one(self, fragment: Fragment, events: list[ModelEvent], slot: CallSlot | None = None) -> None:
-        index, identity, name, arguments = (
-            fragment.index,
-            fragment.id,
-            fragment.name,
-            fragment.arguments,
-        )
+    def _one(
+        self, fragment: Fragment, events: list[ModelEvent], slot: FragmentedCall | None = None
+    ) -> None:
+        index = fragment.index
+        identity = fragment.id
+        name = fragment.name
+        arguments = fragment.arguments
         if slot is None:
             slot = self._find(index, identity, name)
             if slot is not None and _opens(slot, identity, name, arguments):
@@ -204,7 +205,22 @@ class Calls:
                 slot = None
             slot = slot or self._open(index)
         slot.is_custom = slot.is_custom or fragment.is_custom
-        self._describe(slot, identity, name)
+        # Store what a fragment says of its call besides the arguments.
+        if identity and not slot.id:
+            slot.id = identity
+            self._by_id.setdefault(identity, slot)
+        elif identity and identity != slot.id:
+            slot.pending = identity
+        if name and not slot.started:
+            # Join a name that is repeated, extended, or sent in pieces.
+            before = slot.name
+            if name.startswith(before) or name == before:
+                slot.name = name
+            else:
+                slot.name = before + name
+        slot.is_late = slot.is_late or slot is not self._slots[-1]
+        self.touched = slot
+        self._in_delta.append(slot)
         if fragment.extra:
             slot.extra.update(fragment.extra)
         if arguments and not (identity and slot.repeats(arguments)):
@@ -213,20 +229,7 @@ class Calls:
             self._start(slot, events)
             events.append(CallDelta(slot.position, arguments))
 
-    def _describe(self, slot: CallSlot, identity: str, name: str) -> None:
-        """Store what a fragment says of its call besides the arguments."""
-        if identity and not slot.id:
-            slot.id = identity
-            self._by_id.setdefault(identity, slot)
-        elif identity and identity != slot.id:
-            slot.pending = identity
-        if name and not slot.started:
-            slot.name = _joined(slot.name, name)
-        slot.is_late = slot.is_late or slot is not self._slots[-1]
-        self.touched = slot
-        self._in_delta.append(slot)
-
-    def _start(self, until: CallSlot, events: list[ModelEvent]) -> None:
+    def _start(self, until: FragmentedCall, events: list[ModelEvent]) -> None:
         """Emit a call's start once its name is certain, after those of the calls before it."""
         if until.started:
             return
@@ -237,26 +240,28 @@ class Calls:
             if slot is until:
                 return
 
-    def _open(self, index: object) -> CallSlot:
+    def _open(self, index: object) -> FragmentedCall:
         is_free = isinstance(index, int) and index not in self._taken
         position = index if is_free else self._next
         assert isinstance(position, int)
         self._taken.add(position)
         if position >= self._next:
             self._next = position + 1
-        slot = CallSlot(position, index)
+        slot = FragmentedCall(position, index)
         self._slots.append(slot)
         if index is not None:
             self._by_index[index] = slot
         return slot
 
-    def _find(self, index: object, identity: str, name: str) -> CallSlot | None:
+    def _find(self, index: object, identity: str, name: str) -> FragmentedCall | None:
         """The call that a fragment seems to belong to; None if it must be new."""
         last = self._slots[-1] if self._slots else None
         known = self._by_id.get(identity) if identity else None
         here = last if index is None else self._by_index.get(index)
         if here is None:
-            return None if name else known or last
+            if name:
+                return None
+            return known or last
         if known is not None and known is not here and (not name or known.index == index):
             return known
         if name and not identity and here in self._in_delta:
@@ -286,14 +291,15 @@ def _body(delta: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
 
     Hosts that know both forms may send the other one empty beside it.
     """
-    given, custom = delta.get("function"), delta.get("custom")
-    function = given if isinstance(given, dict) else {}
+    given = delta.get("function")
+    custom = delta.get("custom")
+    function = mapping(given)
     if custom and isinstance(custom, dict) and any(custom.values()) and not any(function.values()):
         return custom, True
     return function, False
 
 
-def _opens(slot: CallSlot, identity: str, name: str, fragment: str) -> bool:
+def _opens(slot: FragmentedCall, identity: str, name: str, fragment: str) -> bool:
     """Whether a fragment addressed to a call begins another one."""
     more = bool(fragment.strip())
     is_other = bool(identity and slot.id and identity != slot.id)
@@ -306,15 +312,12 @@ def _opens(slot: CallSlot, identity: str, name: str, fragment: str) -> bool:
     return not identity and more and slot.is_complete()
 
 
-def _joined(before: str, name: str) -> str:
-    """Join a name that is repeated, extended, or sent in pieces."""
-    if name.startswith(before) or name == before:
-        return name
-    return before + name
-
-
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return str(value)
 
 
 def _arguments(function: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.media_type import MediaKind
+from rightcall.core.parts import MediaKind
 from rightcall.wire.media import MediaTable
 from rightcall.wire.openai_chat.tables import EFFORTS, MEDIA
 
@@ -90,6 +90,9 @@ class Host(Struct, frozen=True, kw_only=True):
     adds: Mapping[str, JsonValue] = {}
     """Members of every request, unless ``extra`` overrides them."""
 
+    renders: bool = True
+    """Whether it may render messages with the chat template of an open model, whose special tokens are
+    then broken up in results. Unknown hosts do."""
     pictures: bool = False
     """Whether an assistant message may hold the ``images`` that the model made."""
     caches: bool = False
@@ -116,20 +119,20 @@ def _media_table(kinds: tuple[MediaKind, ...]) -> MediaTable:
 
 COMPATIBLE = Host(ids="carrying")
 _OPENAI_LIKE = Host(
-    limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video")
+    limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video"), renders=False
 )
 OPENAI = replace(_OPENAI_LIKE, custom=True, strict=True, caches=True)
 # OpenAI shows no reasoning in Chat, and accepts none.
 OPENAI_ITSELF = replace(OPENAI, thoughts=("inline",), developer="system")
 # Azure's Foundry serves models of all vendors.
-FOUNDRY = replace(_OPENAI_LIKE, custom=True, caches=True)
+FOUNDRY = replace(_OPENAI_LIKE, custom=True, caches=True, renders=True)
 # "property 'reasoning_content' is unsupported" (jan #8136); their own member is `reasoning`, which
 # Cerebras accepts back (qwen-code #11045). Groq refuses unknown members, such as those for caching. It
 # validates calls against the schema after they are written (400, "tool call validation failed"), and
 # without enforcement a model leaves out what strict schemas require; so it is sent no strict tools.
 # Neither is xAI, which documents nothing about them, and needs a header for its cache:
 # https://docs.x.ai/docs/guides/prompt-caching
-GROQ = replace(_OPENAI_LIKE, thoughts=("inline", "reasoning"))
+GROQ = replace(_OPENAI_LIKE, thoughts=("inline", "reasoning"), renders=True)
 # "max_tokens" is deprecated (cerebras-cloud-sdk 1.91.0).
 CEREBRAS = Host(limit="max_completion_tokens", thoughts=("inline", "reasoning"))
 # As ChatCompletionRequest of mistralai 3.7.0; any other member is a 422, "Extra inputs are not

@@ -1,20 +1,152 @@
 """Builds the reply: converts the deltas of a message to events, and at the end to its parts."""
 
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from rightcall.core.citation import Citation, Token
 from rightcall.core.events import ModelEvent, ReasoningDelta, ReasoningEnd, ReplyEnd, TextDelta
-from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Media, Text, Usage
-from rightcall.wire.citations import annotated, listed
-from rightcall.wire.encoding import mapping
-from rightcall.wire.logprobs import of_openai
+from rightcall.core.message import Citation, Reasoning, Reply, StopReason, Token, Unknown
+from rightcall.core.parts import ANY_BYTES, Media, Text, Usage, sniff
 from rightcall.wire.openai_chat.fragments import Calls, Fragment
-from rightcall.wire.openai_chat.made import Sound, picture
-from rightcall.wire.openai_chat.tables import CUT_OFF, FAULTS, NAME, REASONING, STOPS
-from rightcall.wire.openai_chat.usage import usage_of
+from rightcall.wire.openai_chat.tables import CUT_OFF, FAULTS, NAME, REASONING, STOPS, XAI_TICKS
+from rightcall.wire.payload import items_in, mapping, own_bag, url_raw, without
+from rightcall.wire.reply_extras import (
+    parse_annotations,
+    parse_openai_logprobs,
+    parse_sources,
+    reported_cost,
+)
 from rightcall.wire.think import Piece, ThinkFilter
+
+PCM = "audio/pcm"
+"""The type of audio without a file header: 16 bits, 24 kHz, one channel, little-endian. No other format
+is streamed. https://platform.openai.com/docs/guides/audio"""
+_MPEG = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2")
+
+
+class AudioBuilder:
+    """Audio while it arrives. It is sent back by the vendor's id for it, without its transcript."""
+
+    def __init__(self) -> None:
+        self._members: dict[str, Any] = {}
+        self._pieces: list[str] = []
+
+    def take(self, said: Mapping[str, Any]) -> None:
+        """Add what a delta or a whole message says of it."""
+        for key, value in said.items():
+            if key == "data":
+                if isinstance(value, str):
+                    self._pieces.append(value)
+            elif value is not None and key != "transcript":
+                self._members[key] = value
+
+    def parts(self) -> Iterator[Media | Unknown]:
+        """The audio, if any arrived; what cannot be decoded is kept unchanged."""
+        data = _bytes(self._pieces)
+        if data:
+            kind = sniff(data)
+            if kind == ANY_BYTES:
+                kind = "audio/mpeg" if data.startswith(_MPEG) else PCM
+            yield Media(data, kind, vendor={NAME: {"audio": self._members}})
+        elif self._members or self._pieces:
+            members = dict(self._members)
+            if self._pieces:
+                members["data"] = "".join(self._pieces)
+            yield Unknown({NAME: {"audio": members}})
+
+
+def parse_picture(part: Any, member: str) -> Media | None:
+    """The image in a part with a URL, which is sent back in that member; None for any other part."""
+    holder = mapping(part).get("image_url")
+    url = mapping(holder).get("url") or holder
+    if not isinstance(url, str) or not url.startswith(("data:", "https://", "http://")):
+        return None
+    bag = {NAME: {"field": member}}
+    if not url.startswith("data:"):
+        return Media(b"", "image/*", vendor=bag, url=url)
+    head, _, data = url.removeprefix("data:").partition(",")
+    try:
+        made = b64decode(data, validate=True)
+    except ValueError:
+        return None
+    return Media(made, head.partition(";")[0] or "image/png", vendor=bag)
+
+
+def return_made(
+    media: Media, members: dict[str, Any], content: list[dict[str, Any]], *, pictures: bool
+) -> bool:
+    """Put media made by a model back into its message; returns whether it has a field for them.
+
+    ``pictures``: the host accepts ``images`` in an assistant message.
+    """
+    bag = mapping(media.vendor.get(NAME))
+    identity = mapping(bag.get("audio")).get("id")
+    if identity:
+        members["audio"] = {"id": identity}
+        return True
+    if "field" not in bag or (bag["field"] == "images" and not pictures):
+        return False
+    part = {"type": "image_url", "image_url": {"url": url_raw(media)}}
+    if bag["field"] == "images":
+        members.setdefault("images", []).append(part)
+    else:
+        content.append(part)
+    return True
+
+
+def _bytes(pieces: list[str]) -> bytes:
+    """Decodes pieces of one base64 text, or separate base64 texts."""
+    for given in (["".join(pieces)], pieces):
+        try:
+            return b"".join([b64decode(piece, validate=True) for piece in given])
+        except ValueError:
+            continue
+    return b""
+
+
+def usage_of(raw: Any) -> Usage:
+    """Parses a usage object. Hosts put cached and reasoning tokens into different members."""
+    if not isinstance(raw, dict):
+        return Usage()
+    if raw.keys() <= _PLAIN:
+        return Usage(
+            input_tokens=_count(raw, "prompt_tokens"), output_tokens=_count(raw, "completion_tokens")
+        )
+    into = mapping(raw.get("prompt_tokens_details"))
+    out = mapping(raw.get("completion_tokens_details"))
+    prompt = _count(raw, "prompt_tokens")
+    completion = _count(raw, "completion_tokens")
+    reasoning = _count(out, "reasoning_tokens") or _count(raw, "reasoning_tokens")
+    if reasoning and _count(raw, "total_tokens") == prompt + completion + reasoning:
+        # xAI counts reasoning beside the completion; here it is part of the output.
+        completion += reasoning
+    cost = reported_cost(raw) if "cost" in raw else None
+    if cost is None and isinstance(ticks := raw.get("cost_in_usd_ticks"), int):
+        cost = ticks / XAI_TICKS
+    return Usage(
+        input_tokens=prompt,
+        output_tokens=completion,
+        cached_tokens=_count(into, "cached_tokens")
+        or _count(raw, "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"),
+        cache_written_tokens=_count(into, "cache_write_tokens", "cache_creation_tokens")
+        or _count(raw, "cache_creation_input_tokens"),
+        reasoning_tokens=reasoning,
+        cost=cost,
+    )
+
+
+_NUMBERS = (int, float)
+_PLAIN = frozenset(("prompt_tokens", "completion_tokens", "total_tokens"))
+"""The members that every host has; many have no others."""
+
+
+def _count(raw: Mapping[str, Any], *names: str) -> int:
+    for name in names:
+        value = raw.get(name)
+        if value and isinstance(value, _NUMBERS):
+            return int(value)
+    return 0
+
 
 _Delta: TypeAlias = Mapping[str, Any]
 
@@ -61,7 +193,7 @@ class ReplyBuilder:
         self._is_told = False
         """Whether the details were emitted."""
         self._refusal: list[str] = []
-        self._sound: Sound | None = None
+        self._sound: AudioBuilder | None = None
         self._likely: list[Token] = []
 
     @property
@@ -85,7 +217,7 @@ class ReplyBuilder:
         if run is None or run is not self._runs[-1] or run.field != field:
             self._add(field, text, events)
             return True
-        # Inlined ``_add``: nearly every chunk of a long reply comes here.
+        # ``_add`` in place: nearly every chunk of a long reply comes here.
         run.pieces.append(text)
         self.calls.touched = None
         events.append(TextDelta(text) if field == "content" else ReasoningDelta(text))
@@ -108,9 +240,7 @@ class ReplyBuilder:
         if not calls:
             self.delta(message, events)
             return
-        rest = {
-            key: value for key, value in message.items() if key not in ("tool_calls", "function_call")
-        }
+        rest = without(message, "tool_calls", "function_call")
         self.delta(rest, events)
         self._before_calls(events)
         self.calls.whole(calls, events)
@@ -118,16 +248,28 @@ class ReplyBuilder:
     def likely(self, logprobs: Any) -> None:
         """Add log probabilities of tokens."""
         if logprobs:
-            self._likely += of_openai(mapping(logprobs).get("content"))
+            self._likely += parse_openai_logprobs(mapping(logprobs).get("content"))
 
     def end(self, events: list[ModelEvent]) -> None:
         """Emit the last events: held-back text, the calls' ends, the reply."""
-        stop = self._stop()
+        stop: StopReason = STOPS.get(self.word.lower(), "end")
+        if stop in ("end", "calls"):
+            stop = "end"
+            if self.calls:
+                # Imitators, and OpenAI itself for a forced tool, send "stop" after a call.
+                stop = "calls"
+            elif self._refusal:
+                stop = "refusal"
+            elif self.stop_string:
+                stop = "stop_sequence"
         if self._think.is_open:
-            self._unfiltered(events, cut=stop in CUT_OFF)
+            self._flush_filter(events, cut=stop in CUT_OFF)
         unsaid = not self.word and not self.is_whole
         calls = self.calls.end(events, cut_off=stop in CUT_OFF, unsaid=unsaid)
-        bag = {**({"id": self.id} if self.id else {}), **self.extra}
+        bag: dict[str, Any] = {}
+        if self.id:
+            bag["id"] = self.id
+        bag |= self.extra
         parts = tuple(self._parts())
         reply = Reply(
             content=(*parts, *calls),
@@ -135,33 +277,22 @@ class ReplyBuilder:
             stop_word=self.word,
             usage=usage_of(self.usage) if self.usage else Usage(),
             model=self.model,
-            vendor={NAME: bag} if bag else {},
+            vendor=own_bag(NAME, bag),
             fault=FAULTS.get(self.word.lower(), ""),
             citations=self._citations(parts) if self.extra else (),
             logprobs=tuple(self._likely),
         )
         events.append(ReplyEnd(reply))
 
-    def _stop(self) -> StopReason:
-        stop = STOPS.get(self.word.lower(), "end")
-        if stop in ("end", "calls"):
-            if self.calls:
-                # Imitators, and OpenAI itself for a forced tool, send "stop" after a call.
-                return "calls"
-            if self._refusal:
-                return "refusal"
-            return "stop_sequence" if self.stop_string else "end"
-        return stop
-
     def _citations(self, parts: tuple[object, ...]) -> tuple[Citation, ...]:
         text = "".join([part.text for part in parts if isinstance(part, Text)])
         # Our text lacks the inline thoughts, so that positions in it are unknown.
         moved = any(isinstance(run, _Run) and run.field == "inline" for run in self._runs)
-        cited = annotated(self.extra.get("annotations"), "" if moved else text)
-        return tuple(cited or listed(self.extra))
+        cited = parse_annotations(self.extra.get("annotations"), "" if moved else text)
+        return tuple(cited or parse_sources(self.extra))
 
     def _parts(self) -> Iterator[Text | Reasoning | Media | Unknown]:
-        details = [_detail(each) for each in self._details] if self._details else []
+        details = list(map(_detail, self._details))
         for run in self._runs:
             if not isinstance(run, _Run):
                 yield run
@@ -195,7 +326,9 @@ class ReplyBuilder:
         is_thought = isinstance(run, _Run) and run.field not in _TEXTS and bool(run.pieces)
         if not is_thought and not self._details:
             return
-        details = [] if self._is_told else list(map(_detail, self._details))
+        details = []
+        if not self._is_told:
+            details = list(map(_detail, self._details))
         if isinstance(run, _Run) and is_thought and run is not self._told:
             self._told = run
             events.append(ReasoningEnd(_reasoning(run, details)))
@@ -206,9 +339,8 @@ class ReplyBuilder:
         self._is_told = self._is_told or bool(details)
 
     def _reason(self, field: str, text: str, events: list[ModelEvent]) -> None:
-        """Add reasoning from a field of its own."""
         if self._think.is_open:
-            self._unfiltered(events, cut=True)
+            self._flush_filter(events, cut=True)
         self._think.is_sure = False
         self._add(field, text, events)
 
@@ -226,7 +358,7 @@ class ReplyBuilder:
                 case "close":
                     self._inline.closing += text
 
-    def _unfiltered(self, events: list[ModelEvent], *, cut: bool) -> None:
+    def _flush_filter(self, events: list[ModelEvent], *, cut: bool) -> None:
         """Flush the think filter. ``cut``: an open thought may be incomplete."""
         self._thoughts(self._think.finish(cut=cut), events)
 
@@ -240,9 +372,7 @@ class ReplyBuilder:
     def _read_details(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
         """OpenRouter's form of the same reasoning, which must be sent back unchanged."""
         said = any(isinstance(delta.get(name), str) and delta[name] for name in REASONING)
-        for detail in value if isinstance(value, list) else []:
-            if not isinstance(detail, Mapping):
-                continue
+        for detail in items_in(value):
             _collect(self._details, detail)
             text = detail.get("text") or detail.get("summary")
             if isinstance(text, str) and text and not said:
@@ -266,21 +396,20 @@ class ReplyBuilder:
                 if text := part.get("text"):
                     self._thoughts(self._think.feed(str(text)), events)
             case "thinking":
-                self._read_thinking(part, events)
+                thinking = part.get("thinking") or []
+                if isinstance(thinking, str):
+                    thinking = [thinking]
+                for piece in thinking:
+                    text = piece if isinstance(piece, str) else piece.get("text", "")
+                    if text:
+                        self._reason("part", text, events)
             case "refusal":
                 self._read_refusal(part.get("refusal"), part, events)
-            case "image_url" if (made := picture(part, "part")) is not None:
+            case "image_url" if (made := parse_picture(part, "part")) is not None:
                 self._runs.append(made)
             case _:
-                self._unfiltered(events, cut=True)
+                self._flush_filter(events, cut=True)
                 self._runs.append(Unknown({NAME: {"part": dict(part)}}))
-
-    def _read_thinking(self, part: _Delta, events: list[ModelEvent]) -> None:
-        thinking = part.get("thinking")
-        for piece in [thinking] if isinstance(thinking, str) else thinking or []:
-            text = piece if isinstance(piece, str) else piece.get("text", "")
-            if text:
-                self._reason("part", text, events)
 
     def _read_refusal(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
         if isinstance(value, str):
@@ -297,7 +426,7 @@ class ReplyBuilder:
 
     def _before_calls(self, events: list[ModelEvent]) -> None:
         if self._think.is_open:
-            self._unfiltered(events, cut=True)
+            self._flush_filter(events, cut=True)
         self._thought(events)
 
     def _read_function(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
@@ -307,17 +436,19 @@ class ReplyBuilder:
 
     def _read_audio(self, value: Any, _delta: _Delta, events: list[ModelEvent]) -> None:
         if isinstance(value, Mapping):
-            self._sound = self._sound or Sound()
+            self._sound = self._sound or AudioBuilder()
             self._sound.take(value)
             if isinstance(words := value.get(TRANSCRIPT), str) and words:
-                self._unfiltered(events, cut=True)
+                self._flush_filter(events, cut=True)
                 self._add(TRANSCRIPT, words, events)
 
     def _read_images(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
         """OpenRouter's field for images that the model made."""
-        for image in value if isinstance(value, list) else []:
-            media = picture(image, "images")
-            self._runs.append(Unknown({NAME: {"images": [image]}}) if media is None else media)
+        if not isinstance(value, list):
+            return
+        for image in value:
+            media = parse_picture(image, "images")
+            self._runs.append(media or Unknown({NAME: {"images": [image]}}))
 
     def _keep(self, delta: Mapping[str, Any]) -> None:
         """Keep unknown members; lists that arrive in pieces are joined."""
@@ -327,8 +458,10 @@ class ReplyBuilder:
             before = self.extra.get(key)
             if isinstance(before, list) and isinstance(value, list):
                 before.extend(value)
+            elif isinstance(value, list):
+                self.extra[key] = list(value)
             else:
-                self.extra[key] = list(value) if isinstance(value, list) else value
+                self.extra[key] = value
 
 
 def _reasoning(run: _Run, details: list[dict[str, Any]]) -> Reasoning:
@@ -370,7 +503,10 @@ def _collect(details: list[dict[str, Any]], detail: Mapping[str, Any]) -> None:
         and not (last.get("signature") and detail.get("signature"))
     )
     if not goes_on or last is None:
-        details.append({key: [value] if key in _JOINED else value for key, value in detail.items()})
+        last = {}
+        details.append(last)
+        for key, value in detail.items():
+            last[key] = [value] if key in _JOINED else value
         return
     for key, value in detail.items():
         if key in _JOINED and isinstance(last.get(key), list):
@@ -383,9 +519,9 @@ _JOINED = ("text", "summary")
 
 
 def _detail(pieces: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _join(value) if key in _JOINED else value for key, value in pieces.items()}
-
-
-def _join(pieces: list[Any]) -> Any:
-    texts = [piece for piece in pieces if isinstance(piece, str)]
-    return "".join(texts) if texts else pieces[0]
+    detail = dict(pieces)
+    for key in _JOINED:
+        if key in detail:
+            texts = [piece for piece in detail[key] if isinstance(piece, str)]
+            detail[key] = "".join(texts) if texts else detail[key][0]
+    return detail

@@ -1,10 +1,12 @@
 """The terms of Chat Completions and its imitators, and what they mean."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from rightcall.core.message import StopReason
-from rightcall.wire.faults import malformed_call
+from rightcall.errors import VendorError
 from rightcall.wire.media import BYTES, MediaTable, Takes
+from rightcall.wire.refusal import Refusals, is_bare_error, malformed_call
 
 NAME = "openai_chat"
 
@@ -87,3 +89,29 @@ MEDIA: MediaTable = {
     "other": Takes(("id",)),
 }
 """The media that have a content part. https://platform.openai.com/docs/api-reference/chat/create"""
+
+_TRANSIENT = frozenset([
+    "rate_limit_exceeded", "rate_limit_error", "server_error", "internal_server_error", "timeout",
+    "service_unavailable", "service_unavailable_error", "overloaded", "overloaded_error",
+    "engine_overloaded", "timeout_error", "internal_error", "api_error", "unavailable_error",
+])  # fmt: skip
+
+REFUSALS = Refusals(
+    code=("code", "type", "status"),
+    transient=_TRANSIENT,
+    # OpenAI sends these with 429, and waiting does not help.
+    final=frozenset(["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"]),
+)
+
+error = REFUSALS.over_http
+
+
+def find_refusal(value: Any) -> VendorError | None:
+    """The error that came with status 200 instead of a reply or a chunk; None if there is none."""
+    if not isinstance(value, dict):
+        return None
+    # vLLM and Mistral: {"object": "error", "message": …}; FastAPI's own: {"detail": …}.
+    is_said = "error" in (value.get("object"), value.get("type")) or value.get("detail")
+    if value.get("error") or ("choices" not in value and (is_said or is_bare_error(value))):
+        return REFUSALS.inside(value)
+    return None

@@ -16,24 +16,27 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Held, Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, EncodedRequest, Named, Request, StrictTools
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.caching import of_openai
-from rightcall.wire.encoding import (
+from rightcall.wire.openai_responses.messages import input_items
+from rightcall.wire.openai_responses.reply import Item
+from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH, TTLS
+from rightcall.wire.payload import (
     EncodeCache,
     as_bytes,
+    items_in,
     members_of,
     native_of,
+    openai_cache_members,
+    text_in,
     with_examples,
+    without,
 )
-from rightcall.wire.kept import CONVERSATION, Since, conversation_of
-from rightcall.wire.logprobs import alternatives
-from rightcall.wire.openai_responses.messages import input_items
-from rightcall.wire.openai_responses.reply import Item, items_in, text_in
-from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH, TTLS
-from rightcall.wire.strict import OPENAI
-from rightcall.wire.strictness import StrictMode, Wish, chosen, judged, wish_in
+from rightcall.wire.reply_extras import wanted_alternatives
+from rightcall.wire.strict_schema import OPENAI
+from rightcall.wire.strictness import StrictMode, Wish, choose_strict_tools, convert_strict, wish_in
+from rightcall.wire.vendor_state import CONVERSATION, Since, conversation_of
 
 _RULES = replace(OPENAI, dialect=NAME)
 _UNSUPPORTED = ("seed", "stop")
@@ -46,14 +49,12 @@ _IN_JSON = msgspec.Raw(b'{"type":"message","role":"developer","content":"Answer 
 https://github.com/miracodeai/mira/pull/267"""
 
 
-class _Ours(msgspec.Struct, frozen=True):
-    """Our tools."""
-
+class _ResponsesTools(msgspec.Struct, frozen=True):
     tools: list[Item]
     sent: list[msgspec.Raw]
     """The tools as bytes."""
     types: list[str]
-    held: Held
+    held: StrictTools
 
 
 def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
@@ -79,7 +80,7 @@ def encode(
     stream: bool,
     cache: EncodeCache | None = None,
     since: Since | None = None,
-) -> Outgoing:
+) -> EncodedRequest:
     """Encode the request for the vendor. The same request gives the same bytes.
 
     With ``since`` the vendor stores the response, and gets only what is new since the last one.
@@ -94,24 +95,33 @@ def encode(
     body: Item = {"model": model}
     if request.system:
         body["instructions"] = request.system
-    ours = _ours(request, cache)
+    specs = request.specs
+    wish = wish_in(request.options)
+    ours = cache.get_shared(f"{NAME}.tools", (specs, wish), lambda: _functions(specs, wish))
     body.update(_tools(request, ours))
     sent = body.get("tools")
     body.update(_settings(request))
     if options.get("cache", True):
         stable = (model, request.system, *(sent or ()))
-        body["prompt_cache_key"] = cache.made(f"{NAME}.cache", stable, lambda: _cache_key(body))
+        body["prompt_cache_key"] = cache.get_or_make(f"{NAME}.cache", stable, lambda: _cache_key(body))
     if options:
-        body.update(of_openai(options, TTLS, NAME))
+        body.update(openai_cache_members(options, TTLS, NAME))
     # Models that do not reason refuse the include: https://github.com/pydantic/pydantic-ai/issues/2865.
     # For those, set ``extra={"include": []}``.
     include = ["reasoning.encrypted_content"]
-    if options and (most := alternatives(options, NAME)) is not None:
+    if options and (most := wanted_alternatives(options, NAME)) is not None:
         include.append("message.output_text.logprobs")
-        body.update({"top_logprobs": most} if most else {})
+        if most:
+            body["top_logprobs"] = most
     body.update(store=since is not None, include=include, stream=stream)
     if options or since:
-        body.update(_continued(request, since))
+        # The response that the request continues; a conversation is named in ``extra``.
+        if conversation := conversation_of(request):
+            if since is None:
+                reason = f'{conversation} grows by itself; connect with state="vendor".'
+                raise EncodeError(NAME, reason, where=CONVERSATION)
+        elif since and since.response:
+            body["previous_response_id"] = since.response
     _merge(body, options.get("extra"))
     tools = body.get("tools")
     offered = [*_types(items_in(tools)), *(ours.types if tools is sent else ())]
@@ -119,17 +129,7 @@ def encode(
     if request.output == ANY_OBJECT:
         items = [_IN_JSON, *items]
     body["input"] = body.pop("input", None) or items
-    return Outgoing(path=PATH, body=as_bytes(body, NAME), held=ours.held)
-
-
-def _continued(request: Request, since: Since | None) -> Item:
-    """The response that the request continues; a conversation is named in ``extra``."""
-    if conversation := conversation_of(request):
-        if since is None:
-            reason = f'{conversation} grows by itself; connect with state="vendor".'
-            raise EncodeError(NAME, reason, where=CONVERSATION)
-        return {}
-    return {"previous_response_id": since.response} if since and since.response else {}
+    return EncodedRequest(path=PATH, body=as_bytes(body, NAME), held=ours.held)
 
 
 def _settings(request: Request) -> Item:
@@ -150,30 +150,29 @@ def _settings(request: Request) -> Item:
     return settings
 
 
-def _ours(request: Request, cache: EncodeCache) -> _Ours:
-    specs, wish = request.specs, wish_in(request.options)
-    return cache.shared(f"{NAME}.tools", (specs, wish), lambda: _functions(specs, wish))
-
-
-def _functions(specs: Sequence[Spec], wish: Wish) -> _Ours:
-    strict = chosen([spec for spec in specs if _is_function(spec)], wish, strict_mode())
-    tools = [_tool(spec, strict.schemas.get(spec.name)) for spec in specs]
-    # Tools found by a search are not listed: they are in the output of the search.
-    sent = [tool for spec, tool in zip(specs, tools, strict=True) if not spec.found]
-    raw = [msgspec.Raw(as_bytes(tool, NAME)) for tool in sent]
-    return _Ours(tools, raw, _types(tools), strict.held)
+def _functions(specs: Sequence[Spec], wish: Wish) -> _ResponsesTools:
+    functions = []
+    for spec in specs:
+        is_native = bool(spec.native.get(NAME)) and not members_of(spec, NAME)
+        if spec.input != "text" and not is_native:
+            functions.append(spec)
+    strict = choose_strict_tools(functions, wish, strict_mode())
+    tools = []
+    sent = []
+    for spec in specs:
+        tool = _tool(spec, strict.schemas.get(spec.name))
+        tools.append(tool)
+        # Tools found by a search are not listed: they are in the output of the search.
+        if not spec.found:
+            sent.append(msgspec.Raw(as_bytes(tool, NAME)))
+    return _ResponsesTools(tools, sent, _types(tools), strict.held)
 
 
 def _types(tools: Sequence[Item]) -> list[str]:
     return [text_in(tool.get("type")) for tool in tools]
 
 
-def _is_function(spec: Spec) -> bool:
-    is_native = bool(spec.native.get(NAME)) and not members_of(spec, NAME)
-    return spec.input != "text" and not is_native
-
-
-def _tools(request: Request, ours: _Ours) -> Item:
+def _tools(request: Request, ours: _ResponsesTools) -> Item:
     own: Any = request.options.get("vendor_tools") or ()
     tools = [*ours.sent, *own]
     if not tools:
@@ -205,7 +204,8 @@ def _tool(spec: Spec, strict: JsonObject | None) -> Item:
     more = members_of(spec, NAME)
     if not more and (own := native_of(spec, NAME)):
         return own
-    return {**(_custom(spec) if spec.input == "text" else _function(spec, strict)), **more}
+    tool = _custom(spec) if spec.input == "text" else _function(spec, strict)
+    return {**tool, **more}
 
 
 def _custom(spec: Spec) -> Item:
@@ -219,9 +219,14 @@ def _custom(spec: Spec) -> Item:
 
 def _function(spec: Spec, strict: JsonObject | None) -> Item:
     """A function tool. ``strict`` is always sent, as the API's default is true."""
-    description, parameters = spec.description, strict
+    description = spec.description
+    parameters = strict
     if parameters is None:
-        parameters, also = _root(spec.parameters)
+        # What the API refuses at the top level is said in words.
+        parameters = without(spec.parameters, *_ROOT_REFUSED)
+        # "object schema missing properties"
+        parameters.setdefault("properties", {})
+        also = {key: spec.parameters[key] for key in _ROOT_REFUSED if key in spec.parameters}
         if also:
             description = f"{description}\n\nThe arguments must also satisfy {dump(also)}"
     return {
@@ -233,24 +238,16 @@ def _function(spec: Spec, strict: JsonObject | None) -> Item:
     }
 
 
-def _root(schema: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """The schema as the API accepts it at the top level, and what was removed from it."""
-    also = {key: schema[key] for key in _ROOT_REFUSED if key in schema}
-    kept = {key: value for key, value in schema.items() if key not in also}
-    if "properties" not in kept:
-        # "object schema missing properties"
-        kept["properties"] = {}
-    return kept, also
-
-
 def _format(schema: JsonObject, wish: Wish) -> Item:
     """The text format for an output schema; strict if a tool with that schema would be."""
     if schema == ANY_OBJECT:
         return {"type": "json_object"}
     title = schema.get("title")
-    name = sub(r"[^A-Za-z0-9_-]+", "_", title)[:64] if isinstance(title, str) else ""
+    name = ""
+    if isinstance(title, str):
+        name = sub(r"[^A-Za-z0-9_-]+", "_", title)[:64]
     form: Item = {"type": "json_schema", "name": name or "answer", "strict": False, "schema": schema}
-    found = judged(schema, _RULES)
+    found = convert_strict(schema, _RULES)
     if wish is True and found.schema is None:
         raise EncodeError(NAME, found.reason, where=f"output at {found.place}")
     if wish is True or (wish == "auto" and not found.reason):
@@ -265,16 +262,16 @@ def _reasoning(value: JsonValue) -> Item:
     ``unsupported_value``: https://github.com/continuedev/continue/issues/9854); ``extra={"reasoning":
     {"summary": None}}`` avoids that.
     """
-    effort = _effort(value)
-    return {"effort": effort, **({} if effort == "none" else {"summary": "auto"})}
-
-
-def _effort(value: JsonValue) -> str:
     if isinstance(value, str) and value in EFFORTS:
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return next((effort for limit, effort in BUDGETS if value <= limit), "high")
-    raise EncodeError(NAME, f"{value!r} is not one of {', '.join(sorted(EFFORTS))}.", where="reasoning")
+        effort = value
+    elif isinstance(value, int) and not isinstance(value, bool):
+        effort = next((effort for limit, effort in BUDGETS if value <= limit), "high")
+    else:
+        words = f"{value!r} is not one of {', '.join(sorted(EFFORTS))}."
+        raise EncodeError(NAME, words, where="reasoning")
+    if effort == "none":
+        return {"effort": effort}
+    return {"effort": effort, "summary": "auto"}
 
 
 def _cache_key(body: Item) -> str:

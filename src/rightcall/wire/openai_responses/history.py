@@ -9,17 +9,17 @@ from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.parts import Media, Part, Text
 from rightcall.wire.history import (
     UNTYPED,
+    ChatHistory,
     HistoryReader,
-    Said,
-    bag,
+    decode_reply,
     media_at,
     misread,
     objects,
     others,
-    replied,
     string,
 )
 from rightcall.wire.openai_responses.tables import APPROVAL, NAME, OUTPUTS
+from rightcall.wire.payload import own_bag, string_in
 
 _OUTPUTS = frozenset(OUTPUTS.values())
 _MADE = pattern(r"reasoning|compaction|item_reference|mcp_\w+|tool_search_output|\w+_call")
@@ -31,14 +31,15 @@ def is_item(kind: str) -> bool:
     return kind == "message" or kind in _OUTPUTS or bool(_MADE.fullmatch(kind))
 
 
-def read(items: Sequence[JsonObject]) -> Said:
+def read(items: Sequence[JsonObject]) -> ChatHistory:
     """The conversation. Consecutive items of the model are one reply."""
     reader = HistoryReader()
     made: list[JsonObject] = []
     first = 0
     for at, item in enumerate(items):
         where = f"messages[{at}]"
-        kind, role = item.get("type", "message"), item.get("role")
+        kind = item.get("type", "message")
+        role = item.get("role")
         if not isinstance(kind, str):
             raise misread(f"{where}.type", f"{kind!r} is no item that is known here")
         is_said = kind == "message" and role != "assistant"
@@ -46,7 +47,18 @@ def read(items: Sequence[JsonObject]) -> Said:
         is_output = kind in _OUTPUTS and item.get("execution") != "server"
         if not is_said and not is_output:
             first = first if made else at
-            made.append(_made(item, kind, where))
+            if kind == "message":
+                # In the form of the model's output.
+                content = item.get("content")
+                if isinstance(content, str):
+                    parts: list[Any] = [{"type": "output_text", "text": content, "annotations": []}]
+                else:
+                    parts = [part for _, part in objects(content, f"{where}.content")]
+                made.append({**item, "type": "message", "content": parts})
+                continue
+            if not _MADE.fullmatch(kind):
+                raise misread(f"{where}.type", f"{kind!r} is no item that is known here")
+            made.append(item)
             continue
         _reply(reader, made, first)
         made = []
@@ -59,32 +71,21 @@ def read(items: Sequence[JsonObject]) -> Said:
         else:
             raise misread(f"{where}.role", f"{role!r} is no role of a message")
     _reply(reader, made, first)
-    return reader.said()
+    return reader.conversation()
 
 
 def _reply(reader: HistoryReader, made: list[JsonObject], first: int) -> None:
     if made:
         body: Any = {"object": "response", "status": "completed", "output": made}
-        reader.reply(replied(NAME, body, f"messages[{first}]"))
-
-
-def _made(item: JsonObject, kind: object, where: str) -> JsonObject:
-    """An item that the model made; a message in the form of the model's output."""
-    if kind != "message":
-        if not isinstance(kind, str) or not _MADE.fullmatch(kind):
-            raise misread(f"{where}.type", f"{kind!r} is no item that is known here")
-        return item
-    content = item.get("content")
-    if isinstance(content, str):
-        parts: list[Any] = [{"type": "output_text", "text": content, "annotations": []}]
-    else:
-        parts = [part for _, part in objects(content, f"{where}.content")]
-    return {**item, "type": "message", "content": parts}
+        reader.reply(decode_reply(NAME, body, f"messages[{first}]"))
 
 
 def _result(reader: HistoryReader, item: JsonObject, where: str) -> None:
     kind = item.get("type")
-    output = item.get("tools") if kind == OUTPUTS["tool_search_call"] else item.get("output")
+    if kind == OUTPUTS["tool_search_call"]:
+        output = item.get("tools")
+    else:
+        output = item.get("output")
     known = ["type", "call_id", "output", "id", "status", "max_output_length", "tools", "execution"]
     names = ["call_id", "id"]
     is_yes = kind != OUTPUTS[APPROVAL] or item.get("approve") is True
@@ -103,7 +104,7 @@ def _result(reader: HistoryReader, item: JsonObject, where: str) -> None:
         content,
         call_id=string(item, name, where),
         outcome="failed" if item.get("status") == "failed" else "returned" if is_yes else "denied",
-        vendor=bag(NAME, others(item, *known)),
+        vendor=own_bag(NAME, others(item, *known)),
     )
 
 
@@ -125,7 +126,7 @@ def _part(part: JsonObject, where: str) -> Part:
         case "input_text" | "output_text" | "text":
             return Text(string(part, "text", where))
         case "input_image":
-            vendor = bag(NAME, others(part, "type", "image_url", "file_id"))
+            vendor = own_bag(NAME, others(part, "type", "image_url", "file_id"))
             if part.get("file_id"):
                 return Media(media_type="image/*", id=string(part, "file_id", where), vendor=vendor)
             place = f"{where}.image_url"
@@ -138,9 +139,9 @@ def _part(part: JsonObject, where: str) -> Part:
 
 def _file(part: JsonObject, where: str) -> Media:
     name = part.get("filename")
-    called = name if isinstance(name, str) else None
+    called = string_in(name)
     known = ("type", "filename", "file_id", "file_url", "file_data")
-    vendor = bag(NAME, others(part, *known))
+    vendor = own_bag(NAME, others(part, *known))
     if part.get("file_id"):
         return Media(media_type=UNTYPED, name=called, id=string(part, "file_id", where), vendor=vendor)
     if part.get("file_url"):

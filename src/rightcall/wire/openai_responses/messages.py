@@ -10,23 +10,18 @@ from base64 import b64decode
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import takewhile
 from re import compile as pattern
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 from msgspec import Raw, Struct
 
-from rightcall.core.call import Call
 from rightcall.core.decision import APPROVED
 from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
-from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.parts import Call, Media, Part, Result, Text
 from rightcall.core.request import Request
-from rightcall.wire.caching import BREAKPOINT
-from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, url_raw
 from rightcall.wire.media import check_taken, first_new, place_of
-from rightcall.wire.openai_responses.made import item_of
-from rightcall.wire.openai_responses.reply import Item, is_object, text_in
+from rightcall.wire.openai_responses.reply import Item, is_object, item_of
 from rightcall.wire.openai_responses.tables import (
     APPROVAL,
     CALLS,
@@ -38,6 +33,17 @@ from rightcall.wire.openai_responses.tables import (
     TEXTS,
     TOLD,
     WHOLE,
+)
+from rightcall.wire.payload import (
+    BREAKPOINT,
+    EncodeCache,
+    as_bytes,
+    mapping,
+    note_of,
+    object_in,
+    text_in,
+    url_raw,
+    without,
 )
 
 RAW_ARGUMENTS = "raw_arguments"
@@ -71,11 +77,13 @@ def input_items(
     def write(writer: _Writer, message: Message, at: int) -> None:
         writer.write(message, place_of(at, new))
 
-    writer = cache.written(key, request.messages, lambda: _Writer(native), write)
-    return writer.items[writer.ends[first - 1] :] if first else writer.items
+    writer = cache.write_messages(key, request.messages, lambda: _Writer(native), write)
+    if first:
+        return writer.items[writer.ends[first - 1] :]
+    return writer.items
 
 
-class _Asked(Struct, frozen=True):
+class _PendingCall(Struct, frozen=True):
     """A call that was written and waits for its result."""
 
     identity: str
@@ -94,7 +102,7 @@ class _Writer:
         self._native = native
         """The types of the request's native tools."""
         self._ids: set[str] = set()
-        self._waiting: defaultdict[str, deque[_Asked]] = defaultdict(deque)
+        self._waiting: defaultdict[str, deque[_PendingCall]] = defaultdict(deque)
         """The calls without a result, by their id in the transcript."""
 
     def write(self, message: Message, where: str) -> None:
@@ -104,7 +112,20 @@ class _Writer:
             case Reply():
                 self._reply(message)
             case Results():
-                self._results(message)
+                # Write the results, each for the call it answers.
+                for result in message.results:
+                    waiting = self._waiting[result.call_id]
+                    if waiting:
+                        asked = waiting.popleft()
+                    else:
+                        asked = _PendingCall(legal_id(result.call_id))
+                    extra = mapping(result.vendor.get(NAME))
+                    self._add({"type": OUTPUTS[asked.kind], **_encode_result(result, asked), **extra})
+                    # The items of these calls cannot hold text, so it follows as a message.
+                    if (asked.kind == "computer_call" and not _pictures(result)) or (
+                        asked.kind == "tool_search_call" and _found_tools(result) is None
+                    ):
+                        self._add({"type": "message", "role": "user", "content": result.text})
             case _:
                 assert_never(message)
         self.ends.append(len(self.items))
@@ -116,27 +137,42 @@ class _Writer:
         """Write a user message. Its bag may hold the vendor's own ``items``, which go before it."""
         for item in mapping(message.vendor.get(NAME)).get("items", ()):
             self._add(item)
-        parts = [part for part in message.content if not isinstance(part, Text) or part.text]
-        if all(isinstance(part, Text) and not part.cache for part in parts):
-            if parts:
-                role = "developer" if message.author == "developer" else "user"
-                self._add({"type": "message", "role": role, "content": _lines(parts)})
+        parts: list[Part] = []
+        is_plain = True
+        for part in message.content:
+            if isinstance(part, Text) and not part.text:
+                continue
+            parts.append(part)
+            is_plain = is_plain and isinstance(part, Text) and not part.cache
+        if not parts:
             return
-        kept = [BREAKPOINT if part.cache else {} for part in parts]
-        content = [{**_input_part(p, where), **more} for p, more in zip(parts, kept, strict=True)]
-        self._add({"type": "message", "role": "user", "content": content})
+        content: list[Item] = []
+        for part in parts:
+            item = _input_part(part, where)
+            if part.cache:
+                item |= BREAKPOINT
+            content.append(item)
+        role = "user"
+        if is_plain and message.author == "developer":
+            role = "developer"
+        if is_plain and len(parts) == 1:
+            self._add({"type": "message", "role": role, "content": content[0]["text"]})
+        else:
+            self._add({"type": "message", "role": role, "content": content})
 
     def _reply(self, reply: Reply) -> None:
         """Write a reply, its parts in order."""
         messages = _messages(reply)
         # The vendor refuses a function call with an item id but without the reasoning before it, so if
         # some reasoning is left out, the ids are too.
-        bare = any(
-            isinstance(p, Reasoning) and NAME in p.vendor and not _is_sent(p) for p in reply.content
-        )
+        bare = False
         # "Item 'rs_…' of type 'reasoning' was provided without its required following item."
-        idle = takewhile(lambda part: not _stands(part), reversed(reply.content))
-        end = len(reply.content) - len(list(idle))
+        end = 0
+        for at, part in enumerate(reply.content):
+            if isinstance(part, Reasoning):
+                bare = bare or (NAME in part.vendor and not _is_sent(part))
+            elif not isinstance(part, Unknown) or NAME in part.vendor:
+                end = at + 1
         seen: set[str] = set()
         at = 0
         while at < end:
@@ -150,20 +186,10 @@ class _Writer:
                 self._part(part, seen, bare=bare)
             at += 1
 
-    def _results(self, message: Results) -> None:
-        """Write the results, each for the call it answers."""
-        for result in message.results:
-            waiting = self._waiting[result.call_id]
-            asked = waiting.popleft() if waiting else _Asked(legal_id(result.call_id))
-            extra = mapping(result.vendor.get(NAME))
-            self._add({"type": OUTPUTS[asked.kind], **_answered(result, asked), **extra})
-            if (words := _beside(result, asked)) is not None:
-                self._add({"type": "message", "role": "user", "content": words})
-
     def _append(self, item: Item, *, bare: bool) -> None:
         # An approval request is identified only by its id.
         bare = bare and item["type"] != APPROVAL
-        self._add({key: value for key, value in item.items() if key != "id"} if bare else item)
+        self._add(without(item, "id") if bare else item)
 
     def _part(self, part: Content, seen: set[str], *, bare: bool) -> None:
         match part:
@@ -173,7 +199,10 @@ class _Writer:
                 # An image of the vendor's tool is sent back as its item; an assistant message holds only
                 # text.
                 made = item_of(part)
-                self._say(note_of(part)) if made is None else self._add(made)
+                if made is None:
+                    self._say(note_of(part))
+                else:
+                    self._add(made)
             case Call():
                 self._append(self._call(part, seen), bare=bare)
             case Reasoning() | Unknown():
@@ -188,29 +217,50 @@ class _Writer:
         own = call.vendor.get(NAME)
         bag = dict(mapping(own))
         kind = bag.pop("type", "function_call")
-        kind = kind if isinstance(kind, str) and kind in CALLS else "function_call"
+        if not (isinstance(kind, str) and kind in CALLS):
+            kind = "function_call"
         if kind == APPROVAL:
             identity = str(bag.get("id"))
-            self._waiting[call.id].append(_Asked(identity, kind))
+            self._waiting[call.id].append(_PendingCall(identity, kind))
             return {"type": kind, **bag}
         identity = self._identity(call, seen, is_own=own is not None)
         # The result must repeat which program made the call:
         # https://platform.openai.com/docs/guides/tools-programmatic-tool-calling
-        caller = {"caller": bag["caller"]} if bag.get("caller") else {}
+        caller: Item = {}
+        if bag.get("caller"):
+            caller["caller"] = bag["caller"]
         if kind in NATIVE:
             value = object_in(call.arguments)
             if NATIVE[kind] in self._native and not call.truncated and value is not None:
-                again = {**_given_back(kind, value), **caller}
-                self._waiting[call.id].append(_Asked(identity, kind, again))
+                # The members of a native call that its result repeats.
+                if kind == "shell_call" and (most := value.get("max_output_length")) is not None:
+                    # "This is generated by the model and should be passed back with the raw output."
+                    repeated_members = {"max_output_length": most}
+                elif kind == "computer_call" and (checks := value.get("pending_safety_checks")):
+                    repeated_members = {"acknowledged_safety_checks": checks}
+                else:
+                    repeated_members = {}
+                again = {**repeated_members, **caller}
+                self._waiting[call.id].append(_PendingCall(identity, kind, again))
                 if kind == "computer_call":
-                    return {"type": kind, **_with_actions(bag, value), "call_id": identity}
+                    # A computer call as it came: the preview of the tool has a single ``action``
+                    # instead of a list.
+                    if "action" in bag:
+                        with_actions = bag
+                    else:
+                        with_actions = {**bag, "actions": value.get("actions", [])}
+                    return {"type": kind, **with_actions, "call_id": identity}
                 return {"type": kind, **bag, "call_id": identity, CALLS[kind]: value}
             # A function call must not have the item id of another kind of item.
-            kind, bag = "function_call", {}
+            kind = "function_call"
+            bag = {}
         if call.form == "text":
             kind = "custom_tool_call"
-        self._waiting[call.id].append(_Asked(identity, kind, caller))
-        text = call.arguments if kind == "custom_tool_call" else _arguments(call.arguments)
+        self._waiting[call.id].append(_PendingCall(identity, kind, caller))
+        if kind == "custom_tool_call":
+            text = call.arguments
+        else:
+            text = _arguments(call.arguments)
         return {"type": kind, **bag, "call_id": identity, "name": call.name, CALLS[kind]: text}
 
     def _identity(self, call: Call, seen: set[str], *, is_own: bool) -> str:
@@ -219,10 +269,12 @@ class _Writer:
         A host accepts its own ids back: Bedrock's are ``resp_…:call_0``.
         """
         wanted = call.id if is_own and call.id else legal_id(call.id)
-        found, again = wanted, 2
+        found = wanted
+        again = 2
         while found in seen or (found in self._ids and not is_own):
             tail = f"_{again}"
-            found, again = wanted[: 64 - len(tail)] + tail, again + 1
+            found = wanted[: 64 - len(tail)] + tail
+            again += 1
         seen.add(found)
         self._ids.add(found)
         return found
@@ -233,11 +285,6 @@ def legal_id(identity: str) -> str:
     if _LEGAL.fullmatch(identity):
         return identity
     return f"call_{blake2b(identity.encode(errors='surrogatepass'), digest_size=16).hexdigest()}"
-
-
-def _stands(part: object) -> bool:
-    """Whether a part may be the item that must follow reasoning."""
-    return not isinstance(part, Reasoning) and (not isinstance(part, Unknown) or NAME in part.vendor)
 
 
 def _is_sent(part: Content) -> bool:
@@ -264,29 +311,32 @@ def _messages(reply: Reply) -> dict[int, tuple[Item, int]]:
     """The reply's original messages and how many parts each has, by the index of its first part."""
     found: dict[int, tuple[Item, int]] = {}
     for entry in mapping(reply.vendor.get(NAME)).get("messages", ()):
-        at, item = entry["at"], entry["item"]
+        at = entry["at"]
+        item = entry["item"]
         parts = reply.content[at : at + len(item["content"])]
-        content = [_with_text(bare, part) for bare, part in zip(item["content"], parts, strict=False)]
+        content = []
+        for bare, part in zip(item["content"], parts, strict=False):
+            if bare.get("type") in TEXTS and isinstance(part, Text):
+                content.append({**bare, "text": part.text})
+            elif not bare and isinstance(part, Unknown):
+                own = mapping(part.vendor.get(NAME)).get("part")
+                if own is not None:
+                    content.append(own)
         # If the parts were changed since, it is no longer that message.
-        if len(parts) == len(item["content"]) and None not in content:
+        if len(content) == len(item["content"]):
             found[at] = ({**item, "content": content}, len(parts))
     return found
-
-
-def _with_text(bare: Mapping[str, Any], part: object) -> Any:
-    if bare.get("type") in TEXTS and isinstance(part, Text):
-        return {**bare, "text": part.text}
-    own = part.vendor.get(NAME) if isinstance(part, Unknown) else None
-    return own.get("part") if not bare and isinstance(own, Mapping) else None
 
 
 def _arguments(text: str) -> str:
     if is_object(text):
         return text
-    return dump({RAW_ARGUMENTS: text}) if text.strip() else "{}"
+    if text.strip():
+        return dump({RAW_ARGUMENTS: text})
+    return "{}"
 
 
-def _answered(result: Result, asked: _Asked) -> Item:
+def _encode_result(result: Result, asked: _PendingCall) -> Item:
     """The members of the item for a result, in the form for the kind of the call."""
     whose: Item = {"call_id": asked.identity}
     if asked.kind not in WHOLE:
@@ -298,7 +348,7 @@ def _answered(result: Result, asked: _Asked) -> Item:
             reason = {} if yes else {"reason": text}
             return {"approval_request_id": asked.identity, "approve": yes, **reason}
         case "tool_search_call":
-            found = {"status": "completed", "tools": _found(result) or []}
+            found = {"status": "completed", "tools": _found_tools(result) or []}
             return {**whose, "execution": "client", **found}
         case "local_shell_call":
             # The documentation's example has ``call_id``, the SDK's types have ``id`` for the same.
@@ -318,14 +368,7 @@ def _answered(result: Result, asked: _Asked) -> Item:
             return {**whose, "output": [said], **asked.extra}
 
 
-def _beside(result: Result, asked: _Asked) -> str | None:
-    """The text of a result whose item cannot hold text; None if it can."""
-    if asked.kind == "computer_call" and not _pictures(result):
-        return result.text
-    return result.text if asked.kind == "tool_search_call" and _found(result) is None else None
-
-
-def _found(result: Result) -> list[Item] | None:
+def _found_tools(result: Result) -> list[Item] | None:
     """The definitions that a search found, as a list or under ``tools``; None if it returned text."""
     if result.is_error:
         return None
@@ -334,38 +377,31 @@ def _found(result: Result) -> list[Item] | None:
     except JsonError:
         return None
     tools = value.get("tools") if isinstance(value, dict) else value
-    is_list = isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools)
-    return tools if is_list else None  # type: ignore[return-value]
-
-
-def _given_back(kind: str, value: Mapping[str, object]) -> Mapping[str, object]:
-    """The members of a native call that its result repeats."""
-    if kind == "shell_call" and (most := value.get("max_output_length")) is not None:
-        # "This is generated by the model and should be passed back with the raw output."
-        return {"max_output_length": most}
-    if kind == "computer_call" and (checks := value.get("pending_safety_checks")):
-        return {"acknowledged_safety_checks": checks}
-    return {}
-
-
-def _with_actions(bag: Item, value: Mapping[str, object]) -> Item:
-    """A computer call as it came: the preview of the tool has a single ``action`` instead of a list."""
-    return bag if "action" in bag else {**bag, "actions": value.get("actions", [])}
+    if isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools):
+        return tools
+    return None
 
 
 def _pictures(result: Result) -> list[Media]:
-    return [
-        part
-        for part in result.content
-        if isinstance(part, Media) and part.media_type.startswith("image/")
-    ]
+    pictures = []
+    for part in result.content:
+        if isinstance(part, Media) and part.media_type.startswith("image/"):
+            pictures.append(part)
+    return pictures
 
 
 def _output(result: Result) -> str | list[Item]:
+    # The API has no field that marks an error, so a word in front says it, as in Chat.
+    mark = ""
+    if result.is_error and not result.text.lower().startswith("error"):
+        mark = "Error: "
     if not any(isinstance(part, Media) for part in result.content):
-        return result.text
+        return f"{mark}{result.text}"
     # A tool's image that cannot be sent must not end the run: a note replaces it.
-    return [_input_part(part, "") for part in result.content if not isinstance(part, Text) or part.text]
+    items = [_input_part(part, "") for part in result.content if not isinstance(part, Text) or part.text]
+    if mark:
+        items.insert(0, {"type": "input_text", "text": mark.rstrip()})
+    return items
 
 
 def _input_part(part: Part, where: str) -> Item:
@@ -375,19 +411,19 @@ def _input_part(part: Part, where: str) -> Item:
         return {"type": "input_text", "text": note_of(part)}
     more = mapping(part.vendor.get(NAME))
     if part.kind == "image":
-        given: Item = {"image_url": url_raw(part)} if part.id is None else {"file_id": part.id}
-        return {"type": "input_image", "detail": "auto", **given, **more}
+        item: Item = {"type": "input_image", "detail": "auto"}
+        if part.id is None:
+            item["image_url"] = url_raw(part)
+        else:
+            item["file_id"] = part.id
+        return {**item, **more}
+    item = {"type": "input_file"}
     match part.way:
         case "id":
-            given = {"file_id": part.id}
+            item["file_id"] = part.id
         case "address":
-            given = {"file_url": part.url}
+            item["file_url"] = part.url
         case _:
-            name = part.name or f"file{EXTENSIONS.get(part.media_type, '.txt')}"
-            given = {"filename": name, "file_data": url_raw(part)}
-    return {"type": "input_file", **given, **more}
-
-
-def _lines(parts: Sequence[Part]) -> str | list[Item]:
-    texts = [part.text for part in parts if isinstance(part, Text)]
-    return texts[0] if len(texts) == 1 else [{"type": "input_text", "text": text} for text in texts]
+            item["filename"] = part.name or f"file{EXTENSIONS.get(part.media_type, '.txt')}"
+            item["file_data"] = url_raw(part)
+    return {**item, **more}

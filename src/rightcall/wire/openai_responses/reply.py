@@ -1,18 +1,14 @@
 """Converts items to the parts of a Reply."""
 
-from collections.abc import Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from rightcall.core.call import Call
 from rightcall.core.decision import VENDOR_CALL
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Media, Text, Usage
-from rightcall.wire.citations import annotated
-from rightcall.wire.cost import charged
-from rightcall.wire.logprobs import of_openai
-from rightcall.wire.openai_responses.made import made_image
+from rightcall.core.parts import Call, Media, Text, Usage, sniff
 from rightcall.wire.openai_responses.tables import (
     APPROVAL,
     CALLS,
@@ -25,9 +21,40 @@ from rightcall.wire.openai_responses.tables import (
     WHOLE,
     WHOLE_STATUS,
 )
+from rightcall.wire.payload import base64_raw, items_in, mapping, own_bag, text_in, without
+from rightcall.wire.reply_extras import parse_annotations, parse_openai_logprobs, reported_cost
 
 if TYPE_CHECKING:
-    from rightcall.core.citation import Citation, Token
+    from rightcall.core.message import Citation, Token
+
+
+def made_image(item: Mapping[str, Any]) -> Media | None:
+    """The image of an item; None if there is none, or if sending it back would change it."""
+    given = item.get("result")
+    if item.get("type") != "image_generation_call" or not isinstance(given, str) or not given:
+        return None
+    try:
+        data = b64decode(given, validate=True)
+    except ValueError:
+        return None
+    if b64encode(data).decode() != given:
+        return None
+    form = item.get("output_format")
+    if form:
+        kind = f"image/{'svg+xml' if form == 'svg' else form}"
+    else:
+        kind = sniff(data)
+    kind = kind if kind.startswith("image/") else "image/png"
+    return Media(data, kind, vendor={NAME: {k: v for k, v in item.items() if k != "result"}})
+
+
+def item_of(media: Media) -> dict[str, Any] | None:
+    """The item that an image came in; None for another vendor's image."""
+    own = mapping(media.vendor.get(NAME))
+    if own.get("type") == "image_generation_call":
+        return {**own, "result": base64_raw(media)}
+    return None
+
 
 Item: TypeAlias = dict[str, Any]
 """A JSON object as the vendor sent it."""
@@ -39,23 +66,16 @@ _BARE_ITEM = frozenset(("type", "role", "content"))
 _BARE_PART = {"type": "output_text", "annotations": []}
 
 
-def items_in(value: object) -> list[Item]:
-    """The objects in what should be a list of objects."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def text_in(value: object) -> str:
-    """The value if it is a string; otherwise an empty string."""
-    return value if isinstance(value, str) else ""
-
-
 def read_reply(response: Item, output: list[Item]) -> Reply:
     """The reply in a response, with ``output`` as its items."""
     status = text_in(response.get("status")) or "completed"
     reader = _PartsReader(broken=status not in WHOLE_STATUS, last=len(output) - 1)
     for at, item in enumerate(output):
         reader.take(at, item)
-    bag: dict[str, Any] = {key: response[key] for key in _KEPT if response.get(key) is not None}
+    bag: dict[str, Any] = {}
+    for key in _KEPT:
+        if response.get(key) is not None:
+            bag[key] = response[key]
     if reader.messages:
         bag["messages"] = reader.messages
     return Reply(
@@ -64,7 +84,7 @@ def read_reply(response: Item, output: list[Item]) -> Reply:
         stop_word=status,
         usage=read_usage(response.get("usage")),
         model=text_in(response.get("model")),
-        vendor={NAME: bag} if bag else {},
+        vendor=own_bag(NAME, bag),
         citations=tuple(reader.citations),
         logprobs=tuple(reader.logprobs),
     )
@@ -73,7 +93,10 @@ def read_reply(response: Item, output: list[Item]) -> Reply:
 def read_usage(usage: object) -> Usage:
     """The usage; OpenRouter and Perplexity add the price in dollars."""
     counts = {name: _first(usage, places) for name, places in USAGE.items()}
-    cost = charged(usage) if isinstance(usage, dict) and "cost" in usage else None
+    if isinstance(usage, dict) and "cost" in usage:
+        cost = reported_cost(usage)
+    else:
+        cost = None
     return Usage(**counts, cost=cost)
 
 
@@ -97,17 +120,26 @@ def is_call(item: Item) -> bool:
     return not isinstance(place, dict) or not text_in(place.get("type")).startswith("container")
 
 
-def called(item: Item) -> str:
+def call_name(item: Item) -> str:
     """The name of the called tool; empty if it is not known yet."""
     if item["type"] == APPROVAL:
         return VENDOR_CALL
     return NATIVE.get(item["type"]) or text_in(item.get("name"))
 
 
-def written(item: Item) -> str:
+def call_input(item: Item) -> str:
     """The model's input to a call: arguments as JSON text, or a custom tool's text."""
     if item["type"] == "computer_call":
-        return msgspec.json.encode(_on_screen(item)).decode()
+        # The actions of a computer call, and the safety checks that a person should see first.
+        # The preview of the tool has a single ``action``.
+        actions = item.get("actions")
+        if not isinstance(actions, list):
+            actions = items_in([item.get("action")])
+        checks = items_in(item.get("pending_safety_checks"))
+        seen: Item = {"actions": actions}
+        if checks:
+            seen["pending_safety_checks"] = checks
+        return msgspec.json.encode(seen).decode()
     if item["type"] == APPROVAL:
         return msgspec.json.encode(_at_server(item)).decode()
     value = item.get(CALLS[item["type"]])
@@ -117,22 +149,13 @@ def written(item: Item) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _on_screen(item: Item) -> Item:
-    """The actions of a computer call, and the safety checks that a person should see first.
-
-    The preview of the tool has a single ``action``.
-    """
-    actions = item.get("actions")
-    if not isinstance(actions, list):
-        actions = items_in([item.get("action")])
-    checks = items_in(item.get("pending_safety_checks"))
-    return {"actions": actions, **({"pending_safety_checks": checks} if checks else {})}
-
-
 def _at_server(item: Item) -> Item:
     """The call that the vendor wants to make, and at which server."""
     text = text_in(item.get("arguments"))
-    arguments: Any = msgspec.Raw(text.encode(errors="replace")) if is_object(text) else text
+    if is_object(text):
+        arguments: Any = msgspec.Raw(text.encode(errors="replace"))
+    else:
+        arguments = text
     return {"server": item.get("server_label"), "tool": item.get("name"), "arguments": arguments}
 
 
@@ -148,9 +171,11 @@ def is_object(text: str) -> bool:
 def call_id(item: Item, position: int, taken: Sequence[str]) -> str:
     """The id of a call, generated if it has none, and unique among those taken."""
     given = text_in(item.get("call_id")) or text_in(item.get("id")) or f"call_{position}"
-    found, again = given, 2
+    found = given
+    again = 2
     while found in taken:
-        found, again = f"{given}_{again}", again + 1
+        found = f"{given}_{again}"
+        again = again + 1
     return found
 
 
@@ -160,8 +185,8 @@ def read_call(item: Item, identity: str, *, truncated: bool = False) -> Call:
     own = () if kind == APPROVAL else ("call_id", "name", CALLS[kind])
     return Call(
         id=identity,
-        name=called(item),
-        arguments=written(item),
+        name=call_name(item),
+        arguments=call_input(item),
         truncated=truncated,
         form=FORMS.get(kind, "json"),
         vendor={NAME: {key: value for key, value in item.items() if key not in own}},
@@ -187,7 +212,10 @@ class _PartsReader:
 
     def take(self, at: int, item: Item) -> None:
         kind = text_in(item.get("type"))
-        parts = items_in(item.get("content")) if kind == "message" else []
+        if kind == "message":
+            parts = items_in(item.get("content"))
+        else:
+            parts = []
         if parts and item.get("role", "assistant") == "assistant":
             self._take_message(item, parts)
         elif kind == "reasoning":
@@ -208,22 +236,19 @@ class _PartsReader:
             if kind in TEXTS:
                 text = text_in(part.get("text"))
                 self.content.append(Text(text))
-                self._explain(part, text)
-                bare.append({key: value for key, value in part.items() if key != "text"})
+                # Read the citations and log probabilities of a text.
+                if annotations := part.get("annotations"):
+                    self.citations += parse_annotations(annotations, text, self._said)
+                if logprobs := part.get("logprobs"):
+                    self.logprobs += parse_openai_logprobs(logprobs)
+                self._said += len(text)
+                bare.append(without(part, "text"))
             else:
                 self.content.append(Unknown({NAME: {"part": part}}))
                 bare.append({})
         if not _BARE_ITEM.issuperset(item) or bare != [_BARE_PART]:
             # A message with only text is sent back as text, as in the vendor's own examples.
             self.messages.append({"at": begin, "item": {**item, "content": bare}})
-
-    def _explain(self, part: Item, text: str) -> None:
-        """Read the citations and log probabilities of a text."""
-        if annotations := part.get("annotations"):
-            self.citations += annotated(annotations, text, self._said)
-        if logprobs := part.get("logprobs"):
-            self.logprobs += of_openai(logprobs)
-        self._said += len(text)
 
     def _is_cut(self, at: int, item: Item) -> bool:
         """Whether a call is incomplete.
@@ -239,16 +264,27 @@ class _PartsReader:
         if item["type"] in WHOLE:
             # An object is always complete JSON: half a command looks like a short one.
             return at == self._last
-        whole = status == "completed" if item["type"] == "custom_tool_call" else is_object(written(item))
+        if item["type"] == "custom_tool_call":
+            whole = status == "completed"
+        else:
+            whole = is_object(call_input(item))
         return at == self._last and not whole
 
 
 def _stop(status: str, response: Item, reader: _PartsReader) -> StopReason:
     if status in WHOLE_STATUS:
-        return "calls" if reader.ids else "refusal" if reader.refused else "end"
+        if reader.ids:
+            return "calls"
+        if reader.refused:
+            return "refusal"
+        return "end"
     details = response.get("incomplete_details")
-    reason = text_in(details.get("reason")) if isinstance(details, dict) else ""
-    return INCOMPLETE.get(reason, "error") if status == "incomplete" else "error"
+    reason = ""
+    if isinstance(details, dict):
+        reason = text_in(details.get("reason"))
+    if status == "incomplete":
+        return INCOMPLETE.get(reason, "error")
+    return "error"
 
 
 def _first(usage: object, places: tuple[tuple[str, ...], ...]) -> int:

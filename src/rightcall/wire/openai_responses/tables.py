@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from rightcall.core.call import CallForm
 from rightcall.core.message import StopReason
+from rightcall.core.parts import CallForm
+from rightcall.errors import VendorError
 from rightcall.wire.media import ANYWHERE, MediaTable, Takes
+from rightcall.wire.refusal import Refusals
 
 NAME = "openai_responses"
 """The key of this dialect in vendor bags."""
@@ -169,3 +171,32 @@ MEDIA: MediaTable = {
     "other": Takes(("address", "id")),
 }
 """https://platform.openai.com/docs/guides/file-inputs and .../images-vision"""
+
+_TRANSIENT = frozenset([
+    "server_error", "internal_error", "internal_server_error", "api_error", "rate_limit_exceeded",
+    "rate_limit_error", "too_many_requests", "overloaded", "overloaded_error", "server_overloaded",
+    "slow_down", "service_unavailable", "service_unavailable_error", "timeout",
+    "vector_store_timeout", "previous_response_not_ready",
+])  # fmt: skip
+_FINAL = frozenset([
+    "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated",
+    "usage_limit_reached", "context_length_exceeded",
+])  # fmt: skip
+
+REFUSALS = Refusals(code=("code", "type"), transient=_TRANSIENT, final=_FINAL)
+
+error = REFUSALS.over_http
+parse_refusal = REFUSALS.inside
+
+
+_NOT_FOUND = 404
+
+
+def is_forgotten(refusal: VendorError) -> bool:
+    """Whether the vendor has lost what it stored.
+
+    https://platform.openai.com/docs/guides/conversation-state
+    """
+    is_lost = refusal.status == _NOT_FOUND and "onversation" in refusal.body
+    code = "previous_response_not_found"
+    return is_lost or refusal.vendor_code == code or "previous_response_id" in refusal.body

@@ -17,6 +17,8 @@ const OUTCOMES = {
   failed: "bad",
   invalid: "warn",
   unknown: "warn",
+  not_offered: "warn",
+  given_up: "bad",
   denied: "bad",
   timed_out: "bad",
   cancelled: "",

@@ -1,0 +1,42 @@
+"""Where names are that have left the top of ``rightcall``, for the error that an old name raises."""
+
+from collections.abc import Mapping
+
+MOVED: Mapping[str, str] = {
+    "AsyncJournal": "rc.record.AsyncJournal",
+    "CheckedCall": "rc.gate.CheckedCall",
+    "Decision": "rc.gate.Decision",
+    "Defer": "rc.tools.Defer",
+    "Event": "rc.events.Event",
+    "Execution": "rc.gate.Execution",
+    "Executor": "rc.gate.Executor",
+    "FinalDecision": "rc.gate.FinalDecision",
+    "Grant": "rc.trust.Grant",
+    "Journal": "rc.record.Journal",
+    "Model": "rc.models.Model",
+    "ModelOptions": "rc.models.ModelOptions",
+    "Named": "rc.models.Named",
+    "Observer": "rc.observe.Observer",
+    "Problem": "rc.gate.Problem",
+    "Profile": "rc.models.Profile",
+    "Request": "rc.models.Request",
+    "Result": "rc.gate.Result",
+    "Spec": "rc.tools.Spec",
+    "Steps": "rc.durable.Steps",
+    "Stop": "rc.record.Stop",
+    "Usage": "rc.models.Usage",
+    "Veto": "rc.gate.Veto",
+    "batch": "rc.batching.batch",
+    "code": "rc.programs.code",
+    "footprint": "rc.tools.footprint",
+    "from_langchain": "rightcall.langchain.from_langchain",
+    "from_messages": "rc.wire.from_messages",
+    "langgraph_node": "rightcall.langchain.langgraph_node",
+    "lint": "rc.tools.lint",
+    "outcome": "rc.gate.outcome",
+    "plan": "rightcall.plan",
+    "process": "rightcall.process",
+    "to_langchain": "rightcall.langchain.to_langchain",
+    "to_messages": "rc.wire.to_messages",
+}
+"""Names that were at the top in 0.2 and earlier: where each is now. Until 0.4."""

@@ -1,1 +1,0 @@
-"""What AWS requires for its models: a region, credentials, and a signature."""
