@@ -81,3 +81,15 @@ def test_a_hook_has_one_of_four_names():
 def test_tries_of_a_connection_are_its_retry():
     with pytest.raises(rc.errors.UsageError, match=r"retry=rc\.Retry\(attempts=…\) of rc\.connect"):
         rc.connect("http://localhost:1/v1|m", max_retries=5)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("given", [["Be brief.", "Be kind."], 3, b"Be brief.", {"role": "system"}])
+def test_instructions_are_a_text_or_a_function(given: Any):
+    with pytest.raises(rc.errors.UsageError, match="instructions must be text or a function or None"):
+        rc.Agent(ScriptedModel([]), (), given)
+
+
+@pytest.mark.parametrize("given", ["You are helpful", b"You are helpful"])
+def test_instructions_in_the_place_of_tools_are_told_of_their_own(given: Any):
+    with pytest.raises(rc.errors.UsageError, match=r"told is instructions=b?'You are helpful'"):
+        rc.Agent(ScriptedModel([]), given)

@@ -51,6 +51,7 @@ SECRETS = {
     "old vault batch": "b.AAAAAQ" + RANDOM * 3,
     "databricks": "dapi" + "0123456789abcdef" * 2,
     "databricks refreshed": "dapi" + "fedcba9876543210" * 2 + "-2",
+    "databricks oauth": "dose" + "0123456789abcdef" * 2,
     "linear": "lin_api_" + RANDOM,
     "linear oauth": "lin_oauth_" + "0123456789abcdef" * 4,
     "discord": "MTIzNDU2Nzg5MDEyMzQ1Njc4." + "GaBcDe." + RANDOM[:38],
@@ -58,6 +59,7 @@ SECRETS = {
     "discord of 17 digits": "ODA0NTU5MDg3NTI0MjE2ODM" + ".YPqU6Q." + RANDOM[:27],
     "discord of 19 digits": "MTAwMjAwMzAwNDAwNTAwNjAwNw" + ".G5Nast." + RANDOM[:38],
     "discord of 20 digits": "MTAwMjAwMzAwNDAwNTAwNjAwNzg" + ".G5Nast." + RANDOM[:38],
+    "discord user": "mfa." + RANDOM + RANDOM + "_-abcd"[: 84 - 2 * len(RANDOM)],
     "telegram": "123456789:" + "AA" + RANDOM[:33],
     "telegram of ten digits": "7123456789:" + "AAH" + RANDOM[:30] + "_-",
     "age": "AGE-SECRET-KEY-" + "1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L" + "QPZRY9X8GF2TVDW0S3JN54KHCE",
@@ -77,6 +79,12 @@ PARTLY = [
     (
         f"GET https://api.telegram.org/bot{SECRETS['telegram']}/getMe",
         f"GET https://api.telegram.org/bot{MARK}/getMe",
+    ),
+    (f"bot:{SECRETS['telegram']}", f"bot:{MARK}"),
+    (rf"a line\n{SECRETS['telegram']}\n", rf"a line\n{MARK}\n"),
+    (
+        f"POST https://discord.com/api/v10/webhooks/123456789012345678/{RANDOM}{RANDOM}?wait=true",
+        f"POST https://discord.com/api/v10/webhooks/123456789012345678/{MARK}?wait=true",
     ),
     (
         f"curl -u AC{'0123456789abcdef' * 2}:{'fedcba9876543210' * 2} x",
@@ -125,6 +133,7 @@ HARMLESS = [
     "ratio 3://4 at 12:30@noon",
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     "A key file begins with -----BEGIN PRIVATE KEY----- and base64 follows.",
+    "https://discord.com/api/webhooks/123456789012345678 and /webhooks/orders/created; 12:AA; dose of 5",
     "rc-0a1b2c3d is an id; rc-2026 v1.0rc-1",
     "arc-01234567-0123456789abcdef0123456789abcdef0123456789a",
     "hvs.short hvs.a_long_attribute_of_some_object s.attribute s.thatHasManyManyLetters(x)",

@@ -87,7 +87,7 @@ _FORMATS = (
         r"(?:(?<![\w.-])|(?<=\\[nrt]))s\.(?=[A-Za-z]*\d)(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z0-9]{24}"
         r"(?![\w(-]|\.\w)"
     ),
-    _row(_START + r"dapi[0-9a-f]{32}(?:-\d+)?(?![\w-])", "dapi"),
+    _row(_START + r"(?:dapi|dose)[0-9a-f]{32}(?:-\d+)?(?![\w-])", "dapi", "dose"),
     _row(_START + rf"lin_(?:api|oauth)_{_DIGIT}[A-Za-z0-9]{{32,}}", "lin_api_", "lin_oauth_"),
     _row(_START + r"AGE-SECRET-KEY-(?:PQ-)?1[02-9AC-HJ-NP-Z]{50,}", "AGE-SEC"),
     # Discord: the bot's id, of 17 to 20 digits, in base64; when, and a signature
@@ -96,8 +96,15 @@ _FORMATS = (
         _START + r"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}(?:[MNO](?:[AQgw]|[DTjz][AEIMQUYcgk]))?"
         r"\.[\w-]{6,7}\.[\w-]{27,}",
     ),
+    # ... a webhook, whose address is all that it takes to write to a channel; and a user, of old
+    _row(
+        r"(discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{17,20}/)[\w-]{60,}",
+        "/webhooks/",
+        replacement=rf"\1{REDACTED}",
+    ),
+    _row(_START + r"mfa\.[\w-]{84}(?![\w-])", "mfa."),
     # Telegram: https://core.telegram.org/bots/api#authorizing-your-bot, also in a URL
-    _row(r"(?:(?<![\w:.-])|(?<=/bot))\d{8,10}:AA[\w-]{33}(?![\w-])", ":AA"),
+    _row(r"(?:(?<![\w.-])|(?<=/bot)|(?<=\\[nrt]))\d{8,10}:AA[\w-]{33}(?![\w-])", ":AA"),
     # Twilio: a key; and an account's token after its id, which is none itself
     # https://www.twilio.com/docs/glossary/what-is-a-sid
     _row(_START + r"SK[0-9a-f]{32}(?![\w-])"),

@@ -293,11 +293,16 @@ def read_options(
     check_model_options(model_options)
     if tools is None:
         tools = ()
-    if isinstance(tools, str):
+    if isinstance(tools, str | bytes):
         shown = repr(tools if len(tools) <= _MOST_SHOWN else f"{tools[:_MOST_SHOWN]}…")
         raise UsageError(
             f"rc.Agent: tools are functions and tools, and not the text {shown}; what the model is "
             f"told is instructions={shown}"
+        )
+    if not (instructions is None or isinstance(instructions, str) or callable(instructions)):
+        raise UsageError(
+            "rc.Agent: instructions must be text or a function or None, not of the type "
+            f"{type(instructions).__name__}"
         )
     if not any(True for _ in _live_in(tools)):
         # So that functions are declared once, and not for each use of the tools.

@@ -228,7 +228,8 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
         answer = _LOADS.sub(lambda found: f"{found[0]} ", self.text)
         parts.append(_DRAWS.sub(r"\1text ", answer))
         usage = self.usage
-        facts = [str(self.stop), f"{len(self.calls)} calls", f"{usage.tokens:,} tokens"]
+        calls = "1 call" if len(self.calls) == 1 else f"{len(self.calls)} calls"
+        facts = [str(self.stop), calls, f"{usage.tokens:,} tokens"]
         if usage.cost is not None:
             facts.append(f"{usage.cost:.4g} US dollars")
         # The reason of a stop may be a vendor's or a hook's words.

@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 from rightcall.core.events import CallEnd, ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.lazy import pattern
-from rightcall.core.message import Reply, holds_much, user_text
+from rightcall.core.message import Reply, Results, holds_much, user_text
 from rightcall.core.parts import Call, Usage
 from rightcall.core.ports import Decoder, Dialect, Encode, StatefulDialect
 from rightcall.core.request import Conversation, EncodedRequest, Profile, Request
@@ -25,7 +25,7 @@ from rightcall.core.tool import Spec
 from rightcall.core.transport import MAX_REPLY_BYTES, StreamedResponse, Timeouts, Transport
 from rightcall.errors import ErrorKind, ProtocolError, RightcallError, TransportError, VendorError
 from rightcall.log import request_logger
-from rightcall.request.authorship import ReadableHistory, writer_at
+from rightcall.request.authorship import ReadableHistory, may_render, writer_at
 from rightcall.request.endpoint import (
     HEAD,
     Address,
@@ -209,6 +209,8 @@ class WireModel:
         self._address = address
         self._endpoint = ModelEndpoint(dialect, transport, address, timeouts or Timeouts(), time.time)
         self._writer = writer_at(dialect.name, self._endpoint.url)
+        self._renders = may_render(dialect.name, self._endpoint.url)
+        """Whether the host may render results with an open model's chat template."""
         self._refused_extras = RefusedExtras()
         self._blanks: dict[bool, EncodedRequest] = {}
         self.provider = self._endpoint.provider
@@ -456,12 +458,15 @@ class WireModel:
         writer = self._writer
         # A loop, as a generator takes twice as long: every request of a long history comes here.
         for message in request.messages:
-            if type(message) is Reply and message.written_by != writer:
+            if type(message) is Reply:
+                if message.written_by != writer:
+                    break
+            elif self._renders and type(message) is Results:
                 break
         else:
             return request
         if encoder.readable is None:
-            encoder.readable = ReadableHistory(self.dialect.name, writer)
+            encoder.readable = ReadableHistory(self.dialect.name, writer, renders=self._renders)
         return encoder.readable.convert(request)
 
     def _complete_events(
