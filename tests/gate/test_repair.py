@@ -227,3 +227,33 @@ def test_any_valid_value_survives_being_quoted(pair):
         verdict = judge(POINT, quoted)
         assert isinstance(verdict, rc.gate.CheckedCall)
         assert verdict.bound == {"x": point}
+
+
+STRICT = {
+    "type": "object",
+    "properties": {"a": INTEGER, "b": INTEGER, "p": POINT},
+    "required": ["a"],
+}
+
+
+@pytest.mark.parametrize(
+    ("sent", "used"),
+    [
+        ({"a": 1, "b": None}, {"a": 1}),
+        ({"a": 1, "p": {"x": 2, "y": None}}, {"a": 1, "p": {"x": 2}}),
+        ({"a": 1, "b": None, "p": None}, {"a": 1}),
+        ({"a": None, "b": None}, None),
+        ({"a": "1", "b": None}, None),
+    ],
+)
+@pytest.mark.parametrize("is_forced", [True, False])
+def test_nulls_that_a_strict_mode_forced_are_taken_out_and_nothing_else_is_mended(sent, used, is_forced):
+    tool = rc.Tool("f", "", STRICT, repair=False)
+    call = rc.Call(id="1", name="f", arguments=json.dumps(sent), nulls=is_forced)
+    verdict = rc.check(call, tool)
+    if used is None or not is_forced:
+        assert isinstance(verdict, Invalid)
+    else:
+        assert isinstance(verdict, rc.gate.CheckedCall), verdict
+        assert verdict.bound == verdict.arguments == used
+        assert all(each.removed for each in verdict.repairs)

@@ -1,6 +1,7 @@
 """What may be held of a reply, to the character; what a reply says of its models; ids as they stream."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -21,11 +22,12 @@ from rightcall.core.message import Reply
 from rightcall.core.parts import Call, Text
 from rightcall.core.ports import ExchangeEnd
 from rightcall.core.request import Profile
-from rightcall.errors import ProtocolError
+from rightcall.errors import ProtocolError, TransportError
 from rightcall.loop import ask
 from rightcall.loop.ask import NotedReplies, ReplyDraft
 from rightcall.record.memory import MemoryJournal
 from rightcall.record.steps import JournalSteps, UnrecordedSteps
+from rightcall.testing import ScriptedModel
 
 
 @pytest.fixture
@@ -135,6 +137,51 @@ def test_deltas_that_are_counted_together_are_bound_as_well():
     draft.append(TextDelta("x"))
     with pytest.raises(ProtocolError, match="longer than 1,000"):
         draft.grew(1)
+
+
+class _CutOff:
+    """A model that breaks off after so many pieces of its reply."""
+
+    name = "cut off"
+    profile = ScriptedModel([]).profile
+
+    def __init__(self, pieces: int) -> None:
+        self._pieces = pieces
+
+    async def stream(self, request):
+        for _ in range(self._pieces):
+            yield TextDelta("x")
+        raise TransportError("cut off")
+
+
+@pytest.mark.parametrize(("pieces", "is_beside"), [(10, False), (11, True)])
+async def test_a_long_reply_that_broke_off_is_put_together_beside_other_tasks(
+    pieces, is_beside, monkeypatch
+):
+    monkeypatch.setattr(ask, "_MANY", 10)
+    threads = []
+    put_together = ReplyDraft.broken_reply
+
+    def noted(draft: ReplyDraft, word: str) -> Reply:
+        threads.append(threading.current_thread())
+        return put_together(draft, word)
+
+    monkeypatch.setattr(ReplyDraft, "broken_reply", noted)
+    result = await rc.Agent(_CutOff(pieces)).run("Go.")
+    assert (result.stop.reason, result.text) == ("error", "x" * pieces)
+    assert [each is not threading.main_thread() for each in threads] == [is_beside]
+
+
+def test_pieces_of_no_call_are_looked_at_once_however_many_chunks_they_come_in():
+    draft = ReplyDraft()
+    for _ in range(100_000):
+        draft.append(CallDelta(0, ""))
+    begun = time.process_time()
+    for _ in range(1000):
+        assert draft.is_empty
+    assert time.process_time() - begun < 1
+    draft.append(TextDelta(""))
+    assert not draft.is_empty
 
 
 def test_a_change_of_models_and_a_retry_are_no_part_of_the_reply():

@@ -283,6 +283,15 @@ def test_a_ledger_is_shared_by_processes_bounded_and_holds_no_text(memory):
     assert not any(f"u {number}" in memory for number in range(2000))
 
 
+def test_a_ledger_lets_go_of_its_file_and_opens_it_again_when_it_is_needed(memory):
+    memory.add(["t first"])
+    held = memory._open
+    memory.close()
+    assert held.closed
+    memory.close()
+    assert "t first" in memory
+
+
 def test_what_is_no_ledger_is_refused_and_rules_can_name_one(tmp_path):
     (tmp_path / "other").write_text("hello")
     with pytest.raises(UsageError, match="is no ledger; name a file that is not there yet"):

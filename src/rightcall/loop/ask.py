@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import cached_property
+from itertools import islice
 from logging import INFO
 
 from msgspec import Struct
@@ -53,17 +54,22 @@ _KEPT = 64_000
 """Characters that are kept of each part of a reply that was too long: no later request could hold it
 all."""
 _TEXTS = (TextDelta, ReasoningDelta)
+_MANY = 20_000
+"""Events of a broken reply that are put together on the event loop; more are in a thread."""
 
 
 class ReplyDraft:
     """A reply so far. Its events are assembled only if the stream breaks off."""
 
     __slots__ = (
-        "_calls", "_events", "_is_too_long", "_size", "_weigh_at", "end", "first", "passed_over",
+        "_calls", "_events", "_is_too_long", "_nothing", "_size", "_weigh_at", "end", "first",
+        "passed_over",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self._events: list[ModelEvent] = []
+        self._nothing = 0
+        """How many of the first events are nothing by themselves: not looked at again for each chunk."""
         self._size = 0
         self._weigh_at = MAX_ARGUMENTS
         self._calls = 0
@@ -138,7 +144,16 @@ class ReplyDraft:
     @property
     def is_empty(self) -> bool:
         """Whether nothing of the reply is here yet."""
-        return all(isinstance(event, CallDelta) for event in self._events)
+        for event in islice(self._events, self._nothing, None):
+            if not isinstance(event, CallDelta):
+                return False
+            self._nothing += 1
+        return True
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether putting the reply together is too slow for the event loop."""
+        return len(self._events) > _MANY
 
     def broken_reply(self, word: str) -> Reply:
         """Returns the reply so far. ``word`` says why it broke off."""
@@ -346,7 +361,10 @@ async def _receive(setup: Setup, question: ModelQuestion) -> _Received:
     end = draft.end
     # An error after the end of a reply does not change the reply.
     if end is None:
-        reply = draft.broken_reply(broke)
+        if draft.takes_long:
+            reply = await asyncio.to_thread(draft.broken_reply, broke)
+        else:
+            reply = draft.broken_reply(broke)
         # It names no model; this is the one that was asked.
         asked_in = getattr(setup.model, "asked_in", None)
         if asked_in is not None:
