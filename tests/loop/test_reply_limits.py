@@ -247,6 +247,15 @@ async def test_only_under_trust_rules_a_reply_says_whether_outsiders_had_spoken(
     assert ruled.transcript[-1].tainted is False
 
 
+@pytest.mark.parametrize(("whose", "tainted"), [("", False), ("a customer's mail", True)])
+async def test_what_a_hook_adds_was_said_before_the_reply_to_it(whose, tainted):
+    mail = rc.file(b"Hello.", name="mail.txt", untrusted=whose)
+    hooks = rc.Hooks(before_model=lambda _: rc.User((Text("Here it is."), mail)))
+    end = ReplyEnd(Reply((Text("So."),), "end"))
+    result = await rc.Agent(Changing(end), hooks=hooks, trust=rc.trust.Rules()).run("Go.")
+    assert result.transcript[-1].tainted is tainted
+
+
 class Slow:
     """A model that says nothing at first, and then takes its time with the rest."""
 

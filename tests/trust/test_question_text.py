@@ -73,6 +73,24 @@ def test_of_many_arguments_those_that_fit_are_shown_and_all_are_counted():
     assert own(proposal)[-1] == "(60 more values, 6,000 characters, are not shown)"
 
 
+@pytest.mark.parametrize(("extra", "is_sorted"), [(0, False), (1, True)])
+def test_what_fits_whole_stands_in_the_models_order(extra, is_sorted):
+    rows = [f"{number:02}" + "x" * 91 for number in range(38)]
+    last = MOST_SHOWN - sum(len(f'rows[{number}]: "{row}"') for number, row in enumerate(rows))
+    to = "y" * (last - len('to: ""') + extra)
+    lines = shown(proposed(arguments={"rows": rows, "to": to}))
+    assert lines.startswith("to: ") is is_sorted
+
+
+@pytest.mark.parametrize(("around", "is_first"), [(3, True), (4, False)])
+def test_what_takes_little_room_stands_first_down_to_the_fourth_level(around, is_first):
+    arguments = {"many": ["x" * 90] * 60, "to": "ann"}
+    for number in range(around):
+        arguments = {f"a{number}": arguments}
+    lines = shown(proposed(arguments=arguments))
+    assert ('to: "ann"' in lines) is is_first
+
+
 def test_a_long_reason_and_a_long_value_are_cut_and_marked():
     long = "y" * (MOST_SHOWN + 10)
     whole = "y" * MOST_SHOWN
