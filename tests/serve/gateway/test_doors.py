@@ -328,6 +328,16 @@ async def test_what_is_said_of_files_is_named_where_it_is_lost(client, target, s
     )
 
 
+@pytest.mark.parametrize(
+    ("wish", "lost"), [("auto", "truncation: auto"), ("disabled", None), (None, None)]
+)
+async def test_that_nothing_is_truncated_is_said_to_those_who_wish_it(wish, lost):
+    body = {"model": "m", "input": "Hi", "truncation": wish}
+    async with gateway({"m": ScriptedModel(lambda _: "Hi")}) as (_, base):
+        status, headers, _ = await post(f"{base}/v1/responses", body)
+    assert (status, headers.get("x-rightcall-left-out")) == (200, lost)
+
+
 def test_marks_and_defaults_are_no_loss():
     picture = Media(b"x", "image/png", vendor={"openai_chat": {"detail": "auto"}})
     marked = Text("Hi", {"anthropic": {"cache_control": {"type": "ephemeral"}}})

@@ -34,8 +34,8 @@ from rightcall.wire.relay_tokens import restore_messages
 _ADDED = "additional_tools"
 """The type of an input item that adds tools."""
 _SEARCH = "tool_search"
-_UNHEARD = ("include", "client_metadata", "prompt_cache_retention", "truncation")
-"""Members that can be ignored: encrypted reasoning is always included, and nothing is truncated."""
+_UNHEARD = ("include", "client_metadata", "prompt_cache_retention")
+"""Members that can be ignored: encrypted reasoning is always included."""
 
 
 def parse_request(
@@ -73,6 +73,10 @@ def parse_request(
         options=_options(members, left),
     )
     members.get(*_UNHEARD)
+    truncation = members.get("truncation")
+    if truncation not in (None, "disabled"):
+        # Where a conversation is too long, that is said, and nothing of it is dropped.
+        left.append(f"truncation: {truncation}")
     left += text.left()
     named = {name.lower(): value.lower() for name, value in headers.items()}
     is_codex = "codex" in named.get("originator", "") + named.get("user-agent", "")
