@@ -153,6 +153,15 @@ def test_an_item_that_waits_is_a_call_and_its_result_goes_back_in_its_own_form(
     ] == [text if name != "tool_search" else [WEATHER]]
 
 
+def test_what_a_local_shell_could_not_do_says_so_in_front():
+    reply = dialect.decode(json.dumps(completed(LOCAL)["response"]).encode())
+    (call,) = reply.calls
+    result = Result(call_id=call.id, name=call.name, outcome="failed", content=(Text("No disk."),))
+    request = Request(messages=(reply, Results((result,))), specs=(native("local_shell"),))
+    sent = json.loads(dialect.encode(request, model="m", stream=True).body)["input"]
+    assert sent[-1]["output"] == "Error: No disk."
+
+
 def test_a_search_that_gives_words_finds_no_tools_and_says_so_beside():
     reply = dialect.decode(json.dumps(completed(SEARCH)["response"]).encode())
     (call,) = reply.calls

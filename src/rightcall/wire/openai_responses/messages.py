@@ -352,7 +352,7 @@ def _encode_result(result: Result, asked: _PendingCall) -> Item:
             return {**whose, "execution": "client", **found}
         case "local_shell_call":
             # The documentation's example has ``call_id``, the SDK's types have ``id`` for the same.
-            return {**whose, "id": asked.identity, "output": text}
+            return {**whose, "id": asked.identity, "output": f"{_error_mark(result)}{text}"}
         case "apply_patch_call":
             status = "failed" if result.is_error else "completed"
             return {**whose, "status": status, "output": text, **asked.extra}
@@ -390,11 +390,15 @@ def _pictures(result: Result) -> list[Media]:
     return pictures
 
 
-def _output(result: Result) -> str | list[Item]:
-    # The API has no field that marks an error, so a word in front says it, as in Chat.
-    mark = ""
+def _error_mark(result: Result) -> str:
+    """The API has no field that marks an error, so a word in front says it, as in Chat."""
     if result.is_error and not result.text.lower().startswith("error"):
-        mark = "Error: "
+        return "Error: "
+    return ""
+
+
+def _output(result: Result) -> str | list[Item]:
+    mark = _error_mark(result)
     if not any(isinstance(part, Media) for part in result.content):
         return f"{mark}{result.text}"
     # A tool's image that cannot be sent must not end the run: a note replaces it.
