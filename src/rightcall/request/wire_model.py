@@ -18,7 +18,7 @@ from rightcall.core.events import CallEnd, ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.lazy import pattern
 from rightcall.core.message import Reply, Results, holds_much, user_text
-from rightcall.core.parts import Call, Usage
+from rightcall.core.parts import Call, Text, Usage
 from rightcall.core.ports import Decoder, Dialect, Encode, StatefulDialect
 from rightcall.core.request import Conversation, EncodedRequest, Profile, Request
 from rightcall.core.tool import Spec
@@ -461,7 +461,7 @@ class WireModel:
             if type(message) is Reply:
                 if message.written_by != writer:
                     break
-            elif self._renders and type(message) is Results:
+            elif self._renders and type(message) is Results and _may_hold_token(message):
                 break
         else:
             return request
@@ -497,6 +497,15 @@ class WireModel:
             # The vendor's own figure is better than any price table.
             return reply
         return replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
+
+
+def _may_hold_token(message: Results) -> bool:
+    """Whether a special token may stand in a result: each has one of these brackets."""
+    for result in message.results:
+        for part in result.content:
+            if isinstance(part, Text) and ("<" in part.text or "[" in part.text or "]" in part.text):
+                return True
+    return False
 
 
 def _wake(wait: "asyncio.Future[None]") -> None:
