@@ -88,6 +88,21 @@ def test_everything_wrong_is_said_at_once_with_its_line():
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ('rule = [{ tools = ["pay"] }]', Mistake(1, "a rule has an action: allow, deny, ask or rewrite")),
+        ('"otherwise" = 3', Mistake(1, "otherwise: Expected `str`, got `int`")),
+        ('grant = { tolls = ["a"] }', Mistake(1, "there is no 'tolls'; there is tools, targets")),
+    ],
+    ids=["rules in one line", "a name in quotes", "a grant in one line"],
+)
+def test_a_mistake_that_has_no_line_of_its_own_is_said_with_the_first(text, mistake):
+    (found,) = parse_rules(text).mistakes
+    assert found.line == mistake.line
+    assert found.words.startswith(mistake.words[:20])
+
+
 def test_what_is_no_toml_is_said_with_its_line():
     (mistake,) = parse_rules("a = 1\nb =").mistakes
     assert (mistake.line, mistake.words[:8]) == (2, "not TOML")
