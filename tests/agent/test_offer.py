@@ -161,6 +161,17 @@ def test_what_the_vendor_runs_is_excluded_only_by_an_offer_of_nothing(offer, kin
     assert isinstance(check(asked, rc.Toolbox(box(Desk())), offer), kind)
 
 
+def test_what_the_vendor_runs_may_reach_anything_as_far_as_anybody_knows():
+    arguments = '{"server": "s", "tool": "t", "arguments": {}}'
+    checked = check(
+        rc.Call(id="a", name=VENDOR_CALL, arguments=arguments, form="approval"), rc.Toolbox()
+    )
+    assert isinstance(checked, CheckedCall)
+    facts = checked.tool.facts
+    assert (facts.untrusted, facts.private, facts.reach) == (False, False, "outside")
+    assert (facts.dangers, facts.targets) == (("money", "deletes", "credentials"), ("server", "tool"))
+
+
 def test_many_names_are_counted_and_not_all_listed():
     names = tuple(f"tool_{number}" for number in range(100))
     words = render(call("pay"), NotOffered(names)).text

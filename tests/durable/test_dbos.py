@@ -346,6 +346,22 @@ async def test_a_look_that_outlasts_its_worker_leaves_no_connection_open(databas
         assert _is_closed(connection), connection
 
 
+async def test_an_app_whose_worker_cannot_begin_leaves_no_connection_open(database, monkeypatch):
+    connections = []
+
+    async def refuse(worker, queues) -> None:
+        with worker._database.engine.connect() as connection:
+            connections.append(connection.connection.dbapi_connection)
+        raise OSError("no room")
+
+    monkeypatch.setattr(dbos_worker.DbosWorker, "open", refuse)
+    with pytest.raises(OSError, match="no room"):
+        async with opened(database):
+            pass
+    (connection,) = connections
+    assert _is_closed(connection)
+
+
 def _watch_connections(monkeypatch) -> list[object]:
     """Sessions that show that a worker lives, as they are made."""
     made, connect = [], psycopg.connect

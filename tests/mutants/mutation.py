@@ -1,8 +1,9 @@
 """Turns the source of a module into mutants: the same source with one small fault in it.
 
 A fault is put where it could matter. What only says something is left alone: docstrings, annotations,
-what is logged, asserts, protocols, and what is there for type checkers. So is the value of a module's
-named limit, which somebody chose: whether the limit holds is in the code that compares with it.
+what is logged, asserts (``strict=`` of ``zip`` is one), protocols, and what is there for type checkers.
+So is the value of a module's named limit, which somebody chose: whether the limit holds is in the code
+that compares with it.
 """
 
 import ast
@@ -121,6 +122,13 @@ def _is_silent(node: ast.AST) -> bool:
     return False
 
 
+def _is_zip(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="zip")):
+            return True
+    return False
+
+
 def _is_limit(node: ast.AST) -> bool:
     """Whether a statement names a large number or a fraction: ``MOST = 64 * 1024``."""
     match node:
@@ -145,6 +153,9 @@ def _list_parts(node: ast.AST) -> Iterator[ast.AST]:
         if name in ("annotation", "returns", "decorator_list", "bases", "type_params", "pattern"):
             continue
         if isinstance(node, ast.ClassDef) and name == "keywords":
+            continue
+        if name == "keywords" and _is_zip(node):
+            # That both have one length is asserted by it.
             continue
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, ast.AST):
@@ -180,7 +191,7 @@ def _spoil_expression(node: ast.expr) -> Iterator[tuple[ast.expr, str, str]]:
             if upper is not None:
                 rest = ast.Subscript(value, ast.Slice(lower, None, step))
                 yield node, "slice's end removed", ast.unparse(rest)
-        case ast.Call(func=function, args=arguments, keywords=keywords):
+        case ast.Call(func=function, args=arguments, keywords=keywords) if not _is_zip(node):
             for keyword in keywords:
                 left_over = [each for each in keywords if each is not keyword]
                 shorter = ast.Call(function, arguments, left_over)

@@ -57,6 +57,7 @@ SILENT = {
     "an annotation": "def f(a: Literal[3]) -> Literal[4]:\n    b: Literal[5]",
     "a log": "run_logger.info('so many: %s', a + b)",
     "an assert": "assert a < b",
+    "an assert of lengths": "c = zip(a, b, strict=True)",
     "what is public": "__all__ = ['a'] + b",
     "a protocol": "class A(Protocol):\n\n    def f(self):\n        return a < b",
     "for type checkers": "if TYPE_CHECKING:\n    from a import b",

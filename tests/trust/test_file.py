@@ -91,7 +91,10 @@ def test_everything_wrong_is_said_at_once_with_its_line():
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ('rule = [{ tools = ["pay"] }]', Mistake(1, "a rule has an action: allow, deny, ask or rewrite")),
+        (
+            'rule = [{ tools = ["pay"] }]',
+            Mistake(1, "a rule has an action: allow, deny, ask or rewrite"),
+        ),
         ('"otherwise" = 3', Mistake(1, "otherwise: Expected `str`, got `int`")),
         ('grant = { tolls = ["a"] }', Mistake(1, "there is no 'tolls'; there is tools, targets")),
     ],
