@@ -375,6 +375,17 @@ async def _receive(setup: Setup, question: ModelQuestion) -> _Received:
     return _Received(end.reply, not time.expired, end.raw, draft.passed_over, draft.first)
 
 
+def _length(reply: Reply) -> int:
+    """Returns the characters of a reply's text, reasoning and arguments."""
+    size = 0
+    for part in reply.content:
+        if isinstance(part, Text | Reasoning):
+            size += len(part.text)
+        elif isinstance(part, Call):
+            size += len(part.arguments)
+    return size
+
+
 class _CallIdMap:
     """Replaces call ids, as the calls stream in, by the ids that they will have in the transcript."""
 
@@ -424,8 +435,16 @@ class _CallIdMap:
         self._by_index[index] = own
         return own
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether a call has begun."""
+        return bool(self._named)
+
     def _whole(self, reply: Reply) -> Reply:
-        """Returns the reply with the call ids that its events had."""
+        """Returns the reply with the call ids that its events had, or would have had."""
+        if not self._named:
+            for index, call in enumerate(reply.calls):
+                self._begin(index, call.id)
         given_ids = [part.id for part in reply.content if isinstance(part, Call)]
         if given_ids == [own for _, _, own in self._named]:
             return reply
@@ -442,32 +461,13 @@ class _CallIdMap:
         return with_ids(reply, self._question.position, self._question.ids)
 
 
-class _Views:
-    """Emits a reply's events, with a view of each call's arguments so far."""
-
-    __slots__ = ("_emit", "_views")
-
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
-        self._views: dict[int, PartialJson] = {}
-
-    def show(self, event: ModelEvent) -> None:
-        if type(event) is CallDelta:
-            view = self._views.get(event.index)
-            if view is not None:
-                view.feed(event.text)
-                event = CallDelta(event.index, event.text, view)
-        elif type(event) is CallStart:
-            self._views[event.index] = PartialJson()
-        self._emit(event)
-
-
 async def _read(stream: AsyncIterator[ModelEvent], draft: ReplyDraft, question: ModelQuestion) -> None:
     """Add the stream's events to the draft, start the calls that they complete, and show them."""
     names = _CallIdMap(question)
     speculation = question.speculation
     emit = question.emit
-    show = None if emit is None else _Views(emit).show
+    views: dict[int, PartialJson] = {}
+    """For whoever sees the events: each call's arguments so far."""
     append = draft.append
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -476,6 +476,11 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: ReplyDraft, question: 
         # If these are the last, starting calls early gains nothing: all go to the gate next.
         is_last = bool(events) and type(events[-1]) is ReplyEnd
         follow = None if speculation is None or is_last else speculation.follow
+        if is_last and emit is None and not names.has_calls:
+            # Nobody sees the events of the rest, and the reply at their end holds all of it.
+            end = events[-1]
+            draft.grew(_length(end.reply))  # type: ignore[union-attr]
+            events = events[-1:]  # noqa: PLW2901 - those that matter
         size = 0
         for event in events:
             kind = type(event)
@@ -485,18 +490,20 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: ReplyDraft, question: 
                 size += len(event.text)  # type: ignore[union-attr]
                 if follow is not None and speculation.listens:  # type: ignore[union-attr]
                     follow(event)
-                if kind is TextDelta:
-                    # Nothing is added to what is shown of it.
-                    if emit is not None:
-                        emit(event)
-                    continue
+                if emit is not None and kind is CallDelta:
+                    view = views.get(event.index)  # type: ignore[union-attr]
+                    if view is not None:
+                        view.feed(event.text)  # type: ignore[union-attr]
+                        event = CallDelta(event.index, event.text, view)  # type: ignore[union-attr] # noqa: PLW2901
             else:
                 event = names.replace_ids(event)  # noqa: PLW2901 - the same event, under the right id
                 draft.add(event)
                 if follow is not None:
                     follow(event)
-            if show is not None:
-                show(event)
+                if kind is CallStart and emit is not None:
+                    views[event.index] = PartialJson()  # type: ignore[union-attr]
+            if emit is not None:
+                emit(event)
         draft.grew(size)
         del events  # not kept while a thousand runs wait for more
         if draft.first is None and not draft.is_empty:

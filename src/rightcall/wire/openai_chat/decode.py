@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from rightcall.core.events import ModelEvent, ReplyEnd
+from rightcall.core.events import ModelEvent, ReplyEnd, reply_events
 from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
@@ -170,7 +170,7 @@ class Decoder(LenientDecoder):
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""
         if self._body is not None:
-            return tuple(_whole(bytes(self._body)))
+            return tuple(reply_events(decode(bytes(self._body))))
         events: list[ModelEvent] = []
         for frame in self._frames.finish():
             self._frame(frame.data, events, is_last=True)
@@ -251,18 +251,12 @@ decoder = Decoder
 
 def decode(body: bytes) -> Reply:
     """The reply in a body that was not streamed."""
-    last = _whole(body)[-1]
-    assert isinstance(last, ReplyEnd)
-    return last.reply
-
-
-def _whole(body: bytes) -> list[ModelEvent]:
     try:
         value = msgspec.json.decode(body)
     except UNREADABLE as error:
         mended = mend_json(body)
         if mended is not None:
-            return _whole(mended)
+            return decode(mended)
         raise ProtocolError(f"{NAME}: not JSON ({error}): {excerpt(body)}") from None
     _refuse(value)
     choices = mapping(value).get("choices")
@@ -282,7 +276,9 @@ def _whole(body: bytes) -> list[ModelEvent]:
     events: list[ModelEvent] = []
     reply.whole(mapping(message), events)
     reply.end(events)
-    return events
+    last = events[-1]
+    assert isinstance(last, ReplyEnd)
+    return last.reply
 
 
 def _refuse(value: Any) -> None:

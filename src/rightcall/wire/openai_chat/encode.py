@@ -37,6 +37,7 @@ STRICT = replace(OPENAI_RULES, dialect=NAME)
 _UNASKED = "this host is not known to hold models to strict tools."
 PATH = "/chat/completions"
 _TOOLS = f"{NAME}.tools"
+_HEAD = f"{NAME}.head"
 _SAMPLING = ("temperature", "top_p")
 _BUDGETS = ((0, "none"), (2048, "low"), (16384, "medium"))
 """The largest token budget for each effort level; ``high`` beyond."""
@@ -44,6 +45,14 @@ _BUDGETS = ((0, "none"), (2048, "low"), (16384, "medium"))
 
 class _ChatTools(msgspec.Struct, frozen=True):
     sent: list[msgspec.Raw]
+    held: StrictTools
+
+
+class _ChatHead(msgspec.Struct, frozen=True):
+    """Everything of a request but the messages, unless the options say even those."""
+
+    members: dict[str, Any]
+    messages: Any
     held: StrictTools
 
 
@@ -75,6 +84,23 @@ def encode(
 ) -> EncodedRequest:
     """Encode the request for the host."""
     cache = cache or EncodeCache()
+    make = partial(_head, request, model=model, stream=stream, host=host, cache=cache)
+    if request.options:
+        head = make()
+    else:
+        # Without options, which are anybody's dict, it is the same for as long as this is.
+        given = (request.specs, request.choice, request.output, request.max_tokens, model, stream, host)
+        head = cache.get_or_make(_HEAD, given, make)
+    # Last, so that a longer history only adds to the bytes of a shorter one.
+    messages = head.messages
+    if messages is None:
+        messages = messages_of(request, host, cache)
+    body = {**head.members, "messages": messages}
+    return EncodedRequest(path=PATH, body=as_bytes(body, NAME), headers=JSON_HEADERS, held=head.held)
+
+
+def _head(request: Request, *, model: str, stream: bool, host: Host, cache: EncodeCache) -> _ChatHead:
+    """Everything but the messages."""
     options = request.options
     body: dict[str, Any] = {"model": model}
     if stream:
@@ -104,18 +130,16 @@ def encode(
                 settings["top_logprobs"] = most
         body |= settings | _reasoning(options.get("reasoning"), host, model)
     specs = request.specs
-    wish = wish_in(request.options)
+    wish = wish_in(options)
     ours = cache.get_shared(_TOOLS, (specs, wish, host), lambda: _functions(specs, wish, host))
     body |= _tools(request, host, ours)
     if request.output is not None:
-        body["response_format"] = _format(request.output, wish_in(options), host)
+        body["response_format"] = _format(request.output, wish, host)
     body |= host.adds
     if extra := mapping(options.get("extra")):
         body |= extra
-    # Last, so that a longer history only adds to the bytes of a shorter one.
     messages = body.pop("messages", None)
-    body["messages"] = messages_of(request, host, cache) if messages is None else messages
-    return EncodedRequest(path=PATH, body=as_bytes(body, NAME), headers=JSON_HEADERS, held=ours.held)
+    return _ChatHead(body, messages, ours.held)
 
 
 def _reasoning(wanted: Any, host: Host, model: str) -> dict[str, Any]:

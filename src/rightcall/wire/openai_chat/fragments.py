@@ -141,11 +141,18 @@ class Calls:
         self._in_delta = []
         self._one(fragment, events)
 
-    def whole(self, entries: Any, events: list[ModelEvent]) -> None:
-        """The same for the ``tool_calls`` of a whole message, where every entry is a call."""
+    def whole(self, entries: Any) -> None:
+        """Add the ``tool_calls`` of a whole message, where every entry is a call."""
         for entry in entries if isinstance(entries, list) else [entries]:
             if isinstance(entry, dict):
-                self._one(_fragment(entry), events, self._open(object()))
+                fragment = _fragment(entry)
+                slot = self.touched = self._open(None)
+                slot.id = fragment.id
+                slot.name = fragment.name
+                slot.is_custom = fragment.is_custom
+                slot.extra.update(fragment.extra or {})
+                if fragment.arguments:
+                    slot.pieces.append(fragment.arguments)
 
     def end(self, events: list[ModelEvent], *, cut_off: bool, unsaid: bool) -> list[Call]:
         """The calls; adds the events that only the end makes certain.
@@ -191,19 +198,16 @@ class Calls:
         """Those of which something has come that makes them calls."""
         return [slot for slot in self._slots if slot.name or slot.pieces]
 
-    def _one(
-        self, fragment: Fragment, events: list[ModelEvent], slot: FragmentedCall | None = None
-    ) -> None:
+    def _one(self, fragment: Fragment, events: list[ModelEvent]) -> None:
         index = fragment.index
         identity = fragment.id
         name = fragment.name
         arguments = fragment.arguments
-        if slot is None:
-            slot = self._find(index, identity, name)
-            if slot is not None and _opens(slot, identity, name, arguments):
-                identity = identity or slot.pending
-                slot = None
-            slot = slot or self._open(index)
+        slot = self._find(index, identity, name)
+        if slot is not None and _opens(slot, identity, name, arguments):
+            identity = identity or slot.pending
+            slot = None
+        slot = slot or self._open(index)
         slot.is_custom = slot.is_custom or fragment.is_custom
         # Store what a fragment says of its call besides the arguments.
         if identity and not slot.id:

@@ -234,7 +234,7 @@ class ReplyBuilder:
             self._keep(delta)
 
     def whole(self, message: Mapping[str, Any], events: list[ModelEvent]) -> None:
-        """Add a complete message, and its events."""
+        """Add a complete message."""
         self.is_whole = True
         calls = message.get("tool_calls")
         if not calls:
@@ -243,7 +243,7 @@ class ReplyBuilder:
         rest = without(message, "tool_calls", "function_call")
         self.delta(rest, events)
         self._before_calls(events)
-        self.calls.whole(calls, events)
+        self.calls.whole(calls)
 
     def likely(self, logprobs: Any) -> None:
         """Add log probabilities of tokens."""
