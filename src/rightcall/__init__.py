@@ -12,6 +12,7 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from rightcall import batching as batching
     from rightcall import builtin as builtin
+    from rightcall import conversation as conversation
     from rightcall import durable as durable
     from rightcall import errors as errors
     from rightcall import evals as evals
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from rightcall.request.retry import Retry as Retry
 
 _MODULES = (
-    "batching", "builtin", "durable", "evals", "gate", "local", "manifest", "mcp", "models",
+    "batching", "builtin", "conversation", "durable", "evals", "gate", "local", "manifest", "mcp", "models",
     "observe", "programs", "record", "serve", "testing", "tools", "trust", "wire",
 )  # fmt: skip
 _HOMES = index_homes(

@@ -1,6 +1,6 @@
 """The public Agent: a model, tools and instructions."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from rightcall.background import run_sync
 from rightcall.core.budget import Budget
-from rightcall.core.entry import RunResumed, RunStarted
+from rightcall.core.entry import Entry, RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
 from rightcall.core.message import Author, Transcript, User, user_text
 from rightcall.core.options import check_keywords, fits, other_words
-from rightcall.core.ports import Steps
+from rightcall.core.ports import Inbox, Steps
 from rightcall.core.request import RequiredOutput
 from rightcall.core.tool import Tool
 from rightcall.declare.attachment import Prompt
@@ -52,8 +52,18 @@ from rightcall.loop.settings import (
 from rightcall.loop.state import initial_state
 from rightcall.loop.window import Carryover
 from rightcall.models.fallback import OpenedModels
-from rightcall.record.steps import Holding, UnrecordedSteps, decisions_in, redacted_calls, traces_in
+from rightcall.record.steps import (
+    Holding,
+    UnrecordedSteps,
+    decisions_in,
+    queued_in,
+    redacted_calls,
+    traces_in,
+)
 from rightcall.wire.history import ChatHistory, history_of
+
+if TYPE_CHECKING:
+    from rightcall.conversation.run_handle import RunHandle
 
 T = TypeVar("T")
 
@@ -182,6 +192,20 @@ class Agent(Generic[Deps, Out]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @check_keywords("agent.start")
+    def start(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> "RunHandle[Out]":
+        """Begin a run that goes on by itself, and that messages can be added to: a RunHandle."""
+        from rightcall.conversation.run_handle import RunHandle  # noqa: PLC0415 - light until used
+
+        if options.get("inbox") is not None:
+            raise UsageError("agent.start makes the run's inbox itself; agent.run takes one of yours")
+        run = options.get("run") or urandom(16).hex()
+
+        async def begin(inbox: Inbox, emit: Emit) -> RunResult[Out]:
+            return await self._begin(prompt, {**options, "run": run, "inbox": inbox}, emit)
+
+        return RunHandle(run, begin)
+
     @check_keywords("agent.stream")
     def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
         """``run`` as a stream of events; the last is RunEnd, with the result."""
@@ -232,6 +256,7 @@ class Agent(Generic[Deps, Out]):
             config = self._config.with_overrides(options, self._opened.model)
             state = result.state
             setup = self._compose(config, result.run, self._steps(held, steps), options, state.wanted)
+            setup = _restore_inbox(setup, held.entries)
             look_for_tools(held.entries, result.pending, setup)
             if state.system is None:
                 state = replace(state, system=await config.system(setup, steps))
@@ -264,6 +289,7 @@ class Agent(Generic[Deps, Out]):
                 raise UsageError(f"the journal holds no run {run!r}")
             config = self._config.with_overrides(options, self._opened.model)
             setup = self._compose(config, run, held.steps(), options, start.wanted)
+            setup = _restore_inbox(setup, held.entries)
             look_for_tools(held.entries, (), setup)
             going = Run(
                 setup,
@@ -446,5 +472,20 @@ class Agent(Generic[Deps, Out]):
             steps=steps,
             executor=self._executor.for_run(),
             above=above,
+            inbox=options.get("inbox"),
             dependencies=options.get("dependencies"),
         )
+
+
+def _restore_inbox(setup: Setup, entries: Sequence[Entry]) -> Setup:
+    """Returns the setup with an inbox that has the messages which the record says were added."""
+    queued = queued_in(entries)
+    if not queued:
+        return setup
+    inbox = setup.inbox
+    if inbox is None:
+        from rightcall.conversation.inbox import Inbox as RunInbox  # noqa: PLC0415 - light until used
+
+        inbox = RunInbox()
+    inbox.restore(queued)
+    return replace(setup, inbox=inbox)

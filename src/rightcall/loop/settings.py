@@ -14,6 +14,7 @@ from rightcall.core.ports import (
     AroundObserver,
     AsyncJournal,
     Clock,
+    Inbox,
     Journal,
     Model,
     Observer,
@@ -62,6 +63,8 @@ class RecoverOptions(TypedDict, Generic[Deps], total=False):
     """What tools reach through their Context."""
     wait: float
     """Seconds to wait if another process holds the run; 0 by default."""
+    inbox: Inbox | None
+    """Where messages are added to the run while it goes on: an ``rc.conversation.Inbox``."""
 
 
 class ResumeOptions(RecoverOptions[Deps], Generic[Deps], total=False):
@@ -97,6 +100,8 @@ class QuestionOptions(TypedDict, Generic[Deps], total=False):
     """The tools that this run may use once it is tainted, for an agent with trust rules."""
     steps: Steps | None
     """Takes every effect of the run by its key, as a durable engine does, in place of a journal."""
+    inbox: Inbox | None
+    """Where messages are added to the run while it goes on: an ``rc.conversation.Inbox``."""
     dry_run: bool
     """Nothing is changed: ``pure`` and ``read`` tools run, every other call is answered as not done."""
 
@@ -230,5 +235,7 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     count: TokenCounter = estimate_tokens
     summarise: Summarise | None = None
     speculate: bool = True
+    inbox: Inbox | None = None
+    """Where messages to the run under way come from."""
     dependencies: Any = None
     clock: Clock = SystemClock()
