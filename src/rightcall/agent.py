@@ -1,10 +1,10 @@
 """The public Agent: a model, tools and instructions."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
 
 from msgspec.structs import replace
 
@@ -63,6 +63,7 @@ from rightcall.record.steps import (
 from rightcall.wire.history import ChatHistory, history_of
 
 if TYPE_CHECKING:
+    from rightcall.conversation.conversations import Conversations
     from rightcall.conversation.run_handle import RunHandle
 
 T = TypeVar("T")
@@ -146,6 +147,7 @@ class Agent(Generic[Deps, Out]):
         self._executor = Executor(concurrency=options.get("concurrency", RUN_CONCURRENCY))
         self._carryover = Carryover()
         self._journal = options.get("journal")
+        self._conversations = options.get("conversations")
         self.output = output
         self.trust = config.rules
         self.tools = config.toolbox()
@@ -249,6 +251,18 @@ class Agent(Generic[Deps, Out]):
     ) -> RunResult[Out]:
         if not fits(result, RunResult):
             raise UsageError(f"agent.resume takes a RunResult that waits, not a {type(result).__name__}")
+        if self._conversations is None:
+            return await self._resume(result, decisions, options, emit)
+        going = partial(self._resume, result, decisions, options, emit)
+        return await self._go_on_in_turn(result.run, going)
+
+    async def _resume(
+        self,
+        result: RunResult[Any],
+        decisions: Decisions,
+        options: ResumeOptions[Deps],
+        emit: Emit | None,
+    ) -> RunResult[Out]:
         decided = validate_decisions(result.pending, decisions)
         steps = options.get("steps")
         async with Holding(self._journal, result.run, wait=options.get("wait", 0.0)) as held:
@@ -281,6 +295,11 @@ class Agent(Generic[Deps, Out]):
         come from the journal. If the run was started with its own ``model``, ``tools``, ``options`` or
         ``max_tokens``, pass them again here.
         """
+        if self._conversations is None:
+            return await self._recover(run, options)
+        return await self._go_on_in_turn(run, partial(self._recover, run, options))
+
+    async def _recover(self, run: str, options: RecoverOptions[Deps]) -> RunResult[Out]:
         if self._journal is None:
             raise UsageError("an agent without a journal has nothing to recover from")
         async with Holding(self._journal, run, wait=options.get("wait", 0.0)) as held:
@@ -402,6 +421,8 @@ class Agent(Generic[Deps, Out]):
             message = user_text(prompt)
         else:
             message = await user_message(prompt)
+        if options and options.get("conversation") is not None:
+            return await self._take_turn(message, options, emit)
         messages: Transcript = (message,)
         chat = None
         if options.get("history") is not None:
@@ -421,6 +442,52 @@ class Agent(Generic[Deps, Out]):
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
             steps = self._steps(held, steps)
             return await self._start(run, messages, chat, options, steps, emit)
+
+    async def _take_turn(
+        self, message: User, options: RunOptions[Deps], emit: Emit | None
+    ) -> RunResult[Out]:
+        """Run with what was said in a conversation before, and append what is said now."""
+        from rightcall.conversation import turns  # noqa: PLC0415 - light until used
+
+        conversation = options["conversation"] or ""
+        if self._conversations is None:
+            raise UsageError(
+                "conversation= needs a place where conversations are stored: "
+                'rc.Agent(…, conversations=rc.Conversations("chat.sqlite"))'
+            )
+        if options.get("history") is not None:
+            raise UsageError("a run continues a conversation= or a history=, and not both")
+        run = options.get("run") or urandom(16).hex()
+
+        async def start(history: Transcript) -> RunResult[Out]:
+            going: RunOptions[Deps] = {**options, "run": run, "conversation": None}
+            if history:
+                going["history"] = history
+            return await self._begin(message, going, emit)
+
+        async def recover(earlier: str) -> RunResult[Out]:
+            return await self._recover(earlier, {})
+
+        keeper = turns.NOBODY if self._journal is None else turns.JOURNAL
+        if options.get("steps") is not None:
+            keeper = turns.STEPS
+        turn = turns.NewTurn(
+            conversation=conversation,
+            run=run,
+            prompt=message,
+            keeper=keeper,
+            start=start,
+            recover=recover,
+        )
+        return await turns.take_turn(cast("Conversations", self._conversations), turn)
+
+    async def _go_on_in_turn(
+        self, run: str, going: Callable[[], Coroutine[Any, Any, RunResult[Out]]]
+    ) -> RunResult[Out]:
+        """Go on with a run that may be of a conversation."""
+        from rightcall.conversation import turns  # noqa: PLC0415 - light until used
+
+        return await turns.go_on_in_turn(cast("Conversations", self._conversations), run, going)
 
     async def _start(
         self,

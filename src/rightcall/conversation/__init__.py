@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import index_homes, lazily
 
 if TYPE_CHECKING:
+    from rightcall.conversation.conversations import ConversationInfo as ConversationInfo
+    from rightcall.conversation.conversations import ConversationRun as ConversationRun
+    from rightcall.conversation.conversations import Conversations as Conversations
     from rightcall.conversation.inbox import Inbox as Inbox
     from rightcall.conversation.run_handle import RunHandle as RunHandle
 
 _HOMES = {
+    "conversation.conversations": ("ConversationInfo", "ConversationRun", "Conversations"),
     "conversation.inbox": ("Inbox",),
     "conversation.run_handle": ("RunHandle",),
 }

@@ -134,7 +134,7 @@ class Run:
         self._speculation: Speculation | None = None
         """The calls of the latest reply that were started early."""
         self._speculates = setup.speculate and not setup.hooks.changes_calls
-        self._ask: AskFunction = ask
+        self._request_reply: AskFunction = ask
         self._delivered = 0
         """The turn before which queued messages were delivered last."""
         self.has_acted = False
@@ -147,16 +147,16 @@ class Run:
         run a part of itself, to be freed only by the garbage collector."""
         self._request_steps: list[Callable[[Run, AskModel, Request], Awaitable[Request | Stop]]] = []
         """What is done to a request before it is sent; each may stop the run."""
+        if setup.inbox is not None:
+            self._runner = InterruptibleRunner(setup, emit, dry_run=state.dry_run)
+            self._request_reply = InterruptibleAsk(setup.inbox.urgent)
+            self._request_steps.append(Run._deliver_messages)
         if setup.trust is not None:
             self._guard = make_guard(setup, setup.trust, state.grant)
             self._shown = 0
             """How many messages the guard has seen."""
             if self._guard.rules.grant == "model" and self._guard.grant is None:
                 self._before_request.append(Run._fix_grant)
-        if setup.inbox is not None:
-            self._runner = InterruptibleRunner(setup, emit, dry_run=state.dry_run)
-            self._ask = InterruptibleAsk(setup.inbox.urgent)
-            self._request_steps.append(Run._deliver_messages)
         if setup.window is not None:
             self._request_steps.append(Run._fit_window)
         if setup.offered is not None or setup.follow is not None:
@@ -276,9 +276,9 @@ class Run:
             steps = self._setup.steps
             sending = RequestSent(key=question.key, messages=len(request.messages))
             await steps.note(f"{question.key}.sent", sending)
-            entry = await steps.step(question.key, partial(self._ask, self._setup, question))
+            entry = await steps.step(question.key, partial(self._request_reply, self._setup, question))
         else:
-            entry = await self._ask(self._setup, question)
+            entry = await self._request_reply(self._setup, question)
         if isinstance(entry, StepDone):
             return Stop("veto", detail=entry.value)
         assert isinstance(entry, ReplyReceived)

@@ -1,6 +1,7 @@
 """What may be said of an agent and of a run by keyword, and the setup that a run is made with."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict
 
 from msgspec import Struct
@@ -102,6 +103,8 @@ class QuestionOptions(TypedDict, Generic[Deps], total=False):
     """Takes every effect of the run by its key, as a durable engine does, in place of a journal."""
     inbox: Inbox | None
     """Where messages are added to the run while it goes on: an ``rc.conversation.Inbox``."""
+    conversation: str | None
+    """The id of the conversation that it continues, for an agent with ``conversations=``."""
     dry_run: bool
     """Nothing is changed: ``pure`` and ``read`` tools run, every other call is answered as not done."""
 
@@ -124,6 +127,8 @@ class AgentOptions(TypedDict, total=False):
     """What each run may use; ``rc.Budget()`` unless given."""
     journal: Journal | AsyncJournal | None
     """Where runs are recorded. Without one a run that dies cannot be recovered."""
+    conversations: "ConversationStore | None"
+    """Where conversations are stored by id: an ``rc.Conversations``."""
     concurrency: int
     """How many calls of one run may run at once."""
     retry_broken: bool | None
@@ -168,6 +173,18 @@ class AgentOptions(TypedDict, total=False):
     """Tokens that one reply may have."""
     speculate: bool
     """Start calls of pure and read tools while the reply still streams; True by default."""
+
+
+class ConversationStore(Protocol):
+    """Stores conversations by id: ``rc.Conversations``."""
+
+    def in_turn(self, conversation: str, /) -> AbstractAsyncContextManager[None]:
+        """Have a conversation to oneself."""
+        ...
+
+    async def conversation_of(self, run: str, /) -> str | None:
+        """The conversation that a run is of; None if it is of none."""
+        ...
 
 
 class Planning(Protocol):
