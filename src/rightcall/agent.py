@@ -140,8 +140,13 @@ class Agent(Generic[Deps, Out]):
         **options: Unpack[AgentOptions],
     ) -> None:
         self._opened = OpenedModels()
+        skills: tuple[Tool, ...] = ()
+        if options.get("skills") is not None:
+            from rightcall.conversation.skills import skill_tools  # noqa: PLC0415 - light until used
+
+            skills = skill_tools(options["skills"])
         config = read_options(
-            self._opened.model(model), tools, instructions, output, options, self._opened.model
+            self._opened.model(model), tools, instructions, output, options, self._opened.model, skills
         )
         self._config = config
         self._executor = Executor(concurrency=options.get("concurrency", RUN_CONCURRENCY))

@@ -10,10 +10,13 @@ if TYPE_CHECKING:
     from rightcall.conversation.conversations import Conversations as Conversations
     from rightcall.conversation.inbox import Inbox as Inbox
     from rightcall.conversation.run_handle import RunHandle as RunHandle
+    from rightcall.conversation.skills import Skills as Skills
+    from rightcall.conversation.skills import read_agents_md as read_agents_md
 
 _HOMES = {
     "conversation.conversations": ("ConversationInfo", "ConversationRun", "Conversations"),
     "conversation.inbox": ("Inbox",),
     "conversation.run_handle": ("RunHandle",),
+    "conversation.skills": ("Skills", "read_agents_md"),
 }
 lazily(__name__, index_homes(_HOMES))

@@ -146,6 +146,8 @@ class AgentOptions(TypedDict, total=False):
     """What happens, when the agent is created, if it has more than 20 tools or they take more than a
     tenth of the context: ``"warn"`` in the log, the default; ``"refuse"``; ``"off"``. Or a dict with
     other thresholds: ``{"tools": (10, 30, 40), "share": (0.1, 0.2), "then": "refuse"}``."""
+    skills: Any
+    """Skills that the model may read: a folder, an ``rc.conversation.Skills``, or several of those."""
     policy: Policy | None
     """A function that decides about each checked call: allow, deny, ask, rewrite or answer."""
     trust: Rules | None
