@@ -12,6 +12,7 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from rightcall import batching as batching
     from rightcall import builtin as builtin
+    from rightcall import conversation as conversation
     from rightcall import durable as durable
     from rightcall import errors as errors
     from rightcall import evals as evals
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rightcall import trust as trust
     from rightcall import wire as wire
     from rightcall.agent import Agent as Agent
+    from rightcall.conversation.conversations import Conversations as Conversations
     from rightcall.core.budget import Budget as Budget
     from rightcall.core.decision import Allow as Allow
     from rightcall.core.decision import Answer as Answer
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
     from rightcall.core.parts import Text as Text
     from rightcall.core.proposal import Proposal as Proposal
     from rightcall.core.tool import Tool as Tool
-    from rightcall.core.transport import Timeouts as Timeouts
     from rightcall.declare.attachment import file as file
     from rightcall.declare.attachment import image as image
     from rightcall.declare.function import tool as tool
@@ -64,15 +65,15 @@ if TYPE_CHECKING:
     from rightcall.models.fallback import fallback as fallback
     from rightcall.plan.plan_mode import Plan as Plan
     from rightcall.question import ask as ask
-    from rightcall.request.retry import Retry as Retry
 
 _MODULES = (
-    "batching", "builtin", "durable", "evals", "gate", "local", "manifest", "mcp", "models",
-    "observe", "programs", "record", "serve", "testing", "tools", "trust", "wire",
+    "batching", "builtin", "conversation", "durable", "evals", "gate", "local", "manifest", "mcp",
+    "models", "observe", "programs", "record", "serve", "testing", "tools", "trust", "wire",
 )  # fmt: skip
 _HOMES = index_homes(
     {
         "agent": ("Agent",),
+        "conversation.conversations": ("Conversations",),
         "core.budget": ("Budget",),
         "core.decision": ("Allow", "Answer", "Ask", "Deny", "Rewrite"),
         "core.facts": ("Facts",),
@@ -82,7 +83,6 @@ _HOMES = index_homes(
         "core.parts": ("Call", "Media", "Text"),
         "core.proposal": ("Proposal",),
         "core.tool": ("Tool",),
-        "core.transport": ("Timeouts",),
         "declare.attachment": ("file", "image"),
         "declare.function": ("tool",),
         "declare.output": ("Output",),
@@ -98,7 +98,6 @@ _HOMES = index_homes(
         "models.fallback": ("fallback",),
         "plan.plan_mode": ("Plan",),
         "question": ("ask",),
-        "request.retry": ("Retry",),
         **{module: (module,) for module in _MODULES},
     }
 )

@@ -1,22 +1,22 @@
 """The public Agent: a model, tools and instructions."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
 
 from msgspec.structs import replace
 
 from rightcall.background import run_sync
 from rightcall.core.budget import Budget
-from rightcall.core.entry import RunResumed, RunStarted
+from rightcall.core.entry import Entry, RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
 from rightcall.core.message import Author, Transcript, User, user_text
 from rightcall.core.options import check_keywords, fits, other_words
-from rightcall.core.ports import Steps
+from rightcall.core.ports import Inbox, Steps
 from rightcall.core.request import RequiredOutput
 from rightcall.core.tool import Tool
 from rightcall.declare.attachment import Prompt
@@ -52,8 +52,19 @@ from rightcall.loop.settings import (
 from rightcall.loop.state import initial_state
 from rightcall.loop.window import Carryover
 from rightcall.models.fallback import OpenedModels
-from rightcall.record.steps import Holding, UnrecordedSteps, decisions_in, redacted_calls, traces_in
+from rightcall.record.steps import (
+    Holding,
+    UnrecordedSteps,
+    decisions_in,
+    queued_in,
+    redacted_calls,
+    traces_in,
+)
 from rightcall.wire.history import ChatHistory, history_of
+
+if TYPE_CHECKING:
+    from rightcall.conversation.conversations import Conversations
+    from rightcall.conversation.run_handle import RunHandle
 
 T = TypeVar("T")
 
@@ -129,13 +140,19 @@ class Agent(Generic[Deps, Out]):
         **options: Unpack[AgentOptions],
     ) -> None:
         self._opened = OpenedModels()
+        skills: tuple[Tool, ...] = ()
+        if options.get("skills") is not None:
+            from rightcall.conversation.skills import skill_tools  # noqa: PLC0415 - light until used
+
+            skills = skill_tools(options["skills"])
         config = read_options(
-            self._opened.model(model), tools, instructions, output, options, self._opened.model
+            self._opened.model(model), tools, instructions, output, options, self._opened.model, skills
         )
         self._config = config
         self._executor = Executor(concurrency=options.get("concurrency", RUN_CONCURRENCY))
         self._carryover = Carryover()
         self._journal = options.get("journal")
+        self._conversations = options.get("conversations")
         self.output = output
         self.trust = config.rules
         self.tools = config.toolbox()
@@ -182,6 +199,20 @@ class Agent(Generic[Deps, Out]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @check_keywords("agent.start")
+    def start(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> "RunHandle[Out]":
+        """Begin a run that goes on by itself, and that messages can be added to: a RunHandle."""
+        from rightcall.conversation.run_handle import RunHandle  # noqa: PLC0415 - light until used
+
+        if options.get("inbox") is not None:
+            raise UsageError("agent.start makes the run's inbox itself; agent.run takes one of yours")
+        run = options.get("run") or urandom(16).hex()
+
+        async def begin(inbox: Inbox, emit: Emit) -> RunResult[Out]:
+            return await self._begin(prompt, {**options, "run": run, "inbox": inbox}, emit)
+
+        return RunHandle(run, begin)
+
     @check_keywords("agent.stream")
     def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
         """``run`` as a stream of events; the last is RunEnd, with the result."""
@@ -225,6 +256,18 @@ class Agent(Generic[Deps, Out]):
     ) -> RunResult[Out]:
         if not fits(result, RunResult):
             raise UsageError(f"agent.resume takes a RunResult that waits, not a {type(result).__name__}")
+        if self._conversations is None:
+            return await self._resume(result, decisions, options, emit)
+        going = partial(self._resume, result, decisions, options, emit)
+        return await self._go_on_in_turn(result.run, going)
+
+    async def _resume(
+        self,
+        result: RunResult[Any],
+        decisions: Decisions,
+        options: ResumeOptions[Deps],
+        emit: Emit | None,
+    ) -> RunResult[Out]:
         decided = validate_decisions(result.pending, decisions)
         steps = options.get("steps")
         async with Holding(self._journal, result.run, wait=options.get("wait", 0.0)) as held:
@@ -232,6 +275,7 @@ class Agent(Generic[Deps, Out]):
             config = self._config.with_overrides(options, self._opened.model)
             state = result.state
             setup = self._compose(config, result.run, self._steps(held, steps), options, state.wanted)
+            setup = _restore_inbox(setup, held.entries)
             look_for_tools(held.entries, result.pending, setup)
             if state.system is None:
                 state = replace(state, system=await config.system(setup, steps))
@@ -256,6 +300,11 @@ class Agent(Generic[Deps, Out]):
         come from the journal. If the run was started with its own ``model``, ``tools``, ``options`` or
         ``max_tokens``, pass them again here.
         """
+        if self._conversations is None:
+            return await self._recover(run, options)
+        return await self._go_on_in_turn(run, partial(self._recover, run, options))
+
+    async def _recover(self, run: str, options: RecoverOptions[Deps]) -> RunResult[Out]:
         if self._journal is None:
             raise UsageError("an agent without a journal has nothing to recover from")
         async with Holding(self._journal, run, wait=options.get("wait", 0.0)) as held:
@@ -264,6 +313,7 @@ class Agent(Generic[Deps, Out]):
                 raise UsageError(f"the journal holds no run {run!r}")
             config = self._config.with_overrides(options, self._opened.model)
             setup = self._compose(config, run, held.steps(), options, start.wanted)
+            setup = _restore_inbox(setup, held.entries)
             look_for_tools(held.entries, (), setup)
             going = Run(
                 setup,
@@ -376,6 +426,8 @@ class Agent(Generic[Deps, Out]):
             message = user_text(prompt)
         else:
             message = await user_message(prompt)
+        if options and options.get("conversation") is not None:
+            return await self._take_turn(message, options, emit)
         messages: Transcript = (message,)
         chat = None
         if options.get("history") is not None:
@@ -395,6 +447,52 @@ class Agent(Generic[Deps, Out]):
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
             steps = self._steps(held, steps)
             return await self._start(run, messages, chat, options, steps, emit)
+
+    async def _take_turn(
+        self, message: User, options: RunOptions[Deps], emit: Emit | None
+    ) -> RunResult[Out]:
+        """Run with what was said in a conversation before, and append what is said now."""
+        from rightcall.conversation import turns  # noqa: PLC0415 - light until used
+
+        conversation = options["conversation"] or ""
+        if self._conversations is None:
+            raise UsageError(
+                "conversation= needs a place where conversations are stored: "
+                'rc.Agent(…, conversations=rc.Conversations("chat.sqlite"))'
+            )
+        if options.get("history") is not None:
+            raise UsageError("a run continues a conversation= or a history=, and not both")
+        run = options.get("run") or urandom(16).hex()
+
+        async def start(history: Transcript) -> RunResult[Out]:
+            going: RunOptions[Deps] = {**options, "run": run, "conversation": None}
+            if history:
+                going["history"] = history
+            return await self._begin(message, going, emit)
+
+        async def recover(earlier: str) -> RunResult[Out]:
+            return await self._recover(earlier, {})
+
+        keeper = turns.NOBODY if self._journal is None else turns.JOURNAL
+        if options.get("steps") is not None:
+            keeper = turns.STEPS
+        turn = turns.NewTurn(
+            conversation=conversation,
+            run=run,
+            prompt=message,
+            keeper=keeper,
+            start=start,
+            recover=recover,
+        )
+        return await turns.take_turn(cast("Conversations", self._conversations), turn)
+
+    async def _go_on_in_turn(
+        self, run: str, going: Callable[[], Coroutine[Any, Any, RunResult[Out]]]
+    ) -> RunResult[Out]:
+        """Go on with a run that may be of a conversation."""
+        from rightcall.conversation import turns  # noqa: PLC0415 - light until used
+
+        return await turns.go_on_in_turn(cast("Conversations", self._conversations), run, going)
 
     async def _start(
         self,
@@ -446,5 +544,20 @@ class Agent(Generic[Deps, Out]):
             steps=steps,
             executor=self._executor.for_run(),
             above=above,
+            inbox=options.get("inbox"),
             dependencies=options.get("dependencies"),
         )
+
+
+def _restore_inbox(setup: Setup, entries: Sequence[Entry]) -> Setup:
+    """Returns the setup with an inbox that has the messages which the record says were added."""
+    queued = queued_in(entries)
+    if not queued:
+        return setup
+    inbox = setup.inbox
+    if inbox is None:
+        from rightcall.conversation.inbox import Inbox as RunInbox  # noqa: PLC0415 - light until used
+
+        inbox = RunInbox()
+    inbox.restore(queued)
+    return replace(setup, inbox=inbox)

@@ -11,6 +11,7 @@ The first split is blame::
       JournalError          you or the disk: a journal cannot be read or written
         JournalLocked       ... because somebody else has its file locked
       RunHeld               another process, or another task of this one, holds the run
+      ConversationBusy      another run of the conversation goes on, or waits for a person
       AlreadyDecided        somebody else has answered what a run waited for
       RunStopped            a durable run failed, was cancelled, or cannot continue
       ProtocolError         them: bytes or events that break the agreed form
@@ -203,6 +204,24 @@ class RunHeld(RightcallError):
         self.run = run
         self.holder = holder
         """Who holds it, if known."""
+
+
+class ConversationBusy(RightcallError):
+    """Another run of the conversation goes on, or waits for a person, so that none can begin."""
+
+    code = "conversation_busy"
+
+    def __init__(self, conversation: str, run: str, *, waits: bool = False) -> None:
+        if waits:
+            why = f"its run {run!r} waits for a decision; resume it, or abandon it"
+        else:
+            why = "another run of it goes on; wait for it, or add a message to that run"
+        super().__init__(f"the conversation {conversation!r} is busy: {why}")
+        self.conversation = conversation
+        self.run = run
+        """The run that it is busy with; empty if that is not known."""
+        self.waits = waits
+        """Whether that run waits for a person."""
 
 
 class AlreadyDecided(RightcallError):

@@ -10,6 +10,7 @@ has to import anything; when all have ended, a line says how: exit code and last
     dies      how the tool that pays ends the process that it runs in, the first time
     slow      seconds that each tool takes
     wait      how long to wait for a run that is held
+    says      whether messages are added to the run while it goes on, by its own tools
     files     the largest file that it may write, in bytes
     open      how many descriptors it may open beyond those that it has
 
@@ -98,7 +99,7 @@ def script(request: rc.models.Request) -> rc.Reply | str:
         reply(call("ask_boss", question="more?")),
         reply(call("pay", amount=7), call("sign", paper="contract")),
         "All done.",
-    )[turn]
+    )[min(turn, 4)]
 
 
 class DeadlyHold:
@@ -125,16 +126,39 @@ DEATHS: dict[str, Callable[[], object]] = {
 """How a tool can end its process, so that nobody in it is told."""
 
 
+SAYS = {
+    "look-attic": ("one", "two"),
+    "put-attic": ("three",),
+    "pay-7": ("four!",),
+    "the end": ("five", "six"),
+}
+"""What is said to a run, by what is done then; the last of it when the model has given its answer."""
+
+
 class Tools:
     """The tools of every job, made before any process is forked: declaring them takes the longest."""
 
     def __init__(self) -> None:
         self.job: Job = {}
+        self.inbox: rc.conversation.Inbox | None = None
+
+    def note(self, line: str) -> None:
+        """Write down what was done."""
+        with beside(self.job, "acts").open("a") as file:
+            file.write(f"{line}\n")
+
+    async def say(self, when: str) -> None:
+        """Say what is to be said at this time; what is taken for said is written down."""
+        for text in SAYS.get(when, ()):
+            if self.inbox is not None:
+                await self.inbox.say(text, id=text, now=text.endswith("!"))
+                with beside(self.job, "said").open("a") as file:
+                    file.write(f"{text}\n")
 
     async def act(self, what: str, key: str) -> str:
         """Do something that can be counted afterwards."""
-        with beside(self.job, "acts").open("a") as file:
-            file.write(f"{what} {key}\n")
+        self.note(f"{what} {key}")
+        await self.say(what)
         if "dies" in self.job and what.startswith("pay"):
             DEATHS[self.job["dies"]]()
         await asyncio.sleep(self.job.get("slow", 0.0))
@@ -181,7 +205,14 @@ def agent_for(job: Job, journal: Any) -> rc.Agent:
     # Otherwise the journal itself, so that what is killed from outside is what users have.
     used = Deadly(journal, job["kill_at"], job["when"]) if "kill_at" in job else journal
     asks = None if job.get("pauses") else approve
-    return rc.Agent(ScriptedModel(script), ALL, journal=used, approve=asks)
+
+    async def answered(reply: rc.Reply) -> None:
+        if not reply.calls:
+            await TOOLS.say("the end")
+
+    TOOLS.inbox = rc.conversation.Inbox() if job.get("says") else None
+    hooks = rc.Hooks(after_model=answered) if job.get("says") else None
+    return rc.Agent(ScriptedModel(script), ALL, journal=used, approve=asks, hooks=hooks)
 
 
 async def work(job: Job) -> str:
@@ -190,9 +221,9 @@ async def work(job: Job) -> str:
         agent = agent_for(job, journal)
         wait = job.get("wait", 0.0)
         if job["what"] == "run":
-            result = await agent.run("Go.", run=RUN)
+            result = await agent.run("Go.", run=RUN, inbox=TOOLS.inbox)
         elif job["what"] == "recover":
-            result = await agent.recover(RUN, wait=wait)
+            result = await agent.recover(RUN, wait=wait, inbox=TOOLS.inbox)
         else:
             paused = rc.RunResult.from_json(beside(job, "paused").read_bytes())
             decisions = {each.call_id: bool(job["yes"]) for each in paused.pending}

@@ -38,6 +38,6 @@ async def uses(journal: rc.record.Journal, grant: rc.trust.Grant) -> None:
     calls: tuple[rc.CallRecord, ...] = result.calls
     assert_type(result.stop, rc.record.Stop)
     assert_type(agent.stream("Hi"), AsyncIterator[rc.events.Event])
-    retry, timeouts = rc.Retry(attempts=1), rc.Timeouts(connect=1)
+    retry, timeouts = rc.models.Retry(attempts=1), rc.models.Timeouts(connect=1)
     async with rc.connect("a:b", retry=retry, timeouts=timeouts) as other, rc.Agent(other) as second:
         await second.run(", ".join(each.name for each in calls))

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from rightcall.cli import INTERRUPTED, NO_ANSWER, OK
 from rightcall.core.budget import Stop
-from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta, TurnStart
+from rightcall.core.events import CallEnd, MessageEnd, ReplyEnd, ResultEnd, TextDelta, TurnStart
 from rightcall.core.history import mend
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reply, Results, Transcript, User, user_text
@@ -121,6 +121,9 @@ class SummaryProgress:
                 self._results.append(result)
                 call = self._calls.get(result.call_id) or Call(id=result.call_id, name=result.name)
                 self._records.append(CallRecord(call=call, result=result, seconds=seconds))
+            case MessageEnd(message):
+                self._settle()
+                self._messages.append(message)
             case RunEnd(result):
                 self._result = result
             case _:

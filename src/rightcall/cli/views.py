@@ -21,6 +21,7 @@ from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
+    MessageEnd,
     ModelChange,
     ReasoningDelta,
     ReasoningEnd,
@@ -188,6 +189,8 @@ def event_object(event: Event) -> JsonObject | None:
         case SubagentEvent(agent, call_id, inner):
             shown = event_object(inner)
             return {"event": "subagent", "agent": agent, "call_id": call_id, "inner": shown}
+        case MessageEnd(message):
+            return {"event": "message_end", "text": message.text}
         case RunEnd():
             return None
     assert_never(event)

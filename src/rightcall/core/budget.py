@@ -59,6 +59,7 @@ StopWord: TypeAlias = Literal[
     "limit",
     "veto",
     "pending",
+    "stopped",
 ]
 
 
@@ -76,6 +77,7 @@ class Stop(Struct, frozen=True, gc=False, omit_defaults=True):
     - ``limit``: the budget ended the run, and ``limit`` says which part of it.
     - ``veto``: a hook said no.
     - ``pending``: the run waits for a person's decisions; ``agent.resume`` goes on with it.
+    - ``stopped``: ``run.stop()`` ended it, with what there was.
     """
 
     reason: StopWord

@@ -210,6 +210,35 @@ class HookAnswered(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
     """The decision about a call."""
 
 
+class MessageQueued(
+    Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="message_queued"
+):
+    """A message was added to the run while it went on; it waits for the next turn."""
+
+    key: str
+    number: int
+    """Its place among the run's queued messages, from 1."""
+    message: User | None = None
+    """None: the run is to stop, with what there is."""
+    now: bool = False
+    """What may be cancelled is cancelled, so that the turn comes at once."""
+    id: str = ""
+    """The sender's name for it, if it was given one: a message of the same name is queued once."""
+
+
+class MessagesDelivered(
+    Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="messages_delivered"
+):
+    """Queued messages were given to the model, before the request of a turn."""
+
+    key: str
+    last: int
+    """The number of the last of them. None up to it is delivered again."""
+    messages: tuple[User, ...]
+    stop: bool = False
+    """The run stops before the request."""
+
+
 class RunResumed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_resumed"):
     """A new segment began, with a person's decisions by call id."""
 
@@ -261,6 +290,8 @@ Entry: TypeAlias = (
     | StepDone
     | HookAnswered
     | Nested
+    | MessageQueued
+    | MessagesDelivered
     | RunPaused
     | RunResumed
     | RunEnded

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from rightcall.core.handler import CallProgress
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Reasoning, Reply
+from rightcall.core.message import Reasoning, Reply, User
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Call, Result, Text
 from rightcall.errors import ErrorKind
@@ -117,6 +117,12 @@ class ResultEnd(Struct, frozen=True, gc=False, tag=True):
     seconds: float = 0.0
 
 
+class MessageEnd(Struct, frozen=True, gc=False, tag=True):
+    """A message that was added to the run while it went on was given to the model."""
+
+    message: User
+
+
 ModelEvent: TypeAlias = (
     TextDelta
     | ReasoningDelta
@@ -129,7 +135,7 @@ ModelEvent: TypeAlias = (
     | ModelChange
 )
 """The events of one streamed reply."""
-StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent
+StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent | MessageEnd
 """The events of a run; RunEnd follows at its end."""
 Emit: TypeAlias = Callable[[StreamEvent], None]
 

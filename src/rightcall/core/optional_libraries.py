@@ -36,7 +36,7 @@ _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "mcp_types": _MCP,
     "opentelemetry": ("traces and metrics need opentelemetry-api", "otel", ""),
     "playwright": ("a browser needs Playwright", "computer", ""),
-    "psycopg": (f"{_DURABLE}psycopg", "durable", ""),
+    "psycopg": ("runs and conversations kept in Postgres need psycopg", "durable", ""),
     "pydantic_monty": ("programs need pydantic-monty, which runs them", "code", ""),
     "restate": ("runs kept by Restate need its SDK", "restate", ""),
     "rich": ("the live view of a run needs rich", "cli", ""),

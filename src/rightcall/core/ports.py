@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct
 
 from rightcall.core.budget import Stop
-from rightcall.core.entry import Entry
+from rightcall.core.entry import Entry, MessageQueued
 from rightcall.core.events import ModelEvent, StreamEvent
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message, Reply, Transcript
@@ -231,6 +231,40 @@ class Steps(Protocol):
 
     def was_started(self, key: str, /) -> bool:
         """Whether an earlier attempt at the run started this call, and its end is unknown."""
+
+
+class Signal(Protocol):
+    """Something that may be waited for, as an asyncio.Event is."""
+
+    def is_set(self) -> bool:
+        """Whether it has happened."""
+
+    async def wait(self) -> object:
+        """Return once it has happened."""
+
+
+@runtime_checkable
+class Inbox(Protocol):
+    """The messages that are added to a run while it goes on, each numbered from 1 in its order."""
+
+    @property
+    def urgent(self) -> Signal:
+        """Set while a message waits that what is under way is cancelled for."""
+
+    def restore(self, queued: Sequence[MessageQueued], /) -> None:
+        """Take what is recorded of a run that goes on after a pause or a crash."""
+
+    async def attach(self, run: str, steps: Steps, /) -> None:
+        """Begin to take messages for a run that has these steps."""
+
+    async def waiting(self, after: int, /) -> Sequence[MessageQueued]:
+        """The messages with a greater number, in order; ``urgent`` is no longer set."""
+
+    async def close(self, after: int, /) -> bool:
+        """Take no more messages, unless one with a greater number waits; returns whether it closed."""
+
+    def end(self) -> None:
+        """Take no more messages: the run is over."""
 
 
 # What observers around a run are shown. A plain observer is called after something has happened; one

@@ -201,6 +201,8 @@ def _origin(found: Tool) -> str:
 
 SEARCH = "search_tools"
 LOOKUP = "tool_lookup"
+SKILL = "skill"
+"""The tool that reads skills. Its description lists them, so it is sent whole."""
 VENDOR_SEARCH = {"anthropic": SEARCH, "openai_responses": "tool_search"}
 """The dialects whose vendors load the tools that a search finds, with the search tool's name there."""
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from rightcall.agent import Agent
 from rightcall.core.budget import Budget
 from rightcall.core.decision import FinalDecision, Grant
-from rightcall.core.entry import Entry
+from rightcall.core.entry import Entry, MessagesDelivered
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Message
+from rightcall.core.message import Message, User
 from rightcall.core.options import check_keywords
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import ModelOptions, ToolChoice, check_model_options
@@ -29,6 +29,7 @@ from rightcall.durable.engine import (
     StepRecord,
     engine_at,
 )
+from rightcall.durable.inbox import SaidMessage, encode_said, read_said
 from rightcall.durable.live import Latest, Live
 from rightcall.durable.segment import (
     BeginInput,
@@ -224,6 +225,15 @@ class Handle:
         """The run's result, once it ends or waits for a person. Raises RunStopped if it has none."""
         return await self._app.result(self.run)
 
+    @checked_async("handle.say")
+    async def say(self, prompt: Prompt, *, now: bool = False, id: str = "") -> None:  # noqa: A002
+        """Add a message to the run; the model reads it before it is asked next."""
+        await self._app.say(self.run, prompt, now=now, id=id)
+
+    async def stop(self) -> None:
+        """Stop the run before its next turn, with what there is."""
+        await self._app.stop(self.run)
+
     def __repr__(self) -> str:
         return f"Handle({self.run!r})"
 
@@ -263,7 +273,9 @@ class App:
         async with self._opening:
             if self._engine is None:
                 engine = engine_at(self.address)
-                segments = Segments(self.agents, self._dependencies, engine.blobs, engine.channel)
+                segments = Segments(
+                    self.agents, self._dependencies, engine.blobs, engine.channel, engine.messages
+                )
                 works = bool(self.agents and self.queues)
                 await engine.open(segments.execute if works else None, self.queues)
                 self._engine = engine
@@ -406,6 +418,46 @@ class App:
         if standing.input != following.input:
             raise AlreadyDecided(run, await _decisions_in(engine, standing), advice=_ADVICE)
         return Handle(self, run)
+
+    @checked_async("app.say")
+    async def say(self, run: str, prompt: Prompt, *, now: bool = False, id: str = "") -> None:  # noqa: A002
+        """Add a message to a run, from any process; the model reads it before it is asked next.
+
+        It is stored when this returns, and delivered once, in order. ``now``: the reply that streams is
+        cut off, and so are calls of pure and read tools. ``id``: a message of an id that was said before
+        is not added again. Raises RunStopped if the run is over.
+        """
+        await self._add_message(run, SaidMessage(message=await user_message(prompt), now=now), id)
+
+    async def stop(self, run: str) -> None:
+        """Stop a run before its next turn, with what there is. A run that is over raises RunStopped."""
+        await self._add_message(run, SaidMessage(now=True), "")
+
+    async def queued(self, run: str) -> Sequence[User]:
+        """The messages to a run that have not been delivered."""
+        engine = await self._at()
+        delivered = 0
+        for segment in await engine.segments(run):
+            for step in await engine.history(run, segment.job.segment):
+                pairs = await read_record(step.value, engine.blobs, f"the run {run!r}, {step.key}")
+                for _, entry in pairs:
+                    if isinstance(entry, MessagesDelivered):
+                        delivered = max(delivered, entry.last)
+        waiting: list[User] = []
+        for number, text in await engine.messages.after(run, delivered):
+            queued = await read_said(run, number, text, engine.blobs)
+            if queued.message is not None:
+                waiting.append(queued.message)
+        return waiting
+
+    async def _add_message(self, run: str, said: SaidMessage, name: str) -> None:
+        engine = await self._at()
+        found = await latest_of(engine, run)
+        if found.status in ("queued", "running", "waiting", "parked", "stranded"):
+            text = await encode_said(run, said, engine.blobs)
+            if await engine.messages.put(run, text, name=name, urgent=said.now):
+                return
+        raise RunStopped(run, "over", "it takes no more messages; submit another run with this one")
 
     async def cancel(self, run: str) -> bool:
         """Cancel a run, wherever it is: inside an async tool at once, else when the tool returns.

@@ -44,6 +44,7 @@ from rightcall.durable.engine import (
     StepRecord,
     segment_id,
 )
+from rightcall.durable.sql_messages import SqlMessages
 from rightcall.errors import UsageError
 
 _POLL = 0.05
@@ -71,6 +72,7 @@ class DbosEngine:
         self._database: Database = open_database(address)
         self.blobs = SqlBlobs(self._database.engine)
         self.channel = SqlChannel(self._database)
+        self.messages = SqlMessages(self._database.engine)
         self._suspects = Suspects(self._database)
         self.caps = Caps(
             name="DBOS on SQLite" if self._database.is_sqlite else "DBOS on Postgres",
@@ -104,6 +106,7 @@ class DbosEngine:
                 client._sys_db.run_migrations()  # noqa: SLF001 - a client may be the first to come
                 self.blobs.create()
                 self.channel.create()
+                self.messages.create()
                 self._suspects.create()
             self._client_field = client
 
@@ -179,6 +182,7 @@ class DbosEngine:
         if start is None:
             raise UsageError(f"the run {run!r} has recorded no step {before!r}")
         await self.blobs.share(run, new)
+        await self.messages.copy(run, new)
         copy = partial(
             self._client._sys_db.fork_workflow,  # noqa: SLF001 - the public one makes up an id
             [old.job.id],
@@ -228,6 +232,7 @@ class DbosEngine:
         if ids:
             await in_thread(self._client.delete_workflows, ids)
             await in_thread(self._suspects.forget, ids)
+        await self.messages.drop(runs)
         await self.blobs.drop(runs)
 
     async def close(self, *, patience: float = 0.0) -> None:

@@ -190,6 +190,32 @@ class LiveChannel(Protocol):
         """The events from now on; an empty batch now and then, so that the caller can check the run."""
 
 
+class RunMessages(Protocol):
+    """Stores the messages that are added to runs, as text, each numbered from 1 in its run."""
+
+    async def put(self, run: str, text: str, /, *, name: str = "", urgent: bool = False) -> bool:
+        """Store a message after all others of its run; it is durable when this returns.
+
+        One of a name that the run has a message of already is not stored again. False if the run takes
+        no more messages.
+        """
+
+    async def after(self, run: str, number: int, /) -> Sequence[tuple[int, str]]:
+        """The messages of a run with a greater number, in order."""
+
+    async def close(self, run: str, number: int, /) -> bool:
+        """Take no more messages for a run, unless it has one with a greater number."""
+
+    async def urgent(self, runs: Sequence[str], /) -> Mapping[str, int]:
+        """For those of these runs that have urgent messages, the number of the last one."""
+
+    async def copy(self, run: str, other: str, /) -> None:
+        """Give another run, which is a fork, the messages of a run."""
+
+    async def drop(self, runs: Sequence[str], /) -> None:
+        """Delete the messages of these runs."""
+
+
 class DurableEngine(Protocol):
     """An adapter to a durable-execution engine: client and worker in one."""
 
@@ -204,6 +230,10 @@ class DurableEngine(Protocol):
     @property
     def channel(self) -> LiveChannel:
         """The channel of live events."""
+
+    @property
+    def messages(self) -> RunMessages:
+        """The store of messages that are added to runs."""
 
     async def open(self, execute: Execute | None, queues: Sequence[Queue], /) -> None:
         """Connect; with ``execute``, start a worker on these queues as well."""

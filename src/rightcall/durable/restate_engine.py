@@ -8,7 +8,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from time import monotonic, time
 from typing import Any
@@ -30,7 +30,7 @@ from rightcall.durable.engine import (
     segment_id,
 )
 from rightcall.durable.restate_client import RestateAddress, RestateClient, sql_literal
-from rightcall.durable.restate_objects import BLOB, JOURNAL, LIVE, WATCHERS, events_of
+from rightcall.durable.restate_objects import BLOB, JOURNAL, LIVE, SAID, WATCHERS, events_of
 from rightcall.durable.restate_worker import SEGMENT, RestateWorker, recorded_steps
 from rightcall.errors import UsageError
 
@@ -170,6 +170,63 @@ class RestateChannel:
         return [(row["key"], json.decode(row["value_utf8"], type=list[str])) for row in rows]
 
 
+class RestateMessages:
+    """Stores the messages to a run in an object of the run's name. Storing one needs a worker."""
+
+    def __init__(self, client: RestateClient) -> None:
+        self._client = client
+        self._asked = float("-inf")
+
+    async def put(self, run: str, text: str, *, name: str = "", urgent: bool = False) -> bool:
+        """Store a message after all others of its run."""
+        # A request may be repeated: under a name it is stored once.
+        told = {"name": name or f" {secrets.token_hex(8)}", "said": text, "urgent": urgent}
+        return bool(await self._client.call(SAID, run, "say", told))
+
+    async def after(self, run: str, number: int) -> Sequence[tuple[int, str]]:
+        """The messages of a run with a greater number, in order."""
+        return [(at, row["said"]) for at, row in await self._rows(run) if at > number]
+
+    async def close(self, run: str, number: int) -> bool:
+        """Take no more messages for a run, unless it has one with a greater number."""
+        return bool(await self._client.call(SAID, run, "close", {"number": number}))
+
+    async def urgent(self, runs: Sequence[str]) -> Mapping[str, int]:
+        """For those of these runs that have urgent messages, the number of the last one."""
+        if monotonic() - self._asked < _ASK:
+            return {}
+        self._asked = monotonic()
+        names = ", ".join(map(sql_literal, runs))
+        rows = await self._client.query(
+            f"select service_key, key, value_utf8 from state where service_name = {sql_literal(SAID)}"  # noqa: S608
+            f" and service_key in ({names}) and key like 'm/%' order by key"
+        )
+        found: dict[str, int] = {}
+        for row in rows:
+            if json.decode(row["value_utf8"])["urgent"]:
+                found[row["service_key"]] = int(row["key"].removeprefix("m/"))
+        return found
+
+    async def copy(self, run: str, other: str) -> None:
+        """Give another run, which is a fork, the messages of a run."""
+        for number, row in await self._rows(run):
+            told = {"name": f" {number}", "said": row["said"], "urgent": row["urgent"]}
+            await self._client.call(SAID, other, "say", told)
+
+    async def drop(self, runs: Sequence[str]) -> None:
+        """Delete the messages of these runs."""
+        for run in runs:
+            if await self._rows(run):
+                await self._client.send(SAID, run, "forget", {})
+
+    async def _rows(self, run: str) -> list[tuple[int, dict[str, Any]]]:
+        rows = await self._client.query(
+            f"select key, value_utf8 from state where service_name = {sql_literal(SAID)}"  # noqa: S608
+            f" and service_key = {sql_literal(run)} and key like 'm/%' order by key"
+        )
+        return [(int(row["key"].removeprefix("m/")), json.decode(row["value_utf8"])) for row in rows]
+
+
 _SOME = 200
 """Invocations that are looked up in one query."""
 
@@ -185,6 +242,7 @@ class RestateEngine:
         self._worker: RestateWorker | None = None
         self.blobs = RestateBlobs(self._client)
         self.channel = RestateChannel(self._client)
+        self.messages = RestateMessages(self._client)
 
     async def open(self, execute: Execute | None, queues: Sequence[Queue]) -> None:
         """Connect; with ``execute``, serve segments as well."""
@@ -254,6 +312,7 @@ class RestateEngine:
         if await self._invocations(_of_run(new)):
             raise UsageError(f"there is a run {new!r} already; name the fork otherwise")
         await self.blobs.share(run, new)
+        await self.messages.copy(run, new)
         seed = {"steps": kept, "forked_from": name, "at": time()}
         await self._client.send(JOURNAL, job.id, "seed", seed)
         await self.submit(job)
@@ -282,6 +341,7 @@ class RestateEngine:
             for row in await self._invocations(_of_run(run)):
                 await self._client.send(JOURNAL, row["target_service_key"], "forget", {})
                 await self._client.manage(row["id"], "purge")
+        await self.messages.drop(runs)
         await self.blobs.drop(runs)
 
     async def _invocations(self, where: str) -> list[dict[str, Any]]:

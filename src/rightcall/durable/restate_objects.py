@@ -17,6 +17,7 @@ from rightcall.durable.engine import JOURNAL_VERSION
 JOURNAL = f"rightcall{JOURNAL_VERSION}_journal"
 BLOB = f"rightcall{JOURNAL_VERSION}_blob"
 LIVE = f"rightcall{JOURNAL_VERSION}_live"
+SAID = f"rightcall{JOURNAL_VERSION}_said"
 LIMIT = f"rightcall{JOURNAL_VERSION}_limit"
 WATCHERS = "watchers"
 """The one live-events object without events: it holds until when each run is watched."""
@@ -180,6 +181,29 @@ async def publish(context: Any, told: dict[str, Any]) -> None:
         context.clear(key)
 
 
+async def say(context: Any, told: dict[str, Any]) -> bool:
+    """Store a message to a run after all others; false if the run takes no more."""
+    state: dict[str, Any] = await context.get(_HEAD) or {"last": 0, "closed": False}
+    if f"n/{told['name']}" in await context.state_keys():
+        return True
+    if state["closed"]:
+        return False
+    number = state["last"] + 1
+    context.set(f"m/{number:09d}", {"said": told["said"], "urgent": told["urgent"]})
+    context.set(f"n/{told['name']}", number)
+    context.set(_HEAD, state | {"last": number})
+    return True
+
+
+async def close(context: Any, told: dict[str, Any]) -> bool:
+    """Take no more messages to a run, unless there is one with a greater number."""
+    state: dict[str, Any] = await context.get(_HEAD) or {"last": 0, "closed": False}
+    if state["last"] > told["number"]:
+        return bool(state["closed"])
+    context.set(_HEAD, state | {"closed": True})
+    return True
+
+
 async def take(context: Any, told: dict[str, Any]) -> float:
     """Count a segment as running, and return 0; or return the seconds after which to ask again.
 
@@ -222,6 +246,11 @@ def limits() -> Any:
 def live() -> Any:
     """The objects of live events: one that holds which runs are watched, and one for each of those."""
     return _object(LIVE, watch, unwatch, publish, forget)
+
+
+def messages() -> Any:
+    """The object that stores the messages to a run, by the run's name."""
+    return _object(SAID, say, close, forget)
 
 
 def blobs() -> Any:

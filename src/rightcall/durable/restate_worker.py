@@ -32,6 +32,7 @@ from rightcall.durable.restate_objects import (
     journals,
     limits,
     live,
+    messages,
     soon_and_for_ever,
 )
 from rightcall.errors import RightcallError, RunHeld, TransportError, UsageError
@@ -267,7 +268,7 @@ class RestateWorker:
             return await self._run(json.decode(json.encode(job), type=SegmentJob))
 
         workflow.main(workflow_retention=_LONG)(run)
-        services = [workflow, journals(), blobs(), live(), limits()]
+        services = [workflow, journals(), blobs(), live(), limits(), messages()]
         keys = None if identity is None else [identity]
         app = watch_disconnects(self._restate.app(services, protocol="bidi", identity_keys=keys))
         serve = load("hypercorn.asyncio").serve

@@ -22,7 +22,16 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Transcript, User
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import ToolChoice
-from rightcall.durable.engine import INLINE, Blobs, LiveChannel, SegmentJob, SegmentJournal, encodable
+from rightcall.durable.engine import (
+    INLINE,
+    Blobs,
+    LiveChannel,
+    RunMessages,
+    SegmentJob,
+    SegmentJournal,
+    encodable,
+)
+from rightcall.durable.inbox import DurableInbox, InboxWatch
 from rightcall.durable.live import Publisher
 from rightcall.errors import JournalError, RightcallError, RunHeld, RunStopped, UsageError
 from rightcall.log import run_logger
@@ -74,7 +83,8 @@ class DurableSteps:
         finished = innermost_entry(entry)
         if not isinstance(finished, CallFinished):
             await self._keep(key, entry)
-        elif not finished.attempts:
+        elif not finished.attempts or finished.result.outcome == "cancelled":
+            # Of a pure call, too: run again, it would have a result that the model did not read.
             self._waiting.append((key, entry))
         elif f"{key}.started" in self._noted:
             await self._keep(key, entry)
@@ -285,11 +295,14 @@ class Segments:
         dependencies: Dependencies | None,
         blobs: Blobs,
         channel: LiveChannel,
+        messages: RunMessages,
     ) -> None:
         self._agents = agents
         self._dependencies = dependencies
         self._blobs = blobs
         self._channel = channel
+        self._messages = messages
+        self._watch = InboxWatch(messages)
 
     async def execute(self, job: SegmentJob, journal: SegmentJournal) -> str:
         """Execute one segment; returns its outcome as text."""
@@ -338,16 +351,23 @@ class Segments:
         submitted = Submitted(
             run=job.run, agent=job.agent, lane=job.lane, details=given.settings.details
         )
-        async with _make_dependencies(self._dependencies, submitted) as shared, publisher:
+        inbox = DurableInbox(job.run, self._messages, self._blobs, self._watch)
+        async with _make_dependencies(self._dependencies, submitted) as shared, publisher, inbox:
             if isinstance(given, BeginInput):
                 events = agent.stream(
-                    given.message, run=job.run, steps=steps, **begin_options(given), **shared
+                    given.message,
+                    run=job.run,
+                    steps=steps,
+                    inbox=inbox,
+                    **begin_options(given),
+                    **shared,
                 )
             else:
                 events = agent.resume_stream(
                     RunResult.from_json(await self._blobs.get(given.result)),
                     given.decisions,
                     steps=steps,
+                    inbox=inbox,
                     **resume_options(given.settings),
                     **shared,
                 )

@@ -29,7 +29,7 @@ from rightcall.core.request import (
     ToolChoice,
     check_model_options,
 )
-from rightcall.core.tool import ErrorWords
+from rightcall.core.tool import ErrorWords, Tool
 from rightcall.declare.attachment import Prompt, message_of, reads_files
 from rightcall.declare.output import AnswerForm, form_of, system_with_schema
 from rightcall.declare.toolbox import (
@@ -82,6 +82,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
     """The form that the answer must have."""
     rules: Rules | None = None
     """The trust rules that apply."""
+    skills: tuple[Tool, ...] = ()
+    """The tools that read skills. They are never deferred."""
     errors: ErrorWords = "neutral"
     """What the model reads when a tool raises, for tools that do not set ``errors``."""
     disclosure: ToolDisclosure = ToolDisclosure()
@@ -129,6 +131,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
         tools = self.tools if source is None else source
         whole = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         box = self.disclosure.toolbox(whole, self.model, is_live=is_live)
+        if self.skills:
+            box = Toolbox(box, *self.skills)
         if self.errors == "words":
             # A tool's own setting wins, such as that of a tool whose exceptions may hold untrusted text.
             box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
@@ -287,6 +291,7 @@ def read_options(
     output: Any,
     options: AgentOptions,
     connect: Callable[[ModelSource], Model],
+    skills: tuple[Tool, ...] = (),
 ) -> AgentConfig:
     """Check what was said of an agent by keyword, and return it as its runs need it."""
     model_options = options.get("options") or {}
@@ -337,6 +342,7 @@ def read_options(
         window=options.get("window"),
         form=None if output is None else form_of(output),
         rules=rules,
+        skills=skills,
         errors=options.get("errors", "neutral"),
         disclosure=ToolDisclosure(options.get("descriptions", "full"), options.get("defer", False)),
         budget=options.get("budget") or _DEFAULT_BUDGET,

@@ -8,7 +8,8 @@ The next action depends on why generation stopped, not on whether there are call
     pause                   ask again
     error                   the reply broke off: none of its calls is run, and the model is told;
                             without calls the run is over, or the answer is asked for again; if the
-                            model itself wrote something invalid, it reads what was wrong
+                            model itself wrote something invalid, it reads what was wrong; if a
+                            message to the run cut it off, the model is asked with that message
     refusal, filtered       the run is over, and no call is run
 
 A run over its budget stops before its next effect, and says which part of the budget it was.
@@ -24,7 +25,7 @@ from rightcall.core.message import Reply, Results, StopReason, User, user_text
 from rightcall.core.parts import Call
 from rightcall.core.request import Named, ToolChoice
 from rightcall.errors import UsageError
-from rightcall.loop.state import Slip, State, is_circling
+from rightcall.loop.state import Slip, State, is_circling, is_interrupted
 
 MOST_BREAKS = 3
 """Broken replies in a row after which a run gives up."""
@@ -165,6 +166,10 @@ def _after_results(state: State) -> Action:
 
 
 def _after_calls(state: State, reply: Reply, calls: tuple[Call, ...]) -> AnswerCalls:
+    if is_interrupted(reply):
+        # Of the last one the end of its arguments may be missing. That is not its mistake.
+        calls = tuple([replace(call, truncated=False) for call in calls])
+        return AnswerCalls(state.progress.turns, calls, 0)
     if reply.stop in _CUTTING:
         calls = tuple([replace(c, truncated=True) if _is_cut(reply, c) else c for c in calls])
     turn = state.progress.turns
@@ -202,6 +207,8 @@ def _after_text(state: State, reply: Reply) -> Action:
         case "error":
             if (limit := used_up_limit(state)) is not None:
                 return FinishRun(Stop("limit", limit))
+            if is_interrupted(reply):
+                return _ask(state)
             if (reply.fault or state.retry_broken) and state.progress.breaks < MOST_BREAKS:
                 return TellModel(user_text(reply.fault or BROKE_OFF, "runtime"))
             return FinishRun(_stop_for(reply))

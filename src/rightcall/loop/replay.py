@@ -17,6 +17,7 @@ from rightcall.core.entry import (
     CallFinished,
     Entry,
     HookAnswered,
+    MessagesDelivered,
     Nested,
     ReplyReceived,
     RunPaused,
@@ -45,6 +46,7 @@ from rightcall.loop.result import RunResult, dropped_in
 from rightcall.loop.run import Run
 from rightcall.loop.settings import Setup
 from rightcall.loop.state import canonical, initial_state
+from rightcall.loop.steering import RecordedInbox
 from rightcall.loop.tool_offer import Offered
 from rightcall.loop.window import Window
 from rightcall.record.steps import check_steps, decisions_in, entries_of
@@ -115,6 +117,7 @@ def _recorded_run(
     hooks: set[str] = set()
     agents: set[str] = set()
     is_summarised = False
+    inbox = None
     # The deferred tools that the model found, so that a live model can find them again.
     later: dict[str, Spec] = {}
     first = {spec.name for spec in start.specs}
@@ -126,6 +129,8 @@ def _recorded_run(
                 hooks.add(hook)
             case Nested(agent=agent) if model is None:
                 agents.add(agent)
+            case MessagesDelivered():
+                inbox = RecordedInbox()
             case StepDone(key=key) if key.endswith(".summary"):
                 is_summarised = True
             case ToolsChanged(specs=specs):
@@ -165,6 +170,7 @@ def _recorded_run(
         window=window,
         summarise=_silent_summary if is_summarised else None,
         speculate=False,
+        inbox=inbox,
     )
     return Run(
         setup,
@@ -236,6 +242,10 @@ class _RecordedExecutor:
             raise ReplayError(key)
 
 
+_RECORDED = (ReplyReceived, CallFinished, StepDone, HookAnswered, MessagesDelivered)
+"""The entries that are steps."""
+
+
 class _RecordedSteps:
     """Returns recorded effects. ``live`` says by the key which ones run again."""
 
@@ -247,18 +257,14 @@ class _RecordedSteps:
     ) -> None:
         self._live = live
         self._seen = seen
-        self._done = {
-            entry.key: entry
-            for entry in entries
-            if isinstance(entry, ReplyReceived | CallFinished | StepDone | HookAnswered)
-        }
+        self._done = {entry.key: entry for entry in entries if isinstance(entry, _RECORDED)}
 
     async def step(self, key: str, body: Callable[[], Awaitable[Entry]]) -> Entry:
         """Returns the recorded entry of that key, or runs a live step."""
         if self._seen is not None and isinstance(body, partial) and body.func is ask:
             self._seen[key] = body.args[1].request
         known = self._done.get(key)
-        if isinstance(known, HookAnswered):
+        if isinstance(known, HookAnswered | MessagesDelivered):
             return known
         if self._live(key):
             return await body()
@@ -268,9 +274,10 @@ class _RecordedSteps:
 
     def recorded(self, key: str) -> Entry | None:
         """Returns the recorded entry of that key, if there is one."""
-        if self._live(key):
+        known = self._done.get(key)
+        if self._live(key) and not isinstance(known, MessagesDelivered):
             return None
-        return self._done.get(key)
+        return known
 
     async def note(self, _: str, _entry: Entry) -> bool:
         """Does nothing: a replay records nothing."""

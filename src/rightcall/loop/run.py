@@ -37,6 +37,7 @@ from rightcall.core.entry import (
 from rightcall.core.events import Emit, TurnStart, emit_to_both
 from rightcall.core.message import Message, Reply, Transcript
 from rightcall.core.parts import Call, Usage
+from rightcall.core.ports import Inbox
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import ANY_OBJECT, Request
 from rightcall.errors import JournalError, RightcallError
@@ -55,6 +56,7 @@ from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import (
     CallSpending,
     State,
+    add_delivered,
     add_message,
     add_reply,
     add_results,
@@ -64,6 +66,7 @@ from rightcall.loop.state import (
     unique_notes,
     with_pauses,
 )
+from rightcall.loop.steering import AskFunction, InterruptibleAsk, InterruptibleRunner, deliver
 from rightcall.loop.time_limits import TimeLimits
 from rightcall.loop.tool_offer import ToolDiscovery, offer_of
 from rightcall.loop.window import NO_CARRYOVER, Carryover
@@ -131,6 +134,9 @@ class Run:
         self._speculation: Speculation | None = None
         """The calls of the latest reply that were started early."""
         self._speculates = setup.speculate and not setup.hooks.changes_calls
+        self._request_reply: AskFunction = ask
+        self._delivered = 0
+        """The turn before which queued messages were delivered last."""
         self.has_acted = False
         """Whether calls have been run, so that repeating this would run them twice."""
 
@@ -141,6 +147,10 @@ class Run:
         run a part of itself, to be freed only by the garbage collector."""
         self._request_steps: list[Callable[[Run, AskModel, Request], Awaitable[Request | Stop]]] = []
         """What is done to a request before it is sent; each may stop the run."""
+        if setup.inbox is not None:
+            self._runner = InterruptibleRunner(setup, emit, dry_run=state.dry_run)
+            self._request_reply = InterruptibleAsk(setup.inbox.urgent)
+            self._request_steps.append(Run._deliver_messages)
         if setup.trust is not None:
             self._guard = make_guard(setup, setup.trust, state.grant)
             self._shown = 0
@@ -174,7 +184,10 @@ class Run:
         try:
             if self._is_recorded and first is not None:
                 await self._note_start(first)
-            stop = await self.until_stop()
+            if self._setup.inbox is None:
+                stop = await self.until_stop()
+            else:
+                stop = await self._until_stop_with(self._setup.inbox)
             if self._is_recorded and stop.reason != "pending":
                 await self._setup.steps.note("run.ended", RunEnded(stop=stop))
             self._carryover.keep(self._cache, self._state.messages)
@@ -218,6 +231,8 @@ class Run:
                         self._state = add_message(self._state, message, slip)
                     case FinishRun(reason):
                         stop = reason
+                        if self._setup.inbox is not None and reason.is_answer:
+                            stop = await self._finish_or_deliver(reason)
             await self._drop_early_calls()
             return stop
         finally:
@@ -261,9 +276,9 @@ class Run:
             steps = self._setup.steps
             sending = RequestSent(key=question.key, messages=len(request.messages))
             await steps.note(f"{question.key}.sent", sending)
-            entry = await steps.step(question.key, partial(ask, self._setup, question))
+            entry = await steps.step(question.key, partial(self._request_reply, self._setup, question))
         else:
-            entry = await ask(self._setup, question)
+            entry = await self._request_reply(self._setup, question)
         if isinstance(entry, StepDone):
             return Stop("veto", detail=entry.value)
         assert isinstance(entry, ReplyReceived)
@@ -477,6 +492,52 @@ class Run:
         key = f"t{action.turn}.tools"
         await self._setup.steps.note(key, ToolsChanged(key=key, specs=offered.specs))
         return replace(self._request(action), messages=request.messages)
+
+    async def _until_stop_with(self, inbox: Inbox) -> Stop:
+        """Run until the end or a pause, with an inbox that takes messages until the end."""
+        await inbox.attach(self._setup.run, self._setup.steps)
+        try:
+            stop = await self.until_stop()
+        except RightcallError:
+            inbox.end()
+            raise
+        if stop.reason != "pending":
+            inbox.end()
+        return stop
+
+    async def _deliver_messages(self, action: AskModel, request: Request) -> Request | Stop:
+        """Give the model what was added to the run since it was asked last."""
+        if await self._take_messages(action.turn):
+            request = replace(request, messages=self._state.messages)
+        if self._state.stopped:
+            return Stop("stopped")
+        return request
+
+    async def _finish_or_deliver(self, reason: Stop) -> Stop | None:
+        """Close the inbox and end the run; or go on with the messages that are there."""
+        inbox = self._setup.inbox
+        assert inbox is not None
+        while not self._state.stopped:
+            if await self._take_messages(self._state.progress.turns + 1):
+                return None
+            if await inbox.close(self._state.said):
+                break
+        return reason
+
+    async def _take_messages(self, turn: int) -> bool:
+        """Add the messages that are delivered before a turn; returns whether there are any."""
+        setup = self._setup
+        if self._delivered == turn:
+            return False
+        assert setup.inbox is not None
+        entry = await deliver(setup.inbox, setup.steps, turn, self._state.said, self._emit)
+        if entry is None:
+            return False
+        self._delivered = turn
+        self._state = add_delivered(self._state, entry)
+        if self._guard is not None:
+            await self._show_messages(self._guard)
+        return bool(entry.messages)
 
     async def _fit_window(self, action: AskModel, request: Request) -> Request:
         """Leave out what does not fit into the model's context."""

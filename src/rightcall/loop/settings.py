@@ -1,6 +1,7 @@
 """What may be said of an agent and of a run by keyword, and the setup that a run is made with."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from rightcall.core.ports import (
     AroundObserver,
     AsyncJournal,
     Clock,
+    Inbox,
     Journal,
     Model,
     Observer,
@@ -62,6 +64,8 @@ class RecoverOptions(TypedDict, Generic[Deps], total=False):
     """What tools reach through their Context."""
     wait: float
     """Seconds to wait if another process holds the run; 0 by default."""
+    inbox: Inbox | None
+    """Where messages are added to the run while it goes on: an ``rc.conversation.Inbox``."""
 
 
 class ResumeOptions(RecoverOptions[Deps], Generic[Deps], total=False):
@@ -97,6 +101,10 @@ class QuestionOptions(TypedDict, Generic[Deps], total=False):
     """The tools that this run may use once it is tainted, for an agent with trust rules."""
     steps: Steps | None
     """Takes every effect of the run by its key, as a durable engine does, in place of a journal."""
+    inbox: Inbox | None
+    """Where messages are added to the run while it goes on: an ``rc.conversation.Inbox``."""
+    conversation: str | None
+    """The id of the conversation that it continues, for an agent with ``conversations=``."""
     dry_run: bool
     """Nothing is changed: ``pure`` and ``read`` tools run, every other call is answered as not done."""
 
@@ -119,6 +127,8 @@ class AgentOptions(TypedDict, total=False):
     """What each run may use; ``rc.Budget()`` unless given."""
     journal: Journal | AsyncJournal | None
     """Where runs are recorded. Without one a run that dies cannot be recovered."""
+    conversations: "ConversationStore | None"
+    """Where conversations are stored by id: an ``rc.Conversations``."""
     concurrency: int
     """How many calls of one run may run at once."""
     retry_broken: bool | None
@@ -136,6 +146,8 @@ class AgentOptions(TypedDict, total=False):
     """What happens, when the agent is created, if it has more than 20 tools or they take more than a
     tenth of the context: ``"warn"`` in the log, the default; ``"refuse"``; ``"off"``. Or a dict with
     other thresholds: ``{"tools": (10, 30, 40), "share": (0.1, 0.2), "then": "refuse"}``."""
+    skills: Any
+    """Skills that the model may read: a folder, an ``rc.conversation.Skills``, or several of those."""
     policy: Policy | None
     """A function that decides about each checked call: allow, deny, ask, rewrite or answer."""
     trust: Rules | None
@@ -163,6 +175,18 @@ class AgentOptions(TypedDict, total=False):
     """Tokens that one reply may have."""
     speculate: bool
     """Start calls of pure and read tools while the reply still streams; True by default."""
+
+
+class ConversationStore(Protocol):
+    """Stores conversations by id: ``rc.Conversations``."""
+
+    def in_turn(self, conversation: str, /) -> AbstractAsyncContextManager[None]:
+        """Have a conversation to oneself."""
+        ...
+
+    async def conversation_of(self, run: str, /) -> str | None:
+        """The conversation that a run is of; None if it is of none."""
+        ...
 
 
 class Planning(Protocol):
@@ -230,5 +254,7 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     count: TokenCounter = estimate_tokens
     summarise: Summarise | None = None
     speculate: bool = True
+    inbox: Inbox | None = None
+    """Where messages to the run under way come from."""
     dependencies: Any = None
     clock: Clock = SystemClock()

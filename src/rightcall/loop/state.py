@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, LimitName
 from rightcall.core.decision import Approval, FinalDecision, Grant
-from rightcall.core.entry import CallFinished, HookAnswered, RunStarted
+from rightcall.core.entry import CallFinished, HookAnswered, MessagesDelivered, RunStarted
 from rightcall.core.jsontext import JsonError, parse
 from rightcall.core.message import Reply, Results, Transcript, User
 from rightcall.core.parts import Call, Result, Usage
@@ -64,6 +64,9 @@ def canonical(arguments: str) -> str:
 Slip: TypeAlias = Literal["circling", "answer"]
 """The mistake that the model is told of: going round in circles, or an answer in the wrong form."""
 
+
+INTERRUPTED = "interrupted by a message"
+"""The ``stop_word`` of a reply that a message to the run cut off."""
 
 PLAN = "plan"
 """The key in a reply's vendor data that marks it as a planned run's."""
@@ -127,6 +130,10 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output has been given."""
     halted: LimitName | None = None
     """The limit because of which calls of the last reply were not run."""
+    said: int = 0
+    """The number of the last queued message that was delivered."""
+    stopped: bool = False
+    """Somebody stopped the run."""
     traces: tuple[str, ...] = ()
     """The observers' trace ids of the run's segments so far; has no effect on the run."""
 
@@ -207,6 +214,8 @@ def add_reply(
     progress = state.progress
     calls = [part for part in reply.content if isinstance(part, Call)]
     broke = reply.stop == "error" or (reply.stop == "calls" and not calls)
+    if is_interrupted(reply):
+        broke = False
     trail = progress.trail
     warned = progress.warned
     repeats = state.budget.repeats
@@ -226,6 +235,22 @@ def add_reply(
         breaks=progress.breaks + 1 if broke else 0,
     )
     return replace(state, messages=(*state.messages, reply), progress=progress, notes=notes, offer=offer)
+
+
+def is_interrupted(reply: Reply) -> bool:
+    """Whether a message to the run cut the reply off."""
+    return reply.stop == "error" and reply.stop_word == INTERRUPTED
+
+
+def add_delivered(state: State, entry: MessagesDelivered) -> State:
+    """Returns the state after queued messages; what was answered before them was not the end."""
+    return replace(
+        state,
+        messages=(*state.messages, *entry.messages),
+        said=entry.last,
+        stopped=entry.stop,
+        answered=state.answered and not entry.messages,
+    )
 
 
 class CallSpending(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from rightcall.core.tool import Spec, Tool
 from rightcall.declare.toolbox import (
     LOOKUP,
     SEARCH,
+    SKILL,
     VENDOR_SEARCH,
     Defer,
     Descriptions,
@@ -120,7 +121,7 @@ class ToolDisclosure(Struct, frozen=True, eq=False):
         written = self._spec_writer()
         for each in box:
             spec = written(each.spec)
-            if each.name in (*VENDOR_SEARCH.values(), LOOKUP, answer) and not each.deferred:
+            if each.name in (*VENDOR_SEARCH.values(), LOOKUP, SKILL, answer) and not each.deferred:
                 spec = each.spec
             elif each.deferred or self.descriptions == "lines":
                 if self.settings.vendor:

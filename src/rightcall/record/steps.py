@@ -19,6 +19,8 @@ from rightcall.core.entry import (
     CallStarted,
     Entry,
     HookAnswered,
+    MessageQueued,
+    MessagesDelivered,
     Nested,
     ReplyReceived,
     RequestSent,
@@ -167,6 +169,7 @@ class JournalSteps:
                 | CallFinished(key=key)
                 | StepDone(key=key)
                 | HookAnswered(key=key)
+                | MessagesDelivered(key=key)
             ):
                 self._done[f"{at}{key}"] = whole
             case RequestSent(key=key):
@@ -179,7 +182,7 @@ class JournalSteps:
                 self._noted.add(f"{at}{key}.started")
             case CallDropped(key=key):
                 self._noted.add(f"{at}{key}.dropped")
-            case RunPaused(key=key):
+            case MessageQueued(key=key) | RunPaused(key=key):
                 self._noted.add(f"{at}{key}")
             case RunStarted():
                 self._noted.add(f"{at}run.started")
@@ -366,6 +369,11 @@ def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
             case _:
                 pass
     return decisions
+
+
+def queued_in(entries: Iterable[Entry]) -> tuple[MessageQueued, ...]:
+    """Returns the messages that were added to a run while it went on, in order."""
+    return tuple([entry for entry in entries if isinstance(entry, MessageQueued)])
 
 
 def traces_in(entries: Iterable[Entry]) -> tuple[str, ...]:

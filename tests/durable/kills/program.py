@@ -96,7 +96,7 @@ def script(request: rc.models.Request) -> rc.Reply | str:
         reply(call("pay", amount=5), call("pay", amount=7)),
         reply(call("sign", paper="contract")),
         "All done.",
-    )[turn]
+    )[min(turn, 3)]
 
 
 AGENT = rc.Agent(ScriptedModel(script), [add, look, put, pay, sign], name="killed")
