@@ -1,12 +1,13 @@
 """The public Agent: a model, tools and instructions."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, overload
 
 from msgspec.structs import replace
+from typing_extensions import TypeForm, TypeVar
 
 from rightcall.background import run_sync
 from rightcall.core.budget import Budget
@@ -33,17 +34,19 @@ from rightcall.loop.agent_config import (
     unpriced_model,
     user_message,
 )
-from rightcall.loop.events import Event, events_of
+from rightcall.loop.events import RunStream
 from rightcall.loop.inner_runs import nesting_of, rules_below
 from rightcall.loop.observers import with_outer_observers
 from rightcall.loop.replay import check_standing, forget_decisions, resume_once
-from rightcall.loop.result import Out, RunResult, dropped_in
+from rightcall.loop.result import RunResult, dropped_in, require_output
 from rightcall.loop.run import Run
 from rightcall.loop.settings import (
     AgentOptions,
     Deps,
     Instructions,
     ModelSource,
+    NeedyResumeOptions,
+    NeedyRunOptions,
     RecoverOptions,
     ResumeOptions,
     RunOptions,
@@ -55,10 +58,12 @@ from rightcall.models.fallback import OpenedModels
 from rightcall.record.steps import Holding, UnrecordedSteps, decisions_in, redacted_calls, traces_in
 from rightcall.wire.history import ChatHistory, history_of
 
-T = TypeVar("T")
+Answered = TypeVar("Answered", default=str)
+"""What an agent answers with: text, unless it has an ``output``."""
+Check = TypeVar("Check", bound=Callable[..., Any])
 
 
-class Agent(Generic[Deps, Out]):
+class Agent(Generic[Deps, Answered]):
     """A model with tools. It stores no conversation: pass ``history`` to continue one.
 
     ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
@@ -81,42 +86,9 @@ class Agent(Generic[Deps, Out]):
                 **dict.fromkeys(["ainvoke", "arun"], "agent.run(…)"),
                 "invoke": "agent.run_sync(…)",
                 "override": "agent.run(…, model=…)",
-                "output_validator": "a validator of the output's own pydantic model",
+                "output_validator": "@agent.validate, or output=rc.Output(…, check=…)",
             }
         )
-
-    @overload
-    def __init__(
-        self: "Agent[Deps, None]",
-        model: ModelSource,
-        tools: ToolSource[Deps] | None = ...,
-        instructions: Instructions | None = ...,
-        *,
-        output: None = None,
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self: "Agent[Deps, T]",
-        model: ModelSource,
-        tools: ToolSource[Deps] | None = ...,
-        instructions: Instructions | None = ...,
-        *,
-        output: type[T],
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self: "Agent[Deps, Any]",
-        model: ModelSource,
-        tools: ToolSource[Deps] | None = ...,
-        instructions: Instructions | None = ...,
-        *,
-        output: Any,
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
 
     @check_keywords("rc.Agent", say="rc.Agent(…, {}=…)")
     def __init__(
@@ -125,7 +97,7 @@ class Agent(Generic[Deps, Out]):
         tools: ToolSource[Deps] | None = (),
         instructions: Instructions | None = "",
         *,
-        output: Any = None,
+        output: TypeForm[Answered] = None,  # type: ignore[assignment]  # then it is str, see Answered
         **options: Unpack[AgentOptions],
     ) -> None:
         self._opened = OpenedModels()
@@ -142,6 +114,19 @@ class Agent(Generic[Deps, Out]):
         self._setup = config.compose(self._executor, config.mode)
         """What every run starts from that overrides nothing."""
         config.check_footprint(self._setup, options.get("footprint", "warn"))
+
+    def validate(self, check: Check) -> Check:
+        """Check every answer by a function, as a decorator: what it raises goes back to the model.
+
+        It gets the answer, and the run's Context if it takes two arguments; it may be async. It is the
+        same as ``output=rc.Output(…, check=…)``.
+        """
+        form = self._config.form
+        if form is None:
+            raise UsageError("@agent.validate checks an output, and this agent has none: say output=…")
+        self._config = replace(self._config, form=form.with_check(check))
+        self._setup = self._config.compose(self._executor, self._config.mode)
+        return check
 
     @property
     def name(self) -> str:
@@ -162,13 +147,34 @@ class Agent(Generic[Deps, Out]):
     def budget(self, budget: Budget) -> None:
         self._config = replace(self._config, budget=budget)
 
+    # Without dependencies an agent runs only if its tools need none: the first of each pair. A call that
+    # fits neither is told of both.
+    @overload
+    async def run(
+        self: "Agent[None, Answered]", prompt: Prompt, **options: Unpack[RunOptions[Any]]
+    ) -> RunResult[Answered]: ...
+    @overload
+    async def run(
+        self, prompt: Prompt, **options: Unpack[NeedyRunOptions[Deps]]
+    ) -> RunResult[Answered]: ...
     @checked_async("agent.run", say="agent.run(…, {}=…)")
-    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
-        """Run until an answer, a limit or a pause; ``result.stop`` says which."""
-        return await self._begin(prompt, options)
+    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[Answered]:
+        """Run until an answer, a limit or a pause; ``result.stop`` says which.
 
+        Raises NoOutput if the agent has an ``output`` and the run ends without it.
+        """
+        return require_output(await self._begin(prompt, options))
+
+    @overload
+    def run_sync(
+        self: "Agent[None, Answered]", prompt: Prompt, **options: Unpack[RunOptions[Any]]
+    ) -> RunResult[Answered]: ...
+    @overload
+    def run_sync(
+        self, prompt: Prompt, **options: Unpack[NeedyRunOptions[Deps]]
+    ) -> RunResult[Answered]: ...
     @check_keywords("agent.run_sync")
-    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
+    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[Answered]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
 
@@ -182,15 +188,37 @@ class Agent(Generic[Deps, Out]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @overload
+    def stream(
+        self: "Agent[None, Answered]", prompt: Prompt, **options: Unpack[RunOptions[Any]]
+    ) -> RunStream[Answered]: ...
+    @overload
+    def stream(
+        self, prompt: Prompt, **options: Unpack[NeedyRunOptions[Deps]]
+    ) -> RunStream[Answered]: ...
     @check_keywords("agent.stream")
-    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
+    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunStream[Answered]:
         """``run`` as a stream of events; the last is RunEnd, with the result."""
-        return events_of(partial(self._begin, prompt, options))
+        return RunStream(partial(self._begin, prompt, options))
 
+    @overload
+    async def resume(
+        self: "Agent[None, Answered]",
+        result: RunResult[Any],
+        decisions: Decisions,
+        **options: Unpack[ResumeOptions[Any]],
+    ) -> RunResult[Answered]: ...
+    @overload
+    async def resume(
+        self,
+        result: RunResult[Any],
+        decisions: Decisions,
+        **options: Unpack[NeedyResumeOptions[Deps]],
+    ) -> RunResult[Answered]: ...
     @checked_async("agent.resume")
     async def resume(
-        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
-    ) -> RunResult[Out]:
+        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Any]]
+    ) -> RunResult[Answered]:
         """Continue a run that waits for approval, here or in another process.
 
         ``decisions`` are by call id; every pending call needs one: True or ``Allow()``, False or
@@ -200,21 +228,40 @@ class Agent(Generic[Deps, Out]):
         RunHeld. If the run was started with its own ``model``, ``tools``, ``options`` or
         ``max_tokens``, pass them again here.
         """
-        return await self._go_on(result, decisions, options)
+        return await self._resume(result, decisions, options)
 
+    async def _resume(
+        self, result: RunResult[Any], decisions: Decisions, options: ResumeOptions[Any]
+    ) -> RunResult[Answered]:
+        return require_output(await self._go_on(result, decisions, options))
+
+    @overload
+    def resume_sync(
+        self: "Agent[None, Answered]",
+        result: RunResult[Any],
+        decisions: Decisions,
+        **options: Unpack[ResumeOptions[Any]],
+    ) -> RunResult[Answered]: ...
+    @overload
+    def resume_sync(
+        self,
+        result: RunResult[Any],
+        decisions: Decisions,
+        **options: Unpack[NeedyResumeOptions[Deps]],
+    ) -> RunResult[Answered]: ...
     @check_keywords("agent.resume_sync")
     def resume_sync(
-        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
-    ) -> RunResult[Out]:
+        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Any]]
+    ) -> RunResult[Answered]:
         """``resume``, for code that cannot await; also where an event loop already runs."""
-        return run_sync(self.resume(result, decisions, **options))
+        return run_sync(self._resume(result, decisions, options))
 
     @check_keywords("agent.resume_stream")
     def resume_stream(
         self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
-    ) -> AsyncIterator[Event]:
+    ) -> RunStream[Answered]:
         """``resume`` as a stream of events; the last is RunEnd, with the result."""
-        return events_of(partial(self._go_on, result, decisions, options))
+        return RunStream(partial(self._go_on, result, decisions, options))
 
     async def _go_on(
         self,
@@ -222,7 +269,7 @@ class Agent(Generic[Deps, Out]):
         decisions: Decisions,
         options: ResumeOptions[Deps],
         emit: Emit | None = None,
-    ) -> RunResult[Out]:
+    ) -> RunResult[Answered]:
         if not fits(result, RunResult):
             raise UsageError(f"agent.resume takes a RunResult that waits, not a {type(result).__name__}")
         decided = validate_decisions(result.pending, decisions)
@@ -249,7 +296,7 @@ class Agent(Generic[Deps, Out]):
                 return config.with_output(await run.go(RunResumed(decisions=decided)))
 
     @checked_async("agent.recover")
-    async def recover(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Out]:
+    async def recover(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Answered]:
         """Continue a run whose process died, from its journal. What was done is not done again.
 
         If another process holds the run, this raises RunHeld after ``wait`` seconds. The instructions
@@ -272,10 +319,10 @@ class Agent(Generic[Deps, Out]):
                 decisions={**redacted_calls(held.entries), **decisions_in(held.entries)},
                 dropped=dropped_in(held.entries),
             )
-            return config.with_output(await going.go())
+            return require_output(config.with_output(await going.go()))
 
     @check_keywords("agent.recover_sync")
-    def recover_sync(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Out]:
+    def recover_sync(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Answered]:
         """``recover``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.recover(run, **options))
 
@@ -309,14 +356,12 @@ class Agent(Generic[Deps, Out]):
             context.spend(result.usage)
             if not result.stop.is_answer:
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
-            if self._config.form is None:
-                return result.text
             return result.output
 
         from rightcall.trust.facts import facts_together  # noqa: PLC0415 - light until used
 
         asks = unpriced_model(self._config.model, self.tools)
-        return tool(
+        made = tool(
             delegate,
             name=name or self.name,
             description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
@@ -325,17 +370,23 @@ class Agent(Generic[Deps, Out]):
             # Its exceptions hold the text of its model's vendor.
             errors="neutral",
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
-        ).replace(delegates=True, inside=self.tools.get, unpriced=asks)
+        )
+        assert made.calling is not None
+        calling = replace(made.calling, needs=self._setup.needs)
+        return made.replace(delegates=True, inside=self.tools.get, unpriced=asks, calling=calling)
 
     async def _run_nested(
         self, task: User, context: Context[Any], budget: Budget
-    ) -> RunResult[Out] | None:
+    ) -> RunResult[Answered] | None:
         """Run a task that another run handed on; None if it waits for a person, or cannot continue."""
         nesting = nesting_of(context.key)
         if nesting is None:
-            return await self.run(
-                task, dependencies=context.dependencies, budget=budget, dry_run=context.dry_run
-            )
+            alone: RunOptions[Any] = {
+                "dependencies": context.dependencies,
+                "budget": budget,
+                "dry_run": context.dry_run,
+            }
+            return await self._begin(task, alone)
         config = self._config
         paused = nesting.paused
         journal = self._journal if nesting.steps is None else None
@@ -371,7 +422,7 @@ class Agent(Generic[Deps, Out]):
 
     async def _begin(
         self, prompt: Prompt, options: RunOptions[Deps], emit: Emit | None = None
-    ) -> RunResult[Out]:
+    ) -> RunResult[Answered]:
         if isinstance(prompt, str):
             message = user_text(prompt)
         else:
@@ -404,7 +455,7 @@ class Agent(Generic[Deps, Out]):
         options: RunOptions[Deps],
         steps: Steps,
         emit: Emit | None,
-    ) -> RunResult[Out]:
+    ) -> RunResult[Answered]:
         config = self._config
         if options:
             config = config.with_overrides(options, self._opened.model)
@@ -440,11 +491,14 @@ class Agent(Generic[Deps, Out]):
         base = self._setup
         if config is not self._config or base.follow is not None or mode != config.mode:
             base = config.compose(self._executor, mode)
+        dependencies = options.get("dependencies")
+        if dependencies is None and base.needs:
+            raise UsageError(f"dependencies=… is missing: the tool {base.needs} needs it")
         return replace(
             base,
             run=run,
             steps=steps,
             executor=self._executor.for_run(),
             above=above,
-            dependencies=options.get("dependencies"),
+            dependencies=dependencies,
         )

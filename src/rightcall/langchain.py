@@ -114,7 +114,7 @@ def to_langchain(
 
 @check_keywords("rightcall.langchain.langgraph_node")
 def langgraph_node(
-    agent: Agent[Any],
+    agent: Agent[Any, Any],
     *,
     messages: str = "messages",
     output: str | None = None,
@@ -170,7 +170,7 @@ state."""
 
 
 def _run(
-    agent: Agent[Any], prompt: User, said: ChatHistory, options: RunOptions, *, may_wait: bool
+    agent: Agent[Any, Any], prompt: User, said: ChatHistory, options: RunOptions, *, may_wait: bool
 ) -> Generator[_Work, str, RunResult[Any]]:
     told: RunOptions = {**options, "history": ChatHistory(said.messages[:-1], said.system)}
     again: ResumeOptions[Any] = {}

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, redirect_stdout
 from typing import TYPE_CHECKING, TextIO, cast
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from rightcall.cli import INTERRUPTED, NO_ANSWER, OK
 from rightcall.core.budget import Stop
@@ -132,7 +132,7 @@ class SummaryProgress:
         if isinstance(result, RunResult):
             has_form = result.stop == Stop("output")
             return Summary(
-                text=dump(result.output) if has_form else result.text,
+                text=result.text if result.value is UNSET else dump(result.value),
                 is_unsaid=has_form and any(reply.calls for reply in result.replies[-1:]),
                 reason=result.stop.reason,
                 limit=result.stop.limit,

@@ -177,6 +177,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
             answer=None if self.form is None else self.form.tool,
             trust=self.rules,
             window=window,
+            needs=_needed_by(offered.tools),
             **self.fixed,
         )
 
@@ -275,6 +276,17 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
         if self.form is None:
             return result
         return with_output(result, self.form)
+
+
+def _needed_by(tools: Tools) -> str:
+    """Returns the first tool that needs dependencies, as it takes them; empty if none does."""
+    for name in tools.names():
+        tool = tools.get(name)
+        assert tool is not None
+        calling = tool.calling or tool.invocation
+        if calling is not None and calling.needs:
+            return f"{name}({calling.context}: Context[{calling.needs}])"
+    return ""
 
 
 _MOST_SHOWN = 60

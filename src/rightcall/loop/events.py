@@ -1,8 +1,8 @@
-"""The events that an agent's stream yields, and an iterator over those of a run."""
+"""The events that an agent's stream yields, and the stream of those of a run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, TypeAlias
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Any, Generic, TypeAlias
 
 from rightcall.core.events import (
     CallDelta,
@@ -22,7 +22,8 @@ from rightcall.core.events import (
     TurnStart,
 )
 from rightcall.core.handler import CallProgress
-from rightcall.loop.result import RunEnd, RunResult
+from rightcall.errors import UsageError
+from rightcall.loop.result import Out, RunEnd, RunResult
 
 __all__ = [
     "CallDelta",
@@ -38,24 +39,49 @@ __all__ = [
     "ResultEnd",
     "RetryStart",
     "RunEnd",
+    "RunStream",
     "SubagentEvent",
     "TextDelta",
     "TurnStart",
 ]
 
 
-Event: TypeAlias = StreamEvent | RunEnd
+Event: TypeAlias = StreamEvent | RunEnd[Any]
 """What ``agent.stream`` yields."""
 
 
-async def events_of(
-    start: Callable[[Emit], Coroutine[Any, Any, RunResult[Any]]],
-) -> AsyncIterator[Event]:
-    """Yields the events of the run that ``start`` begins, as they come; RunEnd is the last.
+class RunStream(Generic[Out]):
+    """The events of a run, as they come; RunEnd is the last, and ``result`` is its result.
 
     A consumer that stops early cancels the run, and waits until all of it has stopped.
     """
-    channel = _Channel()
+
+    def __init__(self, start: Callable[[Emit], Coroutine[Any, Any, RunResult[Out]]]) -> None:
+        self._channel: _Channel[Out] = _Channel()
+        self._events = _iterate(start, self._channel)
+
+    @property
+    def result(self) -> RunResult[Out]:
+        """The result, once the run is over."""
+        if self._channel.result is None:
+            raise UsageError("the run is not over: its result comes with the last event, RunEnd")
+        return self._channel.result
+
+    def __aiter__(self) -> AsyncGenerator[StreamEvent | RunEnd[Out], None]:
+        return self._events
+
+    async def __anext__(self) -> StreamEvent | RunEnd[Out]:
+        return await anext(self._events)
+
+    async def aclose(self) -> None:
+        """Stop the run, unless it is over."""
+        await self._events.aclose()
+
+
+async def _iterate(
+    start: Callable[[Emit], Coroutine[Any, Any, RunResult[Out]]], channel: "_Channel[Out]"
+) -> AsyncGenerator[StreamEvent | RunEnd[Out], None]:
+    """Yields the events of the run that ``start`` begins, as they come; RunEnd is the last."""
     task = asyncio.get_running_loop().create_task(start(channel.put))
     del start
     task.add_done_callback(channel.wake)
@@ -67,7 +93,8 @@ async def events_of(
             if task.done():
                 break
             await channel.news()
-        yield RunEnd(task.result())
+        channel.result = task.result()
+        yield RunEnd(channel.result)
     finally:
         # The exception is retrieved either way, so that asyncio does not log it as never retrieved.
         if not task.done():
@@ -77,15 +104,16 @@ async def events_of(
             task.exception()
 
 
-class _Channel:
+class _Channel(Generic[Out]):
     """Passes events from the run to its reader, with one wake-up for all that are there."""
 
-    __slots__ = ("_waiting", "events")
+    __slots__ = ("_waiting", "events", "result")
 
     def __init__(self) -> None:
         # A list: an empty deque takes 600 bytes, in each of a thousand runs that wait for their model.
         self.events: list[StreamEvent] = []
         self._waiting: asyncio.Future[None] | None = None
+        self.result: RunResult[Out] | None = None
 
     def put(self, event: StreamEvent) -> None:
         self.events.append(event)

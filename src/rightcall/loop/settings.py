@@ -1,7 +1,7 @@
 """What may be said of an agent and of a run by keyword, and the setup that a run is made with."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Required, TypeAlias, TypedDict
 
 from msgspec import Struct
 from typing_extensions import TypeVar
@@ -108,6 +108,18 @@ class RunOptions(QuestionOptions[Deps], Generic[Deps], total=False):
     """In place of the agent's."""
     tools: ToolSource | None
     """In place of the agent's; ``()`` for none."""
+
+
+class NeedyRunOptions(RunOptions[Deps], Generic[Deps], total=False):
+    """The same, of an agent whose tools need dependencies."""
+
+    dependencies: Required[Deps]  # type: ignore[misc]  # it may be left out otherwise
+
+
+class NeedyResumeOptions(ResumeOptions[Deps], Generic[Deps], total=False):
+    """Settings for resuming a run whose tools need dependencies."""
+
+    dependencies: Required[Deps]  # type: ignore[misc]  # it may be left out otherwise
 
 
 class AgentOptions(TypedDict, total=False):
@@ -231,4 +243,6 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     summarise: Summarise | None = None
     speculate: bool = True
     dependencies: Any = None
+    needs: str = ""
+    """What the dependencies are for, if a tool needs some: ``look(context: Context[Database])``."""
     clock: Clock = SystemClock()

@@ -70,7 +70,7 @@ class AgentModel:
         self._journal = journal
         self._rules = rules
         self._observers = observers
-        self._agent: Agent[Any] | None = None
+        self._agent: Agent[Any, Any] | None = None
 
     @property
     def profile(self) -> Profile:
