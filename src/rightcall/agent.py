@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, cast, overload
 
 from msgspec.structs import replace
 from typing_extensions import TypeForm, TypeVar
@@ -60,6 +60,8 @@ from rightcall.wire.history import ChatHistory, history_of
 
 Answered = TypeVar("Answered", default=str)
 """What an agent answers with: text, unless it has an ``output``."""
+_TEXT = cast("type[str]", None)
+"""The default of ``output``, which type checkers take for the type of a text."""
 Check = TypeVar("Check", bound=Callable[..., Any])
 
 
@@ -97,7 +99,7 @@ class Agent(Generic[Deps, Answered]):
         tools: ToolSource[Deps] | None = (),
         instructions: Instructions | None = "",
         *,
-        output: TypeForm[Answered] = None,  # type: ignore[assignment]  # then it is str, see Answered
+        output: TypeForm[Answered] = _TEXT,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None:
         self._opened = OpenedModels()

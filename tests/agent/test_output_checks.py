@@ -52,7 +52,9 @@ async def test_what_a_check_raises_goes_back_to_the_model(mode, check, way):
     result = await agent.run("Which?", dependencies={17})
     assert result.output == Order(number=17)
     (complaint,) = [line for line in told(result.transcript) if "there is no order 5" in line]
-    assert complaint.startswith("final_answer failed" if mode == "tool" else "runtime: Your answer was not")
+    assert complaint.startswith(
+        "final_answer failed" if mode == "tool" else "runtime: Your answer was not"
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -141,9 +143,9 @@ async def test_without_raising_the_output_of_such_a_run_is_none():
     result = await Agent(ScriptedModel(["Hm."]), output=output).run("?")
     assert (result.output, result.stop.reason) == (None, "no_output")
     end = None
-    async for event in Agent(ScriptedModel(["Hm."]), output=Output(Order, mode="text", retries=0)).stream(
-        "?"
-    ):
+    async for event in Agent(
+        ScriptedModel(["Hm."]), output=Output(Order, mode="text", retries=0)
+    ).stream("?"):
         end = event
     with pytest.raises(NoOutput):
         _ = end.result.output

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 
 from rightcall.cli import INTERRUPTED, NO_ANSWER, OK
 from rightcall.core.budget import Stop
-from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta, TurnStart
+from rightcall.core.events import CallEnd, OutputDelta, ReplyEnd, ResultEnd, TextDelta, TurnStart
 from rightcall.core.history import mend
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reply, Results, Transcript, User, user_text
@@ -108,7 +108,7 @@ class SummaryProgress:
             case TurnStart(turn):
                 self._settle()
                 self._turns = turn
-            case TextDelta(text):
+            case TextDelta(text) | OutputDelta(text, index=None):
                 self._draft.append(text)
             case CallEnd(_, call):
                 self._calls[call.id] = call

@@ -1,21 +1,22 @@
-"""Makes the tool for a structured answer, from a type or a JSON Schema; and checks answers by functions."""
+"""Makes the tool for a structured answer, from a type or a JSON Schema, with functions that check it."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from inspect import isawaitable
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Concatenate, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import TypeForm, TypeVar
 
 from rightcall.core.handler import Context, Handler
-from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.options import TypeCheckedMeta, check_keywords
 from rightcall.core.problem import Description
 from rightcall.core.request import ANY_OBJECT, OutputMode, RequiredOutput
 from rightcall.core.tool import Tool
+from rightcall.declare.partial_output import PartialView, partial_view
 from rightcall.declare.plain import describe_model, describe_parameters, is_model
 from rightcall.errors import DeclarationError, ToolFailure, UsageError
 
@@ -33,7 +34,7 @@ _PURPOSE = "Give the final answer. Call this once, when you have everything you 
 
 OnNoOutput: TypeAlias = Literal["raise", "return"]
 """What happens when a run ends without its output: NoOutput is raised, or ``result.output`` is None."""
-OutputCheck: TypeAlias = Callable[[T], Any] | Callable[[T, Context[Any]], Any]
+OutputCheck: TypeAlias = Callable[Concatenate[T, ...], Any]
 """A function that checks an answer, and raises if it is not to be accepted. It may be async."""
 
 
@@ -56,6 +57,17 @@ class OutputSettings(Struct, frozen=True, kw_only=True, eq=False, metaclass=Type
     on_no_output: OnNoOutput = "raise"
 
 
+class OutputOptions(TypedDict, total=False):
+    """What ``rc.Output`` takes beside the type."""
+
+    mode: OutputMode | None
+    reasoning: bool
+    retries: int
+    check: Callable[..., Any] | None
+    on_no_output: OnNoOutput
+
+
+# Options are typed once: of a call that fits none, type checkers print every overload with its options.
 @overload
 def Output(
     type: TypeForm[T] = ...,
@@ -68,33 +80,12 @@ def Output(
 ) -> TypeForm[T]: ...
 @overload
 def Output(
-    type: TypeForm[T] = ...,
-    *,
-    mode: OutputMode | None = None,
-    reasoning: bool = False,
-    retries: int = 2,
-    check: OutputCheck[T] | None = None,
-    on_no_output: Literal["return"],
+    type: TypeForm[T] = ..., *, on_no_output: Literal["return"], **options: Any
 ) -> TypeForm[T | None]: ...
 @overload
-def Output(
-    type: Mapping[str, Any],
-    *,
-    mode: OutputMode | None = None,
-    retries: int = 2,
-    check: OutputCheck[Any] | None = None,
-    on_no_output: OnNoOutput = "raise",
-) -> TypeForm[Any]: ...
-@check_keywords("rc.Output")
-def Output(  # noqa: N802 - it stands where a type stands
-    type: Any = dict,  # noqa: A002 - the word for what it is
-    *,
-    mode: OutputMode | None = None,
-    reasoning: bool = False,
-    retries: int = 2,
-    check: Callable[..., Any] | None = None,
-    on_no_output: OnNoOutput = "raise",
-) -> Any:
+def Output(type: Mapping[str, Any], **options: Any) -> TypeForm[Any]: ...
+@check_keywords("rc.Output")  # type: ignore[misc]  # the overloads take any options
+def Output(type: Any = dict, **options: Unpack[OutputOptions]) -> Any:  # noqa: A002, N802
     """The type of a structured answer, with more settings than the type alone.
 
     To a type checker it is the type itself, so that ``result.output`` has that type.
@@ -111,14 +102,7 @@ def Output(  # noqa: N802 - it stands where a type stands
         on_no_output: What happens when a run ends without the output: ``"raise"`` NoOutput, or
             ``"return"`` the result with None for its output.
     """
-    return OutputSettings(
-        type=type,
-        mode=mode,
-        reasoning=reasoning,
-        retries=retries,
-        check=check,
-        on_no_output=on_no_output,
-    )
+    return OutputSettings(type=type, **options)
 
 
 class AnswerHandler(Handler, frozen=True, kw_only=True, eq=False):
@@ -169,7 +153,7 @@ def _refusal(error: Exception) -> ToolFailure:
 def _require_no_change(check: Callable[..., Any], said: object, value: object) -> None:
     """Raise UsageError if a check returned something else than its value: it would be lost.
 
-    The output is read from the transcript again wherever a result is loaded, and checks do not run there.
+    The output is read from the transcript again where a result is loaded, and no check runs there.
     """
     if said is not None and said is not value:
         name = getattr(check, "__qualname__", repr(check))
@@ -216,6 +200,20 @@ class AnswerForm(Struct, frozen=True, eq=False):
         return RequiredOutput(
             tool=self.tool.name, mode=mode, schema=self.tool.parameters, retries=self.output.retries
         )
+
+    @property
+    def view(self) -> PartialView:
+        """How an answer is shown while it is written."""
+        show = partial_view(self.output.type)
+        if not self.wrapped:
+            return show
+
+        def show_wrapped(value: JsonValue) -> Any:
+            if isinstance(value, dict) and "answer" in value:
+                return show(value["answer"])
+            return None
+
+        return show_wrapped
 
     def with_check(self, check: Callable[..., Any]) -> "AnswerForm":
         """Returns the form with another function that checks its answers, after those that it has."""

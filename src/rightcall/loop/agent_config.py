@@ -175,6 +175,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
             options=self.options,
             max_tokens=self.max_tokens,
             answer=None if self.form is None else self.form.tool,
+            view=None if self.form is None else self.form.view,
             trust=self.rules,
             window=window,
             needs=_needed_by(offered.tools),

@@ -130,9 +130,7 @@ async def judge_answer(setup: Setup, action: JudgeText) -> str:
         return describe_misfit(verdict)
     if answer.handler is None:
         return ""
-    setting = Setting(
-        dependencies=setup.dependencies, key=f"{setup.run}.{action.key}", run=setup.run
-    )
+    setting = Setting(dependencies=setup.dependencies, key=f"{setup.run}.{action.key}", run=setup.run)
     tried = await attempt(verdict, setting, 1, answer.limits.timeout)
     if tried.outcome.kind == "returned":
         return ""

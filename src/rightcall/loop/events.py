@@ -1,7 +1,8 @@
 """The events that an agent's stream yields, and the stream of those of a run."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import aclosing
 from typing import Any, Generic, TypeAlias
 
 from rightcall.core.events import (
@@ -11,6 +12,7 @@ from rightcall.core.events import (
     Emit,
     ModelChange,
     ModelEvent,
+    OutputDelta,
     ReasoningDelta,
     ReasoningEnd,
     ReplyEnd,
@@ -22,6 +24,10 @@ from rightcall.core.events import (
     TurnStart,
 )
 from rightcall.core.handler import CallProgress
+from rightcall.core.lazy import pattern
+from rightcall.core.partial import PartialJson, PartialOutput
+from rightcall.core.request import RequiredOutput
+from rightcall.declare.partial_output import PartialView
 from rightcall.errors import UsageError
 from rightcall.loop.result import Out, RunEnd, RunResult
 
@@ -33,6 +39,7 @@ __all__ = [
     "Event",
     "ModelChange",
     "ModelEvent",
+    "OutputDelta",
     "ReasoningDelta",
     "ReasoningEnd",
     "ReplyEnd",
@@ -67,11 +74,29 @@ class RunStream(Generic[Out]):
             raise UsageError("the run is not over: its result comes with the last event, RunEnd")
         return self._channel.result
 
-    def __aiter__(self) -> AsyncGenerator[StreamEvent | RunEnd[Out], None]:
+    def __aiter__(self) -> AsyncIterator[StreamEvent | RunEnd[Out]]:
         return self._events
 
     async def __anext__(self) -> StreamEvent | RunEnd[Out]:
         return await anext(self._events)
+
+    async def outputs(self) -> AsyncGenerator[Out, None]:
+        """Yields the answer while it is written, and at last the whole, of its own type.
+
+        Before that it is a part: what has not come yet is None. Raises NoOutput if there is none.
+        """
+        seen: tuple[PartialOutput | None, int] = (None, 0)
+        async with aclosing(self._events) as events:
+            async for event in events:
+                if not isinstance(event, OutputDelta) or event.so_far is None:
+                    continue
+                partial = event.partial
+                # A view is of now: several pieces that came at once show the same.
+                at = (event.so_far, event.so_far.json.scanned)
+                if partial is not None and at != seen:
+                    yield partial
+                seen = at
+        yield self.result.output
 
     async def aclose(self) -> None:
         """Stop the run, unless it is over."""
@@ -102,6 +127,78 @@ async def _iterate(
             await asyncio.gather(task, return_exceptions=True)
         elif not task.cancelled():
             task.exception()
+
+
+class OutputEvents:
+    """Passes a run's events on, with the answer's text as OutputDelta, the same for every model.
+
+    An answer in text is an object from the first character that is no space or code fence; any other
+    text is not an answer, and stays text.
+    """
+
+    def __init__(self, emit: Emit, wanted: RequiredOutput, view: PartialView) -> None:
+        self._emit = emit
+        self._view = view
+        self._tool = wanted.tool if wanted.mode == "tool" else None
+        self._call: int | None = None
+        self._so_far: PartialOutput | None = None
+        self._head: str | None = ""
+        """The text before it is known what it is; None once that is known."""
+
+    def __call__(self, event: StreamEvent) -> None:
+        """Pass an event on."""
+        match event:
+            case TextDelta(text) if self._tool is None:
+                self._take_text(event, text)
+                return
+            case TurnStart():
+                self._so_far = None
+                self._call = None
+                self._head = ""
+            case CallStart(index, name) if name == self._tool and self._so_far is None:
+                self._call = index
+            case ReplyEnd():
+                self._flush()
+            case _:
+                pass
+        self._emit(event)
+        if type(event) is CallDelta and event.index == self._call:
+            if self._so_far is None:
+                assert event.so_far is not None
+                self._so_far = PartialOutput(event.so_far, self._view)
+            self._emit(OutputDelta(event.text, event.index, self._so_far))
+
+    def _take_text(self, event: StreamEvent, text: str) -> None:
+        so_far = self._so_far
+        if so_far is None and self._head is None:
+            self._emit(event)
+            return
+        if so_far is None:
+            assert self._head is not None
+            self._head += text
+            if _UNDECIDED.fullmatch(self._head):
+                return
+            began = _ANSWER.match(self._head)
+            if began is None:
+                self._flush()
+                return
+            text = self._head[began.end() - 1 :]
+            self._head = None
+            so_far = self._so_far = PartialOutput(PartialJson(), self._view)
+        so_far.json.feed(text)
+        self._emit(OutputDelta(text, None, so_far))
+
+    def _flush(self) -> None:
+        """Pass on what was held back, as text: it is no answer."""
+        if self._head:
+            self._emit(TextDelta(self._head))
+        self._head = None
+
+
+_ANSWER = pattern(r"\s*+(?:```[A-Za-z]*+\n\s*+)?+\{")
+"""The beginning of an answer, with a code fence around it or none."""
+_UNDECIDED = pattern(r"\s*+(?:`{0,3}|```[A-Za-z]*+(?:\n\s*+)?)")
+"""What may become the beginning of an answer."""
 
 
 class _Channel(Generic[Out]):

@@ -46,6 +46,7 @@ from rightcall.log import run_logger
 from rightcall.loop.ask import ModelQuestion, ask
 from rightcall.loop.calls import Answering, CallRunner, judge_answer
 from rightcall.loop.decide import AnswerCalls, AskModel, FinishRun, JudgeText, TellModel, decide
+from rightcall.loop.events import OutputEvents
 from rightcall.loop.inner_runs import is_inside
 from rightcall.loop.observers import segment, segment_end, with_trace
 from rightcall.loop.result import CallRecord, RunResult, dropped_in, last_line
@@ -101,6 +102,8 @@ class Run:
             tell = showing(setup.observers, setup.run)
             setup = replace(setup, steps=WatchedSteps(setup.steps, tell))
             emit = tell if emit is None else emit_to_both(emit, tell)
+        if emit is not None and setup.view is not None and state.wanted is not None:
+            emit = OutputEvents(emit, state.wanted, setup.view)
         self._setup = setup
         self._state = state
         self._begins = begins

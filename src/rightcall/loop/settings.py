@@ -23,6 +23,7 @@ from rightcall.core.ports import (
 )
 from rightcall.core.request import ModelOptions, ToolChoice
 from rightcall.core.tool import CheckedCall, ErrorWords, Spec, Tool
+from rightcall.declare.partial_output import PartialView
 from rightcall.declare.toolbox import Descriptions, Then, Thresholds, ToolSource
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.execution import Execution
@@ -226,6 +227,8 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     max_tokens: int | None = None
     answer: Tool | None = None
     """The tool that stands for the output."""
+    view: PartialView | None = None
+    """How the output is shown while it is written; None if there is none."""
     policy: Policy | None = None
     trust: Rules | None = None
     """The trust rules, which apply once the run has read untrusted text."""

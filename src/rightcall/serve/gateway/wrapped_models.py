@@ -13,6 +13,7 @@ from rightcall.core.events import (
     CallEnd,
     CallStart,
     ModelEvent,
+    OutputDelta,
     ReasoningDelta,
     ReplyEnd,
     TextDelta,
@@ -108,6 +109,9 @@ class AgentModel:
                 case TextDelta(text):
                     words.append(text)
                     yield event
+                case OutputDelta(text, index=None):
+                    words.append(text)
+                    yield TextDelta(text)
                 case ReasoningDelta():
                     yield event
                 case ReplyEnd(reply) if reply.calls and words:
