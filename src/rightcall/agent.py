@@ -370,7 +370,7 @@ class Agent(Generic[Deps, Answered]):
             timeout=timeout,
             dry_run=True,
             # Its exceptions hold the text of its model's vendor.
-            errors="neutral",
+            errors="raise" if self._config.errors == "raise" else "neutral",
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
         )
         assert made.calling is not None

@@ -65,7 +65,8 @@ def from_langchain(tool: "BaseTool", /, **options: Unpack[ToolOptions]) -> Tool:
         parameters = schema
     else:
         parameters = schema.model_json_schema()
-    said: dict[str, Any] = {"name": tool.name, "description": tool.description, **options}
+    said: dict[str, Any] = {"name": tool.name, "description": tool.description, "errors": "neutral"}
+    said |= options
     bare = dict(parameters)
     # The tool itself has the title and the description.
     bare.pop("title", None)

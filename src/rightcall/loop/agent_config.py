@@ -82,8 +82,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
     """The form that the answer must have."""
     rules: Rules | None = None
     """The trust rules that apply."""
-    errors: ErrorWords = "neutral"
-    """What the model reads when a tool raises, for tools that do not set ``errors``."""
+    errors: ErrorWords | None = None
+    """What becomes of what a tool raises, for tools that do not set ``errors``."""
     disclosure: ToolDisclosure = ToolDisclosure()
     """How and when the model is told of its tools."""
     budget: Budget = Budget()
@@ -129,9 +129,13 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
         tools = self.tools if source is None else source
         whole = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         box = self.disclosure.toolbox(whole, self.model, is_live=is_live)
-        if self.errors == "words":
+        errors = self.errors
+        if errors is None and self.rules is not None:
+            # An exception may quote what an outsider wrote, and its words have no label.
+            errors = "neutral"
+        if errors is not None:
             # A tool's own setting wins, such as that of a tool whose exceptions may hold untrusted text.
-            box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
+            box = Toolbox([each.replace(errors=each.errors or errors) for each in box])
         if self.rules is not None:
             from rightcall.trust.facts import label_untrusted  # noqa: PLC0415 - light until used
 
@@ -345,7 +349,7 @@ def read_options(
         window=options.get("window"),
         form=None if output is None else form_of(output),
         rules=rules,
-        errors=options.get("errors", "neutral"),
+        errors=options.get("errors"),
         disclosure=ToolDisclosure(options.get("descriptions", "full"), options.get("defer", False)),
         budget=options.get("budget") or _DEFAULT_BUDGET,
         retry_broken=options.get("retry_broken"),

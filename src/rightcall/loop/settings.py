@@ -136,9 +136,10 @@ class AgentOptions(TypedDict, total=False):
     """How many calls of one run may run at once."""
     retry_broken: bool | None
     """Whether a reply that broke off is asked for again. None: where there is another model to ask."""
-    errors: ErrorWords
-    """What the model reads when a tool raises, for tools that do not set it: ``"words"``, the
-    exception's message, or ``"neutral"``, a fixed sentence, which is the default."""
+    errors: ErrorWords | None
+    """What becomes of what a tool raises, for tools that do not set it: the model reads ``"words"``, the
+    exception's message, or ``"neutral"``, a fixed sentence; or the run ends, and ``"raise"`` raises it.
+    None: the exception's type and first line, for tools that are your own."""
     descriptions: Descriptions
     """How much of each tool is sent: ``"full"``, the default; ``"short"``, a line and the schema;
     ``"lines"``, only a line. The model then reads the full description with ``tool_lookup``."""
