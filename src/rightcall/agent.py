@@ -1,12 +1,13 @@
 """The public Agent: a model, tools and instructions."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, cast, overload
 
 from msgspec.structs import replace
+from typing_extensions import TypeForm, TypeVar
 
 from rightcall.background import run_sync
 from rightcall.core.budget import Budget
@@ -33,17 +34,19 @@ from rightcall.loop.agent_config import (
     unpriced_model,
     user_message,
 )
-from rightcall.loop.events import Event, events_of
+from rightcall.loop.events import RunStream
 from rightcall.loop.inner_runs import nesting_of, rules_below
 from rightcall.loop.observers import with_outer_observers
 from rightcall.loop.replay import check_standing, forget_decisions, resume_once
-from rightcall.loop.result import Out, RunResult, dropped_in
+from rightcall.loop.result import RunResult, dropped_in, require_output
 from rightcall.loop.run import Run
 from rightcall.loop.settings import (
     AgentOptions,
     Deps,
     Instructions,
     ModelSource,
+    NeedyResumeOptions,
+    NeedyRunOptions,
     RecoverOptions,
     ResumeOptions,
     RunOptions,
@@ -67,9 +70,14 @@ if TYPE_CHECKING:
     from rightcall.conversation.run_handle import RunHandle
 
 T = TypeVar("T")
+Answered = TypeVar("Answered", default=str)
+"""What an agent answers with: text, unless it has an ``output``."""
+_TEXT = cast("type[str]", None)
+"""The default of ``output``, which type checkers take for the type of a text."""
+Check = TypeVar("Check", bound=Callable[..., Any])
 
 
-class Agent(Generic[Deps, Out]):
+class Agent(Generic[Deps, Answered]):
     """A model with tools. It stores no conversation: pass ``history`` to continue one.
 
     ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
@@ -92,42 +100,9 @@ class Agent(Generic[Deps, Out]):
                 **dict.fromkeys(["ainvoke", "arun"], "agent.run(…)"),
                 "invoke": "agent.run_sync(…)",
                 "override": "agent.run(…, model=…)",
-                "output_validator": "a validator of the output's own pydantic model",
+                "output_validator": "@agent.validate, or output=rc.Output(…, check=…)",
             }
         )
-
-    @overload
-    def __init__(
-        self: "Agent[Deps, None]",
-        model: ModelSource,
-        tools: ToolSource[Deps] | None = ...,
-        instructions: Instructions | None = ...,
-        *,
-        output: None = None,
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self: "Agent[Deps, T]",
-        model: ModelSource,
-        tools: ToolSource[Deps] | None = ...,
-        instructions: Instructions | None = ...,
-        *,
-        output: type[T],
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self: "Agent[Deps, Any]",
-        model: ModelSource,
-        tools: ToolSource[Deps] | None = ...,
-        instructions: Instructions | None = ...,
-        *,
-        output: Any,
-        **options: Unpack[AgentOptions],
-    ) -> None: ...
 
     @check_keywords("rc.Agent", say="rc.Agent(…, {}=…)")
     def __init__(
@@ -136,7 +111,7 @@ class Agent(Generic[Deps, Out]):
         tools: ToolSource[Deps] | None = (),
         instructions: Instructions | None = "",
         *,
-        output: Any = None,
+        output: TypeForm[Answered] = _TEXT,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None:
         self._opened = OpenedModels()
@@ -160,6 +135,19 @@ class Agent(Generic[Deps, Out]):
         """What every run starts from that overrides nothing."""
         config.check_footprint(self._setup, options.get("footprint", "warn"))
 
+    def validate(self, check: Check) -> Check:
+        """Check every answer by a function, as a decorator: what it raises goes back to the model.
+
+        It gets the answer, and the run's Context if it takes two arguments; it may be async. It is the
+        same as ``output=rc.Output(…, check=…)``.
+        """
+        form = self._config.form
+        if form is None:
+            raise UsageError("@agent.validate checks an output, and this agent has none: say output=…")
+        self._config = replace(self._config, form=form.with_check(check))
+        self._setup = self._config.compose(self._executor, self._config.mode)
+        return check
+
     @property
     def name(self) -> str:
         """What it is called in journals and traces, and as another agent's tool."""
@@ -179,13 +167,34 @@ class Agent(Generic[Deps, Out]):
     def budget(self, budget: Budget) -> None:
         self._config = replace(self._config, budget=budget)
 
+    # Without dependencies an agent runs only if its tools need none: the first of each pair. A call that
+    # fits neither is told of both.
+    @overload
+    async def run(
+        self: "Agent[None, Answered]", prompt: Prompt, **options: Unpack[RunOptions[Any]]
+    ) -> RunResult[Answered]: ...
+    @overload
+    async def run(
+        self, prompt: Prompt, **options: Unpack[NeedyRunOptions[Deps]]
+    ) -> RunResult[Answered]: ...
     @checked_async("agent.run", say="agent.run(…, {}=…)")
-    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
-        """Run until an answer, a limit or a pause; ``result.stop`` says which."""
-        return await self._begin(prompt, options)
+    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[Answered]:
+        """Run until an answer, a limit or a pause; ``result.stop`` says which.
 
+        Raises NoOutput if the agent has an ``output`` and the run ends without it.
+        """
+        return require_output(await self._begin(prompt, options))
+
+    @overload
+    def run_sync(
+        self: "Agent[None, Answered]", prompt: Prompt, **options: Unpack[RunOptions[Any]]
+    ) -> RunResult[Answered]: ...
+    @overload
+    def run_sync(
+        self, prompt: Prompt, **options: Unpack[NeedyRunOptions[Deps]]
+    ) -> RunResult[Answered]: ...
     @check_keywords("agent.run_sync")
-    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
+    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[Answered]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
 
@@ -200,7 +209,7 @@ class Agent(Generic[Deps, Out]):
         await self.close()
 
     @check_keywords("agent.start")
-    def start(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> "RunHandle[Out]":
+    def start(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> "RunHandle[Answered]":
         """Begin a run that goes on by itself, and that messages can be added to: a RunHandle."""
         from rightcall.conversation.run_handle import RunHandle  # noqa: PLC0415 - light until used
 
@@ -208,20 +217,42 @@ class Agent(Generic[Deps, Out]):
             raise UsageError("agent.start makes the run's inbox itself; agent.run takes one of yours")
         run = options.get("run") or urandom(16).hex()
 
-        async def begin(inbox: Inbox, emit: Emit) -> RunResult[Out]:
+        async def begin(inbox: Inbox, emit: Emit) -> RunResult[Answered]:
             return await self._begin(prompt, {**options, "run": run, "inbox": inbox}, emit)
 
         return RunHandle(run, begin)
 
+    @overload
+    def stream(
+        self: "Agent[None, Answered]", prompt: Prompt, **options: Unpack[RunOptions[Any]]
+    ) -> RunStream[Answered]: ...
+    @overload
+    def stream(
+        self, prompt: Prompt, **options: Unpack[NeedyRunOptions[Deps]]
+    ) -> RunStream[Answered]: ...
     @check_keywords("agent.stream")
-    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
+    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunStream[Answered]:
         """``run`` as a stream of events; the last is RunEnd, with the result."""
-        return events_of(partial(self._begin, prompt, options))
+        return RunStream(partial(self._begin, prompt, options))
 
+    @overload
+    async def resume(
+        self: "Agent[None, Answered]",
+        result: RunResult[Any],
+        decisions: Decisions,
+        **options: Unpack[ResumeOptions[Any]],
+    ) -> RunResult[Answered]: ...
+    @overload
+    async def resume(
+        self,
+        result: RunResult[Any],
+        decisions: Decisions,
+        **options: Unpack[NeedyResumeOptions[Deps]],
+    ) -> RunResult[Answered]: ...
     @checked_async("agent.resume")
     async def resume(
-        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
-    ) -> RunResult[Out]:
+        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Any]]
+    ) -> RunResult[Answered]:
         """Continue a run that waits for approval, here or in another process.
 
         ``decisions`` are by call id; every pending call needs one: True or ``Allow()``, False or
@@ -231,21 +262,40 @@ class Agent(Generic[Deps, Out]):
         RunHeld. If the run was started with its own ``model``, ``tools``, ``options`` or
         ``max_tokens``, pass them again here.
         """
-        return await self._go_on(result, decisions, options)
+        return await self._resume(result, decisions, options)
 
+    async def _resume(
+        self, result: RunResult[Any], decisions: Decisions, options: ResumeOptions[Any]
+    ) -> RunResult[Answered]:
+        return require_output(await self._go_on(result, decisions, options))
+
+    @overload
+    def resume_sync(
+        self: "Agent[None, Answered]",
+        result: RunResult[Any],
+        decisions: Decisions,
+        **options: Unpack[ResumeOptions[Any]],
+    ) -> RunResult[Answered]: ...
+    @overload
+    def resume_sync(
+        self,
+        result: RunResult[Any],
+        decisions: Decisions,
+        **options: Unpack[NeedyResumeOptions[Deps]],
+    ) -> RunResult[Answered]: ...
     @check_keywords("agent.resume_sync")
     def resume_sync(
-        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
-    ) -> RunResult[Out]:
+        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Any]]
+    ) -> RunResult[Answered]:
         """``resume``, for code that cannot await; also where an event loop already runs."""
-        return run_sync(self.resume(result, decisions, **options))
+        return run_sync(self._resume(result, decisions, options))
 
     @check_keywords("agent.resume_stream")
     def resume_stream(
         self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
-    ) -> AsyncIterator[Event]:
+    ) -> RunStream[Answered]:
         """``resume`` as a stream of events; the last is RunEnd, with the result."""
-        return events_of(partial(self._go_on, result, decisions, options))
+        return RunStream(partial(self._go_on, result, decisions, options))
 
     async def _go_on(
         self,
@@ -253,21 +303,21 @@ class Agent(Generic[Deps, Out]):
         decisions: Decisions,
         options: ResumeOptions[Deps],
         emit: Emit | None = None,
-    ) -> RunResult[Out]:
+    ) -> RunResult[Answered]:
         if not fits(result, RunResult):
             raise UsageError(f"agent.resume takes a RunResult that waits, not a {type(result).__name__}")
         if self._conversations is None:
-            return await self._resume(result, decisions, options, emit)
-        going = partial(self._resume, result, decisions, options, emit)
+            return await self._resume_run(result, decisions, options, emit)
+        going = partial(self._resume_run, result, decisions, options, emit)
         return await self._go_on_in_turn(result.run, going)
 
-    async def _resume(
+    async def _resume_run(
         self,
         result: RunResult[Any],
         decisions: Decisions,
         options: ResumeOptions[Deps],
         emit: Emit | None,
-    ) -> RunResult[Out]:
+    ) -> RunResult[Answered]:
         decided = validate_decisions(result.pending, decisions)
         steps = options.get("steps")
         async with Holding(self._journal, result.run, wait=options.get("wait", 0.0)) as held:
@@ -293,7 +343,7 @@ class Agent(Generic[Deps, Out]):
                 return config.with_output(await run.go(RunResumed(decisions=decided)))
 
     @checked_async("agent.recover")
-    async def recover(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Out]:
+    async def recover(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Answered]:
         """Continue a run whose process died, from its journal. What was done is not done again.
 
         If another process holds the run, this raises RunHeld after ``wait`` seconds. The instructions
@@ -304,7 +354,7 @@ class Agent(Generic[Deps, Out]):
             return await self._recover(run, options)
         return await self._go_on_in_turn(run, partial(self._recover, run, options))
 
-    async def _recover(self, run: str, options: RecoverOptions[Deps]) -> RunResult[Out]:
+    async def _recover(self, run: str, options: RecoverOptions[Deps]) -> RunResult[Answered]:
         if self._journal is None:
             raise UsageError("an agent without a journal has nothing to recover from")
         async with Holding(self._journal, run, wait=options.get("wait", 0.0)) as held:
@@ -322,10 +372,10 @@ class Agent(Generic[Deps, Out]):
                 decisions={**redacted_calls(held.entries), **decisions_in(held.entries)},
                 dropped=dropped_in(held.entries),
             )
-            return config.with_output(await going.go())
+            return require_output(config.with_output(await going.go()))
 
     @check_keywords("agent.recover_sync")
-    def recover_sync(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Out]:
+    def recover_sync(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Answered]:
         """``recover``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.recover(run, **options))
 
@@ -359,33 +409,37 @@ class Agent(Generic[Deps, Out]):
             context.spend(result.usage)
             if not result.stop.is_answer:
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
-            if self._config.form is None:
-                return result.text
             return result.output
 
         from rightcall.trust.facts import facts_together  # noqa: PLC0415 - light until used
 
         asks = unpriced_model(self._config.model, self.tools)
-        return tool(
+        made = tool(
             delegate,
             name=name or self.name,
             description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
             timeout=timeout,
             dry_run=True,
             # Its exceptions hold the text of its model's vendor.
-            errors="neutral",
+            errors="raise" if self._config.errors == "raise" else "neutral",
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
-        ).replace(delegates=True, inside=self.tools.get, unpriced=asks)
+        )
+        assert made.calling is not None
+        calling = replace(made.calling, needs=self._setup.needs)
+        return made.replace(delegates=True, inside=self.tools.get, unpriced=asks, calling=calling)
 
     async def _run_nested(
         self, task: User, context: Context[Any], budget: Budget
-    ) -> RunResult[Out] | None:
+    ) -> RunResult[Answered] | None:
         """Run a task that another run handed on; None if it waits for a person, or cannot continue."""
         nesting = nesting_of(context.key)
         if nesting is None:
-            return await self.run(
-                task, dependencies=context.dependencies, budget=budget, dry_run=context.dry_run
-            )
+            alone: RunOptions[Any] = {
+                "dependencies": context.dependencies,
+                "budget": budget,
+                "dry_run": context.dry_run,
+            }
+            return await self._begin(task, alone)
         config = self._config
         paused = nesting.paused
         journal = self._journal if nesting.steps is None else None
@@ -421,7 +475,7 @@ class Agent(Generic[Deps, Out]):
 
     async def _begin(
         self, prompt: Prompt, options: RunOptions[Deps], emit: Emit | None = None
-    ) -> RunResult[Out]:
+    ) -> RunResult[Answered]:
         if isinstance(prompt, str):
             message = user_text(prompt)
         else:
@@ -450,7 +504,7 @@ class Agent(Generic[Deps, Out]):
 
     async def _take_turn(
         self, message: User, options: RunOptions[Deps], emit: Emit | None
-    ) -> RunResult[Out]:
+    ) -> RunResult[Answered]:
         """Run with what was said in a conversation before, and append what is said now."""
         from rightcall.conversation import turns  # noqa: PLC0415 - light until used
 
@@ -464,13 +518,13 @@ class Agent(Generic[Deps, Out]):
             raise UsageError("a run continues a conversation= or a history=, and not both")
         run = options.get("run") or urandom(16).hex()
 
-        async def start(history: Transcript) -> RunResult[Out]:
+        async def start(history: Transcript) -> RunResult[Answered]:
             going: RunOptions[Deps] = {**options, "run": run, "conversation": None}
             if history:
                 going["history"] = history
             return await self._begin(message, going, emit)
 
-        async def recover(earlier: str) -> RunResult[Out]:
+        async def recover(earlier: str) -> RunResult[Answered]:
             return await self._recover(earlier, {})
 
         keeper = turns.NOBODY if self._journal is None else turns.JOURNAL
@@ -487,8 +541,8 @@ class Agent(Generic[Deps, Out]):
         return await turns.take_turn(cast("Conversations", self._conversations), turn)
 
     async def _go_on_in_turn(
-        self, run: str, going: Callable[[], Coroutine[Any, Any, RunResult[Out]]]
-    ) -> RunResult[Out]:
+        self, run: str, going: Callable[[], Coroutine[Any, Any, RunResult[Answered]]]
+    ) -> RunResult[Answered]:
         """Go on with a run that may be of a conversation."""
         from rightcall.conversation import turns  # noqa: PLC0415 - light until used
 
@@ -502,7 +556,7 @@ class Agent(Generic[Deps, Out]):
         options: RunOptions[Deps],
         steps: Steps,
         emit: Emit | None,
-    ) -> RunResult[Out]:
+    ) -> RunResult[Answered]:
         config = self._config
         if options:
             config = config.with_overrides(options, self._opened.model)
@@ -538,6 +592,9 @@ class Agent(Generic[Deps, Out]):
         base = self._setup
         if config is not self._config or base.follow is not None or mode != config.mode:
             base = config.compose(self._executor, mode)
+        dependencies = options.get("dependencies")
+        if dependencies is None and base.needs:
+            raise UsageError(f"dependencies=… is missing: the tool {base.needs} needs it")
         return replace(
             base,
             run=run,
@@ -545,7 +602,7 @@ class Agent(Generic[Deps, Out]):
             executor=self._executor.for_run(),
             above=above,
             inbox=options.get("inbox"),
-            dependencies=options.get("dependencies"),
+            dependencies=dependencies,
         )
 
 

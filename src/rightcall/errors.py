@@ -20,6 +20,7 @@ The first split is blame::
       TransportError        the network: never reached, or lost
         TransportTimeout    ... or too slow
       LimitReached          a budget, or the model, ended a run that had to give an answer
+      NoOutput              a run that was asked for an output ended without one
       ToolFailure           a tool's own word for an expected failure; raise it inside a handler
 
 Every class has a stable ``code``, keeps its facts as attributes, and survives pickling. What a model's
@@ -359,6 +360,15 @@ class LimitReached(RightcallError):
     """A run that had to give an answer ended without one; ``result`` has the run so far."""
 
     code = "limit"
+
+
+class NoOutput(RightcallError):
+    """A run that was asked for an output ended without one; ``result`` has the run, and its ``stop``.
+
+    For a run that waits for a person's decisions, only ``result.output`` raises it.
+    """
+
+    code = "no_output"
 
 
 class ToolFailure(RightcallError):

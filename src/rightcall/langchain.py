@@ -65,7 +65,8 @@ def from_langchain(tool: "BaseTool", /, **options: Unpack[ToolOptions]) -> Tool:
         parameters = schema
     else:
         parameters = schema.model_json_schema()
-    said: dict[str, Any] = {"name": tool.name, "description": tool.description, **options}
+    said: dict[str, Any] = {"name": tool.name, "description": tool.description, "errors": "neutral"}
+    said |= options
     bare = dict(parameters)
     # The tool itself has the title and the description.
     bare.pop("title", None)
@@ -114,7 +115,7 @@ def to_langchain(
 
 @check_keywords("rightcall.langchain.langgraph_node")
 def langgraph_node(
-    agent: Agent[Any],
+    agent: Agent[Any, Any],
     *,
     messages: str = "messages",
     output: str | None = None,
@@ -170,7 +171,7 @@ state."""
 
 
 def _run(
-    agent: Agent[Any], prompt: User, said: ChatHistory, options: RunOptions, *, may_wait: bool
+    agent: Agent[Any, Any], prompt: User, said: ChatHistory, options: RunOptions, *, may_wait: bool
 ) -> Generator[_Work, str, RunResult[Any]]:
     told: RunOptions = {**options, "history": ChatHistory(said.messages[:-1], said.system)}
     again: ResumeOptions[Any] = {}

@@ -8,12 +8,12 @@ from pydantic import BaseModel
 
 from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
-from rightcall import Agent, Budget, Output
+from rightcall import Agent, Budget, Output, RunResult
 from rightcall.core.budget import Stop
 from rightcall.core.jsontext import dump, parse
 from rightcall.core.request import Profile
 from rightcall.declare import output
-from rightcall.errors import DeclarationError
+from rightcall.errors import DeclarationError, NoOutput
 from rightcall.models import Named
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -47,6 +47,17 @@ def answer(mode: str, arguments: object):
 def agent(mode: str, answers: list, output=City, **options) -> tuple[Agent, ScriptedModel]:
     model = ScriptedModel([answer(mode, each) if isinstance(each, dict) else each for each in answers])
     return Agent(model, output=Output(type=output, mode=mode, **options)), model
+
+
+async def without_output(asked: Agent) -> RunResult:
+    """The result of a run that ends without the output it was asked for, which raises."""
+    with pytest.raises(NoOutput, match="the run ended without the output") as caught:
+        await asked.run("Go.")
+    result = caught.value.result
+    assert str(result.stop) in str(caught.value)
+    with pytest.raises(NoOutput):
+        _ = result.output
+    return result
 
 
 FORMS = [
@@ -162,9 +173,9 @@ async def test_a_bad_call_of_the_answer_tool_is_given_back_and_the_model_made_to
 @pytest.mark.parametrize("bad", ["Paris.", {"name": 5}], ids=["text", "wrong form"])
 async def test_a_model_that_gives_no_valid_output_is_given_up(mode, retries, bad):
     asked, model = agent(mode, [bad] * (retries + 1), retries=retries)
-    result = await asked.run("Go.")
+    result = await without_output(asked)
     assert_sound(result.transcript)
-    assert (result.stop, result.output) == (GIVEN_UP, None)
+    assert result.stop == GIVEN_UP
     assert len(model.requests) == retries + 1
 
 
@@ -172,8 +183,7 @@ async def test_a_model_that_gives_no_valid_output_is_given_up(mode, retries, bad
 @pytest.mark.parametrize("stop", ["length", "refusal", "filtered", "error"])
 async def test_a_text_that_is_no_answer_is_not_taken_for_one(mode, stop):
     asked, _ = agent(mode, [reply(dump(PARIS), stop=stop)])
-    result = await asked.run("Go.")
-    assert (result.stop, result.output) == (Stop(stop), None)
+    assert (await without_output(asked)).stop == Stop(stop)
 
 
 async def test_a_call_of_the_answer_tool_that_was_cut_off_is_no_answer():
@@ -244,8 +254,7 @@ async def test_nothing_at_all_is_no_answer_though_every_field_could_be_left_out(
 async def test_a_budget_ends_a_run_that_has_no_output_yet():
     model = ScriptedModel(["Paris.", "Paris."])
     asked = Agent(model, output=Output(type=City, mode="text", retries=9), budget=Budget(turns=2))
-    result = await asked.run("Go.")
-    assert (result.stop, result.output) == (Stop("limit", "turns"), None)
+    assert (await without_output(asked)).stop == Stop("limit", "turns")
 
 
 def test_an_output_cannot_be_asked_for_less_than_once():

@@ -13,7 +13,7 @@ from rightcall.core.message import Reasoning, Reply, Unknown
 from rightcall.core.parts import Call, Text
 from rightcall.core.proposal import Proposal
 from rightcall.declare.function import tool
-from rightcall.errors import ToolFailure, UsageError
+from rightcall.errors import NoOutput, ToolFailure, UsageError
 from rightcall.loop.result import RunResult
 from rightcall.models import Named, Usage
 from rightcall.testing import ScriptedModel, call, reply
@@ -44,7 +44,7 @@ async def test_a_result_says_what_the_run_came_to():
     )
     result = await Agent(model, [find]).run("How many cats?")
     assert (result.text, result.reasoning) == ("There is one cat.", "A cat? A cat.")
-    assert (result.stop, result.output, result.pending) == (Stop("end"), None, ())
+    assert (result.stop, result.output, result.pending) == (Stop("end"), "There is one cat.", ())
     assert (result.usage, result.turns) == (
         Usage(input_tokens=27, output_tokens=3, cost=0.75),
         (first, second),
@@ -152,18 +152,23 @@ async def test_a_stored_result_gives_its_output_back_where_the_type_is_told(mode
 
 
 async def test_a_stored_result_that_failed_has_no_output_to_give_back():
-    result = await Agent(ScriptedModel(["No."]), output=Output(type=int, mode="text", retries=0)).run(
-        "Go."
-    )
+    with pytest.raises(NoOutput) as caught:
+        await Agent(ScriptedModel(["No."]), output=Output(type=int, mode="text", retries=0)).run("Go.")
+    result = caught.value.result
     assert (result.stop.reason, result.stop.is_answer) == ("no_output", False)
-    assert RunResult.from_json(result.to_json(), output=int).output is None
+    with pytest.raises(NoOutput, match="no_output"):
+        _ = RunResult.from_json(result.to_json(), output=int).output
+    returned = Output(int, on_no_output="return")
+    assert RunResult.from_json(result.to_json(), output=returned).output is None
 
 
 async def test_an_output_is_not_part_of_the_json():
     model = ScriptedModel(['{"answer": [1, 2]}'])
     result = await Agent(model, output=Output(type=list[int], mode="text")).run("Go.")
     again = RunResult.from_json(result.to_json())
-    assert (result.output, again.output) == ([1, 2], None)
+    assert result.output == [1, 2]
+    with pytest.raises(UsageError, match=r"from_json\(data, output=…\) takes it"):
+        _ = again.output
     assert (again.transcript, again.stop, again.state) == (result.transcript, result.stop, result.state)
 
 

@@ -13,7 +13,7 @@ from batching.vendors import Anthropic, Gemini, OpenAI, Vendor, open_for_busines
 from rightcall.batching import gemini as gemini_format
 from rightcall.batching import openai as openai_format
 from rightcall.core.entry import StepDone
-from rightcall.errors import JournalError, TransportError, UsageError, VendorError
+from rightcall.errors import JournalError, NoOutput, TransportError, UsageError, VendorError
 
 ASKED = ["one", "bad", "three"]
 VENDORS = {
@@ -74,7 +74,9 @@ async def test_an_output_is_validated_and_a_bad_one_is_said_to_be(name):
         agent = agent_at(vendor, name, output=Age)
         good, bad = await rc.batching.batch(agent, ["7", '"seven"'], poll=0.001)
         assert (good.output, good.is_answer) == (Age(years=7), True)
-        assert (bad.output, bad.is_answer, bad.result.stop.reason) == (None, False, "no_output")
+        assert (bad.is_answer, bad.result.stop.reason) == (False, "no_output")
+        with pytest.raises(NoOutput):
+            _ = bad.output
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ HABITS: dict[str, dict[str, tuple[str, str | None]]] = {
         "bad": ("done", "- $.number: must be an integer, not a string"),
         "bad twice": ("done", "- $.number: must be an integer, not a string"),
         "unknown": ("done", 'There is no tool "lose_order".'),
-        "raises": ("done", "find_order failed for a reason it did not give."),
+        "raises": ("done", "no order 17 in shop.example"),
         "limit": ("limit", None),
     },
 }

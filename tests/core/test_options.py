@@ -168,7 +168,7 @@ KINDS = {
     "tool limits": (lambda: rc.tool(send, timeout=0), "timeout must be more than 0"),
     "limits of a tool": (lambda: rc.tool(send, limits=5), "limits must be rc.Limits"),
     "no limits": (lambda: rc.Tool("t", "", limits=None), "limits must be rc.Limits"),
-    "by position": (lambda: rc.Output(int, "text"), "Give by name: type, mode, reasoning, retries"),
+    "by position": (lambda: rc.Budget(5), "Give by name: turns, calls, seconds"),
     "no description": (lambda: rc.Tool("t"), "Missing required argument 'description'"),
     "a tool of none": (lambda: agent().run("x", choice=rc.models.Named("t")), "there are none at all"),
     "infinite": (lambda: rc.Budget(turns=float("inf")), "turns must be a whole number"),

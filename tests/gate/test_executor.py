@@ -88,7 +88,7 @@ WORDS = {
     "blocks": ("returned", "blocks {tag}"),
     "alone": ("returned", "alone {tag}"),
     "fails": ("failed", "fails {tag}"),
-    "breaks": ("failed", "breaks failed for a reason it did not give."),
+    "breaks": ("failed", "KeyError: {tag}"),
     "gives_up": ("cancelled", "gives_up was cancelled before it finished."),
     "too_slow": ("timed_out", "too_slow did not finish within 0.001 s and was given up."),
     "asks_first": ("denied", "asks_first was not run; permission was denied"),

@@ -9,7 +9,7 @@ import rightcall as rc
 from rightcall.errors import DeclarationError, ToolFailure, UsageError
 from rightcall.gate.render import MOST_WORDS, cause_of, words_of
 from rightcall.record.memory import MemoryJournal
-from rightcall.testing import ScriptedModel, call, reply
+from rightcall.testing import ScriptedModel, call, raise_tool_errors, reply
 
 NEUTRAL = "look failed for a reason it did not give."
 KEY = "sk-ant-api03-" + "a1" * 20
@@ -76,7 +76,8 @@ async def told(tool):
 @pytest.mark.parametrize("make", [raising, blocking])
 async def test_the_model_reads_the_words_only_where_the_tool_says_so(make):
     error = ValueError(f"no account 7, {KEY}\nat line 3")
-    assert (await told(make(error))).result.text == NEUTRAL
+    assert (await told(make(error))).result.text == "ValueError: no account 7, [redacted]"
+    assert (await told(make(error, facts=rc.Facts(untrusted=True)))).result.text == NEUTRAL
     assert (await told(make(error, errors="neutral"))).result.text == NEUTRAL
     done = await told(make(error, errors="words"))
     assert (done.result.text, done.result.is_error) == ("no account 7, [redacted]", True)
@@ -105,6 +106,52 @@ async def test_a_traceback_without_the_tools_code_is_left_whole():
     assert "rightcall" in done.outcome.error
 
 
+@pytest.mark.parametrize("make", [raising, blocking])
+async def test_a_tool_may_end_its_run_with_what_it_raises(make):
+    error = ValueError("no account 7")
+    for ours, theirs in (("raise", None), (None, "raise")):
+        model = ScriptedModel([reply(call("look")), "Done."])
+        with pytest.raises(ValueError, match="no account 7") as caught:
+            await rc.Agent(model, [make(error, errors=ours)], errors=theirs).run("Look.")
+        assert caught.value is error
+    several = [rc.Call(id="1", name="look"), rc.Call(id="2", name="look")]
+    with pytest.raises(ValueError, match="no account 7"):
+        await rc.run_calls(several, [make(error, errors="raise")])
+
+
+async def test_what_a_tool_expects_is_a_result_though_its_exceptions_are_raised():
+    done = await told(raising(ToolFailure("closed"), errors="raise"))
+    assert (done.result.text, done.outcome.kind) == ("closed", "failed")
+
+
+async def test_a_tool_that_is_tried_again_raises_what_it_raises_last():
+    tries = []
+
+    @rc.tool(errors="raise", retries=2, retry_on=(ConnectionError,), backoff=0)
+    def look() -> str:
+        """Look."""
+        tries.append(1)
+        raise ConnectionError(f"lost {len(tries)}")
+
+    with pytest.raises(ConnectionError, match="lost 3"):
+        await told(look)
+
+
+async def test_a_test_may_have_every_exception_raised():
+    model = ScriptedModel([reply(call("helper", task="x")), "Done."])
+    inner = rc.Agent(ScriptedModel([reply(call("look")), "Done."]), [raising(ValueError("deep"))])
+    outer = rc.Agent(model, [inner.as_tool(name="helper")])
+    with raise_tool_errors(), pytest.raises(ValueError, match="deep"):
+        outer.run_sync("Look.")
+    assert (await told(raising(ValueError("no account 7")))).outcome.kind == "failed"
+
+
+async def test_an_agent_with_trust_rules_keeps_to_the_neutral_words():
+    model = ScriptedModel([reply(call("look")), "Done."])
+    result = await rc.Agent(model, [raising(ValueError("x"))], trust=rc.trust.Rules()).run("Look.")
+    assert result.calls[0].result.text == NEUTRAL
+
+
 async def test_words_of_an_outsider_are_enveloped_as_the_tools_results_are():
     outside = raising(ValueError("obey </x>"), errors="words", facts=rc.Facts(untrusted=True))
     done = await told(outside)
@@ -113,9 +160,11 @@ async def test_words_of_an_outsider_are_enveloped_as_the_tools_results_are():
 
 
 def test_a_word_that_is_none_is_refused():
-    with pytest.raises(DeclarationError, match="'loud' is not one of words, neutral"):
+    with pytest.raises(DeclarationError, match="'loud' is not one of words, neutral, raise"):
         raising(ValueError(), errors="loud")
-    with pytest.raises(UsageError, match="errors must be 'words' or 'neutral', not 'loud'"):
+    with pytest.raises(
+        UsageError, match="errors must be 'words' or 'neutral' or 'raise' or None, not 'loud'"
+    ):
         rc.Agent(ScriptedModel([]), errors="loud")  # type: ignore[arg-type]
 
 

@@ -301,9 +301,11 @@ SECRET = "hunter2"
     ],
     ids=lambda exception: type(exception).__name__,
 )
-@pytest.mark.parametrize("untrusted", [False, True])
-async def test_nothing_of_an_unforeseen_exception_reaches_the_model(exception, untrusted):
-    done = await fails(exception, facts=rc.Facts(untrusted=untrusted))
+@pytest.mark.parametrize(
+    "options", [{"errors": "neutral"}, {"facts": rc.Facts(untrusted=True)}], ids=["said", "outsiders"]
+)
+async def test_nothing_of_an_unforeseen_exception_reaches_the_model(exception, options):
+    done = await fails(exception, **options)
     assert done.result == Result(
         call_id="1",
         name="act",

@@ -139,11 +139,11 @@ async def test_an_exception_that_they_do_not_name_is_not(clock, error):
     assert (done.outcome.kind in {"failed", "cancelled"}, done.attempts) == (True, 1)
 
 
-async def test_when_they_run_out_the_model_reads_the_neutral_words(clock):
+async def test_when_they_run_out_the_model_reads_the_last_ones_words(clock):
     limits = rc.Limits(retries=1, retry_on=ConnectionError)
     done = await run(flaky(9, limits, clock, error=ConnectionError("db-7 gone")), clock)
     assert done.attempts == 2
-    assert done.result.text == "flaky failed for a reason it did not give."
+    assert done.result.text == "ConnectionError: db-7 gone"
     assert "db-7 gone" in done.outcome.error
 
 

@@ -88,7 +88,8 @@ async def test_what_is_no_object_is_given_back(bad):
     model = ScriptedModel([bad, '{"a": 1}'])
     result = await rc.Agent(model, output=rc.Output(mode="json")).run("Go.")
     assert (result.output, len(model.requests)) == ({"a": 1}, 2)
-    failed = await rc.Agent(ScriptedModel([bad]), output=rc.Output(mode="json", retries=0)).run("Go.")
+    returned = rc.Output(mode="json", retries=0, on_no_output="return")
+    failed = await rc.Agent(ScriptedModel([bad]), output=returned).run("Go.")
     assert (failed.stop.reason, failed.output, failed.stop.is_answer) == ("no_output", None, False)
 
 

@@ -27,7 +27,7 @@ from rightcall.core.options import check_keywords
 from rightcall.core.parts import Usage
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.declare.attachment import Prompt, message_of, reads_files
-from rightcall.errors import UsageError, VendorError
+from rightcall.errors import NoOutput, UsageError, VendorError
 from rightcall.loop.result import Out, RunResult
 from rightcall.record.steps import Holding, JournalSteps, UnrecordedSteps, entries_of
 
@@ -62,10 +62,10 @@ class BatchItem(Struct, Generic[Out], frozen=True, kw_only=True):
         return self.result.text
 
     @property
-    def output(self) -> Out | None:
-        """The structured answer; None if there is none."""
+    def output(self) -> Out:
+        """The answer, of the type that was asked for. Raises NoOutput if there is none."""
         if self.result is None:
-            return None
+            raise NoOutput(f"there is no reply to this prompt: {self.error}")
         return self.result.output
 
     @property

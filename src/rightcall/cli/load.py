@@ -121,7 +121,7 @@ def load_model(place: str) -> Model:
     return model
 
 
-def load_agent(place: str) -> Agent[Any]:
+def load_agent(place: str) -> Agent[Any, Any]:
     """The agent at ``FILE.py:NAME``, or at ``module:NAME`` of an importable module."""
     found = object_at("--agent", place)
     if not isinstance(found, Agent):

@@ -18,6 +18,7 @@ from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
+    OutputDelta,
     ReasoningDelta,
     ReplyEnd,
     ResultEnd,
@@ -88,7 +89,7 @@ class RichView(OutputView):
                 self._running = {}
                 self._calls = {}
                 self._doing = self._loading if turn == 1 else _WAITING
-            case TextDelta(text):
+            case TextDelta(text) | OutputDelta(text, index=None):
                 self._write(text, _TEXT)
             case ReasoningDelta(text):
                 self._write(text, _REASONING)

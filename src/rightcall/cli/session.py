@@ -89,14 +89,14 @@ class Session:
         if self._keeping is not None:
             self._keeping.model = name
 
-    def agent(self, view: OutputView, *observers: Observer) -> Agent[Any]:
+    def agent(self, view: OutputView, *observers: Observer) -> Agent[Any, Any]:
         """An agent whose approvals are requested in the view."""
         options = self._options
         return Agent(
             self._model,
             self._own if self._servers is None else [self._own, self._servers],
             options.instructions or self._earlier.system,
-            output=self._schema,
+            output=cast("Any", self._schema),
             budget=self._budget(),
             journal=self._journal,
             approve=approver(options, view),

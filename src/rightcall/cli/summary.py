@@ -6,11 +6,19 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, redirect_stdout
 from typing import TYPE_CHECKING, TextIO, cast
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from rightcall.cli import INTERRUPTED, NO_ANSWER, OK
 from rightcall.core.budget import Stop
-from rightcall.core.events import CallEnd, MessageEnd, ReplyEnd, ResultEnd, TextDelta, TurnStart
+from rightcall.core.events import (
+    CallEnd,
+    MessageEnd,
+    OutputDelta,
+    ReplyEnd,
+    ResultEnd,
+    TextDelta,
+    TurnStart,
+)
 from rightcall.core.history import mend
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reply, Results, Transcript, User, user_text
@@ -108,7 +116,7 @@ class SummaryProgress:
             case TurnStart(turn):
                 self._settle()
                 self._turns = turn
-            case TextDelta(text):
+            case TextDelta(text) | OutputDelta(text, index=None):
                 self._draft.append(text)
             case CallEnd(_, call):
                 self._calls[call.id] = call
@@ -135,7 +143,7 @@ class SummaryProgress:
         if isinstance(result, RunResult):
             has_form = result.stop == Stop("output")
             return Summary(
-                text=dump(result.output) if has_form else result.text,
+                text=result.text if result.value is UNSET else dump(result.value),
                 is_unsaid=has_form and any(reply.calls for reply in result.replies[-1:]),
                 reason=result.stop.reason,
                 limit=result.stop.limit,

@@ -23,6 +23,7 @@ from rightcall.core.events import (
     CallStart,
     MessageEnd,
     ModelChange,
+    OutputDelta,
     ReasoningDelta,
     ReasoningEnd,
     ReplyEnd,
@@ -69,7 +70,7 @@ class PlainView(OutputView):
             case TurnStart():
                 self._said = []
                 self._thought = []
-            case TextDelta(text):
+            case TextDelta(text) | OutputDelta(text, index=None):
                 self._tell_thoughts()
                 self._said.append(text)
             case ReasoningDelta(text) if self.reasoning:
@@ -161,6 +162,8 @@ def event_object(event: Event) -> JsonObject | None:
             return {"event": "turn_start", "turn": turn}
         case TextDelta(text):
             return {"event": "text_delta", "text": text}
+        case OutputDelta(text):
+            return {"event": "output_delta", "text": text}
         case ReasoningDelta(text):
             return {"event": "reasoning_delta", "text": text}
         case CallStart(index, name, call_id):

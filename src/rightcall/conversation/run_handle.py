@@ -11,7 +11,7 @@ from rightcall.core.options import check_keywords
 from rightcall.declare.attachment import Prompt
 from rightcall.gate.executor import checked_async
 from rightcall.loop.events import Event
-from rightcall.loop.result import Out, RunEnd, RunResult
+from rightcall.loop.result import Out, RunEnd, RunResult, require_output
 
 
 class RunHandle(Generic[Out]):
@@ -45,7 +45,7 @@ class RunHandle(Generic[Out]):
         """Stop the run with what there is: its result, in which every call has its result."""
         if not self._task.done():
             await self.inbox.stop()
-        return await self.result()
+        return await asyncio.shield(self._task)
 
     @property
     def queued(self) -> tuple[User, ...]:
@@ -58,8 +58,11 @@ class RunHandle(Generic[Out]):
         return self._task.done()
 
     async def result(self) -> RunResult[Out]:
-        """The run's result. Whoever stops waiting for it does not stop the run."""
-        return await asyncio.shield(self._task)
+        """The run's result. Whoever stops waiting for it does not stop the run.
+
+        Raises NoOutput as ``agent.run`` does; ``stop`` and ``events`` give what there is.
+        """
+        return require_output(await asyncio.shield(self._task))
 
     def __await__(self) -> Generator[Any, None, RunResult[Out]]:
         return self.result().__await__()
@@ -74,7 +77,7 @@ class RunHandle(Generic[Out]):
                 event = await seen.get()
                 if event is not None:
                     yield event
-            yield RunEnd(await self.result())
+            yield RunEnd(await asyncio.shield(self._task))
         finally:
             self._watchers.remove(seen)
 

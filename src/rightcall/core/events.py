@@ -5,14 +5,14 @@ turn, the results between them, and RunEnd at the end.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
 from rightcall.core.handler import CallProgress
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply, User
-from rightcall.core.partial import PartialJson
+from rightcall.core.partial import PartialJson, PartialOutput
 from rightcall.core.parts import Call, Result, Text
 from rightcall.errors import ErrorKind
 
@@ -55,6 +55,27 @@ class CallDelta(Struct, frozen=True, gc=False, eq=False, tag=True):
     text: str
     so_far: PartialJson | None = None
     """A view of the arguments so far; costs nothing until it is read."""
+
+
+class OutputDelta(Struct, frozen=True, gc=False, eq=False, tag=True):
+    """A piece of the structured answer, in whatever way the model writes it."""
+
+    text: str
+    """A piece of the answer's JSON."""
+    index: int | None = None
+    """The call that it is written into; None where the answer is the reply's text."""
+    so_far: PartialOutput | None = None
+    """A view of the answer so far; costs nothing until it is read."""
+
+    @property
+    def partial(self) -> Any:
+        """The answer so far, as a part of its type: texts and lists grow, and nothing goes away again.
+
+        None before there is any. It is the live object: copy it to keep it.
+        """
+        if self.so_far is None:
+            return None
+        return self.so_far.value
 
 
 class CallEnd(Struct, frozen=True, gc=False, tag=True):
@@ -135,7 +156,9 @@ ModelEvent: TypeAlias = (
     | ModelChange
 )
 """The events of one streamed reply."""
-StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent | MessageEnd
+StreamEvent: TypeAlias = (
+    ModelEvent | OutputDelta | TurnStart | CallProgress | ResultEnd | SubagentEvent | MessageEnd
+)
 """The events of a run; RunEnd follows at its end."""
 Emit: TypeAlias = Callable[[StreamEvent], None]
 

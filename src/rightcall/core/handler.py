@@ -87,6 +87,8 @@ class Handler(Struct, frozen=True, kw_only=True, eq=False):
     is_async: bool
     context: str | None = None
     """The name of the parameter that takes the Context."""
+    needs: str = ""
+    """The type of the dependencies that the Context must have; empty if it may have none."""
     positional: tuple[str, ...] = ()
     """Parameters that Python accepts only by position."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -121,6 +123,7 @@ def inspect_handler(
             parameters.pop(name, None)
     hints = _resolve_hints(function, namespace or {})
     context = None
+    needs = ""
     positional = []
     defaults = {}
     for name, parameter in parameters.items():
@@ -129,6 +132,7 @@ def inspect_handler(
         several = resolved.kind in {resolved.VAR_POSITIONAL, resolved.VAR_KEYWORD}
         if context is None and not several and is_context(resolved.annotation):
             context = name
+            needs = needed_dependencies(resolved.annotation)
         if resolved.kind is resolved.POSITIONAL_ONLY:
             positional.append(name)
             if resolved.default is not resolved.empty:
@@ -139,6 +143,7 @@ def inspect_handler(
         function=function,
         is_async=inspect.iscoroutinefunction(unwrap(function)),
         context=context,
+        needs=needs,
         positional=tuple(positional),
         defaults=defaults,
     )
@@ -183,6 +188,23 @@ def is_context(annotation: object) -> bool:
     if origin in {Union, UnionType}:
         return any(map(is_context, get_args(annotation)))
     return annotation is Context or origin is Context
+
+
+def needed_dependencies(annotation: Any) -> str:
+    """Returns the type that ``Context[…]`` names for dependencies; empty if None would do."""
+    origin = get_origin(annotation)
+    inner = get_args(annotation)
+    if origin is Annotated:
+        return needed_dependencies(inner[0])
+    if origin in {Union, UnionType}:
+        return next(filter(None, map(needed_dependencies, inner)), "")
+    if origin is not Context:
+        return ""
+    (kind,) = inner
+    is_optional = get_origin(kind) in {Union, UnionType} and type(None) in get_args(kind)
+    if is_optional or kind in (Any, object, type(None)) or isinstance(kind, TypeVar):
+        return ""
+    return getattr(kind, "__name__", str(kind))
 
 
 class FoundTools(Struct, frozen=True, gc=False):

@@ -48,6 +48,7 @@ _OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
         *("response_format", "response_schema", "text_format"),
     ),
     "history=… of agent.run": ("message_history", "messages", "chat_history"),
+    "output=rc.Output(…, on_no_output=…) of rc.Agent": ("on_no_output",),
     "choice=… of agent.run": ("tool_choice",),
     "tools=… of rc.Agent": ("functions", "toolsets", "toolkits", "mcp_servers"),
     "options={…} of rc.Agent": ("model_settings", "model_kwargs", "settings"),

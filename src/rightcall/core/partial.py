@@ -6,9 +6,9 @@ extreme nesting.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isinf
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -129,6 +129,11 @@ class PartialJson:
         if self._root:
             return self._root[0]
         return None
+
+    @property
+    def scanned(self) -> int:
+        """How many characters have been parsed: less than were fed until the view is read."""
+        return self._scanned
 
     @property
     def is_complete(self) -> bool:
@@ -265,6 +270,24 @@ class PartialJson:
         else:
             self._put(container)
             self._open.append(container)
+
+
+class PartialOutput:
+    """A structured answer that is still being written, and how its value is shown."""
+
+    __slots__ = ("_show", "json")
+
+    def __init__(self, json: PartialJson, show: Callable[[JsonValue], Any]) -> None:
+        self.json = json
+        self._show = show
+
+    @property
+    def value(self) -> Any:
+        """The answer so far; None before there is any. It grows: copy it to keep it."""
+        value = self.json.value
+        if value is None:
+            return None
+        return self._show(value)
 
 
 def _end(pattern: re.Pattern[str], text: str, position: int) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rightcall.core.schema import Schema
 
 
-ErrorWords: TypeAlias = Literal["words", "neutral"]
+ErrorWords: TypeAlias = Literal["words", "neutral", "raise"]
 """What the model reads when a tool raises anything but a ToolFailure: the exception's message, or one
 neutral sentence."""
 
@@ -148,8 +148,9 @@ class ToolSettings(Struct, frozen=True, kw_only=True, eq=False, metaclass=_ToolM
     gets the call's ``Context.key`` and returns what the call returned, or None if it did not happen;
     then it is run. Without it, or if it raises, the model is told that the call may have run."""
     errors: ErrorWords | None = None
-    """What the model reads when it raises anything but a ToolFailure: ``"words"``, the first line of the
-    message, or ``"neutral"``, a fixed sentence. None: the agent's setting."""
+    """What becomes of anything that it raises but a ToolFailure: the model reads ``"words"``, the first
+    line of the message, or ``"neutral"``, a fixed sentence; or the run ends, and ``"raise"`` raises it
+    there. None: the agent's setting, and without one the exception's type and first line."""
     strict: bool | None = None
     """Whether the vendor's strict mode enforces this tool's schema. None: the agent's option, whose
     default is strict where that loses nothing. True demands it."""

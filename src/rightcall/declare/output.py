@@ -1,21 +1,28 @@
-"""Makes the tool for a structured answer, from a type or a JSON Schema."""
+"""Makes the tool for a structured answer, from a type or a JSON Schema, with functions that check it."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from inspect import isawaitable
+from typing import Any, Concatenate, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from msgspec import Struct
+from msgspec.structs import replace
+from typing_extensions import TypeForm, TypeVar
 
-from rightcall.core.jsontext import JsonObject, dump
-from rightcall.core.options import TypeCheckedMeta
+from rightcall.core.handler import Context, Handler
+from rightcall.core.jsontext import JsonObject, JsonValue, dump
+from rightcall.core.options import TypeCheckedMeta, check_keywords
 from rightcall.core.problem import Description
 from rightcall.core.request import ANY_OBJECT, OutputMode, RequiredOutput
 from rightcall.core.tool import Tool
+from rightcall.declare.partial_output import PartialView, partial_view
 from rightcall.declare.plain import describe_model, describe_parameters, is_model
-from rightcall.errors import DeclarationError
+from rightcall.errors import DeclarationError, ToolFailure, UsageError
 
 ANSWER = "final_answer"
+
+T = TypeVar("T", default=dict[str, Any])
 
 _AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
 _AS_OBJECT = "Give your answer as one JSON object, and nothing else."
@@ -24,6 +31,11 @@ _TYPES_TAKEN = (
     "rc.Output(type, …) has more settings."
 )
 _PURPOSE = "Give the final answer. Call this once, when you have everything you need."
+
+OnNoOutput: TypeAlias = Literal["raise", "return"]
+"""What happens when a run ends without its output: NoOutput is raised, or ``result.output`` is None."""
+OutputCheck: TypeAlias = Callable[Concatenate[T, ...], Any]
+"""A function that checks an answer, and raises if it is not to be accepted. It may be async."""
 
 
 def system_with_schema(system: str, schema: JsonObject) -> str:
@@ -34,28 +46,145 @@ def system_with_schema(system: str, schema: JsonObject) -> str:
     return f"{system}\n\n{words}".strip()
 
 
-class _Typed(Struct, frozen=True, eq=False, metaclass=TypeCheckedMeta):
+class OutputSettings(Struct, frozen=True, kw_only=True, eq=False, metaclass=TypeCheckedMeta):
+    """The type of a structured answer, with the settings that ``rc.Output`` was given."""
+
     type: Any = dict
-    """The type, or a JSON Schema as a mapping: then the answer is plain JSON values. The default is any
-    JSON object."""
-
-
-class Output(_Typed, frozen=True, kw_only=True, eq=False):
-    """The type of a structured answer, with more settings than the type alone."""
-
     mode: OutputMode | None = None
-    """How it is enforced; the default comes from the model's profile. ``json`` is the vendors' JSON
-    mode: the vendor enforces the syntax, and the prompt describes the type."""
     reasoning: bool = False
-    """Ask for free text before the answer itself, for the model to think in."""
     retries: int = 2
-    """How often an invalid answer goes back to the model with its errors."""
+    check: Callable[..., Any] | None = None
+    on_no_output: OnNoOutput = "raise"
+
+
+class OutputOptions(TypedDict, total=False):
+    """What ``rc.Output`` takes beside the type."""
+
+    mode: OutputMode | None
+    reasoning: bool
+    retries: int
+    check: Callable[..., Any] | None
+    on_no_output: OnNoOutput
+
+
+# Options are typed once: of a call that fits none, type checkers print every overload with its options.
+@overload
+def Output(
+    type: TypeForm[T] = ...,
+    *,
+    mode: OutputMode | None = None,
+    reasoning: bool = False,
+    retries: int = 2,
+    check: OutputCheck[T] | None = None,
+    on_no_output: Literal["raise"] = "raise",
+) -> TypeForm[T]: ...
+@overload
+def Output(
+    type: TypeForm[T] = ..., *, on_no_output: Literal["return"], **options: Any
+) -> TypeForm[T | None]: ...
+@overload
+def Output(type: Mapping[str, Any], **options: Any) -> TypeForm[Any]: ...
+@check_keywords("rc.Output")  # type: ignore[misc]  # the overloads take any options
+def Output(type: Any = dict, **options: Unpack[OutputOptions]) -> Any:  # noqa: A002, N802
+    """The type of a structured answer, with more settings than the type alone.
+
+    To a type checker it is the type itself, so that ``result.output`` has that type.
+
+    Args:
+        type: The type, or a JSON Schema as a mapping: then the answer is plain JSON values. The default
+            is any JSON object.
+        mode: How it is enforced; the default comes from the model's profile. ``json`` is the vendors'
+            JSON mode: the vendor enforces the syntax, and the prompt describes the type.
+        reasoning: Ask for free text before the answer itself, for the model to think in.
+        retries: How often an invalid answer goes back to the model with its errors.
+        check: A function that gets the answer, and the run's Context if it takes two arguments. What it
+            raises goes back to the model as an error; it may be async.
+        on_no_output: What happens when a run ends without the output: ``"raise"`` NoOutput, or
+            ``"return"`` the result with None for its output.
+    """
+    return OutputSettings(type=type, **options)
+
+
+class AnswerHandler(Handler, frozen=True, kw_only=True, eq=False):
+    """Calls the functions that check an answer, and returns the answer as it is."""
+
+    checks: tuple[Callable[..., Any], ...]
+    is_wrapped: bool
+
+    def call(self, bound: Any, context: Context[Any] | None) -> Any:
+        """Check the answer; the caller awaits what is awaitable."""
+        return self._check_from(0, bound, context)
+
+    def _check_from(self, first: int, bound: Any, context: Context[Any] | None) -> Any:
+        value = bound["answer"] if self.is_wrapped else bound
+        for place in range(first, len(self.checks)):
+            check = self.checks[place]
+            try:
+                said = check(value, context) if _takes_two(check) else check(value)
+            except _REFUSALS as error:
+                raise _refusal(error) from error
+            if isawaitable(said):
+                return self._check_awaited(place, said, bound, context)
+            _require_no_change(check, said, value)
+        return bound
+
+    async def _check_awaited(
+        self, place: int, said: Awaitable[Any], bound: Any, context: Context[Any] | None
+    ) -> Any:
+        value = bound["answer"] if self.is_wrapped else bound
+        try:
+            answer = await said
+        except _REFUSALS as error:
+            raise _refusal(error) from error
+        _require_no_change(self.checks[place], answer, value)
+        rest = self._check_from(place + 1, bound, context)
+        return await rest if isawaitable(rest) else rest
+
+
+_REFUSALS = (ValueError, AssertionError)
+"""What a check raises, as pydantic's validators do, to refuse an answer. Anything else is its own fault,
+which the model reads too, and the log has."""
+
+
+def _refusal(error: Exception) -> ToolFailure:
+    return ToolFailure(str(error) or type(error).__name__, own=True)
+
+
+def _require_no_change(check: Callable[..., Any], said: object, value: object) -> None:
+    """Raise UsageError if a check returned something else than its value: it would be lost.
+
+    The output is read from the transcript again where a result is loaded, and no check runs there.
+    """
+    if said is not None and said is not value:
+        name = getattr(check, "__qualname__", repr(check))
+        raise UsageError(
+            f"the output's check {name} returned {type(said).__name__}: a check raises, or returns "
+            "nothing or the answer as it is; a validator of the type itself may change it"
+        )
+
+
+def _takes_two(check: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(check).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(by_position) > 1
+
+
+def _is_async(check: Callable[..., Any]) -> bool:
+    called = check if inspect.isroutine(check) else type(check).__call__
+    return inspect.iscoroutinefunction(called)
+
+
+def _accept(**_: Any) -> None:
+    """Stands for the answer tool's function; ``AnswerHandler`` is what is called."""
 
 
 class AnswerForm(Struct, frozen=True, eq=False):
     """An output type as a tool, and how its arguments become the value."""
 
-    output: Output
+    output: OutputSettings
     tool: Tool
     wrapped: bool
     """Whether the value is the field ``answer`` of the arguments, and not the whole object."""
@@ -72,13 +201,44 @@ class AnswerForm(Struct, frozen=True, eq=False):
             tool=self.tool.name, mode=mode, schema=self.tool.parameters, retries=self.output.retries
         )
 
+    @property
+    def view(self) -> PartialView:
+        """How an answer is shown while it is written."""
+        show = partial_view(self.output.type)
+        if not self.wrapped:
+            return show
+
+        def show_wrapped(value: JsonValue) -> Any:
+            if isinstance(value, dict) and "answer" in value:
+                return show(value["answer"])
+            return None
+
+        return show_wrapped
+
+    def with_check(self, check: Callable[..., Any]) -> "AnswerForm":
+        """Returns the form with another function that checks its answers, after those that it has."""
+        if not callable(check):
+            raise UsageError(f"an output is checked by a function, and not by {type(check).__name__}")
+        calling = self.tool.calling
+        before = calling.checks if isinstance(calling, AnswerHandler) else ()
+        checks = (*before, check)
+        handler = AnswerHandler(
+            function=_accept,
+            is_async=all(map(_is_async, checks)),
+            context="context" if any(map(_takes_two, checks)) else None,
+            checks=checks,
+            is_wrapped=self.wrapped,
+        )
+        checked = self.tool.replace(handler=_accept, calling=handler, errors="words")
+        return replace(self, tool=checked)
+
 
 def form_of(output: Any) -> AnswerForm:
     """The form for a type, or for an Output."""
-    if not isinstance(output, Output):
-        output = Output(type=output)
+    if not isinstance(output, OutputSettings):
+        output = OutputSettings(type=output)
     try:
-        return _form_of_type(output)
+        form = _form_of_type(output)
     except DeclarationError as error:
         # The developer wrote no tool: they are told of what they wrote.
         if error.where in ("retries", "reasoning"):
@@ -87,9 +247,12 @@ def form_of(output: Any) -> AnswerForm:
         if isinstance(output.type, str):
             reason = f"{output.type!r} is a text, and not a type."
         raise DeclarationError("", reason, where="output", fix=_TYPES_TAKEN) from error
+    if output.check is None:
+        return form
+    return form.with_check(output.check)
 
 
-def _form_of_type(output: Output) -> AnswerForm:
+def _form_of_type(output: OutputSettings) -> AnswerForm:
     wanted = output.type
     if output.retries < 0:
         raise DeclarationError(ANSWER, "retries must not be negative.", where="retries")
@@ -130,7 +293,7 @@ def _describe_class(wanted: type, *, reasoning: bool, rebuilt: object) -> Descri
     return _describe(wanted, reasoning=reasoning)
 
 
-def _form_of_schema(output: Output, schema: JsonObject) -> AnswerForm:
+def _form_of_schema(output: OutputSettings, schema: JsonObject) -> AnswerForm:
     """The form for a JSON Schema. Arguments are an object, so any other type is wrapped in one."""
     if output.reasoning:
         raise DeclarationError(ANSWER, "a schema says itself what is to be written.", where="reasoning")

@@ -23,10 +23,12 @@ from typing import (
     is_typeddict,
 )
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import (
     BaseModel,
+    GetCoreSchemaHandler,
     PydanticSchemaGenerationError,
     PydanticUserError,
     TypeAdapter,
@@ -341,6 +343,48 @@ def _rebuild(hint: Any, rebuilt: dict[object, Any]) -> None:
     made.__required_keys__ = frozenset(fields.keys() - optional)
 
 
+class _StructFields:
+    """Has pydantic describe and validate a msgspec struct, which it does not know, by its fields."""
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Struct], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        members = {}
+        for each in msgspec.structs.fields(source):
+            schema = handler.generate_schema(annotate_structs(each.type))
+            members[each.encode_name] = core_schema.typed_dict_field(schema, required=each.required)
+        plain = core_schema.typed_dict_schema(members, cls_name=source.__name__)
+        about = {"description": inspect.cleandoc(source.__doc__)} if source.__doc__ else {}
+
+        def make(value: dict[str, Any]) -> Struct:
+            try:
+                return msgspec.convert(value, source)
+            except msgspec.ValidationError as error:
+                raise ValueError(str(error)) from error
+
+        return core_schema.no_info_after_validator_function(
+            make, plain, metadata={"pydantic_js_updates": about}
+        )
+
+
+def annotate_structs(hint: Any) -> Any:
+    """A type, with every msgspec struct in it described for pydantic."""
+    if isinstance(hint, type) and issubclass(hint, Struct):
+        return Annotated[hint, _StructFields()]
+    origin = get_origin(hint)
+    args = get_args(hint)
+    if origin is None or origin is Literal:
+        return hint
+    if origin is Annotated:
+        return Annotated[(annotate_structs(args[0]), *args[1:])]
+    inner = tuple([annotate_structs(each) for each in args])
+    if inner == args:
+        return hint
+    if origin in (Union, UnionType):
+        return Union[inner]  # noqa: UP007 - of types that are computed
+    return origin[inner]
+
+
 def describe_signature(tool: str, parameters: Parameters) -> Description:
     """The schema of a function's parameters."""
     try:
@@ -402,7 +446,7 @@ def _adapter(parameters: Parameters) -> TypeAdapter[Any]:
     for parameter in parameters.values():
         if parameter.kind is not parameter.VAR_KEYWORD:
             parameter = parameter.replace(kind=parameter.KEYWORD_ONLY)  # noqa: PLW2901
-        annotation = rebuild_typed_dicts(parameter.annotation)
+        annotation = annotate_structs(rebuild_typed_dicts(parameter.annotation))
         by_name.append(parameter.replace(annotation=annotation))
     take.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     take.__annotations__ = {each.name: each.annotation for each in by_name}

@@ -13,7 +13,14 @@ from typing import Self
 from msgspec import Struct, json
 from msgspec.structs import asdict, replace
 
-from rightcall.core.events import CallDelta, ReasoningDelta, StreamEvent, SubagentEvent, TextDelta
+from rightcall.core.events import (
+    CallDelta,
+    OutputDelta,
+    ReasoningDelta,
+    StreamEvent,
+    SubagentEvent,
+    TextDelta,
+)
 from rightcall.durable.engine import LiveChannel, SegmentJob, encodable
 from rightcall.log import run_logger
 from rightcall.loop.events import RunEnd
@@ -138,6 +145,8 @@ def _together(last: StreamEvent, event: StreamEvent) -> StreamEvent | None:
             return TextDelta(before + text)
         case ReasoningDelta(before), ReasoningDelta(text):
             return ReasoningDelta(before + text)
+        case OutputDelta(text=before, index=same), OutputDelta(text, index) if same == index:
+            return OutputDelta(before + text, index)
         case CallDelta(index=same, text=before), CallDelta(index=index, text=text) if same == index:
             return CallDelta(index, before + text)
         case _:
@@ -149,6 +158,8 @@ def _plain(event: StreamEvent) -> StreamEvent:
     match event:
         case CallDelta(index, text):
             return CallDelta(index, text)
+        case OutputDelta(text, index):
+            return OutputDelta(text, index)
         case SubagentEvent(event=inside):
             return replace(event, event=_plain(inside))
         case _:

@@ -10,8 +10,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Generator
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from inspect import isawaitable
 from time import monotonic
@@ -141,7 +141,33 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
             raised = error.__cause__
         else:
             raised = error
+        if is_raised(checked.tool):
+            is_again = _is_retryable(raised or error, checked.tool)
+            if not is_again or number > checked.tool.limits.retries:
+                raise raised or error from None
         return AttemptResult(await _describe_failure(raised or error, checked.tool, number))
+
+
+def is_raised(tool: Tool) -> bool:
+    """Whether what a tool raises ends its run, because it or a test says so."""
+    return tool.errors == "raise" or bool(_raising)
+
+
+_raising: list[None] = []
+"""One item for each test that wants what tools raise; whatever thread their runs are in."""
+
+
+@contextmanager
+def raise_tool_errors() -> Iterator[None]:
+    """In this context a tool that raises ends its run with that exception, whatever the tool says.
+
+    For tests of tools. A ToolFailure is still a result for the model: the tool expects that failure.
+    """
+    _raising.append(None)
+    try:
+        yield
+    finally:
+        _raising.pop()
 
 
 async def _call(

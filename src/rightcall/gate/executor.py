@@ -122,13 +122,17 @@ class Executor:
                 ((position, checked),) = stage
                 done[position] = await gate.run_between_hooks(checked, checked.call.id, execute)
                 continue
-            async with asyncio.TaskGroup() as group:
-                tasks = {
-                    position: group.create_task(
-                        gate.run_between_hooks(checked, checked.call.id, execute)
-                    )
-                    for position, checked in stage
-                }
+            try:
+                async with asyncio.TaskGroup() as group:
+                    tasks = {
+                        position: group.create_task(
+                            gate.run_between_hooks(checked, checked.call.id, execute)
+                        )
+                        for position, checked in stage
+                    }
+            except ExceptionGroup as errors:
+                # Raised by a tool whose exceptions are to be seen, as one call would raise it.
+                raise errors.exceptions[0] from None
             for position, checked in stage:
                 task = tasks[position]
                 # A tool can cancel the task that it runs in; that is not a cancellation by the caller.

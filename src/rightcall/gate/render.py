@@ -398,7 +398,12 @@ _OURS = ("rightcall.gate.", "rightcall.core.")
 
 def failure_from_exception(error: BaseException, tool: Tool) -> Failed:
     """Returns the outcome of a call whose tool raised anything but a ToolFailure."""
-    words = words_of(error) if tool.errors == "words" else ""
+    words = ""
+    if tool.errors == "words":
+        words = words_of(error)
+    elif tool.errors is None and not (tool.facts.untrusted or tool.facts.names):
+        # The developer's own tool: those of others say "neutral", or hold what outsiders wrote.
+        words = cause_of(error).partition("\n")[0]
     # Our own frames above the tool's are dropped: its readers look for their own code.
     trace = error.__traceback__
     while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith(_OURS):

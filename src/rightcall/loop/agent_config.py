@@ -84,8 +84,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
     """The trust rules that apply."""
     skills: tuple[Tool, ...] = ()
     """The tools that read skills. They are never deferred."""
-    errors: ErrorWords = "neutral"
-    """What the model reads when a tool raises, for tools that do not set ``errors``."""
+    errors: ErrorWords | None = None
+    """What becomes of what a tool raises, for tools that do not set ``errors``."""
     disclosure: ToolDisclosure = ToolDisclosure()
     """How and when the model is told of its tools."""
     budget: Budget = Budget()
@@ -133,9 +133,13 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
         box = self.disclosure.toolbox(whole, self.model, is_live=is_live)
         if self.skills:
             box = Toolbox(box, *self.skills)
-        if self.errors == "words":
+        errors = self.errors
+        if errors is None and self.rules is not None:
+            # An exception may quote what an outsider wrote, and its words have no label.
+            errors = "neutral"
+        if errors is not None:
             # A tool's own setting wins, such as that of a tool whose exceptions may hold untrusted text.
-            box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
+            box = Toolbox([each.replace(errors=each.errors or errors) for each in box])
         if self.rules is not None:
             from rightcall.trust.facts import label_untrusted  # noqa: PLC0415 - light until used
 
@@ -179,8 +183,10 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
             options=self.options,
             max_tokens=self.max_tokens,
             answer=None if self.form is None else self.form.tool,
+            view=None if self.form is None else self.form.view,
             trust=self.rules,
             window=window,
+            needs=_needed_by(offered.tools),
             **self.fixed,
         )
 
@@ -281,6 +287,17 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
         return with_output(result, self.form)
 
 
+def _needed_by(tools: Tools) -> str:
+    """Returns the first tool that needs dependencies, as it takes them; empty if none does."""
+    for name in tools.names():
+        tool = tools.get(name)
+        assert tool is not None
+        calling = tool.calling or tool.invocation
+        if calling is not None and calling.needs:
+            return f"{name}({calling.context}: Context[{calling.needs}])"
+    return ""
+
+
 _MOST_SHOWN = 60
 
 
@@ -343,7 +360,7 @@ def read_options(
         form=None if output is None else form_of(output),
         rules=rules,
         skills=skills,
-        errors=options.get("errors", "neutral"),
+        errors=options.get("errors"),
         disclosure=ToolDisclosure(options.get("descriptions", "full"), options.get("defer", False)),
         budget=options.get("budget") or _DEFAULT_BUDGET,
         retry_broken=options.get("retry_broken"),

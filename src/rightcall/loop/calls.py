@@ -19,13 +19,15 @@ from rightcall.core.parts import Call, Usage
 from rightcall.core.ports import ToolCall
 from rightcall.core.proposal import Proposal
 from rightcall.core.tool import CheckedCall
-from rightcall.gate.attempt import Setting
+from rightcall.gate.attempt import Setting, attempt
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.executor import Stage, stages
 from rightcall.gate.gate import Gate, Verdict, check_aside
-from rightcall.loop.decide import AnswerCalls, left_of
+from rightcall.gate.render import render
+from rightcall.loop.decide import AnswerCalls, JudgeText, left_of
 from rightcall.loop.inner_runs import InnerPause, Nesting, nesting_context, nesting_of
 from rightcall.loop.observers import around, call_end
+from rightcall.loop.result import REFUSED_ANSWER, describe_misfit, judge
 from rightcall.loop.settings import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import PausedCall, State
@@ -114,6 +116,26 @@ class CallRunner:
             begins=begins,
         )
         return setup.executor.run(checked, setting)
+
+
+async def judge_answer(setup: Setup, action: JudgeText) -> str:
+    """Returns the message for the model about an answer in text; empty if it is accepted.
+
+    It is judged as the answer tool's call would be, and the output's checks run as that tool would.
+    """
+    answer = setup.answer
+    assert answer is not None
+    verdict = judge(answer, action.text)
+    if not isinstance(verdict, CheckedCall):
+        return describe_misfit(verdict)
+    if answer.handler is None:
+        return ""
+    setting = Setting(dependencies=setup.dependencies, key=f"{setup.run}.{action.key}", run=setup.run)
+    tried = await attempt(verdict, setting, 1, answer.limits.timeout)
+    if tried.outcome.kind == "returned":
+        return ""
+    told = tried.result or render(verdict.call, tried.outcome, answer)
+    return REFUSED_ANSWER.format(problem=told.text)
 
 
 class Answering(Struct, frozen=True, kw_only=True, eq=False):

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic, overload
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
-from msgspec import DecodeError, Struct, json, to_builtins
+from msgspec import UNSET, DecodeError, Struct, UnsetType, json, to_builtins
 from msgspec.structs import replace
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from rightcall.core.budget import Stop
 from rightcall.core.entry import CallDropped, Entry
@@ -19,7 +19,7 @@ from rightcall.core.proposal import Proposal
 from rightcall.core.sanitize import encodable_json
 from rightcall.core.tool import CheckedCall, Tool
 from rightcall.declare.output import AnswerForm, form_of
-from rightcall.errors import UsageError
+from rightcall.errors import NoOutput, UsageError
 from rightcall.gate.check import Refused, check
 from rightcall.loop.state import PLAN, State, total_usage
 
@@ -29,6 +29,8 @@ T = TypeVar("T")
 BAD_ANSWER = (
     "Your answer does not have the form that is asked for:\n{problems}\nGive the whole answer again."
 )
+
+REFUSED_ANSWER = "Your answer was not accepted: {problem}\nGive the whole answer again."
 
 _SHOWN = 60
 """Characters of an answer that a result's repr shows."""
@@ -113,8 +115,8 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     broke off, or does not contain them as they were started, or they were not to be run."""
     pending: tuple[Proposal, ...] = ()
     """Calls that wait for approval, if ``stop.reason`` is ``pending``."""
-    output: Out = None  # type: ignore[assignment]
-    """The validated structured answer; None if none was requested or given."""
+    value: Out | UnsetType = UNSET
+    """The validated structured answer, if there is one; read it as ``output``."""
 
     if not TYPE_CHECKING:  # type checkers know the attributes
         __getattr__ = other_words(
@@ -142,6 +144,23 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     def replies(self) -> tuple[Reply, ...]:
         """The model's replies in this run."""
         return tuple(m for m in self.transcript[self.begins :] if isinstance(m, Reply))
+
+    @property
+    def output(self) -> Out:
+        """The answer, of the type that was asked for; of an agent without ``output=`` it is the text.
+
+        Raises NoOutput if the run has not given it, because it waits for a person or ended without it.
+        """
+        if self.value is not UNSET:
+            return self.value
+        if self.state.wanted is None:
+            return cast("Out", self.text)
+        if self.stop.reason == "output":
+            raise UsageError(
+                "this result was loaded without the type of its output: "
+                "RunResult.from_json(data, output=…) takes it"
+            )
+        raise no_output_error(self)
 
     @property
     def text(self) -> str:
@@ -206,8 +225,8 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
             f"text={_shorten(self.text)!r}",
             f"calls={len(self.calls)}",
         ]
-        if self.output is not None:
-            fields.append(f"output={_shorten(repr(self.output))}")
+        if self.value is not UNSET:
+            fields.append(f"output={_shorten(repr(self.value))}")
         if self.pending:
             fields.append(f"pending={len(self.pending)}")
         cost = self.usage.cost
@@ -238,7 +257,7 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
 
     def to_json(self) -> bytes:
         """The result as JSON: enough to resume the run elsewhere, and to read its output again."""
-        plain = replace(self, output=None)
+        plain = replace(self, value=UNSET)
         try:
             return json.encode(plain)
         except UnicodeEncodeError:
@@ -252,11 +271,7 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
 
     @overload
     @staticmethod
-    def from_json(data: bytes | str, *, output: type[T]) -> "RunResult[T]": ...
-
-    @overload
-    @staticmethod
-    def from_json(data: bytes | str, *, output: Any) -> "RunResult[Any]": ...
+    def from_json(data: bytes | str, *, output: TypeForm[T]) -> "RunResult[T]": ...
 
     @staticmethod
     def from_json(data: bytes | str, *, output: Any = None) -> "RunResult[Any]":
@@ -286,6 +301,8 @@ def _plan_step(reply: Reply) -> object:
 def with_output(result: RunResult[Any], form: AnswerForm) -> RunResult[Any]:
     """Returns the result with its run's output, read from the transcript."""
     if result.stop.reason != "output":
+        if form.output.on_no_output == "return" and result.stop.reason != "pending":
+            return replace(result, value=None)
         return result
     text = result.text
     wanted = result.state.wanted
@@ -295,13 +312,31 @@ def with_output(result: RunResult[Any], form: AnswerForm) -> RunResult[Any]:
     verdict = judge(form.tool, text)
     if not isinstance(verdict, CheckedCall):
         raise UsageError(f"the run's output is not of this form: {'; '.join(_problems(verdict))}")
-    return replace(result, output=form.value(verdict.bound))
+    return replace(result, value=form.value(verdict.bound))
 
 
-class RunEnd(Struct, frozen=True):
+def require_output(result: RunResult[Any]) -> RunResult[Any]:
+    """Returns the result of a run; raises NoOutput if it ended without the output it was asked for."""
+    is_missing = result.value is UNSET and result.state.wanted is not None
+    if is_missing and result.stop.reason not in ("pending", "output"):
+        raise no_output_error(result)
+    return result
+
+
+def no_output_error(result: RunResult[Any]) -> NoOutput:
+    """Returns the error for a result that has no output."""
+    if result.stop.reason == "pending":
+        error = NoOutput("the run has no output yet: it waits for decisions, which agent.resume takes")
+    else:
+        error = NoOutput(f"the run ended without the output that it was asked for: {result.stop}")
+    error.result = result
+    return error
+
+
+class RunEnd(Struct, Generic[Out], frozen=True):
     """The run is over; the last event of a run's stream."""
 
-    result: RunResult[Any]
+    result: RunResult[Out]
 
 
 class Only:
@@ -332,11 +367,8 @@ def judge(answer: Tool, text: str) -> CheckedCall | Refused:
     return check(call, Only(answer))
 
 
-def complaint(answer: Tool, text: str) -> str:
-    """Returns the message for the model about an invalid answer; empty if it is valid."""
-    verdict = judge(answer, text)
-    if isinstance(verdict, CheckedCall):
-        return ""
+def describe_misfit(verdict: Refused) -> str:
+    """Returns the message for the model about an answer that does not have the form."""
     return BAD_ANSWER.format(problems="\n".join(f"- {problem}" for problem in _problems(verdict)))
 
 

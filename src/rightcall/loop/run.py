@@ -45,11 +45,12 @@ from rightcall.gate.gate import Gate
 from rightcall.gate.hooks import NO_HOOKS
 from rightcall.log import run_logger
 from rightcall.loop.ask import ModelQuestion, ask
-from rightcall.loop.calls import Answering, CallRunner
+from rightcall.loop.calls import Answering, CallRunner, judge_answer
 from rightcall.loop.decide import AnswerCalls, AskModel, FinishRun, JudgeText, TellModel, decide
+from rightcall.loop.events import OutputEvents
 from rightcall.loop.inner_runs import is_inside
 from rightcall.loop.observers import segment, segment_end, with_trace
-from rightcall.loop.result import CallRecord, RunResult, complaint, dropped_in, last_line
+from rightcall.loop.result import CallRecord, RunResult, dropped_in, last_line
 from rightcall.loop.run_guard import ask_for_grant, make_guard, read_grant, show_messages, with_grant
 from rightcall.loop.settings import Setup
 from rightcall.loop.speculate import Speculation
@@ -104,6 +105,8 @@ class Run:
             tell = showing(setup.observers, setup.run)
             setup = replace(setup, steps=WatchedSteps(setup.steps, tell))
             emit = tell if emit is None else emit_to_both(emit, tell)
+        if emit is not None and setup.view is not None and state.wanted is not None:
+            emit = OutputEvents(emit, state.wanted, setup.view)
         self._setup = setup
         self._state = state
         self._begins = begins
@@ -411,8 +414,7 @@ class Run:
         """Returns the message for the model about an invalid answer; empty if it is valid."""
 
         async def body() -> Entry:
-            assert self._setup.answer is not None
-            return StepDone(key=action.key, value=complaint(self._setup.answer, action.text))
+            return StepDone(key=action.key, value=await judge_answer(self._setup, action))
 
         entry = await self._setup.steps.step(action.key, body)
         assert isinstance(entry, StepDone)

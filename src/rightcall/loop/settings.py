@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Required, TypeAlias, TypedDict
 
 from msgspec import Struct
 from typing_extensions import TypeVar
@@ -25,6 +25,7 @@ from rightcall.core.ports import (
 )
 from rightcall.core.request import ModelOptions, ToolChoice
 from rightcall.core.tool import CheckedCall, ErrorWords, Spec, Tool
+from rightcall.declare.partial_output import PartialView
 from rightcall.declare.toolbox import Descriptions, Then, Thresholds, ToolSource
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.execution import Execution
@@ -118,6 +119,18 @@ class RunOptions(QuestionOptions[Deps], Generic[Deps], total=False):
     """In place of the agent's; ``()`` for none."""
 
 
+class NeedyRunOptions(RunOptions[Deps], Generic[Deps], total=False):
+    """The same, of an agent whose tools need dependencies."""
+
+    dependencies: Required[Deps]  # type: ignore[misc]  # it may be left out otherwise
+
+
+class NeedyResumeOptions(ResumeOptions[Deps], Generic[Deps], total=False):
+    """Settings for resuming a run whose tools need dependencies."""
+
+    dependencies: Required[Deps]  # type: ignore[misc]  # it may be left out otherwise
+
+
 class AgentOptions(TypedDict, total=False):
     """All keyword settings of an agent, except its output."""
 
@@ -133,9 +146,10 @@ class AgentOptions(TypedDict, total=False):
     """How many calls of one run may run at once."""
     retry_broken: bool | None
     """Whether a reply that broke off is asked for again. None: where there is another model to ask."""
-    errors: ErrorWords
-    """What the model reads when a tool raises, for tools that do not set it: ``"words"``, the
-    exception's message, or ``"neutral"``, a fixed sentence, which is the default."""
+    errors: ErrorWords | None
+    """What becomes of what a tool raises, for tools that do not set it: the model reads ``"words"``, the
+    exception's message, or ``"neutral"``, a fixed sentence; or the run ends, and ``"raise"`` raises it.
+    None: the exception's type and first line, for tools that are your own."""
     descriptions: Descriptions
     """How much of each tool is sent: ``"full"``, the default; ``"short"``, a line and the schema;
     ``"lines"``, only a line. The model then reads the full description with ``tool_lookup``."""
@@ -238,6 +252,8 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     max_tokens: int | None = None
     answer: Tool | None = None
     """The tool that stands for the output."""
+    view: PartialView | None = None
+    """How the output is shown while it is written; None if there is none."""
     policy: Policy | None = None
     trust: Rules | None = None
     """The trust rules, which apply once the run has read untrusted text."""
@@ -257,4 +273,6 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     inbox: Inbox | None = None
     """Where messages to the run under way come from."""
     dependencies: Any = None
+    needs: str = ""
+    """What the dependencies are for, if a tool needs some: ``look(context: Context[Database])``."""
     clock: Clock = SystemClock()

@@ -28,6 +28,7 @@ from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Call, Usage
 from rightcall.core.tool import CheckedCall
 from rightcall.errors import UsageError
+from rightcall.gate.attempt import is_raised
 from rightcall.gate.check import check, takes_long
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import decision_for, guarded_by
@@ -318,7 +319,7 @@ class Speculation:
 
     def _may_run_early(self, checked: CheckedCall) -> bool:
         tool = checked.tool
-        if tool.effect not in _EARLY or tool.serial or tool.delegates:
+        if tool.effect not in _EARLY or tool.serial or tool.delegates or is_raised(tool):
             return False
         try:
             decision = decision_for(checked, self._setup.policy, self._guard, early=True).decision

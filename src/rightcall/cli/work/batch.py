@@ -44,10 +44,11 @@ async def _run(options: Namespace) -> int:
     if not options.journal and not options.cancel:
         print("rightcall: without --journal the batch is lost when this ends", file=sys.stderr)
     async with connect(name, api_key=key_for(name)) as model:
-        agent = Agent(
+        schema: Any = read_schema(options.schema) if options.schema else None
+        agent: Agent[Any, Any] = Agent(
             model,
             instructions=options.instructions,
-            output=read_schema(options.schema) if options.schema else None,
+            output=schema,
             max_tokens=options.max_tokens,
             options={} if options.temperature is None else {"temperature": options.temperature},
         )
@@ -85,8 +86,8 @@ async def _watch(job: Batch[Any], lines: list[PromptLine]) -> int:
         else:
             assert item.result is not None
             described |= {"text": item.text, "stop": item.result.stop.reason}
-            if item.output is not None:
-                described["output"] = msgspec.to_builtins(item.output)
+            if item.result.value is not msgspec.UNSET:
+                described["output"] = msgspec.to_builtins(item.result.value)
             described["usage"] = msgspec.to_builtins(item.usage)
         print(json.dumps(described, ensure_ascii=False))
     if job.result.failed:

@@ -40,7 +40,7 @@ from rightcall.core.events import StreamEvent
 from rightcall.core.ports import Journal
 from rightcall.core.proposal import Proposal
 from rightcall.core.sanitize import encodable_json, printable
-from rightcall.errors import JournalError, ReplayError, RightcallError, UsageError
+from rightcall.errors import JournalError, NoOutput, ReplayError, RightcallError, UsageError
 from rightcall.gate.gate import ask_person, final_decision
 from rightcall.loop.replay import replay
 from rightcall.loop.result import RunEnd, RunResult
@@ -156,7 +156,7 @@ class _Showing:
 
 
 async def _resume(
-    options: Namespace, agent: Agent[Any], run: str, paused: RunResult[Any] | None, view: OutputView
+    options: Namespace, agent: Agent[Any, Any], run: str, paused: RunResult[Any] | None, view: OutputView
 ) -> int:
     started = time.monotonic()
     progress = SummaryProgress()
@@ -173,6 +173,8 @@ async def _resume(
         progress.see(RunEnd(result))
     except UsageError:
         raise
+    except NoOutput as missing:
+        progress.see(RunEnd(missing.result))
     except RightcallError as problem:
         error = problem
     summary = progress.summarise(time.monotonic() - started, error)

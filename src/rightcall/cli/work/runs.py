@@ -16,7 +16,7 @@ from rightcall.cli import NO_ANSWER, OK
 from rightcall.cli.formatting import json_line, one_line, result_line, table_lines, write
 from rightcall.cli.load import object_at
 from rightcall.core.decision import Allow, Deny, FinalDecision
-from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta
+from rightcall.core.events import CallEnd, OutputDelta, ReplyEnd, ResultEnd, TextDelta
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.proposal import Proposal
 from rightcall.core.sanitize import encodable_json, printable
@@ -121,7 +121,7 @@ async def _watch(app: App, options: Namespace) -> int:
             sys.stdout.flush()
             continue
         match last.event:
-            case TextDelta(more):
+            case TextDelta(more) | OutputDelta(more, index=None):
                 text += more
             case ReplyEnd():
                 reply = text
@@ -156,7 +156,7 @@ def _event(live: Live) -> JsonObject:
 
 def _tell(live: Live) -> None:
     match live.event:
-        case TextDelta(text):
+        case TextDelta(text) | OutputDelta(text, index=None):
             sys.stdout.write(printable(text))
             sys.stdout.flush()
         case ReplyEnd(reply) if reply.text:

@@ -159,6 +159,8 @@ class ToolsList:
         return self
 
     def _take(self, tools: Toolbox) -> None:
+        # Whoever calls is not the developer: an exception's words are for those who say so.
+        tools = Toolbox([each.replace(errors=each.errors or "neutral") for each in tools])
         offers: dict[str, ServedTool] = {tool.name: served_tool(tool) for tool in tools}
         self.tools = tools
         self.listed = types.ListToolsResult(tools=[each.listed for each in offers.values()])

@@ -13,6 +13,7 @@ from rightcall.core.events import (
     CallEnd,
     CallStart,
     ModelEvent,
+    OutputDelta,
     ReasoningDelta,
     ReplyEnd,
     TextDelta,
@@ -70,7 +71,7 @@ class AgentModel:
         self._journal = journal
         self._rules = rules
         self._observers = observers
-        self._agent: Agent[Any] | None = None
+        self._agent: Agent[Any, Any] | None = None
 
     @property
     def profile(self) -> Profile:
@@ -108,6 +109,9 @@ class AgentModel:
                 case TextDelta(text):
                     words.append(text)
                     yield event
+                case OutputDelta(text, index=None):
+                    words.append(text)
+                    yield TextDelta(text)
                 case ReasoningDelta():
                     yield event
                 case ReplyEnd(reply) if reply.calls and words:

@@ -23,7 +23,7 @@ class StudioAgent(Struct, frozen=True, eq=False):
     """An agent, and where it was found."""
 
     name: str
-    agent: Agent[Any]
+    agent: Agent[Any, Any]
     place: str = ""
 
     @property
@@ -80,7 +80,7 @@ class StudioAgent(Struct, frozen=True, eq=False):
             "has_trust": self.agent.trust is not None,
         }
 
-    def keep_in(self, journal: Journal | AsyncJournal) -> Agent[Any]:
+    def keep_in(self, journal: Journal | AsyncJournal) -> Agent[Any, Any]:
         """A copy of the agent that records its runs in that journal, and asks nobody but the studio."""
         here = copy(self.agent)
         here._journal = journal  # noqa: SLF001 - this is where the runs are
@@ -89,7 +89,7 @@ class StudioAgent(Struct, frozen=True, eq=False):
 
 
 def agents_of(
-    given: Mapping[str, Agent[Any]] | Sequence[Agent[Any]] | Agent[Any],
+    given: Mapping[str, Agent[Any, Any]] | Sequence[Agent[Any, Any]] | Agent[Any, Any],
 ) -> tuple[StudioAgent, ...]:
     """The agents by their names. Raises UsageError if two have the same name."""
     found = []

@@ -177,7 +177,7 @@ _TYPES = {
 def studio_app(
     journal: Place,
     *,
-    agents: Mapping[str, Agent[Any]] | Sequence[Agent[Any]] | Agent[Any] = (),
+    agents: Mapping[str, Agent[Any, Any]] | Sequence[Agent[Any, Any]] | Agent[Any, Any] = (),
     write: bool = False,
     token: str | None = None,
     hosts: Sequence[str] = (),
@@ -283,7 +283,7 @@ async def _send_file(path: Path) -> Response:
 def serve(
     journal: Place,
     *,
-    agents: Mapping[str, Agent[Any]] | Sequence[Agent[Any]] | Agent[Any] = (),
+    agents: Mapping[str, Agent[Any, Any]] | Sequence[Agent[Any, Any]] | Agent[Any, Any] = (),
     write: bool = False,
     host: str = "127.0.0.1",
     port: int = 0,

@@ -52,7 +52,7 @@ class Studio:
         self,
         journal: Place,
         *,
-        agents: Mapping[str, Agent[Any]] | Sequence[Agent[Any]] | Agent[Any] = (),
+        agents: Mapping[str, Agent[Any, Any]] | Sequence[Agent[Any, Any]] | Agent[Any, Any] = (),
         can_write: bool = False,
         cache: Path | None = None,
     ) -> None:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from rightcall.core.decision import Allow, Deny, FinalDecision, Rewrite
 from rightcall.core.entry import Entry, RequestSent, RunPaused, RunResumed, RunStarted
-from rightcall.core.events import CallDelta, CallStart, ReasoningDelta, TextDelta, TurnStart
+from rightcall.core.events import CallDelta, CallStart, OutputDelta, ReasoningDelta, TextDelta, TurnStart
 from rightcall.core.history import mend
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.message import Transcript, User, user_text
@@ -310,7 +310,7 @@ class RunActions:
         """Send streamed pieces to watchers."""
         piece: Json = {"index": 0, "text": "", "name": ""}
         match event:
-            case TextDelta(text):
+            case TextDelta(text) | OutputDelta(text, index=None):
                 piece |= {"kind": "text", "text": text}
             case ReasoningDelta(text):
                 piece |= {"kind": "reasoning", "text": text}
