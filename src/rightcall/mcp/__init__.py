@@ -11,7 +11,9 @@ from rightcall.core.lazy import index_homes, lazily
 if TYPE_CHECKING:
     from rightcall.declare.findings import Finding as Finding
     from rightcall.mcp.client.callbacks import Sampling as Sampling
+    from rightcall.mcp.client.endpoints import ClientCredentials as ClientCredentials
     from rightcall.mcp.client.endpoints import Http as Http
+    from rightcall.mcp.client.endpoints import Login as Login
     from rightcall.mcp.client.endpoints import Stdio as Stdio
     from rightcall.mcp.client.endpoints import load_config as load_config
     from rightcall.mcp.client.note_log import Note as Note
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "declare.findings": ("Finding",),
     "mcp.client.callbacks": ("Sampling",),
-    "mcp.client.endpoints": ("Http", "Stdio", "load_config"),
+    "mcp.client.endpoints": ("ClientCredentials", "Http", "Login", "Stdio", "load_config"),
     "mcp.client.note_log": ("Note",),
     "mcp.client.remote_servers": ("Group", "LiveView", "Server", "connect", "connect_all"),
     "mcp.pins": ("Pins",),

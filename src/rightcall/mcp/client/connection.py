@@ -9,8 +9,8 @@ restarted after a pause.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, TypeVar
 
 from mcp.client.client import Client
@@ -22,6 +22,7 @@ from rightcall.errors import RightcallError, ToolFailure, TransportError, UsageE
 from rightcall.mcp.client.callbacks import Sampler
 from rightcall.mcp.client.endpoints import Http
 from rightcall.mcp.client.note_log import NoteLog
+from rightcall.mcp.client.oauth import OAuthSession, authorization_for
 from rightcall.mcp.client.sdk_client import client_of, explain
 from rightcall.mcp.client.settings import ConnectionSettings
 
@@ -70,6 +71,9 @@ class ServerConnection:
         """Why the transport says that the client was lost: text that follows the server's name."""
         self._last = ""
         """Why the last client was lost, as a sentence."""
+        self._login: OAuthSession | None = None
+        self._deadline: asyncio.Timeout | None = None
+        """Of the opening, while it lasts."""
 
     async def open(self) -> None:
         """Start the server. Raises the error that keeps it from starting."""
@@ -141,6 +145,13 @@ class ServerConnection:
         """Note that the server answered: earlier losses no longer count."""
         self._losses = 0
 
+    @property
+    def login_failure(self) -> str:
+        """Why there is no valid token, as text that follows the server's name; empty if there is one."""
+        if self._login is not None and self._login.failure:
+            return f"cannot be logged in at: {self._login.failure}"
+        return ""
+
     async def settle(self) -> None:
         """Wait until announced changes have been applied, so that the next turn has them."""
         await self._signals.wait_settled(_REFRESH_SECONDS)
@@ -165,6 +176,18 @@ class ServerConnection:
             self._client = None
             self._opened = self._loop.create_future()
             self._signals.lose()
+
+    @contextmanager
+    def _person_waited_for(self) -> Iterator[None]:
+        """Stop the clock of the opening for as long as a person takes to log in."""
+        deadline = self._deadline
+        if deadline is not None:
+            deadline.reschedule(None)
+        try:
+            yield
+        finally:
+            if deadline is not None and deadline is self._deadline:
+                deadline.reschedule(asyncio.get_running_loop().time() + self._settings.connect_timeout)
 
     def _note_status(self, status: int) -> None:
         self._status = status
@@ -196,13 +219,18 @@ class ServerConnection:
         self._status = 0
         self._opening = True
         listening: asyncio.Task[None] | None = None
+        target = self._settings.target
+        auth = authorization_for(target, self._person_waited_for) if isinstance(target, Http) else None
+        self._login = auth if isinstance(auth, OAuthSession) else None
+        self._deadline = deadline = asyncio.timeout(self._settings.connect_timeout)
         try:
             async with (
-                asyncio.timeout(self._settings.connect_timeout) as deadline,
+                deadline,
                 client_of(
                     self._settings,
                     self._notes,
                     self._sampler,
+                    auth=auth,
                     ended=self._handle_loss,
                     forgotten=self._note_forgotten,
                     answered=self._note_status,
@@ -213,6 +241,7 @@ class ServerConnection:
                     await self._take_tools(client)
                 else:
                     self._signals.change()
+                self._deadline = None
                 deadline.reschedule(None)
                 assert self._opened is not None
                 if self._was_open:
@@ -235,7 +264,7 @@ class ServerConnection:
                     # A server that announces changes without end must not keep us busy without end.
                     await asyncio.sleep(_REFRESH_PAUSE)
         except Exception as error:  # noqa: BLE001 - the border: whatever the SDK and servers come up with
-            return explain(error, self._settings, self._why, self._status)
+            return explain(error, self._settings, self._why or self.login_failure, self._status)
         finally:
             self._opening = False
             self._handle_loss("")

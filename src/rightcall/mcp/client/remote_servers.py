@@ -79,6 +79,8 @@ class RemoteCalls:
                 client = await self._connection.ready()
                 result = await self._ask(client, name, arguments, progress)
         except MCPError as error:
+            if words := self._connection.login_failure:
+                raise ToolFailure(f"The server {self._server} {words}.") from error
             if _is_closed(error):
                 self._connection.lose(client, "closed the connection")
             if error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}:
@@ -360,8 +362,7 @@ class Server(LiveView):
         if pins is not None and (differences := pins.differences(self.name, listing.definitions)):
             listed = "; ".join(map(str, differences[:10]))
             refusal = (
-                f"the server {self.name} is not as it was approved: {listed}. "
-                "See: rightcall tools mcp verify"
+                f"the server {self.name} is not as it was approved: {listed}. See: rightcall mcp verify"
             )
         if refusal and before is None:
             raise UsageError(refusal)

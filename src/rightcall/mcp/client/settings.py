@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.limits import LimitOptions, Limits, with_limits
 from rightcall.errors import UsageError
 from rightcall.gate.gate import Approve
 from rightcall.mcp.client.callbacks import Sampling
-from rightcall.mcp.client.endpoints import Endpoint
+from rightcall.mcp.client.endpoints import Endpoint, Http
 from rightcall.mcp.client.note_log import Note
 from rightcall.mcp.client.remote_tool import EVERYTHING, Trusted
 from rightcall.mcp.pins import Pins
@@ -24,6 +25,9 @@ Protocol: TypeAlias = Literal["auto", "legacy"]
 class ConnectOptions(LimitOptions, total=False):
     """Options of a connection besides its target; limits may also be given one by one."""
 
+    auth: Any
+    """How to log in at a URL: ``"oauth"``, ``Login(...)``, ``ClientCredentials(...)`` or an
+    ``httpx2.Auth``."""
     trust: bool | Collection[Trusted]
     """What to trust of the server; nothing unless given. True for all of it."""
     limits: Limits
@@ -85,6 +89,11 @@ class ConnectionSettings(Struct, frozen=True, kw_only=True, eq=False):
 
 def settings_of(name: str, target: Endpoint, options: ConnectOptions) -> ConnectionSettings:
     """The options of ``connect``, parsed."""
+    auth = options.pop("auth", None)
+    if auth is not None:
+        if not isinstance(target, Http):
+            raise UsageError("auth is for servers at a URL; a program gets its secrets in environment=")
+        target = replace(target, auth=auth)
     pins = options.get("pins")
     facts = options.get("facts")
     roots = tuple(Path(path).absolute() for path in options.get("roots", ()))
