@@ -53,7 +53,7 @@ def server_at(url: str, **options: Any) -> Server:
     return connect(
         url,
         name="suite",
-        protocol="legacy" if old else "auto",
+        protocol="legacy" if old else "newest",
         suspicious="keep",
         connect_timeout=PATIENCE,
         **options,
@@ -219,7 +219,7 @@ async def by_enterprise(url: str) -> None:
 async def call_first(url: str, auth: object) -> None:
     old = REVISION < "2026-07-28"
     target = Http(url=url, auth=auth)
-    protocol: Literal["legacy", "auto"] = "legacy" if old else "auto"
+    protocol: Literal["legacy", "newest"] = "legacy" if old else "newest"
     async with connect(target, name="suite", protocol=protocol, connect_timeout=PATIENCE) as server:
         for name in server.names()[:1]:
             await try_call(server, name, {})

@@ -17,13 +17,14 @@ from mcp.client.client import Client
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec.structs import replace
 
 from rightcall.errors import RightcallError, ToolFailure, TransportError, UsageError
 from rightcall.mcp.client.callbacks import Sampler
-from rightcall.mcp.client.endpoints import Http
+from rightcall.mcp.client.endpoints import Endpoint, Http
 from rightcall.mcp.client.note_log import NoteLog
 from rightcall.mcp.client.oauth import OAuthSession, authorization_for
-from rightcall.mcp.client.sdk_client import client_of, explain
+from rightcall.mcp.client.sdk_client import client_of, explain, leaves
 from rightcall.mcp.client.settings import ConnectionSettings
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ _LISTEN_PAUSE = 30.0
 _HTTP_CLOSE_SECONDS = 3.0
 _STDIO_CLOSE_SECONDS = 13.0
 _LAST_SECONDS = 2.0
+_KNOWS_US_NOT = {401, 403}
 
 
 class ServerConnection:
@@ -72,6 +74,7 @@ class ServerConnection:
         self._last = ""
         """Why the last client was lost, as a sentence."""
         self._login: OAuthSession | None = None
+        self._by_handshake = _begins_by_handshake(settings)
         self._deadline: asyncio.Timeout | None = None
         """Of the opening, while it lasts."""
 
@@ -198,7 +201,10 @@ class ServerConnection:
     async def _own(self) -> None:
         try:
             while not self._signals.closing:
+                by_handshake = self._by_handshake
                 error = await self._live()
+                if by_handshake != self._by_handshake:
+                    continue
                 self._last = str(error)
                 if not self._was_open:
                     self._fail(error)
@@ -227,7 +233,7 @@ class ServerConnection:
             async with (
                 deadline,
                 client_of(
-                    self._settings,
+                    replace(self._settings, protocol="legacy" if self._by_handshake else "newest"),
                     self._notes,
                     self._sampler,
                     auth=auth,
@@ -264,6 +270,10 @@ class ServerConnection:
                     # A server that announces changes without end must not keep us busy without end.
                     await asyncio.sleep(_REFRESH_PAUSE)
         except Exception as error:  # noqa: BLE001 - the border: whatever the SDK and servers come up with
+            if self._opening and self._by_handshake and self._settings.protocol == "auto":
+                # A server may speak the newest protocol only.
+                is_refused = any(isinstance(each, MCPError) for each in leaves(error))
+                self._by_handshake = not is_refused or self._status in _KNOWS_US_NOT or is_sse(target)
             return explain(error, self._settings, self._why or self.login_failure, self._status)
         finally:
             self._opening = False
@@ -327,6 +337,19 @@ class ServerConnection:
 
     def _unreachable(self) -> str:
         return f"The server {self._settings.name} cannot be used now: {self._last}."
+
+
+def _begins_by_handshake(settings: ConnectionSettings) -> bool:
+    """Whether to speak as before 2026: then servers can send requests, as most have to, to ask."""
+    # A server of the older transport only knows the handshake of its time.
+    if settings.protocol == "legacy" or is_sse(settings.target):
+        return True
+    return settings.protocol == "auto" and settings.may_be_asked
+
+
+def is_sse(target: Endpoint) -> bool:
+    """Whether a target speaks the older transport."""
+    return isinstance(target, Http) and target.transport == "sse"
 
 
 async def _run_and_signal(

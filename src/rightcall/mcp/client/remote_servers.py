@@ -13,10 +13,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     REQUEST_TIMEOUT,
     CallToolResult,
 )
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from rightcall.background import BackgroundLoop
@@ -53,10 +55,18 @@ _BEYOND = 5.0
 class RemoteCalls:
     """Sends calls to one server."""
 
-    def __init__(self, connection: ServerConnection, server: str, timeout: float) -> None:
+    def __init__(
+        self, connection: ServerConnection, settings: ConnectionSettings, notes: NoteLog
+    ) -> None:
         self._connection = connection
-        self._server = server
-        self._timeout = timeout + _BEYOND
+        self._settings = settings
+        self._notes = notes
+        self._server = settings.name
+        self._timeout = settings.limits.timeout + _BEYOND
+        self._newest: ServerConnection | None = None
+        self._newest_opened: asyncio.Future[None] | None = None
+        self._asking: set[str] = set()
+        """Tools that can ask by the newest protocol only."""
 
     async def call(
         self, name: str, arguments: JsonObject, effect: Effect, progress: Progress | None = None
@@ -64,31 +74,74 @@ class RemoteCalls:
         """The server's answer. Raises ToolFailure for everything else."""
         return await self._connection.bring_home(lambda: self._call(name, arguments, effect, progress))
 
+    async def close(self) -> None:
+        """Close the connection in the newest protocol, if there is one."""
+        if self._newest is not None:
+            await self._newest.close()
+
     async def _call(
         self, name: str, arguments: JsonObject, effect: Effect, progress: Progress | None
     ) -> CallToolResult:
-        client = await self._connection.ready()
+        if name in self._asking:
+            return await self._call_over(await self._speak_newest(), name, arguments, effect, progress)
+        try:
+            return await self._call_over(self._connection, name, arguments, effect, progress)
+        except ToolFailure as failure:
+            error = failure.__cause__
+            if not isinstance(error, MCPError) or not _asks_anew(error, effect):
+                raise
+            if self._settings.protocol != "auto" or not self._settings.may_be_asked:
+                raise
+        # What it returned was a question, as the newest protocol has them. By that protocol such a tool
+        # is run from its start for each answer, so it may be called again.
+        self._asking.add(name)
+        return await self._call_over(await self._speak_newest(), name, arguments, effect, progress)
+
+    async def _speak_newest(self) -> ServerConnection:
+        """A second connection, in the newest protocol."""
+        if self._newest is None or self._newest_opened is None:
+            settings = replace(self._settings, protocol="newest", wait_for_tools=False, record=None)
+            self._newest = ServerConnection(settings, self._notes, _take_none)
+            self._newest_opened = asyncio.ensure_future(self._newest.open())
+        try:
+            await asyncio.shield(self._newest_opened)
+        except RightcallError as error:
+            self._newest = None
+            raise ToolFailure(f"The server {self._server} cannot ask what it wants to know.") from error
+        return self._newest
+
+    async def _call_over(
+        self,
+        connection: ServerConnection,
+        name: str,
+        arguments: JsonObject,
+        effect: Effect,
+        progress: Progress | None,
+    ) -> CallToolResult:
+        client = await connection.ready()
         try:
             try:
                 result = await self._ask(client, name, arguments, progress)
             except MCPError:
-                if not self._connection.was_forgotten():
+                if not connection.was_forgotten():
                     raise
                 # The server did not know our session, so it has not run this call.
-                self._connection.lose(client, "does not know our session any more")
-                client = await self._connection.ready()
+                connection.lose(client, "does not know our session any more")
+                client = await connection.ready()
                 result = await self._ask(client, name, arguments, progress)
         except MCPError as error:
-            if words := self._connection.login_failure:
+            if words := connection.login_failure:
                 raise ToolFailure(f"The server {self._server} {words}.") from error
             if _is_closed(error):
-                self._connection.lose(client, "closed the connection")
+                connection.lose(client, "closed the connection")
             if error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}:
                 # The server may no longer have the tool.
                 await self._connection.look_again()
+            if _cannot_ask(error):
+                self._notes.add("asked", f"{name} wanted to ask, and could not. {_HOW_TO_ASK}")
             raise failure_of(error, self._server, effect) from error
-        self._connection.note_answer()
-        await self._connection.settle()
+        connection.note_answer()
+        await connection.settle()
         return result
 
     async def _ask(
@@ -120,6 +173,31 @@ def _limit_progress(progress: Progress) -> Any:
     return report
 
 
+async def _take_none(_: Client) -> None:
+    """The tools are listed by the first connection."""
+
+
+def _asks_anew(error: MCPError, effect: Effect) -> bool:
+    """Whether a server that is spoken to by the handshake refused to send a question of the newest kind.
+
+    fastmcp says so. The SDK's server only says that a result is invalid, which can be another fault of a
+    tool that has done its work, so it is believed only of tools that can be called again.
+    """
+    if "only exists at MCP 2026-07-28" in error.message:
+        return True
+    return effect != "write" and error.message == "Handler returned an invalid result"
+
+
+def _cannot_ask(error: MCPError) -> bool:
+    """Whether a server wanted to send a request, which the newest protocol does not have."""
+    return error.code == INVALID_REQUEST and "no back-channel" in error.message
+
+
+_HOW_TO_ASK = (
+    "Give connect what it may ask: approve=, sampling= or roots=, with protocol='auto' or 'legacy'"
+)
+
+
 def _is_closed(error: MCPError) -> bool:
     """Whether the connection was closed during a request.
 
@@ -141,6 +219,16 @@ def failure_of(error: Exception, server: str, effect: Effect) -> ToolFailure:
         case MCPError(code=code) if code == REQUEST_TIMEOUT:
             return ToolFailure(
                 f"The server {server} did not answer in time. {_in_doubt(effect)}", retryable=harmless
+            )
+        case MCPError() if _cannot_ask(error):
+            return ToolFailure(
+                "It wanted to ask a person, a model, or which folders it may use, and this connection "
+                "does not let it. Do without it."
+            )
+        case MCPError(message="Handler returned an invalid result"):
+            return ToolFailure(
+                "The server refused its tool's own result. If that was a question, it takes "
+                "protocol='newest' to carry it."
             )
         case MCPError(message=message):
             return ToolFailure(f"The server refused: {message}")
@@ -263,7 +351,7 @@ class Server(LiveView):
         self._settings = settings
         self._notes = NoteLog(settings.name, settings.record)
         self._connection = ServerConnection(settings, self._notes, self._take_tools)
-        self._calls = RemoteCalls(self._connection, settings.name, settings.limits.timeout)
+        self._calls = RemoteCalls(self._connection, settings, self._notes)
         self._background: BackgroundLoop | None = None
         self._accepted = None if settings.wait_for_tools else AcceptedTools()
         self._judges: dict[str, tuple[Definition, Judge]] = {}
@@ -280,6 +368,7 @@ class Server(LiveView):
 
     async def close(self) -> None:
         """Close it, and end its process. Takes bounded time, and can be called again."""
+        await self._calls.close()
         await self._connection.close()
 
     async def __aenter__(self) -> Self:

@@ -203,14 +203,12 @@ def client_of(
         elif isinstance(message, Exception):
             notes.add("garbage", str(message))
 
-    # A server of the older transport only knows the handshake of its time.
-    is_old = isinstance(settings.target, Http) and settings.target.transport == "sse"
     elicitation = None
     if settings.approve is not None:
         elicitation = Elicitation(settings.name, settings.approve, notes)
     return Client(
         _streams(settings, notes, auth, ended, forgotten, answered),
-        mode="legacy" if is_old else settings.protocol,
+        mode="legacy" if settings.protocol == "legacy" else "auto",
         read_timeout_seconds=settings.connect_timeout,
         sampling_callback=sampler,
         elicitation_callback=elicitation,
@@ -325,7 +323,7 @@ def explain(error: Exception, settings: ConnectionSettings, why: str, status: in
 
     ``why`` is what the transport knows of it, ``status`` that of the last HTTP answer, if there was one.
     """
-    cause = next(_leaves(error), error)
+    cause = next(leaves(error), error)
     name = settings.name
     if isinstance(cause, RightcallError):
         return cause
@@ -366,10 +364,11 @@ def _unauthorized(target: Endpoint) -> str:
     )
 
 
-def _leaves(error: BaseException) -> Iterator[Exception]:
+def leaves(error: BaseException) -> Iterator[Exception]:
+    """The exceptions in groups of them."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
-            yield from _leaves(each)
+            yield from leaves(each)
     elif isinstance(error, Exception):
         yield error
 

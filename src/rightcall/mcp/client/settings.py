@@ -18,8 +18,10 @@ from rightcall.mcp.client.remote_tool import EVERYTHING, Trusted
 from rightcall.mcp.pins import Pins
 from rightcall.trust.facts_file import StatedFacts, read_facts
 
-Protocol: TypeAlias = Literal["auto", "legacy"]
-"""How versions are negotiated: by asking the server first, or by the handshake of 2025 and before."""
+Protocol: TypeAlias = Literal["auto", "legacy", "newest"]
+"""``legacy`` is the handshake of 2025 and before, in which servers can send requests; ``newest`` the
+newest version that the server speaks. ``auto`` is the newest, unless the server may ask for something
+(``approve``, ``sampling``, ``roots``): most servers can ask by the handshake only."""
 
 
 class ConnectOptions(LimitOptions, total=False):
@@ -80,6 +82,11 @@ class ConnectionSettings(Struct, frozen=True, kw_only=True, eq=False):
     reconnects: int = 3
     cool_down: float = 30.0
     max_message_bytes: int = 16 * 1024 * 1024
+
+    @property
+    def may_be_asked(self) -> bool:
+        """Whether the server may ask a person, a model or for folders."""
+        return self.approve is not None or self.sampling is not None or bool(self.roots)
 
     def __post_init__(self) -> None:
         for name in ("connect_timeout", "max_message_bytes"):
