@@ -11,6 +11,8 @@ from rightcall.core.lazy import index_homes, lazily
 if TYPE_CHECKING:
     from rightcall.declare.findings import Finding as Finding
     from rightcall.mcp.client.callbacks import Sampling as Sampling
+    from rightcall.mcp.client.catalogue import ListedPrompt as ListedPrompt
+    from rightcall.mcp.client.catalogue import ListedResource as ListedResource
     from rightcall.mcp.client.endpoints import ClientCredentials as ClientCredentials
     from rightcall.mcp.client.endpoints import Http as Http
     from rightcall.mcp.client.endpoints import Login as Login
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "declare.findings": ("Finding",),
     "mcp.client.callbacks": ("Sampling",),
+    "mcp.client.catalogue": ("ListedPrompt", "ListedResource"),
     "mcp.client.endpoints": ("ClientCredentials", "Http", "Login", "Stdio", "load_config"),
     "mcp.client.note_log": ("Note",),
     "mcp.client.remote_servers": ("Group", "LiveView", "Server", "connect", "connect_all"),

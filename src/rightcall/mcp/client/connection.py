@@ -9,13 +9,15 @@ restarted after a pause.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Literal, TypeVar
 
+import anyio
 from mcp.client.client import Client
-from mcp.client.subscriptions import SubscriptionLost
+from mcp.client.subscriptions import ResourceUpdated, SubscriptionLost
 from mcp.shared.exceptions import MCPError
+from mcp_types import EmptyResult, SubscribeRequest, SubscribeRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec.structs import replace
 
@@ -24,7 +26,7 @@ from rightcall.mcp.client.callbacks import Sampler
 from rightcall.mcp.client.endpoints import Endpoint, Http
 from rightcall.mcp.client.note_log import NoteLog
 from rightcall.mcp.client.oauth import OAuthSession, authorization_for
-from rightcall.mcp.client.sdk_client import client_of, explain, leaves
+from rightcall.mcp.client.sdk_client import ClientEvents, client_of, explain, leaves
 from rightcall.mcp.client.settings import ConnectionSettings
 
 T = TypeVar("T")
@@ -63,6 +65,9 @@ class ServerConnection:
         """Resolves to the next client; every caller that needs one waits for it."""
         self._opening = False
         self._was_open = False
+        self._lost = asyncio.Event()
+        """Set when the client of now is lost."""
+        self._watching: dict[Callable[[str | None], None], tuple[str, ...]] = {}
         self._losses = 0
         """How many clients were lost since the last successful answer."""
         self._resting_until: float | None = None
@@ -170,6 +175,60 @@ class ServerConnection:
         self._signals.change()
         await self.settle()
 
+    async def follow(self, uris: Sequence[str], tell: Callable[[str | None], None]) -> None:
+        """Tell of changes of resources until cancelled; of None each time that we are subscribed.
+
+        Nothing is replayed, so after a lost connection every one of them may have changed.
+        """
+        is_first = True
+        while True:
+            client = await self.ready()
+            lost = self._lost
+            try:
+                async with self._subscribed(client, uris, tell):
+                    tell(None)
+                    for uri in () if is_first else uris:
+                        tell(uri)
+                    is_first = False
+                    await lost.wait()
+            except (SubscriptionLost, TimeoutError):
+                await asyncio.sleep(_REFRESH_SECONDS)
+            except MCPError as error:
+                raise ToolFailure(f"The server {self._settings.name} refused: {error}") from error
+
+    @asynccontextmanager
+    async def _subscribed(
+        self, client: Client, uris: Sequence[str], tell: Callable[[str | None], None]
+    ) -> AsyncIterator[None]:
+        if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+
+            async def listen() -> None:
+                async for event in subscription:
+                    if isinstance(event, ResourceUpdated):
+                        tell(event.uri)
+
+            listening = client.listen(resource_subscriptions=uris)
+            async with listening as subscription, anyio.create_task_group() as group:
+                group.start_soon(listen)
+                yield
+                group.cancel_scope.cancel()
+            return
+        self._watching[tell] = tuple(uris)
+        try:
+            for uri in uris:
+                await client.session.send_request(
+                    SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult
+                )
+            yield
+        finally:
+            del self._watching[tell]
+
+    def _note_update(self, uri: str) -> None:
+        for tell, uris in self._watching.items():
+            # A server may tell of a part of what is watched.
+            if uri.startswith(uris):
+                tell(uri)
+
     # Methods of the owner task.
 
     def _handle_loss(self, reason: str) -> None:
@@ -177,6 +236,8 @@ class ServerConnection:
         self._why = self._why or reason
         if self._client is not None and self._loop is not None:
             self._client = None
+            self._lost.set()
+            self._lost = asyncio.Event()
             self._opened = self._loop.create_future()
             self._signals.lose()
 
@@ -236,11 +297,14 @@ class ServerConnection:
                     replace(self._settings, protocol="legacy" if self._by_handshake else "newest"),
                     self._notes,
                     self._sampler,
-                    auth=auth,
-                    ended=self._handle_loss,
-                    forgotten=self._note_forgotten,
-                    answered=self._note_status,
-                    changed=self._signals.change,
+                    auth,
+                    ClientEvents(
+                        ended=self._handle_loss,
+                        forgotten=self._note_forgotten,
+                        answered=self._note_status,
+                        changed=self._signals.change,
+                        updated=self._note_update,
+                    ),
                 ) as client,
             ):
                 if self._settings.wait_for_tools:

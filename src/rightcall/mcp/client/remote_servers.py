@@ -1,11 +1,12 @@
 """``connect``: targets of servers into sets of tools that may change, and that any agent takes."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import PurePath
 from types import TracebackType
-from typing import Any, Self, TypeAlias, Unpack
+from typing import Any, Self, TypeAlias, TypeVar, Unpack
 from urllib.parse import urlsplit
 
 from mcp.client.client import Client
@@ -25,13 +26,25 @@ from rightcall.background import BackgroundLoop
 from rightcall.core.facts import Effect
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Message
 from rightcall.core.options import check_keywords
+from rightcall.core.parts import Media
 from rightcall.core.ports import LiveTools
 from rightcall.core.tool import Tool
 from rightcall.declare.findings import Finding
 from rightcall.declare.toolbox import Selection, Toolbox
 from rightcall.errors import RightcallError, ToolFailure, UsageError
 from rightcall.gate.concurrency import AbandonableJob, tool_threads
+from rightcall.mcp.client.catalogue import (
+    ListedPrompt,
+    ListedResource,
+    complete,
+    get_prompt,
+    list_prompts,
+    list_resources,
+    read_resource,
+    resource_tools,
+)
 from rightcall.mcp.client.connection import ServerConnection
 from rightcall.mcp.client.endpoints import Endpoint, Given, Http, endpoint_of
 from rightcall.mcp.client.note_log import Note, NoteLog
@@ -45,8 +58,10 @@ from rightcall.process.deadline_validator import DeadlineValidator
 # A tool's arguments into a server's answer: sent once, and again only if nothing was done.
 
 
+T = TypeVar("T")
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 _MOST_PROGRESS = 1000
+_MOST_CHANGED = 1000
 _LONGEST_PROGRESS = 500
 _BEYOND = 5.0
 """Seconds beyond a tool's own timeout, so that its executor times out first, with its own message."""
@@ -118,17 +133,42 @@ class RemoteCalls:
         effect: Effect,
         progress: Progress | None,
     ) -> CallToolResult:
+        report = None if progress is None else _limit_progress(progress)
+
+        async def ask(client: Client) -> CallToolResult:
+            return await client.call_tool(
+                name,
+                dict(arguments),
+                read_timeout_seconds=self._timeout,
+                progress_callback=report,
+            )
+
+        return await self._exchange(connection, ask, effect, name)
+
+    async def fetch(self, ask: Callable[[Client], Awaitable[T]]) -> T:
+        """The answer to anything but a call, which only reads. Raises ToolFailure."""
+        return await self._connection.bring_home(
+            lambda: self._exchange(self._connection, ask, "read", "the server")
+        )
+
+    async def _exchange(
+        self,
+        connection: ServerConnection,
+        ask: Callable[[Client], Awaitable[T]],
+        effect: Effect,
+        name: str,
+    ) -> T:
         client = await connection.ready()
         try:
             try:
-                result = await self._ask(client, name, arguments, progress)
+                result = await ask(client)
             except MCPError:
                 if not connection.was_forgotten():
                     raise
                 # The server did not know our session, so it has not run this call.
                 connection.lose(client, "does not know our session any more")
                 client = await connection.ready()
-                result = await self._ask(client, name, arguments, progress)
+                result = await ask(client)
         except MCPError as error:
             if words := connection.login_failure:
                 raise ToolFailure(f"The server {self._server} {words}.") from error
@@ -140,24 +180,11 @@ class RemoteCalls:
             if _cannot_ask(error):
                 self._notes.add("asked", f"{name} wanted to ask, and could not. {_HOW_TO_ASK}")
             raise failure_of(error, self._server, effect) from error
+        except (ValidationError, ValueError, RuntimeError, OSError) as error:
+            raise failure_of(error, self._server, "write") from error
         connection.note_answer()
         await connection.settle()
         return result
-
-    async def _ask(
-        self, client: Client, name: str, arguments: JsonObject, progress: Progress | None
-    ) -> CallToolResult:
-        try:
-            return await client.call_tool(
-                name,
-                dict(arguments),
-                read_timeout_seconds=self._timeout,
-                progress_callback=None if progress is None else _limit_progress(progress),
-            )
-        except MCPError:
-            raise
-        except (ValidationError, ValueError, RuntimeError, OSError) as error:
-            raise failure_of(error, self._server, "write") from error
 
 
 def _limit_progress(progress: Progress) -> Any:
@@ -424,6 +451,74 @@ class Server(LiveView):
     def notes(self) -> tuple[Note, ...]:
         """Recent notes: the server's log, changes, losses."""
         return self._notes.recent_notes()
+
+    async def resources(self) -> tuple[ListedResource, ...]:
+        """Its resources, and its templates of resources. Raises ToolFailure, as all of these do."""
+        return await list_resources(self._calls.fetch)
+
+    async def read(self, uri: str) -> tuple[Media, ...]:
+        """A resource, as attachments for a prompt: ``agent.run(["Sum up", *await server.read(uri)])``.
+
+        They say whose words they are, unless the server's results are trusted.
+        """
+        source = "" if "results" in self._settings.trust else f"the server {self.name}"
+        return await read_resource(self._calls.fetch, uri, source)
+
+    async def resource_tools(self) -> Toolbox:
+        """Tools that read its resources as they are now: one for each template, and one for the rest."""
+        return Toolbox(resource_tools(await self.resources(), self._calls.fetch, self._settings))
+
+    @asynccontextmanager
+    async def watch(self, *uris: str) -> AsyncIterator[AsyncIterator[str]]:
+        """Subscribe to resources; the iterator gives the address of each that may have changed."""
+        loop = asyncio.get_running_loop()
+        changed: asyncio.Queue[str | None] = asyncio.Queue()
+
+        def note(uri: str | None) -> None:
+            if changed.qsize() < _MOST_CHANGED:
+                changed.put_nowait(uri)
+
+        def tell(uri: str | None) -> None:
+            loop.call_soon_threadsafe(note, uri)
+
+        async def iterate() -> AsyncIterator[str]:
+            while not following.done():
+                uri = await changed.get()
+                if uri is not None:
+                    yield uri
+            following.result()
+
+        home = self._connection.bring_home
+        following = asyncio.ensure_future(home(lambda: self._connection.follow(uris, tell)))
+        following.add_done_callback(lambda _: note(None))
+        try:
+            # The first is None: it is subscribed, or has failed.
+            await changed.get()
+            if following.done():
+                following.result()
+            yield iterate()
+        finally:
+            following.cancel()
+            with suppress(asyncio.CancelledError, ToolFailure):
+                await following
+
+    async def prompts(self) -> tuple[ListedPrompt, ...]:
+        """Its prompts."""
+        return await list_prompts(self._calls.fetch)
+
+    async def prompt(self, name: str, **arguments: str) -> tuple[Message, ...]:
+        """A prompt as messages: the last for ``agent.run``, those before it for its ``history``.
+
+        Unless its descriptions are trusted, it is one message, with the server's words attached.
+        """
+        trusted = "descriptions" in self._settings.trust
+        return await get_prompt(self._calls.fetch, name, arguments, self.name, trusted=trusted)
+
+    async def complete(
+        self, subject: ListedPrompt | ListedResource, argument: str, value: str = "", **given: str
+    ) -> tuple[str, ...]:
+        """What the server suggests for an argument of a prompt or template; ``given`` are the others."""
+        return await complete(self._calls.fetch, subject, argument, value, given)
 
     async def call(self, name: str, arguments: JsonObject | None = None) -> Any:
         """Call a tool by the server's own name for it, without any gate. Raises ToolFailure."""

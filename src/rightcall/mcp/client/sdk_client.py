@@ -27,8 +27,10 @@ from mcp_types import (
     Implementation,
     JSONRPCResponse,
     LoggingMessageNotificationParams,
+    ResourceUpdatedNotification,
     ToolListChangedNotification,
 )
+from msgspec import Struct
 
 from rightcall.core.handler import ignore
 from rightcall.core.jsontext import shorten
@@ -174,23 +176,29 @@ _UNAUTHORIZED = 401
 _LEAST_ERROR = 400
 
 
+class ClientEvents(Struct, frozen=True, kw_only=True, eq=False):
+    """Whom a client tells of what happens beside its answers."""
+
+    ended: Callable[[str], None]
+    """No more can come from the server; with the reason."""
+    forgotten: Callable[[], None]
+    """The server no longer knows our session."""
+    answered: Callable[[int], None]
+    """The HTTP status of a message that was sent."""
+    changed: Callable[[], None]
+    """The tools may have changed."""
+    updated: Callable[[str], None]
+    """A resource did."""
+
+
 def client_of(
     settings: ConnectionSettings,
     notes: NoteLog,
     sampler: Sampler | None,
-    *,
     auth: httpx2.Auth | None,
-    ended: Callable[[str], None],
-    forgotten: Callable[[], None],
-    answered: Callable[[int], None],
-    changed: Callable[[], None],
+    events: ClientEvents,
 ) -> Client:
-    """The SDK's client, not opened yet.
-
-    ``auth`` signs HTTP requests. ``ended`` is called when no more can come from the server, with the
-    reason; ``forgotten`` when the server no longer knows our session; ``answered`` with the HTTP
-    status of each message sent; ``changed`` when the tools may have changed.
-    """
+    """The SDK's client, not opened yet. ``auth`` signs HTTP requests."""
 
     async def log(params: LoggingMessageNotificationParams) -> None:
         source = f"{params.logger}: " if params.logger else ""
@@ -199,7 +207,9 @@ def client_of(
 
     async def hear(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
-            changed()
+            events.changed()
+        elif isinstance(message, ResourceUpdatedNotification):
+            events.updated(str(message.params.uri))
         elif isinstance(message, Exception):
             notes.add("garbage", str(message))
 
@@ -207,7 +217,7 @@ def client_of(
     if settings.approve is not None:
         elicitation = Elicitation(settings.name, settings.approve, notes)
     return Client(
-        _streams(settings, notes, auth, ended, forgotten, answered),
+        _streams(settings, notes, auth, events),
         mode="legacy" if settings.protocol == "legacy" else "auto",
         read_timeout_seconds=settings.connect_timeout,
         sampling_callback=sampler,
@@ -250,9 +260,7 @@ async def _streams(
     settings: ConnectionSettings,
     notes: NoteLog,
     auth: httpx2.Auth | None,
-    ended: Callable[[str], None],
-    forgotten: Callable[[], None],
-    answered: Callable[[int], None],
+    events: ClientEvents,
 ) -> AsyncIterator[TransportStreams]:
     """Open the transport: a program, or HTTP with the older transport or the current one."""
     target = settings.target
@@ -269,8 +277,8 @@ async def _streams(
                 auth,
                 target.headers,
                 max_message_bytes=most,
-                forgotten=forgotten,
-                answered=answered,
+                forgotten=events.forgotten,
+                answered=events.answered,
                 bounds_events=target.transport == "sse",
             )
             if target.transport == "sse":
@@ -282,7 +290,7 @@ async def _streams(
             opening = stdio_streams(
                 target,
                 max_message_bytes=most,
-                ended=ended,
+                ended=events.ended,
                 garbage=lambda line: notes.add("garbage", f"a line that is no message: {line}"),
             )
         incoming, outgoing = await stack.enter_async_context(opening)
