@@ -80,9 +80,7 @@ def test_the_prompts_of_servers_are_commands(home):
         "rightcall: /python_review takes text=… tone=…",
         "rightcall: no command /python_nothing; /help lists them",
     ]
-    assert answers(ran.out) == [
-        "1: Follow the prompt review of the server python, which is attached."
-    ]
+    assert answers(ran.out) == ["1: Follow the prompt review of the server python, which is attached."]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rightcall.mcp.client.remote_servers import connect as connect
     from rightcall.mcp.client.remote_servers import connect_all as connect_all
     from rightcall.mcp.pins import Pins as Pins
+    from rightcall.mcp.server.offers import prompt as prompt
+    from rightcall.mcp.server.offers import resource as resource
     from rightcall.mcp.server.tool_server import serve as serve
 
 _HOMES = {
@@ -35,6 +37,7 @@ _HOMES = {
     "mcp.client.note_log": ("Note",),
     "mcp.client.remote_servers": ("Group", "LiveView", "Server", "connect", "connect_all"),
     "mcp.pins": ("Pins",),
+    "mcp.server.offers": ("prompt", "resource"),
     "mcp.server.tool_server": ("serve",),
 }
 lazily(__name__, index_homes(_HOMES))

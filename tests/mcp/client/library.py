@@ -1,6 +1,5 @@
 """A server of the SDK's with resources, templates, prompts and completion."""
 
-import sys
 import warnings
 
 from mcp.server.mcpserver import Context, MCPServer

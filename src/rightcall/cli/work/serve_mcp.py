@@ -46,7 +46,7 @@ def run(options: Namespace) -> int:
             instructions=options.instructions,
             approve=_approve(options),
             journal=journal,
-            texts=runs,
+            resources=None if runs is None else [runs],
         )
     finally:
         if runs is not None:
