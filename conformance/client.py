@@ -1,41 +1,31 @@
 """rightcall's client, as the official MCP conformance suite wants to see it act.
 
 The suite names a scenario in the environment and gives a server's address; what is done there is what a
-user of rightcall would write. OAuth is the SDK's, handed to ``connect``.
+user of rightcall would write. Only the login of an enterprise is the SDK's, handed to ``connect``.
 """
 
 import asyncio
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider
-from mcp.client.auth.extensions.client_credentials import (
-    ClientCredentialsOAuthProvider,
-    PrivateKeyJWTOAuthProvider,
-    SignedJWTParameters,
-)
 from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
-from mcp.shared.auth import (
-    AuthorizationCodeResult,
-    OAuthClientInformationFull,
-    OAuthClientMetadata,
-    OAuthToken,
-)
-from pydantic import AnyUrl
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
-from rightcall.core.decision import Allow, FinalDecision, Proposal, Rewrite
+from rightcall.core.decision import Allow, FinalDecision, Rewrite
+from rightcall.core.proposal import Proposal
 from rightcall.errors import ToolFailure
-from rightcall.mcp import Http, Sampling, Server, connect
+from rightcall.mcp import ClientCredentials, Http, Login, Sampling, Server, connect
 from rightcall.testing import ScriptedModel
 
 CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
 REVISION = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "2026-07-28")
-CALLBACK = AnyUrl("http://localhost:3000/callback")
 PATIENCE = 120.0
 """Seconds to connect in: many clients are started at once, on a machine that may have other work."""
 STUBS = {
@@ -63,7 +53,7 @@ def server_at(url: str, **options: Any) -> Server:
     return connect(
         url,
         name="suite",
-        protocol="legacy" if old else "auto",
+        protocol="legacy" if old else "newest",
         suspicious="keep",
         connect_timeout=PATIENCE,
         **options,
@@ -131,6 +121,52 @@ async def try_call(server: Server, name: str, arguments: dict[str, Any]) -> None
         print(f"{name}: {failure}", file=sys.stderr)
 
 
+def visit(url: str) -> bool:
+    """What a browser does whose person agrees with everything."""
+    with urlopen(url) as page:
+        page.read()
+    return True
+
+
+async def authorize(url: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        login = Login(
+            client_id=CONTEXT.get("client_id", ""),
+            client_secret=CONTEXT.get("client_secret", ""),
+            client_metadata_url="https://conformance-test.local/client-metadata.json",
+            browser=visit,
+            folder=folder,
+        )
+        await call_first(url, login)
+
+
+async def issuer_of(url: str) -> str:
+    """The authorization server of a server, which a program would know."""
+    place = urlsplit(url)
+    about = f"{place.scheme}://{place.netloc}/.well-known/oauth-protected-resource{place.path}"
+    async with httpx2.AsyncClient() as client:
+        return str((await client.get(about)).json()["authorization_servers"][0])
+
+
+async def by_secret(url: str) -> None:
+    credentials = ClientCredentials(
+        issuer=await issuer_of(url),
+        client_id=CONTEXT["client_id"],
+        client_secret=CONTEXT["client_secret"],
+    )
+    await call_first(url, credentials)
+
+
+async def by_signature(url: str) -> None:
+    credentials = ClientCredentials(
+        issuer=await issuer_of(url),
+        client_id=CONTEXT["client_id"],
+        private_key=CONTEXT["private_key_pem"],
+        algorithm=CONTEXT.get("signing_algorithm", "ES256"),
+    )
+    await call_first(url, credentials)
+
+
 class Tokens:
     """Keeps tokens for as long as the scenario takes."""
 
@@ -151,82 +187,8 @@ class Tokens:
         self.client = client_info
 
 
-class Browser:
-    """A person who says yes to whatever the authorization server asks."""
-
-    def __init__(self) -> None:
-        self.query: dict[str, list[str]] = {}
-
-    async def visit(self, url: str) -> None:
-        async with httpx2.AsyncClient() as client:
-            answer = await client.get(url, follow_redirects=False)
-        self.query = parse_qs(urlsplit(answer.headers["location"]).query)
-
-    async def returned(self) -> AuthorizationCodeResult:
-        first = {name: values[0] for name, values in self.query.items()}
-        return AuthorizationCodeResult(
-            code=first["code"], state=first.get("state"), iss=first.get("iss")
-        )
-
-
-async def authorize(url: str) -> None:
-    tokens, browser = Tokens(), Browser()
-    if "client_id" in CONTEXT:
-        secret = CONTEXT.get("client_secret")
-        tokens.client = OAuthClientInformationFull(
-            client_id=CONTEXT["client_id"],
-            client_secret=secret,
-            redirect_uris=[CALLBACK],
-            token_endpoint_auth_method="client_secret_basic" if secret else "none",
-        )
-    auth = OAuthClientProvider(
-        server_url=url,
-        client_metadata=OAuthClientMetadata(
-            client_name="rightcall",
-            redirect_uris=[CALLBACK],
-            grant_types=["authorization_code", "refresh_token"],
-            response_types=["code"],
-        ),
-        storage=tokens,
-        redirect_handler=browser.visit,
-        callback_handler=browser.returned,
-        client_metadata_url="https://conformance-test.local/client-metadata.json",
-    )
-    await call_first(url, auth)
-
-
-async def by_secret(url: str) -> None:
-    auth = ClientCredentialsOAuthProvider(
-        server_url=url,
-        storage=Tokens(),
-        client_id=CONTEXT["client_id"],
-        client_secret=CONTEXT["client_secret"],
-        token_endpoint_auth_method="client_secret_basic",
-    )
-    await call_first(url, auth)
-
-
-async def by_signature(url: str) -> None:
-    signed = SignedJWTParameters(
-        issuer=CONTEXT["client_id"],
-        subject=CONTEXT["client_id"],
-        signing_algorithm=CONTEXT.get("signing_algorithm", "ES256"),
-        signing_key=CONTEXT["private_key_pem"],
-    )
-    auth = PrivateKeyJWTOAuthProvider(
-        server_url=url,
-        storage=Tokens(),
-        client_id=CONTEXT["client_id"],
-        assertion_provider=signed.create_assertion_provider(),
-    )
-    await call_first(url, auth)
-
-
 async def by_enterprise(url: str) -> None:
-    place = urlsplit(url)
-    about = f"{place.scheme}://{place.netloc}/.well-known/oauth-protected-resource{place.path}"
-    async with httpx2.AsyncClient() as client:
-        issuer = (await client.get(about)).json()["authorization_servers"][0]
+    issuer = await issuer_of(url)
 
     async def exchange(audience: str, resource: str) -> str:
         wanted = {
@@ -254,10 +216,10 @@ async def by_enterprise(url: str) -> None:
     await call_first(url, auth)
 
 
-async def call_first(url: str, auth: httpx2.Auth) -> None:
+async def call_first(url: str, auth: object) -> None:
     old = REVISION < "2026-07-28"
     target = Http(url=url, auth=auth)
-    protocol: Literal["legacy", "auto"] = "legacy" if old else "auto"
+    protocol: Literal["legacy", "newest"] = "legacy" if old else "newest"
     async with connect(target, name="suite", protocol=protocol, connect_timeout=PATIENCE) as server:
         for name in server.names()[:1]:
             await try_call(server, name, {})

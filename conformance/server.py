@@ -1,4 +1,4 @@
-"""The tools that the official MCP conformance suite calls, served by rightcall.
+"""What the official MCP conformance suite asks of a server: its tools, resources and prompts.
 
 ``python conformance/server.py PORT`` serves them until it is stopped.
 """
@@ -9,7 +9,20 @@ from base64 import b64decode
 
 import rightcall as rc
 from rightcall.core.jsontext import JsonValue
-from rightcall.mcp.server import Caller, Filled, Form, Listen, Roots, Sample, Sampled, caller, serve
+from rightcall.mcp import prompt, resource
+from rightcall.mcp.server import (
+    Caller,
+    Filled,
+    Form,
+    Listen,
+    OfferedPrompt,
+    OfferedResource,
+    Roots,
+    Sample,
+    Sampled,
+    caller,
+    serve,
+)
 
 PIXEL = b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -275,7 +288,77 @@ json_schema_2020_12_tool = rc.Tool(
     "json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features", SCHEMA
 )
 
+
+@resource("test://static-text", media_type="text/plain")
+def static_text() -> str:
+    """A text that does not change."""
+    return "This is the content of the static text resource."
+
+
+@resource("test://static-binary", media_type="image/png")
+def static_binary() -> bytes:
+    """Bytes that do not change."""
+    return PIXEL
+
+
+@resource("test://watched-resource", media_type="text/plain")
+def watched() -> str:
+    """Something to subscribe to."""
+    return "Watched"
+
+
+@resource("test://template/{id}/data", media_type="application/json")
+def template_data(id: str) -> dict[str, JsonValue]:  # noqa: A002 - as the suite calls it
+    """Data of each id."""
+    return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
+
+
+@prompt
+def test_simple_prompt() -> str:
+    """A prompt without arguments."""
+    return "This is a simple prompt for testing."
+
+
+@prompt
+def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
+    """A prompt with arguments."""
+    return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
+
+
+@test_prompt_with_arguments.complete("arg1")
+def complete_arg1(value: str) -> list[str]:
+    return [each for each in ("paris", "park", "party") if each.startswith(value)]
+
+
+@prompt
+def test_prompt_with_embedded_resource(resourceUri: str) -> list[str | rc.Media]:  # noqa: N803
+    """A prompt with a file."""
+    document = rc.Media(b"Embedded resource content for testing.", "text/plain", resourceUri)
+    return [document, "Please process the embedded resource above."]
+
+
+@prompt
+def test_prompt_with_image() -> list[str | rc.Media]:
+    """A prompt with an image."""
+    return [rc.Media(PIXEL, "image/png"), "Please analyze the image above."]
+
+
+@prompt
+async def test_input_required_result_prompt() -> str:
+    """A prompt that asks first."""
+    question = Form(
+        message="What context should the prompt use?",
+        fields={"context": {"type": "string"}},
+        required=("context",),
+    )
+    filled = (await client().ask(user_context=question))["user_context"]
+    assert isinstance(filled, Filled)
+    return f"Use this: {filled.content.get('context')}"
+
+
 TOOLS = [each for each in dict(globals()).values() if isinstance(each, rc.Tool)]
+RESOURCES = [each for each in dict(globals()).values() if isinstance(each, OfferedResource)]
+PROMPTS = [each for each in dict(globals()).values() if isinstance(each, OfferedPrompt)]
 
 if __name__ == "__main__":
     serve(
@@ -283,4 +366,6 @@ if __name__ == "__main__":
         listen=Listen(port=int(sys.argv[1])),
         started=lambda address: print(f"serving at {address}", file=sys.stderr, flush=True),
         name="rightcall-conformance",
+        resources=RESOURCES,
+        prompts=PROMPTS,
     )

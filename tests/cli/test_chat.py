@@ -1,10 +1,13 @@
 """``rightcall chat``: a conversation, from a pipe and on a terminal."""
 
 import json
+import shlex
 import stat
+from pathlib import Path
 
 import pytest
 
+import warm
 from cli.kit import Terminal, run
 from rightcall.cli.load import load_transcript
 from rightcall.core.message import Reply, User
@@ -56,6 +59,7 @@ def test_commands_tell_about_tools_model_and_usage(home):
     assert helped == [
         "/help",
         "/tools",
+        "/prompts",
         "/model",
         "/reset",
         "/save",
@@ -64,6 +68,19 @@ def test_commands_tell_about_tools_model_and_usage(home):
         "/usage",
         "/quit",
     ]
+
+
+def test_the_prompts_of_servers_are_commands(home):
+    library = Path(__file__).parents[1] / "mcp/client/library.py"
+    server = shlex.join([*warm.python(*warm.MCP), str(library)])
+    lines = ["/prompts", "/python_review", "/python_review text='So what' tone=harsh", "/python_nothing"]
+    ran = run(home, "chat", *MODEL, "--mcp", server, stdin="\n".join(lines).encode())
+    assert ran.err.splitlines() == [
+        "/python_review text=… tone=…: Review a text.",
+        "rightcall: /python_review takes text=… tone=…",
+        "rightcall: no command /python_nothing; /help lists them",
+    ]
+    assert answers(ran.out) == ["1: Follow the prompt review of the server python, which is attached."]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from msgspec import Struct
 
 from rightcall.cli.formatting import media_words, one_line, result_line, usage_words
 from rightcall.cli.load import is_journal, load_journal
-from rightcall.cli.user_config import state_folder
 from rightcall.core.decision import Allow, Answer, Deny, FinalDecision, Rewrite
 from rightcall.core.entry import (
     MODEL_NOTE,
@@ -46,6 +45,7 @@ from rightcall.record.journal_file import FileJournal
 from rightcall.record.sqlite import SqliteJournal
 from rightcall.record.steps import stop_of, unfold_entries
 from rightcall.record.transcript_markdown import markdown_lines
+from rightcall.user_files import state_folder
 
 _FEW = 5
 MOST_RUNS = 1000

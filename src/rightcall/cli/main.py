@@ -80,7 +80,8 @@ def _run(arguments: list[str]) -> int:
     rest = words[len(name.split()) :]
     _refuse_unknown(parser, name, rest)
     try:
-        options = parser.parse_intermixed_args(rest)
+        # Intermixed, what follows -- would be read as options, too.
+        options = parser.parse_args(rest) if "--" in rest else parser.parse_intermixed_args(rest)
     except TypeError:
         # Commands with actions cannot be parsed so: each action has its own arguments.
         options = parser.parse_args(rest)

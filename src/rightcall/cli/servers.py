@@ -5,11 +5,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
+from msgspec.structs import replace
+
 from rightcall.core.sanitize import printable
 from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
 from rightcall.mcp import Group, connect_all, load_config
-from rightcall.mcp.client.endpoints import Given, endpoint_of
+from rightcall.mcp.client.endpoints import Endpoint, Given, Http, Login, endpoint_of
+from rightcall.mcp.client.oauth import has_login
 from rightcall.mcp.client.remote_servers import name_of
 from rightcall.mcp.client.remote_tool import fit_names
 
@@ -52,7 +55,7 @@ def targets_of(places: Sequence[str]) -> dict[str, Given]:
 
 def _targets_at(place: str) -> dict[str, Given]:
     if place.endswith((".json", ".jsonc")) and " " not in place:
-        return {**load_config(place)}
+        return {name: with_login(target) for name, target in load_config(place).items()}
     if "://" in place and " " not in place:
         target = endpoint_of(place)
     else:
@@ -63,4 +66,16 @@ def _targets_at(place: str) -> dict[str, Given]:
         if not words:
             raise UsageError("--mcp: give a file of servers (.json), an address, or a command")
         target = endpoint_of(words)
-    return {name_of(target): target}
+    return {name_of(target): with_login(target)}
+
+
+def with_login(target: Endpoint) -> Endpoint:
+    """The target with the login that the user keeps for it. Commands do not ask for one midway."""
+    if isinstance(target, Http) and (target.auth is None or isinstance(target.auth, Login)):
+        asked_for = target.auth is not None
+        if asked_for or (
+            "authorization" not in map(str.lower, target.headers) and has_login(target.url)
+        ):
+            known = target.auth or Login()
+            return replace(target, auth=replace(known, interactive=False))
+    return target

@@ -32,7 +32,7 @@ from rightcall.trust.rules import Rules
 from rightcall.trust.rules_file import read_rules
 
 if TYPE_CHECKING:
-    from rightcall.mcp import Group
+    from rightcall.mcp import Group, ListedPrompt, Server
 
 
 class Session:
@@ -75,6 +75,15 @@ class Session:
         if self._options.servers:
             self._servers = await cli.servers.open_servers(self._options.servers)
             self._opened.push_async_exit(self._servers)
+
+    async def prompts(self) -> "dict[str, tuple[Server, ListedPrompt]]":
+        """The prompts of the MCP servers, by ``SERVER_NAME``."""
+        found = {}
+        servers = {} if self._servers is None else self._servers.servers
+        for name, server in servers.items():
+            for prompt in await server.prompts():
+                found[f"{name}_{prompt.name}"] = (server, prompt)
+        return found
 
     def view(self) -> OutputView:
         """The view of its runs."""

@@ -10,11 +10,11 @@ from shutil import get_terminal_size
 from typing import TextIO
 
 from rightcall.cli.summary import OutputView
-from rightcall.cli.user_config import state_folder
 from rightcall.core.decision import Allow, Deny, FinalDecision, Scope
 from rightcall.core.proposal import Proposal, question, summary
 from rightcall.core.sanitize import printable
 from rightcall.gate.gate import Approve
+from rightcall.user_files import state_folder
 
 MAX_LINE = 16 * 1024 * 1024
 """The most bytes of a line from a pipe; a longer line is split."""

@@ -8,7 +8,6 @@ import difflib
 import os
 import stat
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import msgspec
 from msgspec import Struct
@@ -16,50 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.errors import UsageError
 from rightcall.models.providers import PROVIDERS
-
-# The command line's directories, and how it writes files that only the user may read.
-
-
-def config_folder() -> Path:
-    """The user's settings: under the XDG configuration directory."""
-    return _home("XDG_CONFIG_HOME", ".config") / "rightcall"
-
-
-def state_folder() -> Path:
-    """Conversations and history: under the XDG state directory."""
-    return _home("XDG_STATE_HOME", ".local/state") / "rightcall"
-
-
-def cache_folder() -> Path:
-    """Data that can be recreated: under the XDG cache directory."""
-    return _home("XDG_CACHE_HOME", ".cache") / "rightcall"
-
-
-def _home(variable: str, otherwise: str) -> Path:
-    given = os.environ.get(variable, "")
-    # The XDG specification says to ignore a relative path.
-    if given.startswith("/"):
-        return Path(given)
-    return Path.home() / otherwise
-
-
-def write_privately(file: Path, text: bytes) -> None:
-    """Write a file atomically that only the user may read."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Such files are created with mode 0600, whatever the umask is.
-        with NamedTemporaryFile(dir=file.parent, prefix=file.name, delete=False) as fresh:
-            try:
-                fresh.write(text)
-                fresh.flush()
-                os.fsync(fresh.fileno())
-                Path(fresh.name).replace(file)
-            except OSError:
-                Path(fresh.name).unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
-
+from rightcall.user_files import config_folder, write_privately
 
 EMBEDDED = "embedded"
 """The model that is used if no other was chosen: it needs no key and no network."""

@@ -76,7 +76,7 @@ class _PinFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Pins:
-    """A file of approved definitions, by server and tool. ``rightcall tools mcp pin`` writes it."""
+    """A file of approved definitions, by server and tool. ``rightcall mcp pin`` writes it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -104,9 +104,7 @@ class Pins:
         """A server's tools that differ from their pins. Raises UsageError for a server without pins."""
         approved = self.servers().get(server)
         if approved is None:
-            raise UsageError(
-                f"{self.path} holds no pins of {server!r}; approve it: rightcall tools mcp pin"
-            )
+            raise UsageError(f"{self.path} holds no pins of {server!r}; approve it: rightcall mcp pin")
         differences = []
         # A tool that is gone is no danger; if it comes back, it must be unchanged.
         for definition in found:

@@ -155,7 +155,7 @@ async def test_a_result_without_a_type_is_complete():
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (401, 'HTTP 401: the token is missing or wrong. Give it as a header: headers={"Authorization"'),
+        (401, 'HTTP 401: the token is missing. Log in: auth="oauth" in Python, rightcall mcp login'),
         (403, "HTTP 403: "),
         (500, "HTTP 500: "),
     ],

@@ -23,7 +23,7 @@ async def runs(tmp_path):
 
 
 async def test_an_agent_elsewhere_lists_searches_and_reads_runs(runs):
-    server = ToolServer(list(runs.tools()), texts=runs)
+    server = ToolServer(list(runs.tools()), resources=[runs])
     async with Client(server.sdk) as client:
         listed = await client.call_tool("search_runs", {"words": "cake"})
         resources = (await client.list_resources()).resources

@@ -9,7 +9,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from rightcall.cli.commands import models, runs, serve, talk, tools
+from rightcall.cli.commands import mcp, models, runs, serve, talk, tools
 
 
 class CommandRow(NamedTuple):
@@ -84,7 +84,6 @@ GROUPS: Mapping[str, CommandGroup] = {
                 "call",
                 shows_errors=True,
             ),
-            "mcp": CommandRow("list, pin and verify the tools of MCP servers", tools.mcp, "mcp"),
             "audit": CommandRow(
                 "say which of an agent's tools are dangerous together", tools.audit, "audit"
             ),
@@ -94,6 +93,21 @@ GROUPS: Mapping[str, CommandGroup] = {
             "trust": CommandRow(
                 "draft the facts that rules go by, and try rules on recorded runs", tools.trust, "trust"
             ),
+        },
+    ),
+    "mcp": CommandGroup(
+        "MCP servers: add, log in, look at what they offer, and approve it",
+        {
+            "add": CommandRow("add a server to a file of them", mcp.add_server, "mcp_files"),
+            "remove": CommandRow("remove a server from a file", mcp.remove_server, "mcp_files"),
+            "list": CommandRow(
+                "list the servers one has, or the tools of some", mcp.list_servers, "mcp"
+            ),
+            "login": CommandRow("log in at a server, in a browser", mcp.login, "mcp"),
+            "logout": CommandRow("revoke a login, and forget it", mcp.logout, "mcp"),
+            "doctor": CommandRow("start servers, and say what is wrong with them", mcp.doctor, "mcp"),
+            "pin": CommandRow("approve what servers offer, as it is now", mcp.pin, "mcp"),
+            "verify": CommandRow("print what changed since it was approved", mcp.verify, "mcp"),
         },
     ),
     "runs": CommandGroup(
@@ -144,10 +158,7 @@ COMMANDS: Mapping[str, CommandRow] = {
 """Every command, as it is typed."""
 
 FORMER: Mapping[str, str] = {
-    **{
-        name: f"tools {name}"
-        for name in ("audit", "call", "manifest", "mcp", "policy", "specs", "trust")
-    },
+    **{name: f"tools {name}" for name in ("audit", "call", "manifest", "policy", "specs", "trust")},
     **{name: f"debug {name}" for name in ("render", "sse")},
     **{name: f"runs {name}" for name in ("watch", "worker")},
 }

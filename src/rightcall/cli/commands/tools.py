@@ -4,8 +4,6 @@ from argparse import ArgumentParser
 
 from rightcall.cli.options import TOOLS, add, add_approval_options, add_repeatable, count_of
 
-_PINS = "mcp-pins.json"
-
 
 def _add_sources(parser: ArgumentParser) -> None:
     """The sources of tools: files, servers and manifests."""
@@ -96,29 +94,6 @@ def manifest(parser: ArgumentParser) -> None:
     add(running, "dry-run")
     for each in (checking, showing, running):
         add(each, "sandbox")
-
-
-def mcp(parser: ArgumentParser) -> None:
-    """MCP servers: list what they offer, approve it, and say whether it is still what was approved.
-
-    SERVER is an address, the name of an entry of --config FILE, or, after --, a program and its arguments.
-    Approved definitions are kept as hashes in a file (--pins), which connect(pins=...) holds servers to.
-    """  # noqa: E501 - as wide as help is
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|pin|verify")
-    listing = actions.add_parser("list", help="the tools of servers, and problems with them")
-    pinning = actions.add_parser("pin", help="approve the tools of servers as they are now")
-    verifying = actions.add_parser("verify", help="print what changed since it was approved")
-    add(listing, "json", help="one line of JSON for each tool")
-    pinning.add_argument("--yes", action="store_true", help="approve without asking")
-    for each in (listing, pinning, verifying):
-        each.add_argument(
-            "servers", nargs="*", metavar="SERVER", help="an address, or a name in the file"
-        )
-        add(each, "config", metavar="FILE", help="a file of servers, as other programs keep them")
-        each.add_argument("--name", help="the server's name in the file of pins")
-        each.add_argument("--timeout", type=float, default=30.0, help="seconds a server has to start")
-    for each in (pinning, verifying):
-        each.add_argument("--pins", metavar="FILE", default=_PINS, help=f"{_PINS} unless given")
 
 
 def audit(parser: ArgumentParser) -> None:

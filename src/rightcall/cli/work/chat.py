@@ -1,6 +1,7 @@
 """Talk to a model: a line is a turn or, after a slash, a command."""
 
 import asyncio
+import shlex
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -102,6 +103,15 @@ class ChatConversation:
         self._runner.run(self.session.switch(model))
         self._begin()
 
+    def list_prompts(self) -> None:
+        """Show the prompts of the MCP servers."""
+        prompts = self._runner.run(self.session.prompts())
+        for name, (_, prompt) in prompts.items():
+            takes = " ".join(f"{each}=…" for each in prompt.arguments)
+            self.say(one_line(f"/{name} {takes}: {prompt.description or prompt.title}", _WIDTH))
+        if not prompts:
+            self.say("no prompts; start with --mcp SERVER")
+
     def fold_reasoning(self) -> bool:
         """Toggle whether the model's reasoning is shown; returns the new setting."""
         self._view.reasoning = not self._view.reasoning
@@ -126,6 +136,8 @@ class ChatConversation:
     def _run_command(self, line: str) -> None:
         name, _, rest = line.partition(" ")
         try:
+            if name not in _COMMANDS and self._use_prompt(name.removeprefix("/"), rest):
+                return
             if name not in _COMMANDS:
                 near = get_close_matches(name, _COMMANDS, n=1)
                 hint = "/help lists them"
@@ -137,11 +149,30 @@ class ChatConversation:
             self.failed = True
             self.say(f"rightcall: {error}")
 
-    def _turn(self, prompt: str) -> None:
+    def _use_prompt(self, name: str, rest: str) -> bool:
+        """Take a turn with a server's prompt; False if there is none of that name."""
+        prompts = self._runner.run(self.session.prompts())
+        if name not in prompts:
+            return False
+        server, prompt = prompts[name]
+        given = dict(each.partition("=")[::2] for each in shlex.split(rest))
+        missing = [each for each in prompt.required if each not in given]
+        if missing or given.keys() - set(prompt.arguments):
+            takes = " ".join(f"{each}=…" for each in prompt.arguments)
+            raise UsageError(f"/{name} takes {takes or 'nothing'}")
+        *before, last = self._runner.run(server.prompt(prompt.name, **given))
+        if not isinstance(last, User):
+            raise UsageError(f"/{name} ends with the model's own words, which cannot be asked")
+        self._turn(last, tuple(before))
+        return True
+
+    def _turn(self, prompt: str | User, before: Transcript = ()) -> None:
         if not prompt:
             return
-        watch = RunWatch(self._view, prompt, self.history)
-        events = self._agent.stream(prompt, **self.session.run_options(self.history))
+        shown = prompt if isinstance(prompt, str) else prompt.text
+        history = (*self.history, *before)
+        watch = RunWatch(self._view, shown, history)
+        events = self._agent.stream(prompt, **self.session.run_options(history))
         try:
             summary = self._runner.run(watch.watch(events))
         except KeyboardInterrupt:
@@ -165,6 +196,10 @@ def _tools(conversation: ChatConversation, _: str) -> None:
         conversation.say(one_line(f"{tool.name}: {tool.spec.description}", _WIDTH))
     if not conversation.session.tools:
         conversation.say("no tools; start with --tool FILE.py")
+
+
+def _prompts(conversation: ChatConversation, _: str) -> None:
+    conversation.list_prompts()
 
 
 def _model(conversation: ChatConversation, name: str) -> None:
@@ -225,6 +260,7 @@ class _Command(NamedTuple):
 _COMMANDS: Mapping[str, _Command] = {
     "/help": _Command("", "these words", _help),
     "/tools": _Command("", "what the model may call", _tools),
+    "/prompts": _Command("", "the prompts of MCP servers; /NAME argument=value uses one", _prompts),
     "/model": _Command("[NAME]", "who answers; with a name, who answers from now on", _model),
     "/reset": _Command("", "forget what was said", _reset),
     "/save": _Command("FILE", "write the conversation down", _save),

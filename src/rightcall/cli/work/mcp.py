@@ -1,23 +1,37 @@
-"""MCP servers: list their tools, approve them, and verify that they are still what was approved."""
+"""MCP servers: list what they offer, check and approve it, and log in at them."""
 
 import asyncio
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 
 from rightcall.cli import NO_ANSWER, OK
 from rightcall.cli.formatting import json_line, one_line
+from rightcall.cli.servers import with_login
+from rightcall.cli.work.mcp_files import known_servers
 from rightcall.core.proposal import quotation
 from rightcall.core.sanitize import printable, visible
+from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError, UsageError
-from rightcall.mcp import Pins, Server, connect, load_config
-from rightcall.mcp.client.endpoints import Given, endpoint_of
+from rightcall.mcp import Http, Login, Pins, Server, connect, load_config
+from rightcall.mcp.client.endpoints import Endpoint, endpoint_of
+from rightcall.mcp.client.oauth import log_in, log_out
 from rightcall.mcp.client.remote_servers import name_of
+from rightcall.tools.lint_rules import lint
+from rightcall.tools.token_cost import footprint
+
+_MOST_LINT = 5
 
 
 def run(options: Namespace) -> int:
-    """List, pin or verify, server by server."""
+    """Do one thing, server by server."""
+    if options.action in {"login", "logout"}:
+        return asyncio.run(_log_in_or_out(options))
+    if options.action == "list" and not options.servers and options.config is None:
+        return _list_known(as_json=options.json)
     return asyncio.run(_run(options))
 
 
@@ -27,7 +41,7 @@ async def _run(options: Namespace) -> int:
         try:
             # Read by a person, not by a model: no suspicious description is left out.
             async with connect(
-                target, name=name, suspicious="keep", connect_timeout=options.timeout
+                with_login(target), name=name, suspicious="keep", connect_timeout=options.timeout
             ) as server:
                 match options.action:
                     case "list":
@@ -35,6 +49,8 @@ async def _run(options: Namespace) -> int:
                         done = True
                     case "pin":
                         done = _pin(server, Pins(options.pins), sure=options.yes)
+                    case "doctor":
+                        done = _examine(server, Pins(options.pins))
                     case _:
                         done = _verify(server, Pins(options.pins))
         except RightcallError as error:
@@ -44,19 +60,113 @@ async def _run(options: Namespace) -> int:
     return code
 
 
-def _chosen_servers(options: Namespace) -> dict[str, Given]:
+def _chosen_servers(options: Namespace) -> Mapping[str, Endpoint]:
     """The requested servers, by name."""
     words: list[str] = options.servers
+    if words and "://" not in words[0] and options.config is None and not options.name:
+        known = {name: target for _, name, target in known_servers()}
+        if all(word in known for word in words):
+            return {word: known[word] for word in words}
     if options.config is not None:
-        known = load_config(options.config)
-        if missing := [word for word in words if word not in known]:
-            there = ", ".join(known) or "none"
+        listed = load_config(options.config)
+        if missing := [word for word in words if word not in listed]:
+            there = ", ".join(listed) or "none"
             raise UsageError(f"{options.config} has no server {missing[0]!r}; there is {there}")
-        return {name: known[name] for name in words or known}
+        return {name: listed[name] for name in words or listed}
     if not words:
+        if options.action == "doctor" and (known := {name: each for _, name, each in known_servers()}):
+            return known
         raise UsageError("which server? Give an address, --config FILE, or -- and a program")
     target = endpoint_of(words[0] if "://" in words[0] else words)
     return {options.name or name_of(target): target}
+
+
+def _list_known(*, as_json: bool) -> int:
+    found = list(known_servers())
+    for file, name, target in found:
+        if as_json:
+            sys.stdout.write(json_line({"server": name, "file": str(file), "target": str(target)}))
+        else:
+            print(printable(f"{name}: {target} in {file}"))
+    if not found:
+        print("no servers here; rightcall mcp add NAME adds one", file=sys.stderr)
+    return OK
+
+
+async def _log_in_or_out(options: Namespace) -> int:
+    url = _address(options)
+    if options.action == "logout":
+        if not await log_out(url):
+            print(printable(f"rightcall: there is no login at {url}"), file=sys.stderr)
+            return NO_ANSWER
+        print(printable(f"{url}: logged out"))
+        return OK
+    login = Login(
+        client_id=options.client_id, port=options.port, paste=_paste if options.paste else None
+    )
+    try:
+        await log_in(url, login)
+    except RightcallError as error:
+        print(f"rightcall: {printable(str(error))}", file=sys.stderr)
+        return NO_ANSWER
+    print(printable(f"{url}: logged in"))
+    return OK
+
+
+def _address(options: Namespace) -> str:
+    """The address of a server that is given by it, or by its name in a file."""
+    word: str = options.server
+    if "://" in word:
+        return word
+    listed: Mapping[str, Endpoint]
+    if options.config is not None:
+        listed = load_config(options.config)
+    else:
+        listed = {name: target for _, name, target in known_servers()}
+    target = listed.get(word)
+    if target is None:
+        raise UsageError(f"no server {word!r}; there is {', '.join(listed) or 'none'}")
+    if not isinstance(target, Http):
+        raise UsageError(f"{word} is a program; one logs in at addresses")
+    return target.url
+
+
+async def _paste(url: str) -> str:
+    """Have the user open a page elsewhere, and paste the address that it leads to."""
+    if url:
+        print(f"Open this address in a browser:\n\n  {printable(url)}\n", file=sys.stderr)
+        print("Its last page may not load. Paste the address of that page here:", file=sys.stderr)
+    else:
+        print("That is not the address of the last page. Once more:", file=sys.stderr)
+    with suppress(EOFError):
+        return await asyncio.to_thread(input)
+    raise UsageError("nothing was pasted")
+
+
+def _examine(server: Server, pins: Pins) -> bool:
+    """Print how a server is: its tools, what they cost a model, and what is wrong with them."""
+    box = Toolbox(list(server))
+    cost = footprint(box)
+    print(printable(f"{server.name}: works, by the protocol of {server.protocol_version}"))
+    print(f"  tools: {len(box)}, about {cost.tokens:,} tokens in every request")
+    for tool, reason in server.refused.items():
+        print(printable(f"  {tool} cannot be used: {reason}"))
+    for finding in server.findings:
+        print(printable(f"  read this: {finding}"))
+    found = lint(box)
+    for each in found[:_MOST_LINT]:
+        print(printable(f"  lint: {each}"))
+    if len(found) > _MOST_LINT:
+        print(f"  lint: {len(found) - _MOST_LINT} more; rightcall tools lint shows them")
+    if server.name not in pins.servers():
+        print(f"  pins: not approved; rightcall mcp pin {server.name}")
+        return True
+    differences = pins.differences(server.name, server.definitions)
+    for difference in differences:
+        print(printable(f"  pins: {difference}"))
+    if not differences:
+        print("  pins: as it was approved")
+    return not differences
 
 
 def _list(server: Server, *, as_json: bool) -> None:

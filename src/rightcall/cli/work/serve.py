@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from rightcall import cli
 from rightcall.cli import OK
 from rightcall.cli.load import add_manifests, is_place, load_journal, load_model, load_tools, object_at
-from rightcall.cli.user_config import config_folder, key_for, write_privately
+from rightcall.cli.user_config import key_for
 from rightcall.core.optional_libraries import load, require
 from rightcall.core.ports import Model
 from rightcall.declare.toolbox import Toolbox, ToolSource
@@ -25,6 +25,7 @@ from rightcall.serve.gateway.server import run as run_gateway
 from rightcall.serve.gateway.settings import Place, Served, Settings, Trying, read_settings, with_models
 from rightcall.serve.gateway.spend import Spend
 from rightcall.serve.gateway.upstreams import open_model
+from rightcall.user_files import config_folder, write_privately
 
 # OpenTelemetry for commands that serve: sets up the SDK from the standard ``OTEL_`` variables.
 

@@ -11,11 +11,11 @@ from rightcall import mcp
 from rightcall.cli import OK
 from rightcall.cli.commands.serve import TOKEN
 from rightcall.cli.load import add_manifests, load_journal, load_tools
-from rightcall.cli.user_config import cache_folder
 from rightcall.core.proposal import Proposal
 from rightcall.errors import UsageError
 from rightcall.mcp import server as mcp_server
 from rightcall.serve import studio
+from rightcall.user_files import cache_folder
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Approve
@@ -46,7 +46,7 @@ def run(options: Namespace) -> int:
             instructions=options.instructions,
             approve=_approve(options),
             journal=journal,
-            texts=runs,
+            resources=None if runs is None else [runs],
         )
     finally:
         if runs is not None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from rightcall.cli import OK
 from rightcall.cli.conversations import conversations_file
 from rightcall.cli.load import is_journal, load_agent, object_at
-from rightcall.cli.user_config import cache_folder
 from rightcall.durable.app import App
 from rightcall.errors import UsageError
 from rightcall.serve import studio
+from rightcall.user_files import cache_folder
 
 
 def run(options: Namespace) -> int:

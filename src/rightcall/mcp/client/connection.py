@@ -9,20 +9,24 @@ restarted after a pause.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Literal, TypeVar
 
+import anyio
 from mcp.client.client import Client
-from mcp.client.subscriptions import SubscriptionLost
+from mcp.client.subscriptions import ResourceUpdated, SubscriptionLost
 from mcp.shared.exceptions import MCPError
+from mcp_types import EmptyResult, SubscribeRequest, SubscribeRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec.structs import replace
 
 from rightcall.errors import RightcallError, ToolFailure, TransportError, UsageError
 from rightcall.mcp.client.callbacks import Sampler
-from rightcall.mcp.client.endpoints import Http
+from rightcall.mcp.client.endpoints import Endpoint, Http
 from rightcall.mcp.client.note_log import NoteLog
-from rightcall.mcp.client.sdk_client import client_of, explain
+from rightcall.mcp.client.oauth import OAuthSession, authorization_for
+from rightcall.mcp.client.sdk_client import ClientEvents, client_of, explain, leaves
 from rightcall.mcp.client.settings import ConnectionSettings
 
 T = TypeVar("T")
@@ -35,6 +39,7 @@ _LISTEN_PAUSE = 30.0
 _HTTP_CLOSE_SECONDS = 3.0
 _STDIO_CLOSE_SECONDS = 13.0
 _LAST_SECONDS = 2.0
+_KNOWS_US_NOT = {401, 403}
 
 
 class ServerConnection:
@@ -60,6 +65,9 @@ class ServerConnection:
         """Resolves to the next client; every caller that needs one waits for it."""
         self._opening = False
         self._was_open = False
+        self._lost = asyncio.Event()
+        """Set when the client of now is lost."""
+        self._watching: dict[Callable[[str | None], None], tuple[str, ...]] = {}
         self._losses = 0
         """How many clients were lost since the last successful answer."""
         self._resting_until: float | None = None
@@ -70,6 +78,10 @@ class ServerConnection:
         """Why the transport says that the client was lost: text that follows the server's name."""
         self._last = ""
         """Why the last client was lost, as a sentence."""
+        self._login: OAuthSession | None = None
+        self._by_handshake = _begins_by_handshake(settings)
+        self._deadline: asyncio.Timeout | None = None
+        """Of the opening, while it lasts."""
 
     async def open(self) -> None:
         """Start the server. Raises the error that keeps it from starting."""
@@ -141,6 +153,13 @@ class ServerConnection:
         """Note that the server answered: earlier losses no longer count."""
         self._losses = 0
 
+    @property
+    def login_failure(self) -> str:
+        """Why there is no valid token, as text that follows the server's name; empty if there is one."""
+        if self._login is not None and self._login.failure:
+            return f"cannot be logged in at: {self._login.failure}"
+        return ""
+
     async def settle(self) -> None:
         """Wait until announced changes have been applied, so that the next turn has them."""
         await self._signals.wait_settled(_REFRESH_SECONDS)
@@ -156,6 +175,60 @@ class ServerConnection:
         self._signals.change()
         await self.settle()
 
+    async def follow(self, uris: Sequence[str], tell: Callable[[str | None], None]) -> None:
+        """Tell of changes of resources until cancelled; of None each time that we are subscribed.
+
+        Nothing is replayed, so after a lost connection every one of them may have changed.
+        """
+        is_first = True
+        while True:
+            client = await self.ready()
+            lost = self._lost
+            try:
+                async with self._subscribed(client, uris, tell):
+                    tell(None)
+                    for uri in () if is_first else uris:
+                        tell(uri)
+                    is_first = False
+                    await lost.wait()
+            except (SubscriptionLost, TimeoutError):
+                await asyncio.sleep(_REFRESH_SECONDS)
+            except MCPError as error:
+                raise ToolFailure(f"The server {self._settings.name} refused: {error}") from error
+
+    @asynccontextmanager
+    async def _subscribed(
+        self, client: Client, uris: Sequence[str], tell: Callable[[str | None], None]
+    ) -> AsyncIterator[None]:
+        if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+
+            async def listen() -> None:
+                async for event in subscription:
+                    if isinstance(event, ResourceUpdated):
+                        tell(event.uri)
+
+            listening = client.listen(resource_subscriptions=uris)
+            async with listening as subscription, anyio.create_task_group() as group:
+                group.start_soon(listen)
+                yield
+                group.cancel_scope.cancel()
+            return
+        self._watching[tell] = tuple(uris)
+        try:
+            for uri in uris:
+                await client.session.send_request(
+                    SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult
+                )
+            yield
+        finally:
+            del self._watching[tell]
+
+    def _note_update(self, uri: str) -> None:
+        for tell, uris in self._watching.items():
+            # A server may tell of a part of what is watched.
+            if uri.startswith(uris):
+                tell(uri)
+
     # Methods of the owner task.
 
     def _handle_loss(self, reason: str) -> None:
@@ -163,8 +236,22 @@ class ServerConnection:
         self._why = self._why or reason
         if self._client is not None and self._loop is not None:
             self._client = None
+            self._lost.set()
+            self._lost = asyncio.Event()
             self._opened = self._loop.create_future()
             self._signals.lose()
+
+    @contextmanager
+    def _person_waited_for(self) -> Iterator[None]:
+        """Stop the clock of the opening for as long as a person takes to log in."""
+        deadline = self._deadline
+        if deadline is not None:
+            deadline.reschedule(None)
+        try:
+            yield
+        finally:
+            if deadline is not None and deadline is self._deadline:
+                deadline.reschedule(asyncio.get_running_loop().time() + self._settings.connect_timeout)
 
     def _note_status(self, status: int) -> None:
         self._status = status
@@ -175,7 +262,10 @@ class ServerConnection:
     async def _own(self) -> None:
         try:
             while not self._signals.closing:
+                by_handshake = self._by_handshake
                 error = await self._live()
+                if by_handshake != self._by_handshake:
+                    continue
                 self._last = str(error)
                 if not self._was_open:
                     self._fail(error)
@@ -196,23 +286,32 @@ class ServerConnection:
         self._status = 0
         self._opening = True
         listening: asyncio.Task[None] | None = None
+        target = self._settings.target
+        auth = authorization_for(target, self._person_waited_for) if isinstance(target, Http) else None
+        self._login = auth if isinstance(auth, OAuthSession) else None
+        self._deadline = deadline = asyncio.timeout(self._settings.connect_timeout)
         try:
             async with (
-                asyncio.timeout(self._settings.connect_timeout) as deadline,
+                deadline,
                 client_of(
-                    self._settings,
+                    replace(self._settings, protocol="legacy" if self._by_handshake else "newest"),
                     self._notes,
                     self._sampler,
-                    ended=self._handle_loss,
-                    forgotten=self._note_forgotten,
-                    answered=self._note_status,
-                    changed=self._signals.change,
+                    auth,
+                    ClientEvents(
+                        ended=self._handle_loss,
+                        forgotten=self._note_forgotten,
+                        answered=self._note_status,
+                        changed=self._signals.change,
+                        updated=self._note_update,
+                    ),
                 ) as client,
             ):
                 if self._settings.wait_for_tools:
                     await self._take_tools(client)
                 else:
                     self._signals.change()
+                self._deadline = None
                 deadline.reschedule(None)
                 assert self._opened is not None
                 if self._was_open:
@@ -235,7 +334,11 @@ class ServerConnection:
                     # A server that announces changes without end must not keep us busy without end.
                     await asyncio.sleep(_REFRESH_PAUSE)
         except Exception as error:  # noqa: BLE001 - the border: whatever the SDK and servers come up with
-            return explain(error, self._settings, self._why, self._status)
+            if self._opening and self._by_handshake and self._settings.protocol == "auto":
+                # A server may speak the newest protocol only.
+                is_refused = any(isinstance(each, MCPError) for each in leaves(error))
+                self._by_handshake = not is_refused or self._status in _KNOWS_US_NOT or is_sse(target)
+            return explain(error, self._settings, self._why or self.login_failure, self._status)
         finally:
             self._opening = False
             self._handle_loss("")
@@ -298,6 +401,19 @@ class ServerConnection:
 
     def _unreachable(self) -> str:
         return f"The server {self._settings.name} cannot be used now: {self._last}."
+
+
+def _begins_by_handshake(settings: ConnectionSettings) -> bool:
+    """Whether to speak as before 2026: then servers can send requests, as most have to, to ask."""
+    # A server of the older transport only knows the handshake of its time.
+    if settings.protocol == "legacy" or is_sse(settings.target):
+        return True
+    return settings.protocol == "auto" and settings.may_be_asked
+
+
+def is_sse(target: Endpoint) -> bool:
+    """Whether a target speaks the older transport."""
+    return isinstance(target, Http) and target.transport == "sse"
 
 
 async def _run_and_signal(

@@ -11,7 +11,7 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -58,6 +58,49 @@ class Stdio(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
         return f"Stdio({shown}{_names('environment', self.environment)})"
 
 
+class Login(Struct, frozen=True, kw_only=True, eq=False, metaclass=NameCheckedMeta):
+    """A person's login at a server, by OAuth in a browser. It is kept for the next time."""
+
+    client_id: str = ""
+    """Of a client that you registered; unless given, one is registered at the first login."""
+    client_secret: str = ""
+    client_metadata_url: str | None = None
+    """Where you publish a client id metadata document, for servers that take one."""
+    port: int = 0
+    """Of the address on this machine that the browser returns to; any free one unless given."""
+    interactive: bool = True
+    """False: only a kept login is used and refreshed; nobody is asked."""
+    browser: Callable[[str], object] | None = None
+    """Opens the page, and returns whether it could; Python's ``webbrowser`` unless given."""
+    paste: Callable[[str], Awaitable[str]] | None = None
+    """Shows the page's address instead, and returns the address to which the browser was sent."""
+    timeout: float = 300.0
+    """Seconds that a person has."""
+    folder: str | os.PathLike[str] | None = None
+    """Where logins are kept: ``rightcall/mcp-logins`` in the user's configuration unless given."""
+
+
+class ClientCredentials(Struct, frozen=True, kw_only=True, eq=False, metaclass=NameCheckedMeta):
+    """A program's own login at a server: by a secret, or by a signature."""
+
+    issuer: str
+    """The authorization server. No other is sent what proves who you are."""
+    client_id: str
+    client_secret: str = ""
+    private_key: str = ""
+    """In PEM, instead of a secret."""
+    algorithm: str = "RS256"
+    """By which it signs."""
+    scope: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.client_secret) == bool(self.private_key):
+            raise UsageError("client credentials are a client_secret or a private_key")
+
+    def __repr__(self) -> str:
+        return f"ClientCredentials(issuer={self.issuer!r}, client_id={self.client_id!r}, …)"
+
+
 class Http(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """A URL that speaks MCP over HTTP."""
 
@@ -66,13 +109,19 @@ class Http(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """``sse`` is the older transport, with a stream of events that stays open."""
     headers: Mapping[str, str] = field(default_factory=dict)
     auth: Any = None
-    """Signs requests: an ``httpx2.Auth``, such as the SDK's ``OAuthClientProvider``."""
+    """``"oauth"``, a ``Login`` or ``ClientCredentials``; or an ``httpx2.Auth`` of your own."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             shown = redact_formats(self.url)
             raise UsageError(f"a server's address begins with https:// or http://, not {shown!r}")
+        known = isinstance(self.auth, Login | ClientCredentials) or hasattr(self.auth, "async_auth_flow")
+        if self.auth not in (None, "oauth") and not known:
+            raise UsageError(
+                f'auth: there is "oauth", Login(...), ClientCredentials(...) or an httpx2.Auth, '
+                f"not {type(self.auth).__name__}"
+            )
 
     def __repr__(self) -> str:
         auth = ", auth=…" if self.auth is not None else ""
@@ -255,7 +304,12 @@ class _ConfigFile:
         if url is not None and "command" not in entry:
             headers = self._texts(name, entry, "headers")
             transport: Literal["http", "sse"] = "sse" if kind == "sse" else "http"
-            return Http(url=self._text(name, "url", url), transport=transport, headers=headers)
+            return Http(
+                url=self._text(name, "url", url),
+                transport=transport,
+                headers=headers,
+                auth=self._login(name, entry),
+            )
         if "command" not in entry:
             raise self._wrong(name, "", "has neither a command nor a url")
         arguments = entry.get("args", [])
@@ -278,6 +332,19 @@ class _ConfigFile:
             directory=self._directory if directory is None else self._text(name, "cwd", directory),
         )
 
+    def _login(self, name: str, entry: Mapping[str, Any]) -> Login | None:
+        """How to log in, if the entry says it: ``auth`` as others write it, ``oauth`` as Claude does."""
+        about = entry.get("oauth", {})
+        if not isinstance(about, Mapping):
+            raise self._wrong(name, "oauth", f"must be an object, not {kind_of(about)}")
+        if entry.get("auth") != "oauth" and "oauth" not in entry:
+            return None
+        port = about.get("callbackPort", 0)
+        if not isinstance(port, int):
+            raise self._wrong(name, "oauth.callbackPort", f"must be a number, not {kind_of(port)}")
+        client_id = about.get("clientId", "")
+        return Login(client_id=self._text(name, "oauth.clientId", client_id), port=port)
+
     def _texts(self, name: str, entry: Mapping[str, Any], field: str) -> dict[str, str]:
         given = entry.get(field, {})
         if not isinstance(given, Mapping):
@@ -292,9 +359,15 @@ class _ConfigFile:
         return _REFERENCE.sub(lambda found: self._fill_in(name, field, found[1]), value)
 
     def _fill_in(self, name: str, field: str, variable: str) -> str:
-        kind, _, rest = variable.partition(":")
+        kind, colon, rest = variable.partition(":")
         if variable in self._places:
             return self._places[variable]
+        if _VARIABLE.fullmatch(kind) and (not colon or rest.startswith("-")):
+            # As Claude Code writes it, with an optional value for a variable that is not set.
+            found = os.environ.get(kind) or rest.removeprefix("-")
+            if found or colon:
+                return found
+            raise self._wrong(name, field, f"the environment has no {kind}")
         if kind == "env" and rest in os.environ:
             return os.environ[rest]
         if kind == "input" and rest in self._inputs:

@@ -1,11 +1,12 @@
 """``connect``: targets of servers into sets of tools that may change, and that any agent takes."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import PurePath
 from types import TracebackType
-from typing import Any, Self, TypeAlias, Unpack
+from typing import Any, Self, TypeAlias, TypeVar, Unpack
 from urllib.parse import urlsplit
 
 from mcp.client.client import Client
@@ -13,23 +14,37 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     REQUEST_TIMEOUT,
     CallToolResult,
 )
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from rightcall.background import BackgroundLoop
 from rightcall.core.facts import Effect
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Message
 from rightcall.core.options import check_keywords
+from rightcall.core.parts import Media
 from rightcall.core.ports import LiveTools
 from rightcall.core.tool import Tool
 from rightcall.declare.findings import Finding
 from rightcall.declare.toolbox import Selection, Toolbox
 from rightcall.errors import RightcallError, ToolFailure, UsageError
 from rightcall.gate.concurrency import AbandonableJob, tool_threads
+from rightcall.mcp.client.catalogue import (
+    ListedPrompt,
+    ListedResource,
+    complete,
+    get_prompt,
+    list_prompts,
+    list_resources,
+    read_resource,
+    resource_tools,
+)
 from rightcall.mcp.client.connection import ServerConnection
 from rightcall.mcp.client.endpoints import Endpoint, Given, Http, endpoint_of
 from rightcall.mcp.client.note_log import Note, NoteLog
@@ -43,8 +58,10 @@ from rightcall.process.deadline_validator import DeadlineValidator
 # A tool's arguments into a server's answer: sent once, and again only if nothing was done.
 
 
+T = TypeVar("T")
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 _MOST_PROGRESS = 1000
+_MOST_CHANGED = 1000
 _LONGEST_PROGRESS = 500
 _BEYOND = 5.0
 """Seconds beyond a tool's own timeout, so that its executor times out first, with its own message."""
@@ -53,10 +70,18 @@ _BEYOND = 5.0
 class RemoteCalls:
     """Sends calls to one server."""
 
-    def __init__(self, connection: ServerConnection, server: str, timeout: float) -> None:
+    def __init__(
+        self, connection: ServerConnection, settings: ConnectionSettings, notes: NoteLog
+    ) -> None:
         self._connection = connection
-        self._server = server
-        self._timeout = timeout + _BEYOND
+        self._settings = settings
+        self._notes = notes
+        self._server = settings.name
+        self._timeout = settings.limits.timeout + _BEYOND
+        self._newest: ServerConnection | None = None
+        self._newest_opened: asyncio.Future[None] | None = None
+        self._asking: set[str] = set()
+        """Tools that can ask by the newest protocol only."""
 
     async def call(
         self, name: str, arguments: JsonObject, effect: Effect, progress: Progress | None = None
@@ -64,45 +89,102 @@ class RemoteCalls:
         """The server's answer. Raises ToolFailure for everything else."""
         return await self._connection.bring_home(lambda: self._call(name, arguments, effect, progress))
 
+    async def close(self) -> None:
+        """Close the connection in the newest protocol, if there is one."""
+        if self._newest is not None:
+            await self._newest.close()
+
     async def _call(
         self, name: str, arguments: JsonObject, effect: Effect, progress: Progress | None
     ) -> CallToolResult:
-        client = await self._connection.ready()
+        if name in self._asking:
+            return await self._call_over(await self._speak_newest(), name, arguments, effect, progress)
         try:
-            try:
-                result = await self._ask(client, name, arguments, progress)
-            except MCPError:
-                if not self._connection.was_forgotten():
-                    raise
-                # The server did not know our session, so it has not run this call.
-                self._connection.lose(client, "does not know our session any more")
-                client = await self._connection.ready()
-                result = await self._ask(client, name, arguments, progress)
-        except MCPError as error:
-            if _is_closed(error):
-                self._connection.lose(client, "closed the connection")
-            if error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}:
-                # The server may no longer have the tool.
-                await self._connection.look_again()
-            raise failure_of(error, self._server, effect) from error
-        self._connection.note_answer()
-        await self._connection.settle()
-        return result
+            return await self._call_over(self._connection, name, arguments, effect, progress)
+        except ToolFailure as failure:
+            error = failure.__cause__
+            if not isinstance(error, MCPError) or not _asks_anew(error, effect):
+                raise
+            if self._settings.protocol != "auto" or not self._settings.may_be_asked:
+                raise
+        # What it returned was a question, as the newest protocol has them. By that protocol such a tool
+        # is run from its start for each answer, so it may be called again.
+        self._asking.add(name)
+        return await self._call_over(await self._speak_newest(), name, arguments, effect, progress)
 
-    async def _ask(
-        self, client: Client, name: str, arguments: JsonObject, progress: Progress | None
-    ) -> CallToolResult:
+    async def _speak_newest(self) -> ServerConnection:
+        """A second connection, in the newest protocol."""
+        if self._newest is None or self._newest_opened is None:
+            settings = replace(self._settings, protocol="newest", wait_for_tools=False, record=None)
+            self._newest = ServerConnection(settings, self._notes, _take_none)
+            self._newest_opened = asyncio.ensure_future(self._newest.open())
         try:
+            await asyncio.shield(self._newest_opened)
+        except RightcallError as error:
+            self._newest = None
+            raise ToolFailure(f"The server {self._server} cannot ask what it wants to know.") from error
+        return self._newest
+
+    async def _call_over(
+        self,
+        connection: ServerConnection,
+        name: str,
+        arguments: JsonObject,
+        effect: Effect,
+        progress: Progress | None,
+    ) -> CallToolResult:
+        report = None if progress is None else _limit_progress(progress)
+
+        async def ask(client: Client) -> CallToolResult:
             return await client.call_tool(
                 name,
                 dict(arguments),
                 read_timeout_seconds=self._timeout,
-                progress_callback=None if progress is None else _limit_progress(progress),
+                progress_callback=report,
             )
-        except MCPError:
-            raise
+
+        return await self._exchange(connection, ask, effect, name)
+
+    async def fetch(self, ask: Callable[[Client], Awaitable[T]]) -> T:
+        """The answer to anything but a call, which only reads. Raises ToolFailure."""
+        return await self._connection.bring_home(
+            lambda: self._exchange(self._connection, ask, "read", "the server")
+        )
+
+    async def _exchange(
+        self,
+        connection: ServerConnection,
+        ask: Callable[[Client], Awaitable[T]],
+        effect: Effect,
+        name: str,
+    ) -> T:
+        client = await connection.ready()
+        try:
+            try:
+                result = await ask(client)
+            except MCPError:
+                if not connection.was_forgotten():
+                    raise
+                # The server did not know our session, so it has not run this call.
+                connection.lose(client, "does not know our session any more")
+                client = await connection.ready()
+                result = await ask(client)
+        except MCPError as error:
+            if words := connection.login_failure:
+                raise ToolFailure(f"The server {self._server} {words}.") from error
+            if _is_closed(error):
+                connection.lose(client, "closed the connection")
+            if error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}:
+                # The server may no longer have the tool.
+                await self._connection.look_again()
+            if _cannot_ask(error):
+                self._notes.add("asked", f"{name} wanted to ask, and could not. {_HOW_TO_ASK}")
+            raise failure_of(error, self._server, effect) from error
         except (ValidationError, ValueError, RuntimeError, OSError) as error:
             raise failure_of(error, self._server, "write") from error
+        connection.note_answer()
+        await connection.settle()
+        return result
 
 
 def _limit_progress(progress: Progress) -> Any:
@@ -116,6 +198,31 @@ def _limit_progress(progress: Progress) -> Any:
             progress(done, total, (message or "")[:_LONGEST_PROGRESS])
 
     return report
+
+
+async def _take_none(_: Client) -> None:
+    """The tools are listed by the first connection."""
+
+
+def _asks_anew(error: MCPError, effect: Effect) -> bool:
+    """Whether a server that is spoken to by the handshake refused to send a question of the newest kind.
+
+    fastmcp says so. The SDK's server only says that a result is invalid, which can be another fault of a
+    tool that has done its work, so it is believed only of tools that can be called again.
+    """
+    if "only exists at MCP 2026-07-28" in error.message:
+        return True
+    return effect != "write" and error.message == "Handler returned an invalid result"
+
+
+def _cannot_ask(error: MCPError) -> bool:
+    """Whether a server wanted to send a request, which the newest protocol does not have."""
+    return error.code == INVALID_REQUEST and "no back-channel" in error.message
+
+
+_HOW_TO_ASK = (
+    "Give connect what it may ask: approve=, sampling= or roots=, with protocol='auto' or 'legacy'"
+)
 
 
 def _is_closed(error: MCPError) -> bool:
@@ -139,6 +246,16 @@ def failure_of(error: Exception, server: str, effect: Effect) -> ToolFailure:
         case MCPError(code=code) if code == REQUEST_TIMEOUT:
             return ToolFailure(
                 f"The server {server} did not answer in time. {_in_doubt(effect)}", retryable=harmless
+            )
+        case MCPError() if _cannot_ask(error):
+            return ToolFailure(
+                "It wanted to ask a person, a model, or which folders it may use, and this connection "
+                "does not let it. Do without it."
+            )
+        case MCPError(message="Handler returned an invalid result"):
+            return ToolFailure(
+                "The server refused its tool's own result. If that was a question, it takes "
+                "protocol='newest' to carry it."
             )
         case MCPError(message=message):
             return ToolFailure(f"The server refused: {message}")
@@ -261,7 +378,7 @@ class Server(LiveView):
         self._settings = settings
         self._notes = NoteLog(settings.name, settings.record)
         self._connection = ServerConnection(settings, self._notes, self._take_tools)
-        self._calls = RemoteCalls(self._connection, settings.name, settings.limits.timeout)
+        self._calls = RemoteCalls(self._connection, settings, self._notes)
         self._background: BackgroundLoop | None = None
         self._accepted = None if settings.wait_for_tools else AcceptedTools()
         self._judges: dict[str, tuple[Definition, Judge]] = {}
@@ -278,6 +395,7 @@ class Server(LiveView):
 
     async def close(self) -> None:
         """Close it, and end its process. Takes bounded time, and can be called again."""
+        await self._calls.close()
         await self._connection.close()
 
     async def __aenter__(self) -> Self:
@@ -334,6 +452,74 @@ class Server(LiveView):
         """Recent notes: the server's log, changes, losses."""
         return self._notes.recent_notes()
 
+    async def resources(self) -> tuple[ListedResource, ...]:
+        """Its resources, and its templates of resources. Raises ToolFailure, as all of these do."""
+        return await list_resources(self._calls.fetch)
+
+    async def read(self, uri: str) -> tuple[Media, ...]:
+        """A resource, as attachments for a prompt: ``agent.run(["Sum up", *await server.read(uri)])``.
+
+        They say whose words they are, unless the server's results are trusted.
+        """
+        source = "" if "results" in self._settings.trust else f"the server {self.name}"
+        return await read_resource(self._calls.fetch, uri, source)
+
+    async def resource_tools(self) -> Toolbox:
+        """Tools that read its resources as they are now: one for each template, and one for the rest."""
+        return Toolbox(resource_tools(await self.resources(), self._calls.fetch, self._settings))
+
+    @asynccontextmanager
+    async def watch(self, *uris: str) -> AsyncIterator[AsyncIterator[str]]:
+        """Subscribe to resources; the iterator gives the address of each that may have changed."""
+        loop = asyncio.get_running_loop()
+        changed: asyncio.Queue[str | None] = asyncio.Queue()
+
+        def note(uri: str | None) -> None:
+            if changed.qsize() < _MOST_CHANGED:
+                changed.put_nowait(uri)
+
+        def tell(uri: str | None) -> None:
+            loop.call_soon_threadsafe(note, uri)
+
+        async def iterate() -> AsyncIterator[str]:
+            while not following.done():
+                uri = await changed.get()
+                if uri is not None:
+                    yield uri
+            following.result()
+
+        home = self._connection.bring_home
+        following = asyncio.ensure_future(home(lambda: self._connection.follow(uris, tell)))
+        following.add_done_callback(lambda _: note(None))
+        try:
+            # The first is None: it is subscribed, or has failed.
+            await changed.get()
+            if following.done():
+                following.result()
+            yield iterate()
+        finally:
+            following.cancel()
+            with suppress(asyncio.CancelledError, ToolFailure):
+                await following
+
+    async def prompts(self) -> tuple[ListedPrompt, ...]:
+        """Its prompts."""
+        return await list_prompts(self._calls.fetch)
+
+    async def prompt(self, name: str, **arguments: str) -> tuple[Message, ...]:
+        """A prompt as messages: the last for ``agent.run``, those before it for its ``history``.
+
+        Unless its descriptions are trusted, it is one message, with the server's words attached.
+        """
+        trusted = "descriptions" in self._settings.trust
+        return await get_prompt(self._calls.fetch, name, arguments, self.name, trusted=trusted)
+
+    async def complete(
+        self, subject: ListedPrompt | ListedResource, argument: str, value: str = "", **given: str
+    ) -> tuple[str, ...]:
+        """What the server suggests for an argument of a prompt or template; ``given`` are the others."""
+        return await complete(self._calls.fetch, subject, argument, value, given)
+
     async def call(self, name: str, arguments: JsonObject | None = None) -> Any:
         """Call a tool by the server's own name for it, without any gate. Raises ToolFailure."""
         known = (each for each in self._tools_now().listing.definitions if each.name == name)
@@ -360,8 +546,7 @@ class Server(LiveView):
         if pins is not None and (differences := pins.differences(self.name, listing.definitions)):
             listed = "; ".join(map(str, differences[:10]))
             refusal = (
-                f"the server {self.name} is not as it was approved: {listed}. "
-                "See: rightcall tools mcp verify"
+                f"the server {self.name} is not as it was approved: {listed}. See: rightcall mcp verify"
             )
         if refusal and before is None:
             raise UsageError(refusal)

@@ -186,7 +186,7 @@ Piece: TypeAlias = str | Media
 
 def value_of(result: CallToolResult, output: Judge | None) -> Any:
     """The tool's return value. Raises ToolFailure for an error, and for a value that does not fit."""
-    pieces = [_piece(block) for block in result.content]
+    pieces = [piece_of(block) for block in result.content]
     if result.is_error:
         raise ToolFailure(
             "\n".join(piece if isinstance(piece, str) else f"[{piece.about}]" for piece in pieces)
@@ -203,14 +203,14 @@ def value_of(result: CallToolResult, output: Judge | None) -> Any:
                 f"It ran, but its answer does not fit the form that it promises: {listed}."
             )
     if not structured or result.structured_content is None:
-        return _join_pieces(pieces)
+        return join_pieces(pieces)
     value: Any = result.structured_content
     if isinstance(value, dict) and value.keys() == {"result"}:
         # SDKs wrap a value that is not an object in an object with one member.
         value = value["result"]
     if not pieces or _says_the_same(pieces, value) or _says_the_same(pieces, result.structured_content):
         return value
-    return _join_pieces([*pieces, dump(result.structured_content)])
+    return join_pieces([*pieces, dump(result.structured_content)])
 
 
 def _says_the_same(pieces: list[Piece], value: Any) -> bool:
@@ -228,7 +228,8 @@ def _read(piece: Piece) -> Any:
         return piece
 
 
-def _join_pieces(pieces: list[Piece]) -> Any:
+def join_pieces(pieces: list[Piece]) -> Any:
+    """Pieces as a tool's return value: a text, or media and texts."""
     if any(isinstance(piece, Media) for piece in pieces):
         if len(pieces) == 1:
             return pieces[0]
@@ -236,7 +237,8 @@ def _join_pieces(pieces: list[Piece]) -> Any:
     return "\n".join(piece for piece in pieces if isinstance(piece, str))
 
 
-def _piece(block: ContentBlock) -> Piece:
+def piece_of(block: ContentBlock) -> Piece:
+    """A block of content as text or media."""
     match block:
         case TextContent(text=text):
             return text

@@ -6,13 +6,12 @@ connections as those to models, with the proxies and certificates that the envir
 is looked at here before the SDK gets it, and is bounded.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
-from typing import Any, Self, TypeAlias
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, Self
 
-import anyio
 import httpx2
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 # Private to the SDK, but the only names for the types that its Client takes as a transport. Nothing else
 # here, and no other file, relies on the module.
@@ -20,6 +19,7 @@ from mcp.client._transport import ReadStream, TransportStreams
 from mcp.client.auth import OAuthFlowError
 from mcp.client.client import Client
 from mcp.client.session import IncomingMessage
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
@@ -27,40 +27,50 @@ from mcp_types import (
     Implementation,
     JSONRPCResponse,
     LoggingMessageNotificationParams,
+    ResourceUpdatedNotification,
     ToolListChangedNotification,
 )
+from msgspec import Struct
 
+from rightcall.core.handler import ignore
 from rightcall.core.jsontext import shorten
 from rightcall.core.lazy import own_version
-from rightcall.core.secret_formats import redact_formats
-from rightcall.core.sse import ServerEvent, SseDecoder
 from rightcall.core.transport import StreamedResponse, Timeouts
 from rightcall.errors import ProtocolError, RightcallError, TransportError, TransportTimeout
 from rightcall.mcp.client.callbacks import Elicitation, Sampler, list_roots
-from rightcall.mcp.client.endpoints import Http
+from rightcall.mcp.client.endpoints import Endpoint, Http
 from rightcall.mcp.client.note_log import NoteLog
 from rightcall.mcp.client.settings import ConnectionSettings
 from rightcall.mcp.client.stdio_client import stdio_streams
 from rightcall.mcp.client.tool_list import filter_tools
-from rightcall.mcp.jsonrpc_lines import MessageStream, decode_message, encode_message
+from rightcall.mcp.jsonrpc_lines import MessageStream
 from rightcall.transport.http import HttpTransport
 
 _SESSION = "mcp-session-id"
 _NOT_FOUND = 404
 _COOKIE = "set-cookie"
+_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_BREAK = 3
 
 
 class SdkTransport(httpx2.AsyncBaseTransport):
     """Sends the requests of one connection to a server.
 
     ``answered`` is called with the status of each message sent, ``forgotten`` when the server no longer
-    knows our session.
+    knows our session. Events of a stream are bounded here only if ``bounds_events``: the SDK's client
+    of the current transport does so itself, that of the older one does not.
     """
 
     def __init__(
-        self, *, max_message_bytes: int, forgotten: Callable[[], None], answered: Callable[[int], None]
+        self,
+        *,
+        max_message_bytes: int,
+        forgotten: Callable[[], object],
+        answered: Callable[[int], object],
+        bounds_events: bool = False,
     ) -> None:
         self._most = max_message_bytes
+        self._bounds_events = bounds_events
         self._forgotten = forgotten
         self._answered = answered
         self._transport = HttpTransport()
@@ -85,7 +95,7 @@ class SdkTransport(httpx2.AsyncBaseTransport):
             incoming = await exchange.__aenter__()
         except TransportError as error:
             raise _to_httpx_error(error) from error
-        stream = _Body(exchange, incoming, self._most)
+        stream = _Body(exchange, incoming, self._most, bounds_events=self._bounds_events)
         try:
             if request.method == "POST":
                 self._answered(incoming.status)
@@ -105,22 +115,23 @@ class SdkTransport(httpx2.AsyncBaseTransport):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """The body of an answer, which raises an error when it is longer than a message may be.
-
-    The events of a stream are each bounded by who reads them.
-    """
+    """The body of an answer, which raises an error when it, or one event of a stream, is too long."""
 
     def __init__(
         self,
         exchange: AbstractAsyncContextManager[StreamedResponse],
         incoming: StreamedResponse,
         most: int,
+        *,
+        bounds_events: bool,
     ) -> None:
         self._exchange = exchange
         self._chunks = incoming.chunks
         self._most = most
-        self._is_bounded = not incoming.headers.get("content-type", "").startswith("text/event-stream")
+        self._is_stream = incoming.headers.get("content-type", "").startswith("text/event-stream")
+        self._is_bounded = bounds_events or not self._is_stream
         self._size = 0
+        self._last = b""
 
     def __aiter__(self) -> Self:
         return self
@@ -130,9 +141,14 @@ class _Body(httpx2.AsyncByteStream):
             chunk = await anext(self._chunks)
         except TransportError as error:
             raise _to_httpx_error(error) from error
-        self._size += len(chunk)
-        if self._is_bounded and self._size > self._most:
-            raise httpx2.StreamError(f"an answer of more than {self._most:,} bytes")
+        if self._is_bounded:
+            if self._is_stream and _BLANK_LINE.search(self._last + chunk):
+                # A blank line ends an event.
+                self._size = 0
+            self._last = chunk[-_BREAK:]
+            self._size += len(chunk)
+            if self._size > self._most:
+                raise httpx2.StreamError(f"an answer of more than {self._most:,} bytes")
         return chunk
 
     async def aclose(self) -> None:
@@ -153,142 +169,6 @@ def _to_httpx_error(error: TransportError) -> httpx2.TransportError:
     return kind(str(error))
 
 
-# The older HTTP transport of MCP into the pair of streams that the SDK's session uses. A GET opens
-# a stream of events. The first names the URL that messages are posted to; the answers come as
-# events. The SDK's own client waits without end if that URL is on another host; so this one is
-# ours. It is opened and closed by one task.
-
-MOST_REDIRECTS = 3
-_ACCEPT = {"accept": "text/event-stream", "cache-control": "no-store"}
-_JSON = {"content-type": "application/json"}
-
-Streams: TypeAlias = tuple[
-    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
-]
-
-
-@asynccontextmanager
-async def sse_streams(
-    client: httpx2.AsyncClient, url: str, *, max_message_bytes: int, ended: Callable[[str], None]
-) -> AsyncIterator[Streams]:
-    """Open the stream of events and the session's streams. ``ended`` gets the reason when it is over."""
-    response = await _open_stream(client, httpx2.URL(url))
-    received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
-
-    async def read(events: AsyncIterator[ServerEvent]) -> None:
-        """Pass the server's messages on, until no more can come."""
-        reason = "closed its stream of events"
-        async with received:
-            try:
-                async for event in events:
-                    # Other events are only keep-alives.
-                    if event.name in {"", "message"} and event.data.strip():
-                        try:
-                            message: SessionMessage | Exception = decode_message(event.data)
-                        except ValueError as error:
-                            message = error
-                        await received.send(message)
-            except httpx2.HTTPError as error:
-                reason = f"was lost: {str(error) or type(error).__name__}"
-            except ProtocolError as error:
-                reason = str(error)
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                reason = "was let go of"
-            ended(reason)
-
-    async def write(address: httpx2.URL) -> None:
-        """Post our messages to the server, until the stream is closed or the server refuses one."""
-        async with to_send:
-            async for message in to_send:
-                content = encode_message(message)
-                try:
-                    answer = await client.post(
-                        address, content=content, headers=_JSON, follow_redirects=False
-                    )
-                except httpx2.HTTPError as error:
-                    ended(f"cannot be written to: {str(error) or type(error).__name__}")
-                    break
-                if not answer.is_success:
-                    ended(f"refused a message with status {answer.status_code}")
-                    break
-            else:
-                return
-            # A waiter for an answer to it would wait for ever.
-            received.close()
-
-    try:
-        async with aclosing(_events(response, max_message_bytes)) as events:
-            address = await _address(events, response.url)
-            async with anyio.create_task_group() as group:
-                group.start_soon(read, events)
-                group.start_soon(write, address)
-                try:
-                    yield incoming, outgoing
-                finally:
-                    group.cancel_scope.cancel()
-    finally:
-        for stream in (incoming, outgoing, received, to_send):
-            stream.close()
-        with anyio.CancelScope(shield=True):
-            await response.aclose()
-
-
-async def _open_stream(client: httpx2.AsyncClient, url: httpx2.URL) -> httpx2.Response:
-    """The answer to the GET. Redirects are followed within the origin only: the headers are for it."""
-    request = client.build_request("GET", url, headers=_ACCEPT)
-    for _ in range(MOST_REDIRECTS + 1):
-        response = await client.send(request, stream=True, follow_redirects=False)
-        following = response.next_request
-        if following is None or _origin(following.url) != _origin(url):
-            break
-        await response.aclose()
-        request = following
-    if response.status_code == httpx2.codes.OK and _kind(response) == "text/event-stream":
-        return response
-    await response.aclose()
-    where = redact_formats(str(url))
-    pointed = f", which points to {following.url.host}" if following is not None else ""
-    raise TransportError(
-        f"{where} gives no stream of events: status {response.status_code}, "
-        f"{_kind(response) or 'no content type'}{pointed}"
-    )
-
-
-async def _events(response: httpx2.Response, most: int) -> AsyncGenerator[ServerEvent, None]:
-    framed = SseDecoder()
-    size = 0
-    async for chunk in response.aiter_raw():
-        size += len(chunk)
-        if size > most:
-            raise ProtocolError("sent a message that is too long")
-        for event in framed.feed(chunk):
-            size = 0
-            yield event
-
-
-async def _address(events: AsyncIterator[ServerEvent], url: httpx2.URL) -> httpx2.URL:
-    """The URL for messages, from the first event; never on another host."""
-    async for event in events:
-        if event.name == "endpoint":
-            address = url.join(event.data.decode(errors="replace").strip())
-            if _origin(address) != _origin(url) or address.userinfo != url.userinfo:
-                raise ProtocolError(
-                    f"the server wants its messages sent to another host, {address.host}"
-                )
-            return address
-    raise ProtocolError("the server's stream of events ended before it named an address for messages")
-
-
-def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
-    return url.scheme, url.host, url.port
-
-
-def _kind(response: httpx2.Response) -> str:
-    kind: str = response.headers.get("content-type", "")
-    return kind.partition(";")[0].strip().lower()
-
-
 _LONGEST_LOG = 1000
 _CONNECT_SECONDS = 15.0
 _READ_SECONDS = 300.0
@@ -296,22 +176,29 @@ _UNAUTHORIZED = 401
 _LEAST_ERROR = 400
 
 
+class ClientEvents(Struct, frozen=True, kw_only=True, eq=False):
+    """Whom a client tells of what happens beside its answers."""
+
+    ended: Callable[[str], None]
+    """No more can come from the server; with the reason."""
+    forgotten: Callable[[], None]
+    """The server no longer knows our session."""
+    answered: Callable[[int], None]
+    """The HTTP status of a message that was sent."""
+    changed: Callable[[], None]
+    """The tools may have changed."""
+    updated: Callable[[str], None]
+    """A resource did."""
+
+
 def client_of(
     settings: ConnectionSettings,
     notes: NoteLog,
     sampler: Sampler | None,
-    *,
-    ended: Callable[[str], None],
-    forgotten: Callable[[], None],
-    answered: Callable[[int], None],
-    changed: Callable[[], None],
+    auth: httpx2.Auth | None,
+    events: ClientEvents,
 ) -> Client:
-    """The SDK's client, not opened yet.
-
-    ``ended`` is called when no more can come from the server, with the reason; ``forgotten`` when the
-    server no longer knows our session; ``answered`` with the HTTP status of each message sent;
-    ``changed`` when the tools may have changed.
-    """
+    """The SDK's client, not opened yet. ``auth`` signs HTTP requests."""
 
     async def log(params: LoggingMessageNotificationParams) -> None:
         source = f"{params.logger}: " if params.logger else ""
@@ -320,18 +207,18 @@ def client_of(
 
     async def hear(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
-            changed()
+            events.changed()
+        elif isinstance(message, ResourceUpdatedNotification):
+            events.updated(str(message.params.uri))
         elif isinstance(message, Exception):
             notes.add("garbage", str(message))
 
-    # A server of the older transport only knows the handshake of its time.
-    is_old = isinstance(settings.target, Http) and settings.target.transport == "sse"
     elicitation = None
     if settings.approve is not None:
         elicitation = Elicitation(settings.name, settings.approve, notes)
     return Client(
-        _streams(settings, notes, ended, forgotten, answered),
-        mode="legacy" if is_old else settings.protocol,
+        _streams(settings, notes, auth, events),
+        mode="legacy" if settings.protocol == "legacy" else "auto",
         read_timeout_seconds=settings.connect_timeout,
         sampling_callback=sampler,
         elicitation_callback=elicitation,
@@ -345,13 +232,35 @@ def client_of(
     )
 
 
+def http_client(
+    auth: httpx2.Auth | None = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    max_message_bytes: int = 1024 * 1024,
+    forgotten: Callable[[], object] = dict,
+    answered: Callable[[int], object] = ignore,
+    bounds_events: bool = False,
+) -> httpx2.AsyncClient:
+    """The SDK's HTTP client, over our own connections."""
+    return httpx2.AsyncClient(
+        headers={"accept-encoding": "identity", **(headers or {})},
+        auth=auth,
+        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS),
+        transport=SdkTransport(
+            max_message_bytes=max_message_bytes,
+            forgotten=forgotten,
+            answered=answered,
+            bounds_events=bounds_events,
+        ),
+    )
+
+
 @asynccontextmanager
 async def _streams(
     settings: ConnectionSettings,
     notes: NoteLog,
-    ended: Callable[[str], None],
-    forgotten: Callable[[], None],
-    answered: Callable[[int], None],
+    auth: httpx2.Auth | None,
+    events: ClientEvents,
 ) -> AsyncIterator[TransportStreams]:
     """Open the transport: a program, or HTTP with the older transport or the current one."""
     target = settings.target
@@ -364,22 +273,24 @@ async def _streams(
                 notes.add("garbage", f"{target.url} {exposed}")
             # The SDK (from 2.3, the minimum here) sends every request, including those of ``auth``, so
             # that redirects are followed within the origin only, whatever the client here would do.
-            client = httpx2.AsyncClient(
-                headers={"accept-encoding": "identity", **target.headers},
-                auth=target.auth,
-                timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS),
-                transport=SdkTransport(max_message_bytes=most, forgotten=forgotten, answered=answered),
+            client = http_client(
+                auth,
+                target.headers,
+                max_message_bytes=most,
+                forgotten=events.forgotten,
+                answered=events.answered,
+                bounds_events=target.transport == "sse",
             )
-            await stack.enter_async_context(client)
             if target.transport == "sse":
-                opening = sse_streams(client, target.url, max_message_bytes=most, ended=ended)
+                opening = sse_client(target.url, httpx_client_factory=lambda *_, **__: client)
             else:
+                await stack.enter_async_context(client)
                 opening = streamable_http_client(target.url, http_client=client, max_sse_event_size=most)
         else:
             opening = stdio_streams(
                 target,
                 max_message_bytes=most,
-                ended=ended,
+                ended=events.ended,
                 garbage=lambda line: notes.add("garbage", f"a line that is no message: {line}"),
             )
         incoming, outgoing = await stack.enter_async_context(opening)
@@ -420,12 +331,14 @@ def explain(error: Exception, settings: ConnectionSettings, why: str, status: in
 
     ``why`` is what the transport knows of it, ``status`` that of the last HTTP answer, if there was one.
     """
-    cause = next(_leaves(error), error)
+    cause = next(leaves(error), error)
     name = settings.name
     if isinstance(cause, RightcallError):
         return cause
     if why:
         found: RightcallError = TransportError(f"the server {name} {why}")
+    elif isinstance(cause, TimeoutError | httpx2.HTTPStatusError) and status >= _LEAST_ERROR:
+        found = ProtocolError(f"the server {name} refused the connection: HTTP {status}")
     elif isinstance(cause, TimeoutError):
         found = TransportTimeout(
             f"the server {name} was not ready within {settings.connect_timeout:g} s; "
@@ -436,10 +349,7 @@ def explain(error: Exception, settings: ConnectionSettings, why: str, status: in
     elif isinstance(cause, MCPError):
         refusal = words_of(cause)
         if status == _UNAUTHORIZED:
-            refusal = (
-                "HTTP 401: the token is missing or wrong. Give it as a header: "
-                'headers={"Authorization": "Bearer TOKEN"}'
-            )
+            refusal = _unauthorized(settings.target)
         elif status >= _LEAST_ERROR:
             refusal = f"HTTP {status}: {refusal}"
         found = ProtocolError(f"the server {name} refused the connection: {refusal}")
@@ -449,10 +359,24 @@ def explain(error: Exception, settings: ConnectionSettings, why: str, status: in
     return found
 
 
-def _leaves(error: BaseException) -> Iterator[Exception]:
+def _unauthorized(target: Endpoint) -> str:
+    """What to do about a server that wants to know who asks."""
+    if not isinstance(target, Http):
+        return "HTTP 401"
+    if target.headers or target.auth is not None:
+        return "HTTP 401: it does not accept this token, or this login"
+    return (
+        f'HTTP 401: the token is missing. Log in: auth="oauth" in Python, rightcall mcp login '
+        f'{target.url} in a shell; or give a token as a header: headers={{"Authorization": "Bearer '
+        'TOKEN"}'
+    )
+
+
+def leaves(error: BaseException) -> Iterator[Exception]:
+    """The exceptions in groups of them."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
-            yield from _leaves(each)
+            yield from leaves(each)
     elif isinstance(error, Exception):
         yield error
 

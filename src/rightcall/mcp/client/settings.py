@@ -6,24 +6,30 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.limits import LimitOptions, Limits, with_limits
 from rightcall.errors import UsageError
 from rightcall.gate.gate import Approve
 from rightcall.mcp.client.callbacks import Sampling
-from rightcall.mcp.client.endpoints import Endpoint
+from rightcall.mcp.client.endpoints import Endpoint, Http
 from rightcall.mcp.client.note_log import Note
 from rightcall.mcp.client.remote_tool import EVERYTHING, Trusted
 from rightcall.mcp.pins import Pins
 from rightcall.trust.facts_file import StatedFacts, read_facts
 
-Protocol: TypeAlias = Literal["auto", "legacy"]
-"""How versions are negotiated: by asking the server first, or by the handshake of 2025 and before."""
+Protocol: TypeAlias = Literal["auto", "legacy", "newest"]
+"""``legacy`` is the handshake of 2025 and before, in which servers can send requests; ``newest`` the
+newest version that the server speaks. ``auto`` is the newest, unless the server may ask for something
+(``approve``, ``sampling``, ``roots``): most servers can ask by the handshake only."""
 
 
 class ConnectOptions(LimitOptions, total=False):
     """Options of a connection besides its target; limits may also be given one by one."""
 
+    auth: Any
+    """How to log in at a URL: ``"oauth"``, ``Login(...)``, ``ClientCredentials(...)`` or an
+    ``httpx2.Auth``."""
     trust: bool | Collection[Trusted]
     """What to trust of the server; nothing unless given. True for all of it."""
     limits: Limits
@@ -77,6 +83,11 @@ class ConnectionSettings(Struct, frozen=True, kw_only=True, eq=False):
     cool_down: float = 30.0
     max_message_bytes: int = 16 * 1024 * 1024
 
+    @property
+    def may_be_asked(self) -> bool:
+        """Whether the server may ask a person, a model or for folders."""
+        return self.approve is not None or self.sampling is not None or bool(self.roots)
+
     def __post_init__(self) -> None:
         for name in ("connect_timeout", "max_message_bytes"):
             if not getattr(self, name) > 0:
@@ -85,6 +96,11 @@ class ConnectionSettings(Struct, frozen=True, kw_only=True, eq=False):
 
 def settings_of(name: str, target: Endpoint, options: ConnectOptions) -> ConnectionSettings:
     """The options of ``connect``, parsed."""
+    auth = options.pop("auth", None)
+    if auth is not None:
+        if not isinstance(target, Http):
+            raise UsageError("auth is for servers at a URL; a program gets its secrets in environment=")
+        target = replace(target, auth=auth)
     pins = options.get("pins")
     facts = options.get("facts")
     roots = tuple(Path(path).absolute() for path in options.get("roots", ()))

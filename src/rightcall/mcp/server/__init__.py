@@ -6,6 +6,9 @@ from rightcall.core.lazy import index_homes, lazily
 from rightcall.core.optional_libraries import require
 
 if TYPE_CHECKING:
+    from rightcall.mcp.server.offers import OfferedPrompt as OfferedPrompt
+    from rightcall.mcp.server.offers import OfferedResource as OfferedResource
+    from rightcall.mcp.server.offers import ResourceList as ResourceList
     from rightcall.mcp.server.remote_client import Caller as Caller
     from rightcall.mcp.server.remote_client import Filled as Filled
     from rightcall.mcp.server.remote_client import Form as Form
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 # Nothing in here works without it.
 require("mcp")
 _HOMES = {
+    "mcp.server.offers": ("OfferedPrompt", "OfferedResource", "ResourceList"),
     "mcp.server.remote_client": (
         "Caller",
         "Filled",

@@ -345,18 +345,18 @@ class LogLevels:
 
     def choose(self, context: ServerRequestContext[Any, Any], level: types.LoggingLevel) -> None:
         """Remember a client's level."""
-        self._set[_session(context)] = level
-        self._set.move_to_end(_session(context))
+        self._set[session_of(context)] = level
+        self._set.move_to_end(session_of(context))
         if len(self._set) > _MOST:
             self._set.popitem(last=False)
 
     def wants(self, context: ServerRequestContext[Any, Any], level: types.LoggingLevel) -> bool:
         """Whether a client wants messages of that level; all of them unless it set a level."""
-        least = self._set.get(_session(context), _ORDER[0])
+        least = self._set.get(session_of(context), _ORDER[0])
         return _ORDER.index(level) >= _ORDER.index(least)
 
 
-def _session(context: ServerRequestContext[Any, Any]) -> str:
+def session_of(context: ServerRequestContext[Any, Any]) -> str:
     """The id of the session: empty over stdio, where there is only one."""
     request = context.request
     if request is None:

@@ -4,11 +4,11 @@ import json
 import traceback
 from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from os import urandom
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import mcp_types as types
@@ -34,50 +34,10 @@ from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.render import render
 from rightcall.gate.size import is_small
 from rightcall.log import logger
+from rightcall.mcp.server.offers import MARKDOWN, Offers, to_prompt, to_resource, to_types
 from rightcall.mcp.server.remote_client import QUESTION, Caller, LogLevels, calling, request_for
 from rightcall.mcp.server.serve_options import Bounds
 from rightcall.mcp.server.served_calls import AwaitsClient, ServedCall, ServedCallRecord, ServedCallSetup
-
-# Texts that clients may read as resources, each at its URI.
-
-
-_MARKDOWN = "text/markdown"
-
-
-class Texts(Protocol):
-    """The texts that are offered: listed newest first, and any of them by its URI."""
-
-    async def resources(self) -> Sequence[tuple[str, str]]:
-        """The URI and the name of each."""
-
-    async def resource(self, address: str, /) -> str | None:
-        """The text at a URI; None if there is none."""
-
-
-class ServedTexts:
-    """Handles clients' requests for resources."""
-
-    def __init__(self, texts: Texts) -> None:
-        self._texts = texts
-
-    async def list(
-        self, _: ServerRequestContext[Any, Any], __: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        """Every listed text."""
-        found = await self._texts.resources()
-        listed = [types.Resource(uri=at, name=name, mime_type=_MARKDOWN) for at, name in found]
-        return types.ListResourcesResult(resources=listed)
-
-    async def read(
-        self, _: ServerRequestContext[Any, Any], params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        """One text."""
-        text = await self._texts.resource(params.uri)
-        if text is None:
-            raise MCPError(types.INVALID_PARAMS, "there is nothing at this address")
-        contents = types.TextResourceContents(uri=params.uri, mime_type=_MARKDOWN, text=text)
-        return types.ReadResourceResult(contents=[contents])
-
 
 # Tools, which may change, into the answer to ``tools/list``: schemas, hints and titles.
 
@@ -192,6 +152,10 @@ class _State(Struct, frozen=True):
 _to_state = msgspec.json.Decoder(_State).decode
 
 
+Answering: TypeAlias = Callable[[Execution, ServedCallRecord, Caller], Awaitable[Any]]
+"""Makes the response of what became of a call, and records its end."""
+
+
 class CallRequests:
     """Handles the calls of all clients."""
 
@@ -208,10 +172,67 @@ class CallRequests:
         context: ServerRequestContext[Any, Any],
         params: types.CallToolRequestParams,
         offered: ToolsList,
-    ) -> types.CallToolResult | types.InputRequiredResult:
-        """The response to one ``tools/call``."""
-        tools = offered.tools
-        returns = offered.returns
+    ) -> Any:
+        """The response to one ``tools/call``: a result, or the questions that come first."""
+        tool = offered.tools.get(params.name)
+        returns = offered.returns.get(params.name)
+
+        async def answer(execution: Execution, record: ServedCallRecord, who: Caller) -> Any:
+            structured = await _encode_output(execution, tool, returns)
+            response = await _respond(record, *structured)
+            if execution.outcome.kind == "unknown":
+                raise MCPError(types.INVALID_PARAMS, execution.result.text)
+            if isinstance(execution.outcome, Failed) and who.lacking and who.is_modern:
+                raise who.missing()
+            return response
+
+        return await self._answer(context, params, params.name, params.arguments, offered.tools, answer)
+
+    async def read(
+        self,
+        context: ServerRequestContext[Any, Any],
+        params: types.ReadResourceRequestParams,
+        offers: Offers,
+    ) -> Any:
+        """The response to one ``resources/read``."""
+        uri = params.uri
+        found = await offers.find_resource(uri)
+        if isinstance(found, str):
+            contents = types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=found)
+            return types.ReadResourceResult(contents=[contents])
+        offer, arguments = found
+
+        async def answer(execution: Execution, record: ServedCallRecord, who: Caller) -> Any:
+            return to_resource(offer, uri, await _value_of(execution, record, who))
+
+        tools = Toolbox([offer.tool])
+        return await self._answer(context, params, offer.tool.name, arguments, tools, answer)
+
+    async def get_prompt(
+        self,
+        context: ServerRequestContext[Any, Any],
+        params: types.GetPromptRequestParams,
+        offers: Offers,
+    ) -> Any:
+        """The response to one ``prompts/get``."""
+        offer = offers.find_prompt(params.name)
+
+        async def answer(execution: Execution, record: ServedCallRecord, who: Caller) -> Any:
+            return to_prompt(offer, (await _value_of(execution, record, who)).text)
+
+        tools = Toolbox([offer.tool])
+        arguments = to_types(offer, params.arguments or {})
+        return await self._answer(context, params, offer.tool.name, arguments, tools, answer)
+
+    async def _answer(
+        self,
+        context: ServerRequestContext[Any, Any],
+        params: types.InputResponseRequestParams,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        tools: Toolbox,
+        answer: Answering,
+    ) -> Any:
         given = dict(params.input_responses or {})
         run = ""
         if params.request_state is not None:
@@ -225,7 +246,7 @@ class CallRequests:
             # An approval for a call that was not held is ignored.
             given.pop(QUESTION, None)
             run = urandom(16).hex()
-        call = Call(id=run, name=params.name, arguments=_text_of(params.arguments))
+        call = Call(id=run, name=name, arguments=_text_of(arguments))
         who = Caller(context, given, levels=self._levels, patience=self._bounds.patience)
         record = ServedCallRecord(self._setup.journal, run, call)
         try:
@@ -234,10 +255,9 @@ class CallRequests:
             else:
                 await record.write_resume()
             if self._under_way >= self._bounds.calls:
-                refused = not_run(call, Denied(busy(self._under_way)))
-                return await _respond(record, refused, None)
+                return await answer(not_run(call, Denied(busy(self._under_way))), record, who)
             with calling(who):
-                return await self._pass(call, tools, who, record, given, returns.get(call.name))
+                return await self._pass(call, tools, who, record, given, answer)
         except MCPError:
             raise
         except Exception as error:
@@ -254,8 +274,8 @@ class CallRequests:
         who: Caller,
         record: ServedCallRecord,
         given: Mapping[str, types.InputResponse],
-        returns: Returns | None,
-    ) -> types.CallToolResult | types.InputRequiredResult:
+        answer: Answering,
+    ) -> Any:
         served = ServedCall(setup=self._setup, tools=tools, call=call, who=who, record=record)
         self._under_way += 1
         try:
@@ -274,13 +294,18 @@ class CallRequests:
             )
         finally:
             self._under_way -= 1
-        structured = await _encode_output(execution, tools.get(call.name), returns)
-        response = await _respond(record, *structured)
-        if execution.outcome.kind == "unknown":
-            raise MCPError(types.INVALID_PARAMS, execution.result.text)
-        if isinstance(execution.outcome, Failed) and who.lacking and who.is_modern:
-            raise who.missing()
-        return response
+        return await answer(execution, record, who)
+
+
+async def _value_of(execution: Execution, record: ServedCallRecord, who: Caller) -> Result:
+    """The result of a function that is no tool. Raises MCPError for any other outcome than a value."""
+    await record.write_end(execution)
+    if execution.outcome.kind == "returned":
+        return execution.result
+    if isinstance(execution.outcome, Failed) and who.lacking and who.is_modern:
+        raise who.missing()
+    code = types.INVALID_PARAMS if execution.outcome.kind == "invalid" else types.INTERNAL_ERROR
+    raise MCPError(code, execution.result.text)
 
 
 def _text_of(arguments: Mapping[str, Any] | None) -> str:

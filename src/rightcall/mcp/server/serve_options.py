@@ -101,6 +101,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """Calls that run at once."""
     calls: int = 256
     """Calls under way, including those that wait for a slot or a person. More are refused."""
+    page: int = 1000
+    """Entries of one page of a list."""
     message_bytes: int = 4 * 1024 * 1024
     """A longer message is refused without being parsed."""
     sessions: int = 128

@@ -2,23 +2,32 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from types import ModuleType
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
-from mcp.server.caching import CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
     EmptyResult,
+    GetPromptRequestParams,
+    GetPromptResult,
     InputRequiredResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     SetLevelRequestParams,
 )
 from starlette.types import ASGIApp
@@ -32,14 +41,18 @@ from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Approve, Policy
 from rightcall.gate.hooks import Hooks, chain_hooks
 from rightcall.log import logger
+from rightcall.mcp.server.list_changes import Changes, NotifyingServer, page_of
+from rightcall.mcp.server.offers import OfferedPrompt, OfferedResource, Offers, ResourceList
 from rightcall.mcp.server.remote_client import LogLevels, loop_named
-from rightcall.mcp.server.request_handlers import CallRequests, ServedTexts, Texts, ToolsList
+from rightcall.mcp.server.request_handlers import CallRequests, ToolsList
 from rightcall.mcp.server.serve_options import Bounds, Listen
 from rightcall.mcp.server.served_calls import SerialLock, ServedCallSetup
 from rightcall.mcp.server.stdio_server import serve_stdio
 
 _A_WHILE = 5 * 60 * 1000
 """Milliseconds for which a client may cache a list of tools that do not change."""
+_LOOK_AGAIN = 1.0
+"""Seconds between two looks at tools that change by themselves."""
 
 
 class ServerSettings(TypedDict, total=False):
@@ -60,8 +73,10 @@ class ServerSettings(TypedDict, total=False):
     dependencies: Any
     """What tools share; it reaches them through ``Context``."""
     bounds: Bounds
-    texts: Texts | None
-    """What clients may read as resources."""
+    resources: Sequence[OfferedResource | ResourceList] | None
+    """What clients may read, made by ``rc.mcp.resource``; or objects that list theirs."""
+    prompts: Sequence[OfferedPrompt] | None
+    """What clients' users may begin with, made by ``rc.mcp.prompt``."""
 
 
 class ToolServer:
@@ -89,23 +104,43 @@ class ToolServer:
             running=set(),
         )
         self._requests = CallRequests(self._setup, self.bounds, self._levels)
-        self._texts = settings.get("texts")
-        texts = None if self._texts is None else ServedTexts(self._texts)
-        sdk: Server[Any] = Server(
+        self.offers = Offers(settings.get("resources") or (), settings.get("prompts") or ())
+        """Its resources and prompts. Who changes these lists tells clients by ``announce``."""
+        self._changes = Changes(self.bounds.sessions)
+        self.sdk = self._make_sdk(settings.get("instructions") or None, settings)
+
+    def _make_sdk(self, instructions: str | None, settings: ServerSettings) -> Server[Any]:
+        """The SDK's server, with the requests that there is something to answer with."""
+        has_resources = settings.get("resources") is not None
+        has_prompts = settings.get("prompts") is not None
+        hint = CacheHint(ttl_ms=0 if self._offered.changes else _A_WHILE)
+        lists: tuple[CacheableMethod, ...] = (
+            "prompts/list",
+            "resources/list",
+            "resources/templates/list",
+        )
+        sdk: Server[Any] = NotifyingServer(
             self.name,
             version=own_version(),
-            instructions=settings.get("instructions") or None,
+            instructions=instructions,
             on_list_tools=self._list,
             on_call_tool=self._call,
-            on_list_resources=None if texts is None else texts.list,
-            on_read_resource=None if texts is None else texts.read,
+            on_list_resources=self._list_resources if has_resources else None,
+            on_list_resource_templates=self._list_templates if has_resources else None,
+            on_read_resource=self._read if has_resources else None,
+            on_subscribe_resource=self._changes.subscribe if has_resources else None,
+            on_unsubscribe_resource=self._changes.unsubscribe if has_resources else None,
+            on_subscriptions_listen=self._changes.listen,
+            on_list_prompts=self._list_prompts if has_prompts else None,
+            on_get_prompt=self._get_prompt if has_prompts else None,
+            on_completion=self._complete if has_prompts or has_resources else None,
             get_tool_input_schema=self._schema_of,
-            cache_hints={"tools/list": CacheHint(ttl_ms=0 if self._offered.changes else _A_WHILE)},
+            cache_hints={"tools/list": hint, **dict.fromkeys(lists, CacheHint(ttl_ms=0))},
         )
         sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
         security = RequestStateSecurity.ephemeral(ttl=self.bounds.patience)
         sdk.middleware.append(RequestStateBoundary(security, default_audience=self.name))
-        self.sdk = sdk
+        return sdk
 
     @property
     def tools(self) -> Toolbox:
@@ -120,13 +155,15 @@ class ToolServer:
     async def stdio(self) -> None:
         """Serve the program at the other end of standard input and output, until it closes the input."""
         with loop_named():
-            await serve_stdio(self.sdk, self.bounds)
+            async with self._watched():
+                await serve_stdio(self.sdk, self.bounds)
 
     async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
         """Serve over HTTP until cancelled; ``started`` is called with the address."""
         try:
             with loop_named():
-                await _http_server().serve_http(self.sdk, listen, self.bounds, started or ignore)
+                async with self._watched():
+                    await _http_server().serve_http(self.sdk, listen, self.bounds, started or ignore)
         finally:
             # Give cancelled calls time to stop.
             if self._setup.running:
@@ -137,15 +174,90 @@ class ToolServer:
         served: ASGIApp = _http_server().application(self.sdk, listen, self.bounds)
         return served
 
+    async def announce(self, what: Literal["tools", "resources", "prompts"]) -> None:
+        """Tell clients that a list has changed."""
+        await self._changes.announce(what)
+
+    async def updated(self, uri: str) -> None:
+        """Tell the clients that subscribed to a resource that it has changed."""
+        await self._changes.update(uri)
+
+    @asynccontextmanager
+    async def _watched(self) -> AsyncIterator[None]:
+        """Announce the changes of tools that change by themselves, such as a proxied server's."""
+
+        async def watch() -> None:
+            seen = self._offered.look().listed
+            while True:
+                await asyncio.sleep(_LOOK_AGAIN)
+                if seen is not (seen := self._offered.look().listed):
+                    await self.announce("tools")
+
+        watching = asyncio.ensure_future(watch()) if self._offered.changes else None
+        try:
+            yield
+        finally:
+            if watching is not None:
+                watching.cancel()
+
     async def _list(
-        self, _: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None
+        self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        return self._offered.look().listed
+        self._changes.note(context)
+        listed = self._offered.look().listed
+        if params is None and len(listed.tools) <= self.bounds.page:
+            return listed
+        tools, following = page_of(listed.tools, params, self.bounds.page)
+        return ListToolsResult(tools=tools, next_cursor=following)
+
+    async def _list_resources(
+        self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        self._changes.note(context)
+        found, following = page_of(await self.offers.list_resources(), params, self.bounds.page)
+        return ListResourcesResult(resources=found, next_cursor=following)
+
+    async def _list_templates(
+        self, _: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        found, following = page_of(self.offers.list_templates(), params, self.bounds.page)
+        return ListResourceTemplatesResult(resource_templates=found, next_cursor=following)
+
+    async def _list_prompts(
+        self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
+    ) -> ListPromptsResult:
+        self._changes.note(context)
+        found, following = page_of(self.offers.list_prompts(), params, self.bounds.page)
+        return ListPromptsResult(prompts=found, next_cursor=following)
+
+    async def _read(
+        self, context: ServerRequestContext[Any, Any], params: ReadResourceRequestParams
+    ) -> ReadResourceResult | InputRequiredResult:
+        answer: ReadResourceResult | InputRequiredResult = await self._requests.read(
+            context, params, self.offers
+        )
+        return answer
+
+    async def _get_prompt(
+        self, context: ServerRequestContext[Any, Any], params: GetPromptRequestParams
+    ) -> GetPromptResult | InputRequiredResult:
+        answer: GetPromptResult | InputRequiredResult = await self._requests.get_prompt(
+            context, params, self.offers
+        )
+        return answer
+
+    async def _complete(
+        self, _: ServerRequestContext[Any, Any], params: CompleteRequestParams
+    ) -> CompleteResult:
+        return CompleteResult(completion=await self.offers.complete(params))
 
     async def _call(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        return await self._requests.call(context, params, self._offered.look())
+        answer: CallToolResult | InputRequiredResult = await self._requests.call(
+            context, params, self._offered.look()
+        )
+        return answer
 
     async def _set_level(
         self, context: ServerRequestContext[Any, Any], params: SetLevelRequestParams
