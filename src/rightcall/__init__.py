@@ -12,6 +12,7 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from rightcall import batching as batching
     from rightcall import builtin as builtin
+    from rightcall import conversation as conversation
     from rightcall import durable as durable
     from rightcall import errors as errors
     from rightcall import evals as evals
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rightcall import trust as trust
     from rightcall import wire as wire
     from rightcall.agent import Agent as Agent
+    from rightcall.conversation.compaction import Compaction as Compaction
     from rightcall.core.budget import Budget as Budget
     from rightcall.core.decision import Allow as Allow
     from rightcall.core.decision import Answer as Answer
@@ -37,15 +39,14 @@ if TYPE_CHECKING:
     from rightcall.core.decision import Rewrite as Rewrite
     from rightcall.core.facts import Facts as Facts
     from rightcall.core.handler import Context as Context
+    from rightcall.core.handler import Later as Later
     from rightcall.core.limits import Limits as Limits
     from rightcall.core.message import Reply as Reply
     from rightcall.core.message import User as User
     from rightcall.core.parts import Call as Call
     from rightcall.core.parts import Media as Media
     from rightcall.core.parts import Text as Text
-    from rightcall.core.proposal import Proposal as Proposal
     from rightcall.core.tool import Tool as Tool
-    from rightcall.core.transport import Timeouts as Timeouts
     from rightcall.declare.attachment import file as file
     from rightcall.declare.attachment import image as image
     from rightcall.declare.function import tool as tool
@@ -64,25 +65,23 @@ if TYPE_CHECKING:
     from rightcall.models.fallback import fallback as fallback
     from rightcall.plan.plan_mode import Plan as Plan
     from rightcall.question import ask as ask
-    from rightcall.request.retry import Retry as Retry
 
 _MODULES = (
-    "batching", "builtin", "durable", "evals", "gate", "local", "manifest", "mcp", "models",
-    "observe", "programs", "record", "serve", "testing", "tools", "trust", "wire",
+    "batching", "builtin", "conversation", "durable", "evals", "gate", "local", "manifest", "mcp",
+    "models", "observe", "programs", "record", "serve", "testing", "tools", "trust", "wire",
 )  # fmt: skip
 _HOMES = index_homes(
     {
         "agent": ("Agent",),
+        "conversation.compaction": ("Compaction",),
         "core.budget": ("Budget",),
         "core.decision": ("Allow", "Answer", "Ask", "Deny", "Rewrite"),
         "core.facts": ("Facts",),
-        "core.handler": ("Context",),
+        "core.handler": ("Context", "Later"),
         "core.limits": ("Limits",),
         "core.message": ("Reply", "User"),
         "core.parts": ("Call", "Media", "Text"),
-        "core.proposal": ("Proposal",),
         "core.tool": ("Tool",),
-        "core.transport": ("Timeouts",),
         "declare.attachment": ("file", "image"),
         "declare.function": ("tool",),
         "declare.output": ("Output",),
@@ -98,7 +97,6 @@ _HOMES = index_homes(
         "models.fallback": ("fallback",),
         "plan.plan_mode": ("Plan",),
         "question": ("ask",),
-        "request.retry": ("Retry",),
         **{module: (module,) for module in _MODULES},
     }
 )

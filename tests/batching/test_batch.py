@@ -30,7 +30,7 @@ class Age(BaseModel):
 
 
 def agent_at(vendor: Vendor, name: str, **options) -> rc.Agent:
-    model = rc.connect(name, base_url=vendor.url, api_key="key", retry=rc.Retry(attempts=1))
+    model = rc.connect(name, base_url=vendor.url, api_key="key", retry=rc.models.Retry(attempts=1))
     return rc.Agent(model, instructions="Be brief.", **options)
 
 

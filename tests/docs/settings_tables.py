@@ -108,7 +108,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "facts": partial(struct, rc.Facts),
     "defer": partial(struct, rc.tools.Defer),
     "window": partial(struct, rc.Window),
-    "retry": partial(struct, rc.Retry),
-    "timeouts": partial(struct, rc.Timeouts),
+    "retry": partial(struct, rc.models.Retry),
+    "timeouts": partial(struct, rc.models.Timeouts),
     "profile": partial(struct, rc.models.Profile),
 }

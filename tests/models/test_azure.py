@@ -155,7 +155,7 @@ async def test_what_entra_refuses_is_told_without_the_secret(monkeypatch, princi
     assert caught.value.kind == "auth"
     principal.refuses = exceptions.ServiceRequestError("hush-hush")
     with pytest.raises(TransportError, match=r"gave no token \(ServiceRequestError") as lost:
-        await asked("azure:d", monkeypatch, retry=rc.Retry(attempts=1))
+        await asked("azure:d", monkeypatch, retry=rc.models.Retry(attempts=1))
     assert "hush" not in f"{lost.value!r} {lost.value.__cause__!r}"
 
 

@@ -56,7 +56,7 @@ async def test_when_one_vendor_is_overloaded_another_goes_on_with_the_transcript
     async with (
         serving(whole(THOUGHT), whole(OVERLOADED, 529)) as first,
         serving(whole(CHAT)) as second,
-        claude(first, retry=rc.Retry(attempts=2, base=0.001)) as one,
+        claude(first, retry=rc.models.Retry(attempts=2, base=0.001)) as one,
         gpt(second) as two,
     ):
         agent = rc.Agent(rc.fallback(one, two), [desk.tool("find", "read")], journal=journal)
@@ -272,7 +272,7 @@ async def test_what_is_said_in_one_vendors_words_is_not_said_to_another(extra, f
     async with (
         serving(whole(OVERLOADED, 529)) as first,
         serving(whole(CHAT)) as second,
-        claude(first, retry=rc.Retry(attempts=1)) as one,
+        claude(first, retry=rc.models.Retry(attempts=1)) as one,
         gpt(second) as two,
     ):
         tools = [{"type": "web_search_20250305", "name": "web_search"}]

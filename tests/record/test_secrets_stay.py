@@ -267,7 +267,7 @@ def test_no_repr_holds_it(key):
         Address(url=url, model="m", key=key, headers=headers),
         rc.connect("openai:m", base_url=url.replace(f"me:{key}@", ""), api_key=key, headers=headers),
         PreparedRequest(method="POST", url=url, headers=headers, body=key.encode(), time=0.0),
-        RemoteServer(url, None, key=key, timeouts=rc.Timeouts(), refuse=None),
+        RemoteServer(url, None, key=key, timeouts=rc.models.Timeouts(), refuse=None),
         Http(url=url, headers=headers, auth=key),
         Stdio(command="npx", arguments=("--key", key), environment={"KEY": key}),
         Listen(port=0, token=key),

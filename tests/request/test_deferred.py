@@ -18,7 +18,11 @@ def standing(status: str, **more: object):
 
 def model_at(url: str, **options) -> BackgroundModel:
     model = rc.connect(
-        "openai-responses:gpt-5.2", base_url=url, api_key="k", retry=rc.Retry(attempts=1), **options
+        "openai-responses:gpt-5.2",
+        base_url=url,
+        api_key="k",
+        retry=rc.models.Retry(attempts=1),
+        **options,
     )
     return BackgroundModel(model, 0.001)
 

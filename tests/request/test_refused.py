@@ -18,7 +18,7 @@ from wire.bedrock.frames import exception, frame
 KEY = "zz-no-form-9f"
 PROVIDERS = ["anthropic", "bedrock", "gemini", "openai", "openai-responses"]
 every_provider = pytest.mark.parametrize("provider", PROVIDERS)
-ONCE = rc.Retry(attempts=1)
+ONCE = rc.models.Retry(attempts=1)
 
 
 async def failure(provider, *answers, **options):
@@ -219,7 +219,9 @@ OK = b'data: {"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]
 async def test_a_retry_is_told_in_the_stream_and_in_the_log(caplog):
     busy = whole(said_no("Busy"), 529, x_request_id="r1")
     async with serving(busy, busy, streamed(OK)) as server:
-        model = rc.connect("openai:m", base_url=server.url, api_key=KEY, retry=rc.Retry(base=0.001))
+        model = rc.connect(
+            "openai:m", base_url=server.url, api_key=KEY, retry=rc.models.Retry(base=0.001)
+        )
         async with rc.Agent(model) as agent, model:
             events = [each async for each in agent.stream("Hi")]
     told = [each for each in events if isinstance(each, rc.events.RetryStart)]

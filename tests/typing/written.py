@@ -17,7 +17,7 @@ def policy(checked: rc.gate.CheckedCall) -> rc.gate.Decision | None:
     return rc.Deny("no") if checked.call.name == "pay" else None
 
 
-async def approve(proposal: rc.Proposal) -> rc.Allow | rc.Deny:
+async def approve(proposal: rc.gate.Proposal) -> rc.Allow | rc.Deny:
     return rc.Allow() if proposal.call_id == "1" else rc.Deny("no")
 
 
@@ -38,6 +38,6 @@ async def uses(journal: rc.record.Journal, grant: rc.trust.Grant) -> None:
     calls: tuple[rc.CallRecord, ...] = result.calls
     assert_type(result.stop, rc.record.Stop)
     assert_type(agent.stream("Hi"), AsyncIterator[rc.events.Event])
-    retry, timeouts = rc.Retry(attempts=1), rc.Timeouts(connect=1)
+    retry, timeouts = rc.models.Retry(attempts=1), rc.models.Timeouts(connect=1)
     async with rc.connect("a:b", retry=retry, timeouts=timeouts) as other, rc.Agent(other) as second:
         await second.run(", ".join(each.name for each in calls))

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from rightcall.core.handler import CallProgress
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Reasoning, Reply
+from rightcall.core.message import Reasoning, Reply, User
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Call, Result, Text
 from rightcall.errors import ErrorKind
@@ -100,6 +100,22 @@ class TurnStart(Struct, frozen=True, gc=False, tag=True):
     turn: int
 
 
+class CompactionStart(Struct, frozen=True, gc=False, tag=True):
+    """Earlier messages are being summarised, because they take up too much of the model's context."""
+
+    turn: int
+
+
+class CompactionEnd(Struct, frozen=True, gc=False, tag=True):
+    """Earlier messages were shortened or summarised; ``message`` is sent in their place."""
+
+    message: User
+    before: int
+    """The tokens of the messages that would have been sent."""
+    after: int
+    """The tokens of those that are sent."""
+
+
 class SubagentEvent(Struct, frozen=True, gc=False, tag=True):
     """An event of a subagent."""
 
@@ -129,7 +145,9 @@ ModelEvent: TypeAlias = (
     | ModelChange
 )
 """The events of one streamed reply."""
-StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent
+StreamEvent: TypeAlias = (
+    ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent | CompactionStart | CompactionEnd
+)
 """The events of a run; RunEnd follows at its end."""
 Emit: TypeAlias = Callable[[StreamEvent], None]
 

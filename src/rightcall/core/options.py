@@ -64,7 +64,7 @@ _OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
     "journal=… of rc.Agent": ("checkpointer", "store"),
     "run=… of agent.run, with a journal": ("session", "session_id", "thread_id", "run_id"),
     "approval=True of a tool": ("needs_approval", "require_approval", "requires_approval"),
-    "retries=… of a tool, and retry=rc.Retry(attempts=…) of rc.connect": (
+    "retries=… of a tool, and retry=rc.models.Retry(attempts=…) of rc.connect": (
         *("retries", "max_retries", "num_retries", "tries"),
     ),
     "rc.Tool(name, description, schema)": ("args_schema", "input_schema", "inputSchema"),
@@ -328,7 +328,8 @@ _ROOMS = (
 )
 """The packages that are part of a public name: ``rc.trust.Rules``."""
 _OFFERED_BY = {
-    **dict.fromkeys(("Named", "Profile", "Request"), "models"),
+    **dict.fromkeys(("LargeResults",), "conversation"),
+    **dict.fromkeys(("Named", "Profile", "Request", "Retry", "Timeouts"), "models"),
     **dict.fromkeys(("Defer", "Spec"), "tools"),
     "Grant": "trust",
 }
