@@ -282,8 +282,11 @@ def test_what_is_no_setting_and_what_has_no_place_is_refused():
         ("[1, 2]", "It is a list of 2: number (2).\nIts items are its rows.", ["1", "2"]),
         (
             '{"total": 2, "rows": [{"a": 1}, {"b": null}]}',
-            'It is an object with "total" (number), "rows" (list of 2).\n'
-            'Its rows are the 2 items of "rows", a list of 2: object (2), with the keys "a" in 1, "b" in 1.',
+            (
+                'It is an object with "total" (number), "rows" (list of 2).\n'
+                'Its rows are the 2 items of "rows", a list of 2: '
+                'object (2), with the keys "a" in 1, "b" in 1.'
+            ),
             ['{"a":1}', '{"b":null}'],
         ),
         (
