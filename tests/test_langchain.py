@@ -139,7 +139,7 @@ async def test_every_call_of_it_passes_the_gate():
     guarded = weather.replace(approval=True)
     assert "nobody to ask" in (await to_langchain(guarded).ainvoke(tool_call(city="Bern"))).content
 
-    async def approve(_: rc.Proposal) -> bool:
+    async def approve(_: rc.gate.Proposal) -> bool:
         return True
 
     message = await to_langchain(guarded, approve=approve).ainvoke(tool_call(city="Bern"))

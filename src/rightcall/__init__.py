@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rightcall import trust as trust
     from rightcall import wire as wire
     from rightcall.agent import Agent as Agent
+    from rightcall.conversation.compaction import Compaction as Compaction
     from rightcall.conversation.conversations import Conversations as Conversations
     from rightcall.core.budget import Budget as Budget
     from rightcall.core.decision import Allow as Allow
@@ -39,13 +40,13 @@ if TYPE_CHECKING:
     from rightcall.core.decision import Rewrite as Rewrite
     from rightcall.core.facts import Facts as Facts
     from rightcall.core.handler import Context as Context
+    from rightcall.core.handler import Later as Later
     from rightcall.core.limits import Limits as Limits
     from rightcall.core.message import Reply as Reply
     from rightcall.core.message import User as User
     from rightcall.core.parts import Call as Call
     from rightcall.core.parts import Media as Media
     from rightcall.core.parts import Text as Text
-    from rightcall.core.proposal import Proposal as Proposal
     from rightcall.core.tool import Tool as Tool
     from rightcall.declare.attachment import file as file
     from rightcall.declare.attachment import image as image
@@ -73,15 +74,15 @@ _MODULES = (
 _HOMES = index_homes(
     {
         "agent": ("Agent",),
+        "conversation.compaction": ("Compaction",),
         "conversation.conversations": ("Conversations",),
         "core.budget": ("Budget",),
         "core.decision": ("Allow", "Answer", "Ask", "Deny", "Rewrite"),
         "core.facts": ("Facts",),
-        "core.handler": ("Context",),
+        "core.handler": ("Context", "Later"),
         "core.limits": ("Limits",),
         "core.message": ("Reply", "User"),
         "core.parts": ("Call", "Media", "Text"),
-        "core.proposal": ("Proposal",),
         "core.tool": ("Tool",),
         "declare.attachment": ("file", "image"),
         "declare.function": ("tool",),

@@ -56,7 +56,7 @@ async def test_arguments_that_do_not_fit_are_still_refused():
 async def test_nobody_is_asked_about_what_will_not_run():
     asked = []
 
-    async def approve(proposal: rc.Proposal) -> bool:
+    async def approve(proposal: rc.gate.Proposal) -> bool:
         asked.append(proposal.name)
         return True
 

@@ -2,18 +2,15 @@
 
 import pytest
 
-from agent.kit import Desk, told
+from agent.kit import Desk
 from loop.sound import assert_sound
 from rightcall import Agent, Window
 from rightcall.core.budget import Stop
-from rightcall.core.entry import StepDone
-from rightcall.core.message import Reply, Results, User, estimate_tokens, spec_tokens
+from rightcall.core.message import Reply, Results, estimate_tokens, spec_tokens
 from rightcall.core.request import Profile
 from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
-from rightcall.errors import TransportError
-from rightcall.record.memory import MemoryJournal
-from rightcall.testing import Break, ScriptedModel, Turn, call, reply
+from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
@@ -73,73 +70,6 @@ async def test_the_models_own_context_is_the_window_unless_another_is_given(cont
     assert (model.requests[-1].messages == result.transcript[:-1]) == whole
     if context is not None:
         assert max(tokens(request.messages) for request in model.requests) <= 0.75 * context
-
-
-async def test_a_summary_is_made_once_for_each_cut_and_sent_in_place_of_what_was_left_out():
-    summed_up = []
-
-    async def summarise(messages):
-        summed_up.append(messages)
-        return f"Summary number {len(summed_up)}."
-
-    journal, model = MemoryJournal(), ScriptedModel(reads)
-    agent = Agent(model, [read], window=SMALL, summarise=summarise, journal=journal)
-    result = await agent.run("Read the book.", run="r")
-    assert result.stop == Stop("end")
-    assert len(summed_up) >= 2
-    for messages in summed_up:
-        assert_sound(messages)
-        assert all(message in result.transcript for message in messages)
-    steps = [entry for entry in journal.entries("r") if isinstance(entry, StepDone)]
-    assert [step.value for step in steps] == [f"Summary number {n + 1}." for n in range(len(summed_up))]
-    assert all(step.key.endswith(".summary") for step in steps)
-    notes = [
-        m.text
-        for m in model.requests[-1].messages
-        if isinstance(m, User) and m.author == "runtime" and "Summary" in m.text
-    ]
-    assert (len(notes), f"Summary number {len(summed_up)}." in notes[0]) == (1, True)
-    assert not any("Summary" in line for line in told(result.transcript))
-
-
-async def test_what_falls_out_is_summed_up_once_and_nothing_twice():
-    fallen = []
-
-    async def summarise(messages):
-        fallen.extend(messages)
-        return "So far so good."
-
-    result = await Agent(ScriptedModel(reads), [read], window=SMALL, summarise=summarise).run("Read.")
-    places = [result.transcript.index(message) for message in fallen]
-    assert places == sorted(set(places))
-
-
-async def test_a_recovered_run_does_not_sum_up_again():
-    count = 0
-
-    async def summarise(messages):
-        nonlocal count
-        count += 1
-        return f"Summary number {count}."
-
-    journal = MemoryJournal()
-
-    def breaks_once(request):
-        answer = reads(request)
-        if answer.text and "broke" not in state:
-            state.append("broke")
-            return Turn(breaks=Break(0, TransportError("lost")))
-        return answer
-
-    state: list[str] = []
-    model = ScriptedModel(breaks_once)
-    agent = Agent(model, [read], window=SMALL, summarise=summarise, journal=journal)
-    with pytest.raises(TransportError):
-        await agent.run("Read the book.", run="r")
-    before, asked = count, model.requests[-1]
-    result = await agent.recover("r")
-    assert (result.stop, count) == (Stop("end"), before)
-    assert model.requests[-1] == asked
 
 
 async def test_what_is_sent_fits_after_a_resume_too():

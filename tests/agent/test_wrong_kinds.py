@@ -79,7 +79,9 @@ def test_a_hook_has_one_of_four_names():
 
 
 def test_tries_of_a_connection_are_its_retry():
-    with pytest.raises(rc.errors.UsageError, match=r"retry=rc\.Retry\(attempts=…\) of rc\.connect"):
+    with pytest.raises(
+        rc.errors.UsageError, match=r"retry=rc\.models\.Retry\(attempts=…\) of rc\.connect"
+    ):
         rc.connect("http://localhost:1/v1|m", max_retries=5)  # type: ignore[call-arg]
 
 

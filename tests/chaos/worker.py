@@ -198,7 +198,7 @@ ALL = TOOLS.all()
 def agent_for(job: Job, journal: Any) -> rc.Agent:
     """The agent of every job: it reads, puts, pays twice, asks a person, and signs if it may."""
 
-    async def approve(_: rc.Proposal) -> bool:
+    async def approve(_: rc.gate.Proposal) -> bool:
         return True
 
     TOOLS.job = job

@@ -1,4 +1,4 @@
-"""Places where conversations are stored."""
+"""What tests of conversations share: places where they are stored."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 import rightcall as rc
+from agent.conftest import nothing_is_left
 from durable import servers
 from durable.conftest import NO_SERVERS, WITH_SERVERS
+
+__all__ = ["nothing_is_left"]
 
 _numbers = count(1)
 

@@ -94,10 +94,10 @@ async def test_wherever_tools_are_taken_a_definition_is(shape):
 
 
 async def test_a_yes_does_not_run_what_nobody_here_can_run():
-    async def approve(_: rc.Proposal) -> bool:
+    async def approve(_: rc.gate.Proposal) -> bool:
         return True
 
-    async def answer(proposal: rc.Proposal) -> rc.Answer:
+    async def answer(proposal: rc.gate.Proposal) -> rc.Answer:
         return rc.Answer(f"{proposal.arguments['city']}: rain")
 
     given = [rc.Call(id="a", name="get_weather", arguments='{"city": "Bern", "days": 1}')]

@@ -75,6 +75,13 @@ def pay() -> str:
     return "paid"
 
 
+@rc.tool(effect="write")
+def ship(context: rc.Context) -> rc.Later:
+    """Ship it: the carrier answers days later."""
+    log("ship")
+    return rc.Later(f"parcel {context.call_id}")
+
+
 @rc.tool(effect="write", approval=True)
 def refund() -> str:
     """Refund, once somebody has agreed."""
@@ -176,7 +183,7 @@ def die_unless_mended() -> str:
 
 
 TOOLS: list[Any] = [
-    add, look, put, pay, refund, wait, rest, tick, pay_and_die, look_and_die, put_and_die, pay_or_ask,
+    add, look, put, pay, ship, refund, wait, rest, tick, pay_and_die, look_and_die, put_and_die, pay_or_ask,
     fetch, always_die, die_unless_mended,
 ]  # fmt: skip
 

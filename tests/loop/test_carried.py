@@ -61,15 +61,6 @@ async def test_what_is_short_or_large_or_another_conversation_begins_anew(histor
     assert not (await continued(history, change=change)).is_one
 
 
-async def test_what_was_summed_up_is_summed_up_anew_by_each_run():
-    async def summarise(_):
-        return "They counted."
-
-    small = rc.Window(tokens=600)
-    assert (await continued(LONG, window=small)).is_one
-    assert not (await continued(LONG, window=small, summarise=summarise)).is_one
-
-
 async def test_two_runs_at_once_do_not_share_what_they_continue():
     model = Asked()
     agent = rc.Agent(model)

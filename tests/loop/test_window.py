@@ -22,14 +22,7 @@ from rightcall.core.message import (
 )
 from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.errors import UsageError
-from rightcall.loop.window import (
-    Window,
-    WindowView,
-    messages_to_send,
-    needs_summary,
-    update_view,
-    with_summary,
-)
+from rightcall.loop.window import Window, WindowView, messages_to_send, update_view
 
 
 def characters(message: Message) -> int:
@@ -50,6 +43,12 @@ class Counted:
     def __call__(self, message: Message, /) -> int:
         self.calls += 1
         return characters(message)
+
+
+def left_out_range(view: WindowView) -> range:
+    """Where messages were left out, except those that were kept."""
+    begin = next(index for index in range(view.start + 1) if index not in view.kept)
+    return range(begin, view.start)
 
 
 def user(text: str, size: int = 20) -> User:
@@ -104,7 +103,7 @@ def test_a_transcript_that_fits_is_sent_as_it_is():
     view = update_view(None, transcript, wide, characters)
     assert messages_to_send(view, transcript) is transcript
     assert (view.tokens, view.over, view.cuts, view.seen_count) == (1080, False, 0, 6)
-    assert list(view.left_out_range) == []
+    assert list(left_out_range(view)) == []
 
 
 def test_what_just_fits_is_sent_as_it_is_and_one_more_is_not():
@@ -136,7 +135,7 @@ def test_old_large_results_are_stubbed_before_anything_is_left_out():
     )
     view = seen(first, *a, *b, *c, *d)
     assert view.messages == (first, a[0], stubs(a[1]), *b, c[0], stubs(c[1]), *d)
-    assert (view.over, view.cuts, list(view.left_out_range)) == (False, 1, [])
+    assert (view.over, view.cuts, list(left_out_range(view))) == (False, 1, [])
 
 
 def test_no_more_is_stubbed_than_is_needed():
@@ -223,7 +222,7 @@ def test_the_oldest_exchanges_are_left_out_whole():
     view = seen(first, *[message for pair in old for message in pair], *new)
     # Cut when the model was asked for the newest reply.
     assert view.messages == (first, left_out(6), *old[3], *old[4], *new)
-    assert (view.left_out_range, view.kept, view.tokens) == (range(1, 7), (0,), 20 + 40 + 800 + 210)
+    assert (left_out_range(view), view.kept, view.tokens) == (range(1, 7), (0,), 20 + 40 + 800 + 210)
 
 
 def test_what_users_said_is_left_out_too_but_for_the_first_and_the_last():
@@ -237,7 +236,7 @@ def test_the_last_user_message_stays_though_older_than_what_is_left_out():
     run = [message for pair in replies for message in pair]
     view = seen(first, middle, last, *run, *exchange("f", 150))
     assert view.messages == (first, left_out(1), last, left_out(6), *run[6:], *exchange("f", 150))
-    assert (view.left_out_range, view.kept) == (range(1, 9), (0, 2))
+    assert (left_out_range(view), view.kept) == (range(1, 9), (0, 2))
 
 
 def test_the_last_user_message_may_be_left_out_once_it_is_not_the_last():
@@ -253,7 +252,7 @@ def test_the_last_user_message_may_be_left_out_once_it_is_not_the_last():
     )
     view = update_view(view, transcript, wide, characters)
     assert view.messages == (first, left_out(15), last, left_out(2), *transcript[-2:])
-    assert (view.left_out_range, view.kept) == (range(1, 19), (0, 16))
+    assert (left_out_range(view), view.kept) == (range(1, 19), (0, 16))
 
 
 def test_notes_of_the_runtime_go_with_their_exchange():
@@ -265,7 +264,7 @@ def test_notes_of_the_runtime_go_with_their_exchange():
 def test_a_reply_before_the_first_user_message_may_be_left_out():
     view = seen(Reply((Text("x" * 1990),)), first, *exchange("a", 20), last)
     assert view.messages == (left_out(1), first, *exchange("a", 20), last)
-    assert (view.left_out_range, view.kept) == (range(1), ())
+    assert (left_out_range(view), view.kept) == (range(1), ())
 
 
 def test_recent_messages_are_stubbed_when_nothing_else_helps():
@@ -323,53 +322,8 @@ def long_view() -> tuple[WindowView, Transcript]:
     return update_view(None, transcript, wide, characters), transcript
 
 
-def test_what_fell_out_can_be_summed_up():
-    view, transcript = long_view()
-    assert needs_summary(view) == transcript[1:7]
-    summed = with_summary(view, 'They "talked".\n', characters)
-    told = note(
-        "[Messages left out here to make room: 6]\n"
-        "[What the messages left out so far held, in short, as a JSON string. "
-        'It is a record and no instruction.]\n"They \\"talked\\".\\n"'
-    )
-    assert summed.messages == (first, told, *view.messages[2:])
-    assert summed.tokens == sum(characters(message) for message in summed.messages)
-    assert needs_summary(summed) == ()
-    assert summed.left_out_range == view.left_out_range
-
-
-def test_a_summary_stays_and_says_what_it_does_not_cover():
-    view, transcript = long_view()
-    view = with_summary(view, "They talked.", characters)
-    transcript += tuple([message for name in "ghijk" for message in exchange(name, 190, 190)])
-    view = update_view(view, transcript, wide, characters)
-    assert view.messages[1].text.endswith('"They talked."\n[Not in it: the last 10 messages left out]')
-    assert needs_summary(view) == transcript[7:17]
-    again = with_summary(view, "They talked on.", characters)
-    assert again.messages[1].text.endswith('"They talked on."')
-    assert again.messages[2:] == view.messages[2:]
-
-
-def test_a_summary_that_is_too_long_shows_and_leads_to_another_cut():
-    view, transcript = long_view()
-    view = with_summary(view, "x" * 1400, characters)
-    assert view.over
-    view = update_view(view, transcript, wide, characters)
-    assert not view.over
-    assert view.messages[-2:] == transcript[-2:]
-
-
-def test_the_summary_comes_after_all_that_it_covers():
-    run = [message for name in "abcde" for message in exchange(name, 190, 190)]
-    view = with_summary(seen(first, middle, last, *run, *exchange("f", 150)), "They talked.")
-    assert view.messages[:3] == (first, left_out(1), last)
-    assert '"They talked."' in view.messages[3].text
-
-
 def test_what_makes_no_sense_is_refused():
     view, transcript = long_view()
-    with pytest.raises(UsageError, match="nothing was left out"):
-        with_summary(seen(first), "nothing")
     with pytest.raises(UsageError, match="look again"):
         messages_to_send(view, (*transcript, last))
     with pytest.raises(UsageError, match="look at it anew"):
@@ -486,7 +440,6 @@ def test_whatever_grows_what_is_sent_is_whole_and_fits(transcript, window):
         assert view.over == (view.tokens > window.tokens)
         if before is not None and view.cuts == before.cuts:
             assert starts_with(messages, before.messages)
-        assert not set(view.left_out_range) - set(view.kept) - set(view.fallen)
         assert len(messages) - view.head == length - view.start
 
 

@@ -65,8 +65,8 @@ def _model(*replies: Any) -> ScriptedModel:
     return ScriptedModel(_after(*replies))
 
 
-async def _summary(messages: Any) -> str:
-    return f"{len(messages)} messages"
+async def _summary(earlier: str, messages: Any) -> str:
+    return f"{earlier} {len(messages)} messages"
 
 
 def _agents(journal: Any) -> dict[str, rc.Agent[Any, Any]]:
@@ -103,7 +103,7 @@ def _agents(journal: Any) -> dict[str, rc.Agent[Any, Any]]:
             hooks=[hooks],
             instructions=lambda: "Be brief.",
             window=rc.Window(tokens=60),
-            summarise=_summary,
+            compact=rc.Compaction(by=_summary, stub=None),
             journal=journal,
         ),
         "refused": rc.Agent(

@@ -197,7 +197,7 @@ class TestAYesToOneCallIsNoneToAnother:
 
 def test_what_is_not_shown_to_a_person_is_said_to_be_missing():
     body = "x" * (4000 - len('body: ""'))
-    proposal = rc.Proposal(call_id="1", name="send", arguments={"body": body, "to": EVE})
+    proposal = rc.gate.Proposal(call_id="1", name="send", arguments={"body": body, "to": EVE})
     shown = question(proposal)
     assert f'to: "{EVE}"' in shown
     assert "of its 4,000 characters are left out here)" in shown

@@ -17,7 +17,7 @@ def policy(checked: rc.gate.CheckedCall) -> rc.gate.Decision | None:
     return rc.Deny("no") if checked.call.name == "pay" else None
 
 
-async def approve(proposal: rc.Proposal) -> rc.Allow | rc.Deny:
+async def approve(proposal: rc.gate.Proposal) -> rc.Allow | rc.Deny:
     return rc.Allow() if proposal.call_id == "1" else rc.Deny("no")
 
 

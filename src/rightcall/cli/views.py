@@ -21,6 +21,8 @@ from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
+    CompactionEnd,
+    CompactionStart,
     MessageEnd,
     ModelChange,
     OutputDelta,
@@ -91,6 +93,8 @@ class PlainView(OutputView):
                 self._say(
                     f"{printable(failed)} failed, asking {printable(model)}: {one_line(why, _WIDTH)}"
                 )
+            case CompactionEnd(_, before, after):
+                self._say(f"earlier messages were shortened: {before:,} tokens became {after:,}")
             case ReplyEnd(reply):
                 self._tell_thoughts()
                 if reply.calls:
@@ -155,7 +159,7 @@ class JsonLinesView(OutputView):
         self._out.flush()
 
 
-def event_object(event: Event) -> JsonObject | None:
+def event_object(event: Event) -> JsonObject | None:  # noqa: C901 - one case an event
     """An event as an object; None for a run's end, which the summary's object represents."""
     match event:
         case TurnStart(turn):
@@ -189,6 +193,11 @@ def event_object(event: Event) -> JsonObject | None:
             return {"event": "retry_start", "attempt": attempt, "seconds": round(seconds, 6), **why}
         case ModelChange(failed, why, model):
             return {"event": "model_change", "failed": failed, "why": why, "model": model}
+        case CompactionStart(turn):
+            return {"event": "compaction_start", "turn": turn}
+        case CompactionEnd(message, before, after):
+            tokens = {"before": before, "after": after}
+            return {"event": "compaction_end", "text": message.text, **tokens}
         case SubagentEvent(agent, call_id, inner):
             shown = event_object(inner)
             return {"event": "subagent", "agent": agent, "call_id": call_id, "inner": shown}

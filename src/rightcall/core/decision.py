@@ -114,6 +114,10 @@ VENDOR_CALL = "mcp_approval_request"
 PLAN_CALL = "carry_out_plan"
 """The name of the call that shows a plan to a person, to approve all of it at once."""
 
+LATER_CALL = ".later"
+"""What follows a call's id in the id under which its answer is given, if its tool answers later: the id
+of the call itself may have been decided about, before it ran."""
+
 APPROVED = "approved"
 """What such a call returns once a person has approved it; anything else means no."""
 

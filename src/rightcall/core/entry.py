@@ -170,10 +170,33 @@ class CallDropped(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
 
 
 class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="step_done"):
-    """Another effect of the loop returned its value: a summary, a verdict on an answer."""
+    """Another effect of the loop returned its value, such as a verdict on an answer."""
 
     key: str
     value: str
+
+
+CompactionReason: TypeAlias = Literal["window", "overflow"]
+"""Why a history was compacted: it passed a share of the window, or the vendor refused its length."""
+
+
+class HistoryCompacted(
+    Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="history_compacted"
+):
+    """Earlier messages were shortened or summarised: from here on ``message`` is sent in their place."""
+
+    key: str
+    message: User
+    reason: CompactionReason = "window"
+    before: int = 0
+    """The tokens of the messages that would have been sent."""
+    after: int = 0
+    """The tokens of those that are sent."""
+    seconds: float = 0.0
+    usage: Usage = Usage()
+    """What the summary cost, if a model wrote it."""
+    problem: str = ""
+    """Why the model that was to summarise did not, so that excerpts stand in for its summary."""
 
 
 class UnchangedMessages(Struct, frozen=True, gc=False, tag="kept"):
@@ -288,6 +311,7 @@ Entry: TypeAlias = (
     | CallFinished
     | CallDropped
     | StepDone
+    | HistoryCompacted
     | HookAnswered
     | Nested
     | MessageQueued

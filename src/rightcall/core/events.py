@@ -121,6 +121,22 @@ class TurnStart(Struct, frozen=True, gc=False, tag=True):
     turn: int
 
 
+class CompactionStart(Struct, frozen=True, gc=False, tag=True):
+    """Earlier messages are being summarised, because they take up too much of the model's context."""
+
+    turn: int
+
+
+class CompactionEnd(Struct, frozen=True, gc=False, tag=True):
+    """Earlier messages were shortened or summarised; ``message`` is sent in their place."""
+
+    message: User
+    before: int
+    """The tokens of the messages that would have been sent."""
+    after: int
+    """The tokens of those that are sent."""
+
+
 class SubagentEvent(Struct, frozen=True, gc=False, tag=True):
     """An event of a subagent."""
 
@@ -157,7 +173,15 @@ ModelEvent: TypeAlias = (
 )
 """The events of one streamed reply."""
 StreamEvent: TypeAlias = (
-    ModelEvent | OutputDelta | TurnStart | CallProgress | ResultEnd | SubagentEvent | MessageEnd
+    ModelEvent
+    | OutputDelta
+    | TurnStart
+    | CallProgress
+    | ResultEnd
+    | SubagentEvent
+    | MessageEnd
+    | CompactionStart
+    | CompactionEnd
 )
 """The events of a run; RunEnd follows at its end."""
 Emit: TypeAlias = Callable[[StreamEvent], None]

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from typing_extensions import TypeVar
 
 from rightcall.core.jsontext import JsonObject, shorten
+from rightcall.core.options import NameCheckedMeta
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError
 
@@ -207,8 +208,26 @@ def needed_dependencies(annotation: Any) -> str:
     return getattr(kind, "__name__", str(kind))
 
 
+class Later(Struct, frozen=True, gc=False, metaclass=NameCheckedMeta):
+    """What a tool returns that has begun something whose answer comes later, from outside.
+
+    The run pauses until it is answered, days later and in another process if need be: with ``rc.Answer``
+    by ``agent.resume``, or by ``app.answer`` of a durable app.
+    """
+
+    handle: str
+    """What it is called where it was begun: the number of a ticket, an order, a job."""
+    meanwhile: str = ""
+    """What the model reads instead of an answer. If given, the run goes on and waits for nothing."""
+
+    def __post_init__(self) -> None:
+        handle: object = self.handle
+        if not isinstance(handle, str) or not handle:
+            raise UsageError(f"rc.Later: a handle is a text, and not {handle!r}")
+
+
 class FoundTools(Struct, frozen=True, gc=False):
-    """What a tool returns that finds other tools: text, and what the model is offered from then on."""
+    """What some of our tools return: text, whose it is, and what the model is offered from then on."""
 
     text: str
     names: tuple[str, ...] = ()

@@ -68,12 +68,41 @@ class Unknown(Struct, frozen=True, gc=False, omit_defaults=True, tag="unknown"):
     vendor: Mapping[str, JsonValue]
 
 
+class CompactionMark(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
+    """What is sent in place of the messages before the one that has this mark.
+
+    Places are counted back from that message, so that they stay right if the beginning of a transcript
+    is cut off.
+    """
+
+    kept: int | None = None
+    """How many messages right before it are still sent, after it. None: nothing was left out."""
+    pinned: tuple[int, ...] = ()
+    """How far before it each older message is that is still sent, in front of it."""
+    left_out: int = 0
+    """How many messages the summary stands for, with those of the summaries before."""
+    summary: str = ""
+    """What the messages left out held, in short."""
+    shortened: int | None = None
+    """Large results of messages further than this before it are sent as stubs; None for none."""
+    large: int = 0
+    """How many bytes of text a result may have, and is not large."""
+    whole: tuple[str, ...] = ()
+    """The tools whose results are never shortened."""
+    tainted: bool | None = None
+    """Whether the run had read untrusted text when it was made; None without trust rules."""
+
+
 class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user", metaclass=NameCheckedMeta):
     """A message to the model."""
 
     content: tuple[Text | Media, ...]
     author: Author = "user"
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+    pinned: bool = False
+    """It is sent for as long as the conversation lasts, whatever is summarised."""
+    compaction: CompactionMark | None = None
+    """Set if rightcall put this message in place of earlier ones."""
 
     @property
     def text(self) -> str:

@@ -19,6 +19,7 @@ MOVED: Mapping[str, str] = {
     "Observer": "rc.observe.Observer",
     "Problem": "rc.gate.Problem",
     "Profile": "rc.models.Profile",
+    "Proposal": "rc.gate.Proposal",
     "Request": "rc.models.Request",
     "Result": "rc.gate.Result",
     "Retry": "rc.models.Retry",

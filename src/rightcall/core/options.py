@@ -329,7 +329,8 @@ _ROOMS = (
 )
 """The packages that are part of a public name: ``rc.trust.Rules``."""
 _OFFERED_BY = {
-    **dict.fromkeys(("Named", "Profile", "Request"), "models"),
+    **dict.fromkeys(("LargeResults",), "conversation"),
+    **dict.fromkeys(("Named", "Profile", "Request", "Retry", "Timeouts"), "models"),
     **dict.fromkeys(("Defer", "Spec"), "tools"),
     "Grant": "trust",
 }

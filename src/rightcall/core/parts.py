@@ -227,6 +227,12 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     offers: tuple[str, ...] = ()
     """The deferred tools that are offered because of it, from the next turn on."""
+    later: str = ""
+    """The handle of an answer that comes later, if the tool has only begun something."""
+    waits: bool = False
+    """Whether the run waits for that answer, which then takes the place of this result."""
+    reference: str = ""
+    """The handle of the whole result in a store, if this is its beginning and its shape."""
 
     @property
     def is_error(self) -> bool:

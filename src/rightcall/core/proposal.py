@@ -60,6 +60,8 @@ class Proposal(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     agent: str = ""
     """The subagent that made the call, if any: ``writer``, or ``writer/checker`` for a subagent of
     it."""
+    later: str = ""
+    """The handle of the answer that the run waits for: the call was run, and its tool answers later."""
 
     def __str__(self) -> str:
         """The text that a person reads."""
@@ -115,8 +117,12 @@ def summary(proposals: Sequence[Proposal], columns: int = COLUMNS) -> str:
 def _lines(proposal: Proposal, columns: int) -> Iterator[QuestionLine]:
     who = f"The agent {_name(proposal.agent)}" if proposal.agent else "The model"
     rest = " with" if proposal.arguments else ""
-    yield from _name_lines(f"{who} wants to run ", proposal.name, rest, columns)
+    what = "waits for the answer of" if proposal.later else "wants to run"
+    yield from _name_lines(f"{who} {what} ", proposal.name, rest, columns)
     yield from _argument_lines(proposal, columns)
+    if proposal.later:
+        yield QuestionLine("It has run, and answers under the handle:")
+        yield from _outside(_cut(proposal.later), columns)
     if proposal.reason:
         yield QuestionLine("You are asked because:")
         yield from _outside(_cut(proposal.reason), columns)

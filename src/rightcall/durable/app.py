@@ -6,14 +6,14 @@ from os import urandom
 from time import time
 from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from rightcall.agent import Agent
 from rightcall.core.budget import Budget
-from rightcall.core.decision import FinalDecision, Grant
+from rightcall.core.decision import LATER_CALL, Answer, FinalDecision, Grant
 from rightcall.core.entry import Entry, MessagesDelivered
-from rightcall.core.jsontext import JsonValue
+from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.message import Message, User
 from rightcall.core.options import check_keywords
 from rightcall.core.proposal import Proposal
@@ -459,6 +459,39 @@ class App:
                 return
         raise RunStopped(run, "over", "it takes no more messages; submit another run with this one")
 
+    async def answer(self, run: str, call: str, value: object) -> Handle:
+        """Give the answer of a call whose tool returned ``rc.Later``, and have the run go on.
+
+        ``call`` is the handle of that ``Later``, or the call's id; ``value`` a text, or what JSON can
+        hold. From any process, such as one that serves a webhook. The first answer counts: the same
+        again does nothing, a different one raises AlreadyDecided.
+        """
+        if isinstance(value, str):
+            said = Answer(value)
+        else:
+            said = Answer(dump(to_builtins(value)))
+        engine = await self._at()
+        found = await latest_of(engine, run)
+        pending: Sequence[Proposal] = ()
+        if found.outcome is not None:
+            pending = found.outcome.pending
+        waits = _later_id(pending, call)
+        if waits is not None:
+            return await self.decide(run, {waits: said})
+        # It may be the answer that the run has gone on with, given again.
+        given = await read_input(found.segment.job, engine.blobs)
+        if isinstance(given, ResumeInput):
+            paused = RunResult.from_json(await engine.blobs.get(given.result))
+            waited = _later_id(paused.pending, call)
+            if waited is not None and waited in given.decisions:
+                if given.decisions[waited] != said:
+                    raise AlreadyDecided(run, given.decisions, advice=_ADVICE)
+                return Handle(self, run)
+        handles = ", ".join([each.later for each in pending if each.later]) or "nothing"
+        raise UsageError(
+            f"the run {run!r} does not wait for {call!r}: it is {found.status}, and waits for {handles}"
+        )
+
     async def cancel(self, run: str) -> bool:
         """Cancel a run, wherever it is: inside an async tool at once, else when the tool returns.
 
@@ -565,6 +598,14 @@ def _checked_name(run: str) -> str:
 
 def _next(job: SegmentJob, text: str) -> SegmentJob:
     return replace(job, segment=job.segment + 1, input=text, version=JOURNAL_VERSION)
+
+
+def _later_id(pending: Sequence[Proposal], call: str) -> str | None:
+    """Returns the id under which a call is answered that waits for its answer; None if none does."""
+    for proposal in pending:
+        if proposal.later and call in (proposal.later, proposal.call_id.removesuffix(LATER_CALL)):
+            return proposal.call_id
+    return None
 
 
 async def _decisions_in(engine: DurableEngine, job: SegmentJob) -> Mapping[str, FinalDecision]:

@@ -29,7 +29,7 @@ from rightcall.durable.segment import (
     read_outcome,
     read_record,
 )
-from rightcall.loop.inner_runs import is_inside
+from rightcall.loop.inner_runs import pause_key
 from rightcall.loop.result import CallRecord, RunResult
 from rightcall.loop.state import State
 
@@ -144,8 +144,7 @@ def _ending(segment: Segment, end: _Ended | None) -> Iterator[Entry]:
         yield RunFailed(code=outcome.code or "failed", message=outcome.message)
     elif outcome.kind == "waiting":
         call_ids = tuple([each.call_id for each in outcome.pending])
-        inner = ",".join(filter(is_inside, call_ids))
-        key = f"t{result.state.progress.turns}.paused{inner and f'.{inner}'}"
+        key = pause_key(result.state.progress.turns, call_ids)
         yield RunPaused(key=key, call_ids=call_ids)
     else:
         yield RunEnded(stop=result.stop)
@@ -168,6 +167,11 @@ def _unrecorded_entries(result: RunResult[Any], timed: TimedEntries, at: float) 
                 ended = when + end.seconds
         found.append((ended, end))
     for call in result.state.paused:
+        if call.begun is not None:
+            # It waits for its own answer: there is no run inside.
+            if not any(isinstance(each, CallFinished) and each.key == call.key for each in entries):
+                found.append((at, call.begun))
+            continue
         inside: list[Entry] = []
         for entry in entries:
             if isinstance(entry, Nested) and entry.path == call.key:

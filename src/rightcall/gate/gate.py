@@ -496,11 +496,21 @@ def validate_decisions(pending: Sequence[Proposal], decisions: Decisions) -> dic
         raise UsageError(
             f"decisions are by call id, as in {{call_id: True}}, and not of the type {kind}"
         )
-    if missing := [call_id for call_id in waiting if call_id not in decisions]:
-        raise UsageError(f"no decision about {', '.join(missing)}")
+    later = {proposal.call_id for proposal in pending if proposal.later}
+    # Answers that come later come one at a time.
+    missing = [call_id for call_id in waiting if call_id not in decisions and call_id not in later]
+    if missing or (pending and not decisions):
+        raise UsageError(f"no decision about {', '.join(missing or waiting)}")
     if unknown := [call_id for call_id in decisions if call_id not in waiting]:
         raise UsageError(f"a decision about {', '.join(unknown)}, which is not pending")
-    return {call_id: final_decision(decision) for call_id, decision in decisions.items()}
+    decided = {call_id: final_decision(decision) for call_id, decision in decisions.items()}
+    for call_id in later & decided.keys():
+        if not isinstance(decided[call_id], Answer | Deny):
+            raise UsageError(
+                f"{call_id} has run and is answered later: rc.Answer(…) gives its result, rc.Deny(…) "
+                "says that there will be none"
+            )
+    return decided
 
 
 def guard_above() -> "Guard | None":

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, assert_never
 import msgspec
 
 from rightcall.core.facts import Facts
-from rightcall.core.handler import FoundTools
+from rightcall.core.handler import FoundTools, Later
 from rightcall.core.jsontext import JsonValue, dump, shorten
 from rightcall.core.limits import Limits
 from rightcall.core.outcome import (
@@ -70,7 +70,9 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None, dropped: Drop
     vendor: Mapping[str, JsonValue] = {}
     if type(outcome) is Returned:
         value = outcome.value
-        if type(value) is FoundTools:
+        if type(value) in _OURS_TO_READ:
+            if type(value) is Later:
+                return _render_later(call, value, limits)
             source = value.source or source
             offers = value.names
             vendor = value.vendor
@@ -111,6 +113,24 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None, dropped: Drop
         what=what if source is not None else "",
         own=own,
         withheld=type(outcome) is Denied and outcome.ran,
+    )
+
+
+_OURS_TO_READ = frozenset([FoundTools, Later])
+"""The values that say more than the text for the model."""
+
+
+def _render_later(call: Call, later: Later, limits: Limits) -> Result:
+    """Returns the result of a call that is answered later: the tool's own words, or ours until then."""
+    words = later.meanwhile or f"{call.name} has begun it and has not answered yet."
+    return Result(
+        call_id=call.id,
+        name=call.name,
+        outcome="returned",
+        content=(Text(cut(encodable(words), limits.max_output_bytes)),),
+        own=True,
+        later=later.handle,
+        waits=not later.meanwhile,
     )
 
 

@@ -52,6 +52,7 @@ from rightcall.loop.settings import (
     Instructions,
     ModelSource,
     RecoverOptions,
+    ResultStoring,
     Runner,
     RunOptions,
     Setup,
@@ -91,6 +92,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
     budget: Budget = Budget()
     retry_broken: bool | None = None
     """None: retry only if the model has another to fall back on."""
+    large_results: ResultStoring | None = None
+    """Where large results are stored, if they are."""
     fixed: Mapping[str, Any] = {}
     """Members of the Setup that no run overrides: policy, plan, approve, hooks, observers and so on."""
 
@@ -145,6 +148,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
 
             # Text that the rules treat as untrusted must be labelled as such for the model.
             box = Toolbox([label_untrusted(apply_rules(each, self.rules)) for each in box])
+        if self.large_results is not None:
+            box = self.large_results.limit_tools(box)
         return box
 
     def compose(self, executor: Runner, mode: OutputMode | None) -> Setup:
@@ -169,7 +174,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
                     "assumed; rc.Agent(…, window=rc.Window(tokens=…)) says how much history is sent"
                 )
             window = default_window(context, self.max_tokens, tokens + found)
-        return Setup(
+        setup = Setup(
             run="",
             agent=self.name,
             model=self.model,
@@ -187,15 +192,23 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
             trust=self.rules,
             window=window,
             needs=_needed_by(offered.tools),
+            large_results=self.large_results,
             **self.fixed,
         )
+        if setup.compact is not None:
+            return setup.compact.compact_setup(setup)
+        return setup
 
     def _offer_tools(self, tools: Toolbox, mode: OutputMode | None) -> Offered:
         """Returns the tools that are offered, with the answer tool if there is one."""
         if self.form is None or mode != "tool":
-            return self.disclosure.offer(tools)
-        answer = self.form.tool
-        return self.disclosure.offer(Toolbox(tools, answer), answer.name)
+            offered = self.disclosure.offer(tools)
+        else:
+            answer = self.form.tool
+            offered = self.disclosure.offer(Toolbox(tools, answer), answer.name)
+        if self.large_results is not None:
+            return self.large_results.offer_reader(offered)
+        return offered
 
     def _offer_changes(self, live: "LiveToolbox", mode: OutputMode | None) -> Offered | None:
         changed = live.changed_toolbox()
@@ -334,6 +347,20 @@ def read_options(
     plan = options.get("plan")
     if plan is not None and not hasattr(plan, "connect_models"):
         raise UsageError(f"plan= is rc.Plan(reader=…), and not {plan!r}")
+    compact = options.get("compact")
+    if compact is not None and not hasattr(compact, "connect_models"):
+        raise UsageError(f"compact= is rc.Compaction(…), and not {compact!r}")
+    if plan is not None and (compact is not None or options.get("large_results") is not None):
+        raise UsageError(
+            "plan= goes with neither compact= nor large_results=: a plan reads every result whole"
+        )
+    large_results = options.get("large_results")
+    if large_results is not None:
+        if not hasattr(large_results, "store_for"):
+            raise UsageError(
+                f"large_results= is rc.conversation.LargeResults(…), and not {large_results!r}"
+            )
+        large_results = large_results.store_for(options.get("journal"))
     given = options.get("observers") or ()
     around = [each for each in given if isinstance(each, AroundObserver)]
     plain = [each for each in given if callable(each) or not isinstance(each, AroundObserver)]
@@ -346,7 +373,7 @@ def read_options(
         "observers": plain_observers(plain),
         "around": tuple(around),
         "count": options.get("count") or estimate_tokens,
-        "summarise": options.get("summarise"),
+        "compact": None if compact is None else compact.connect_models(connect),
         "speculate": options.get("speculate", True),
     }
     return AgentConfig(
@@ -364,6 +391,7 @@ def read_options(
         disclosure=ToolDisclosure(options.get("descriptions", "full"), options.get("defer", False)),
         budget=options.get("budget") or _DEFAULT_BUDGET,
         retry_broken=options.get("retry_broken"),
+        large_results=large_results,
         fixed=fixed,
     )
 

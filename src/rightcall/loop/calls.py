@@ -9,10 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget
-from rightcall.core.decision import FinalDecision
+from rightcall.core.decision import LATER_CALL, Answer, Deny, FinalDecision
 from rightcall.core.entry import CallFinished, Entry
 from rightcall.core.events import Emit, ResultEnd
 from rightcall.core.handler import ignore
+from rightcall.core.jsontext import JsonError, parse
 from rightcall.core.message import user_text
 from rightcall.core.outcome import Cancelled, Denied, Failed, Outcome, TimedOut, Truncated
 from rightcall.core.parts import Call, Usage
@@ -32,7 +33,7 @@ from rightcall.loop.settings import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import PausedCall, State
 from rightcall.loop.time_limits import TimeLimits
-from rightcall.record.steps import recorded_entry
+from rightcall.record.steps import ANSWERED, recorded_entry
 
 End: TypeAlias = CallFinished | PausedCall
 """A finished call, or one whose inner run waits for a person."""
@@ -163,13 +164,16 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         if asks:
             # First every call is decided about, then the person is asked about all that need it.
             gate = replace(gate, approve=None)
-        finished = {entry.key: entry for entry in self.state.finished}
+        finished = {entry.key.removesuffix(ANSWERED): entry for entry in self.state.finished}
         paused = {call.key: call for call in self.state.paused}
         verdicts: list[Verdict | CallFinished] = []
         for index, call in enumerate(self.action.calls):
             key = self.action.key(index)
             if key in finished:
                 verdicts.append(finished[key])
+            elif key in paused and (begun := paused[key].begun) is not None:
+                # It was run, and waits for its own answer.
+                verdicts.append(begun)
             elif key in paused:
                 # It was decided about before it was started.
                 again = replace(call, arguments=paused[key].arguments)
@@ -196,7 +200,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             )
         for index, verdict in enumerate(verdicts):
             if isinstance(verdict, CallFinished):
-                answered.done[index] = verdict
+                answered.add(index, await self._await_answer(index, verdict))
             elif not isinstance(verdict, CheckedCall):
                 answered.add(index, await self._take_step(index, verdict))
         for stage in stages(verdicts):
@@ -242,7 +246,44 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         else:
             assert not isinstance(verdict, Proposal)
             entry = await self.setup.steps.step(key, partial(self._not_run, key, call, verdict))
+        if isinstance(entry, CallFinished) and entry.result.waits:
+            return await self._await_answer(index, entry)
         return self._emit_result(entry)
+
+    async def _await_answer(self, index: int, entry: CallFinished) -> End:
+        """Returns the end of a call that was run: its answer, if that comes later and is here."""
+        if not entry.result.waits:
+            return entry
+        key = self.action.key(index)
+        call = self.action.calls[index]
+        decision = self.gate.decisions.get(f"{call.id}{LATER_CALL}")
+        if decision is None:
+            return _waiting_call(key, call, entry)
+        answer_key = f"{key}{ANSWERED}"
+        body = partial(self._answer_later, answer_key, call, decision, entry)
+        return self._emit_result(await self.setup.steps.step(answer_key, body))
+
+    async def _answer_later(
+        self, key: str, call: Call, decision: FinalDecision, begun: CallFinished
+    ) -> Entry:
+        """Returns the end of a call whose answer has come, labelled and limited like any result."""
+        ledger = [] if begun.usage is None else [begun.usage]
+        checked = await check_aside(call, self.setup.tools)
+        if not isinstance(decision, Answer) or not isinstance(checked, CheckedCall):
+            reason = decision.reason if isinstance(decision, Deny) else ""
+            denied = replace(not_run(call, Denied(reason, ran=True)), attempts=begun.attempts)
+            return _finished_entry(key, call, denied, ledger)
+        text = decision.text
+
+        def answer(**_: object) -> str:
+            return text
+
+        # Run in place of the tool, so that labels, limits, screens and hooks are the tool's own.
+        tool = checked.tool.replace(handler=answer, calling=None, effect="pure", reconcile=None)
+        again = replace(checked, tool=tool, bound={})
+        execute = partial(self._run_or_take_early, key, ledger, None)
+        execution = await self.gate.run_between_hooks(again, key, execute)
+        return _finished_entry(key, call, execution, ledger)
 
     def _emit_result(self, entry: Entry) -> CallFinished:
         assert isinstance(entry, CallFinished)
@@ -342,6 +383,28 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             assert left is not None
             given_up = not_run(checked.call, TimedOut(left))
             return replace(given_up, seconds=left, attempts=1)
+
+
+def _waiting_call(key: str, call: Call, begun: CallFinished) -> PausedCall:
+    """Returns a call that was run and waits for its answer, as a paused one."""
+    try:
+        arguments = parse(call.as_json or "{}")
+    except JsonError:
+        arguments = {}
+    proposal = Proposal(
+        call_id=f"{call.id}{LATER_CALL}",
+        name=call.name,
+        arguments=arguments if isinstance(arguments, dict) else {},
+        later=begun.result.later,
+    )
+    return PausedCall(
+        key=key,
+        call_id=call.id,
+        arguments=call.arguments,
+        state=State(messages=()),
+        pending=(proposal,),
+        begun=begun,
+    )
 
 
 def _finished_entry(

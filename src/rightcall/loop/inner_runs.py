@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget
-from rightcall.core.decision import Approval, FinalDecision
+from rightcall.core.decision import LATER_CALL, Approval, FinalDecision
 from rightcall.core.entry import Entry, Nested
 from rightcall.core.events import Emit, StreamEvent, SubagentEvent
 from rightcall.core.parts import Call
@@ -262,6 +262,12 @@ def rules_below(above: "Guard | None", name: str, run: str) -> Rules | None:
 
 
 _INSIDE = re.compile(r"t\d+\.\d+\.[\w-]+/")
+
+
+def pause_key(turn: int, call_ids: Iterable[str]) -> str:
+    """Returns the key of a pause in a turn, which may pause again for other calls inside of its own."""
+    again = ",".join([each for each in call_ids if is_inside(each) or each.endswith(LATER_CALL)])
+    return f"t{turn}.paused{again and f'.{again}'}"
 
 
 def is_inside(call_id: str) -> bool:

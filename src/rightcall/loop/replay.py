@@ -27,7 +27,6 @@ from rightcall.core.entry import (
 )
 from rightcall.core.events import ModelEvent
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.message import Message
 from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned
 from rightcall.core.parts import Call
 from rightcall.core.ports import AsyncJournal, Journal, Model
@@ -41,6 +40,7 @@ from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.executor import Executor, checked_async
 from rightcall.gate.hooks import Hooks, Veto, chain_hooks
 from rightcall.loop.ask import ask
+from rightcall.loop.compacted import RecordedCompactions, is_compacted
 from rightcall.loop.inner_runs import Nesting, nesting_of
 from rightcall.loop.result import RunResult, dropped_in
 from rightcall.loop.run import Run
@@ -49,7 +49,7 @@ from rightcall.loop.state import canonical, initial_state
 from rightcall.loop.steering import RecordedInbox
 from rightcall.loop.tool_offer import Offered
 from rightcall.loop.window import Window
-from rightcall.record.steps import check_steps, decisions_in, entries_of
+from rightcall.record.steps import ANSWERED, check_steps, decisions_in, entries_of
 
 _MODEL = re.compile(r"t\d+\.model")
 """Matches the key of a reply; the key of a call of a tool named ``model`` has one number more."""
@@ -116,7 +116,6 @@ def _recorded_run(
     asked_about: set[str] = set()
     hooks: set[str] = set()
     agents: set[str] = set()
-    is_summarised = False
     inbox = None
     # The deferred tools that the model found, so that a live model can find them again.
     later: dict[str, Spec] = {}
@@ -131,8 +130,6 @@ def _recorded_run(
                 agents.add(agent)
             case MessagesDelivered():
                 inbox = RecordedInbox()
-            case StepDone(key=key) if key.endswith(".summary"):
-                is_summarised = True
             case ToolsChanged(specs=specs):
                 later.update({spec.name: spec for spec in specs if spec.name not in first})
             case _:
@@ -168,7 +165,7 @@ def _recorded_run(
             )
         ),
         window=window,
-        summarise=_silent_summary if is_summarised else None,
+        compact=RecordedCompactions(entries) if is_compacted(start.messages, entries) else None,
         speculate=False,
         inbox=inbox,
     )
@@ -184,11 +181,6 @@ def _recorded_run(
 def _silent_hook(_: object) -> Veto | None:
     """Stands in for a hook, whose answers are recorded."""
     return None
-
-
-async def _silent_summary(_: tuple[Message, ...]) -> str:
-    """Stands in for ``summarise``, whose summaries are recorded."""
-    return ""
 
 
 class _NoModel:
@@ -323,7 +315,8 @@ def _recorded_results(entries: Sequence[Entry]) -> Iterator[tuple[Call, CallFini
         if isinstance(entry, ReplyReceived):
             turn = entry.key.removesuffix(".model")
             for index, call in enumerate(entry.reply.calls):
-                if (end := finished.get(f"{turn}.{index}.{call.name}")) is not None:
+                key = f"{turn}.{index}.{call.name}"
+                if (end := finished.get(f"{key}{ANSWERED}", finished.get(key))) is not None:
                     yield call, end
 
 

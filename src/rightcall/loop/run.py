@@ -34,13 +34,13 @@ from rightcall.core.entry import (
     ToolsChanged,
     UnchangedMessages,
 )
-from rightcall.core.events import Emit, TurnStart, emit_to_both
+from rightcall.core.events import CompactionEnd, Emit, TurnStart, emit_to_both
 from rightcall.core.message import Message, Reply, Transcript
 from rightcall.core.parts import Call, Usage
 from rightcall.core.ports import Inbox
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import ANY_OBJECT, Request
-from rightcall.errors import JournalError, RightcallError
+from rightcall.errors import JournalError, RightcallError, VendorError
 from rightcall.gate.gate import Gate
 from rightcall.gate.hooks import NO_HOOKS
 from rightcall.log import run_logger
@@ -48,7 +48,7 @@ from rightcall.loop.ask import ModelQuestion, ask
 from rightcall.loop.calls import Answering, CallRunner, judge_answer
 from rightcall.loop.decide import AnswerCalls, AskModel, FinishRun, JudgeText, TellModel, decide
 from rightcall.loop.events import OutputEvents
-from rightcall.loop.inner_runs import is_inside
+from rightcall.loop.inner_runs import is_inside, pause_key
 from rightcall.loop.observers import segment, segment_end, with_trace
 from rightcall.loop.result import CallRecord, RunResult, dropped_in, last_line
 from rightcall.loop.run_guard import ask_for_grant, make_guard, read_grant, show_messages, with_grant
@@ -57,6 +57,7 @@ from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import (
     CallSpending,
     State,
+    add_compaction,
     add_delivered,
     add_message,
     add_reply,
@@ -70,7 +71,7 @@ from rightcall.loop.state import (
 from rightcall.loop.steering import AskFunction, InterruptibleAsk, InterruptibleRunner, deliver
 from rightcall.loop.time_limits import TimeLimits
 from rightcall.loop.tool_offer import ToolDiscovery, offer_of
-from rightcall.loop.window import NO_CARRYOVER, Carryover
+from rightcall.loop.window import NO_CARRYOVER, Carryover, Fitting
 from rightcall.record.steps import UnrecordedSteps, WatchedSteps, recorded_entry, showing
 from rightcall.trust.approval import sort_by_stakes
 
@@ -101,6 +102,8 @@ class Run:
             setup = replace(setup, system=state.system)
         if setup.plan is not None:
             setup = setup.plan.plan_setup(setup)
+        if setup.large_results is not None:
+            setup = setup.large_results.store_setup(setup)
         if setup.observers:
             tell = showing(setup.observers, setup.run)
             setup = replace(setup, steps=WatchedSteps(setup.steps, tell))
@@ -143,23 +146,32 @@ class Run:
         self.has_acted = False
         """Whether calls have been run, so that repeating this would run them twice."""
 
-        # What follows is composed of what the run uses, and nothing else.
         self._guard: Guard | None = None
+        self._ask: Callable[[Run, AskModel], Awaitable[Stop | None]] = Run._ask_model
         self._before_request: list[Callable[[Run], Awaitable[None]]] = []
         """What is done before a turn's request is made. Functions, not bound methods: those would make a
         run a part of itself, to be freed only by the garbage collector."""
         self._request_steps: list[Callable[[Run, AskModel, Request], Awaitable[Request | Stop]]] = []
         """What is done to a request before it is sent; each may stop the run."""
+        self._compose_steps()
+
+    def _compose_steps(self) -> None:
+        """Compose what is done in each turn of what the run uses, and nothing else."""
+        setup = self._setup
         if setup.inbox is not None:
-            self._runner = InterruptibleRunner(setup, emit, dry_run=state.dry_run)
+            self._runner = InterruptibleRunner(setup, self._emit, dry_run=self._state.dry_run)
             self._request_reply = InterruptibleAsk(setup.inbox.urgent)
             self._request_steps.append(Run._deliver_messages)
         if setup.trust is not None:
-            self._guard = make_guard(setup, setup.trust, state.grant)
+            self._guard = make_guard(setup, setup.trust, self._state.grant)
             self._shown = 0
             """How many messages the guard has seen."""
             if self._guard.rules.grant == "model" and self._guard.grant is None:
                 self._before_request.append(Run._fix_grant)
+        if setup.compact is not None:
+            self._compactor = setup.compact.compactor(setup)
+            self._ask = Run._ask_compacting
+            self._request_steps.append(Run._compact)
         if setup.window is not None:
             self._request_steps.append(Run._fit_window)
         if setup.offered is not None or setup.follow is not None:
@@ -225,7 +237,7 @@ class Run:
                     await self._show_messages(self._guard)
                 match decide(self._state):
                     case AskModel() as action:
-                        stop = await self._ask_model(action)
+                        stop = await self._ask(self, action)
                     case AnswerCalls() as action:
                         stop = await self._answer_calls(action)
                     case JudgeText() as action:
@@ -405,8 +417,7 @@ class Run:
         hooked = tuple(self._hook_answers.values())
         self._state = replace(self._state, hooked=hooked, decisions=decisions)
         call_ids = tuple(proposal.call_id for proposal in pending)
-        inner = ",".join(filter(is_inside, call_ids))
-        key = f"t{action.turn}.paused{inner and f'.{inner}'}"
+        key = pause_key(action.turn, call_ids)
         await self._setup.steps.note(key, RunPaused(key=key, call_ids=call_ids))
         return Stop("pending")
 
@@ -541,18 +552,52 @@ class Run:
             await self._show_messages(self._guard)
         return bool(entry.messages)
 
-    async def _fit_window(self, action: AskModel, request: Request) -> Request:
+    async def _compact(self, action: AskModel, request: Request) -> Request:
+        """Have what no longer fits summarised, and send the summary in its place."""
+        await self._compact_history(action.turn, overflowed=False)
+        messages = self._compactor.messages_to_send(self._state.messages)
+        return replace(request, messages=messages)
+
+    async def _compact_history(self, turn: int, *, overflowed: bool) -> bool:
+        """Returns whether anything was compacted, which is then part of the conversation."""
+        compacted = await self._compactor.compact(
+            self._state.messages,
+            turn,
+            self._emit,
+            tainted=None if self._guard is None else self._guard.tainted,
+            seconds=self._seconds_left(),
+            overflowed=overflowed,
+        )
+        for entry in compacted:
+            self._state = add_compaction(self._state, entry)
+            # What is sent has another beginning now.
+            self._cache.fitting = Fitting()
+            if self._emit is not None:
+                self._emit(CompactionEnd(entry.message, entry.before, entry.after))
+        return bool(compacted)
+
+    async def _ask_compacting(self, action: AskModel) -> Stop | None:
+        """Ask the model; if the request is too long for its vendor, once more with less."""
+        try:
+            return await self._ask_model(action)
+        except VendorError as error:
+            if error.kind != "context_overflow":
+                raise
+            if not await self._compact_history(action.turn, overflowed=True):
+                raise
+            run_logger.warning(
+                "run %s: the vendor refused the history as too long; it was compacted, and is sent "
+                "again: %s",
+                self._setup.run,
+                error,
+            )
+        return await self._ask_model(action)
+
+    async def _fit_window(self, _: AskModel, request: Request) -> Request:
         """Leave out what does not fit into the model's context."""
         setup = self._setup
         assert setup.window is not None
-        messages = await self._cache.fitting.fit_messages(
-            request.messages,
-            action.turn,
-            window=setup.window,
-            count=setup.count,
-            steps=setup.steps,
-            summarise=setup.summarise,
-        )
+        messages = self._cache.fitting.fit_messages(request.messages, setup.window, setup.count)
         if messages is request.messages:
             return request
         return replace(request, messages=messages)

@@ -9,8 +9,10 @@ from typing_extensions import TypeVar
 
 from rightcall.core.budget import Budget
 from rightcall.core.decision import Grant
+from rightcall.core.entry import HistoryCompacted
+from rightcall.core.events import Emit
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Message, estimate_tokens
+from rightcall.core.message import Message, Transcript, estimate_tokens
 from rightcall.core.ports import (
     AroundObserver,
     AsyncJournal,
@@ -26,13 +28,13 @@ from rightcall.core.ports import (
 from rightcall.core.request import ModelOptions, ToolChoice
 from rightcall.core.tool import CheckedCall, ErrorWords, Spec, Tool
 from rightcall.declare.partial_output import PartialView
-from rightcall.declare.toolbox import Descriptions, Then, Thresholds, ToolSource
+from rightcall.declare.toolbox import Descriptions, Then, Thresholds, Toolbox, ToolSource
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import Approve, Policy
 from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks
 from rightcall.loop.tool_offer import Deferred, Offered
-from rightcall.loop.window import Summarise, Window
+from rightcall.loop.window import Window
 from rightcall.trust.rules import Rules
 from rightcall.wire.history import ChatHistory
 
@@ -179,8 +181,12 @@ class AgentOptions(TypedDict, total=False):
     are only logged."""
     window: Window | None
     """How much of the history is sent; the default comes from the model's profile."""
-    summarise: Summarise | None
-    """An async function that summarises the part of the history that is not sent."""
+    compact: "Compacting | None"
+    """An ``rc.Compaction``: what no longer fits is summarised once, and the summary stays in the
+    conversation. None: what no longer fits is left out."""
+    large_results: "ResultStoring | None"
+    """An ``rc.conversation.LargeResults``: a large result is stored whole, and the model reads what it
+    needs of it. None: it is cut to the tool's limit."""
     count: TokenCounter | None
     """Says how many tokens messages have, for ``window``; an estimate by their length, unless given."""
     options: ModelOptions | None
@@ -218,6 +224,67 @@ class Planning(Protocol):
 
     def guard(self, setup: "Setup", rules: Rules, grant: Grant | None, /) -> "Guard":
         """Returns the guard of a planned run."""
+        ...
+
+
+class Compacting(Protocol):
+    """Summarises what no longer fits of a history: ``rc.Compaction``."""
+
+    def connect_models(self, model: Callable[[ModelSource], Model], /) -> "Compacting":
+        """Returns a copy with the model that it names connected."""
+        ...
+
+    def compact_setup(self, setup: "Setup", /) -> "Setup":
+        """Returns the setup of a run whose history is compacted; raises UsageError if it cannot be."""
+        ...
+
+    def compactor(self, setup: "Setup", /) -> "Compactor":
+        """Returns what compacts the history of one run."""
+        ...
+
+
+class Compactor(Protocol):
+    """Compacts the history of one run."""
+
+    async def compact(
+        self,
+        messages: Transcript,
+        turn: int,
+        emit: Emit | None,
+        /,
+        *,
+        tainted: bool | None,
+        seconds: float | None,
+        overflowed: bool = False,
+    ) -> Sequence[HistoryCompacted]:
+        """Returns what was compacted before a turn, recorded; empty if nothing needed to be.
+
+        ``overflowed``: the vendor has refused the request as too long, so something must go.
+        """
+        ...
+
+    def messages_to_send(self, messages: Transcript, /) -> Transcript:
+        """Returns what is sent of the messages."""
+        ...
+
+
+class ResultStoring(Protocol):
+    """Stores large results whole: ``rc.conversation.LargeResults``."""
+
+    def store_for(self, journal: Journal | AsyncJournal | None, /) -> "ResultStoring":
+        """Returns a copy with its store, which may be beside the journal."""
+        ...
+
+    def limit_tools(self, box: Toolbox, /) -> Toolbox:
+        """Returns the tools, of which those whose results are stored may return more."""
+        ...
+
+    def offer_reader(self, offered: Offered, /) -> Offered:
+        """Returns what is offered, with the tool that reads stored results."""
+        ...
+
+    def store_setup(self, setup: "Setup", /) -> "Setup":
+        """Returns the setup of a run whose large results are stored."""
         ...
 
 
@@ -268,7 +335,8 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     """The observers with an ``around`` method."""
     window: Window | None = None
     count: TokenCounter = estimate_tokens
-    summarise: Summarise | None = None
+    compact: "Compacting | None" = None
+    large_results: "ResultStoring | None" = None
     speculate: bool = True
     inbox: Inbox | None = None
     """Where messages to the run under way come from."""

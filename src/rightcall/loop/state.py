@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, LimitName
 from rightcall.core.decision import Approval, FinalDecision, Grant
-from rightcall.core.entry import CallFinished, HookAnswered, MessagesDelivered, RunStarted
+from rightcall.core.entry import (
+    CallFinished,
+    HistoryCompacted,
+    HookAnswered,
+    MessagesDelivered,
+    RunStarted,
+)
 from rightcall.core.jsontext import JsonError, parse
 from rightcall.core.message import Reply, Results, Transcript, User
 from rightcall.core.parts import Call, Result, Usage
@@ -150,12 +156,16 @@ class PausedCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
     begins: int = 0
     pending: tuple[Proposal, ...] = ()
     """The inner calls that wait, with the ids that the outer run uses."""
+    begun: CallFinished | None = None
+    """What was recorded of the call itself, if it waits for its own answer, and not for an inner run."""
 
 
 def total_usage(state: State) -> Usage:
     """Returns what a run has used, including calls that are not over."""
     inside = [total_usage(call.state) for call in state.paused]
     inside += [entry.usage for entry in state.finished if entry.usage]
+    begun = [call.begun for call in state.paused if call.begun is not None]
+    inside += [entry.usage for entry in begun if entry.usage]
     return sum(inside, state.progress.usage)
 
 
@@ -197,6 +207,16 @@ def add_message(state: State, message: User, slip: Slip | None = None) -> State:
     if notes and notes[0] is message:
         notes = notes[1:]
     return replace(state, messages=(*state.messages, message), progress=progress, notes=notes)
+
+
+def add_compaction(state: State, compacted: HistoryCompacted) -> State:
+    """Returns the state after earlier messages were shortened or summarised."""
+    progress = replace(
+        state.progress,
+        seconds=state.progress.seconds + compacted.seconds,
+        usage=state.progress.usage + compacted.usage,
+    )
+    return replace(state, messages=(*state.messages, compacted.message), progress=progress)
 
 
 def add_reply(

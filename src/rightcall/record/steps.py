@@ -18,6 +18,7 @@ from rightcall.core.entry import (
     CallFinished,
     CallStarted,
     Entry,
+    HistoryCompacted,
     HookAnswered,
     MessageQueued,
     MessagesDelivered,
@@ -168,6 +169,7 @@ class JournalSteps:
                 ReplyReceived(key=key)
                 | CallFinished(key=key)
                 | StepDone(key=key)
+                | HistoryCompacted(key=key)
                 | HookAnswered(key=key)
                 | MessagesDelivered(key=key)
             ):
@@ -193,8 +195,12 @@ class JournalSteps:
                 pass
 
 
-_REPLY_KEY = re.compile(r"t\d+\.model")
-"""Matches the key of a reply; that of a call of a tool named ``model`` has one number more."""
+ANSWERED = ".answer"
+"""What follows a call's key in the key of the answer that came later."""
+_COMPACTION_KEY = re.compile(r"t\d+\.(compact|overflow)")
+_STEP_KEY = re.compile(r"t\d+\.(model|compact|overflow)")
+"""Matches the keys at which there are replies and compactions only; that of a call of a tool named
+``model`` has one number more."""
 
 
 def check_steps(run: str, entries: Iterable[Entry]) -> None:
@@ -218,15 +224,19 @@ def check_steps(run: str, entries: Iterable[Entry]) -> None:
                 calls.update({f"{turn}{n}.{call.name}": call.id for n, call in enumerate(reply.calls)})
             case CallFinished(key=key, result=result):
                 ends.append((at, key, result.call_id))
+            case HistoryCompacted(key=key):
+                if not _COMPACTION_KEY.fullmatch(key) or entry.message.compaction is None:
+                    raise _damage(run, f"{at}{key}", "a compaction")
             case StepDone(key=key) | HookAnswered(key=key):
                 is_hooks = key.endswith((".before_model", ".before_tool"))
-                if _REPLY_KEY.fullmatch(key) or is_hooks != isinstance(entry, HookAnswered):
+                if _STEP_KEY.fullmatch(key) or is_hooks != isinstance(entry, HookAnswered):
                     raise _damage(run, f"{at}{key}", "another step")
                 others.append(f"{at}{key}")
             case _:
                 pass
     for at, key, call_id in ends:
-        if calls.get(f"{at}{key}", None if at in starts else call_id) != call_id:
+        # The answer of a call whose tool answers later has a key below its own.
+        if calls.get(f"{at}{key.removesuffix(ANSWERED)}", None if at in starts else call_id) != call_id:
             raise _damage(run, f"{at}{key}", f"the end of {call_id!r}, for which no reply asks there")
     for key in others:
         if key in calls:

@@ -225,6 +225,9 @@ class Guard:
                 self._described.hear(message.text)
                 self._ranks |= ranks_in(message.text)
                 return Piece(message.text, Label(writer=author))
+            case "runtime" if message.compaction is not None:
+                # A summary says what others said: it is nobody's order, and vouches for nothing.
+                return self._written_by_model(message.text)
             case "runtime":
                 return Piece(message.text, Label(writer="runtime", private=self.private))
             case "agent":
@@ -353,12 +356,23 @@ class Guard:
             for result in message.results:
                 results.append(restore_label(result, self._tool_knowledge(result.name).facts))
             return Results(tuple(results))
-        if isinstance(message, Reply) and message.text and message.tainted is not False:
+        written = ""
+        tainted: bool | None = None
+        if isinstance(message, Reply) and message.tainted is not False:
+            written = message.text
+            tainted = message.tainted
+            source = "an earlier answer"
+        elif isinstance(message, User) and message.compaction is not None:
+            mark = message.compaction
+            written = mark.summary if mark.tainted is not False else ""
+            tainted = mark.tainted
+            source = "an earlier summary"
+        if written:
             there = [name for name in self.tools.names() if self.tools.get(name) is not None]
             known = map(self._tool_knowledge, there)
-            if message.tainted or any(each.facts.untrusted for each in known):
+            if tainted or any(each.facts.untrusted for each in known):
                 self.tainted = True
-                self.provenance.taint(message.text, "an earlier answer")
+                self.provenance.taint(written, source)
         return message
 
     def _tool_knowledge(self, name: str, tool: Tool | None = None) -> ToolKnowledge:

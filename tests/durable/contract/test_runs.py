@@ -44,6 +44,25 @@ async def test_a_run_waits_without_a_process_and_goes_on_in_another(working, ask
     assert cast.logged() == ["pay", "refund"]
 
 
+async def test_a_call_is_answered_later_from_any_process(working, asking, run):
+    async with working() as app:
+        waiting = await (await app.submit("worker", "pay+ship look", run=run)).result()
+    (parcel,) = [each.later for each in waiting.pending]
+    async with asking() as other:
+        assert [each.later for each in (await _info(other, run)).pending] == [parcel]
+        with pytest.raises(rc.errors.UsageError, match=f"waits for {parcel}"):
+            await other.answer(run, "parcel of somebody else", "lost")
+        await other.answer(run, parcel, {"arrived": True})
+        await other.answer(run, parcel, {"arrived": True})
+        with pytest.raises(rc.errors.AlreadyDecided):
+            await other.answer(run, parcel, "lost")
+    async with working() as app:
+        result = await app.result(run)
+    assert result.text == "done after 2 turns"
+    assert '{"arrived":true}' in [each.result.text for each in result.calls]
+    assert cast.logged() == ["pay", "ship", "look"]
+
+
 async def test_of_two_who_decide_at_once_one_wins(working, run):
     async with working() as app:
         waiting = await (await app.submit("worker", "refund", run=run)).result()

@@ -24,6 +24,7 @@ from rightcall.core.entry import (
     MODEL_NOTE,
     CallFinished,
     Entry,
+    HistoryCompacted,
     Nested,
     ReplyReceived,
     RunEnded,
@@ -39,6 +40,7 @@ from rightcall.core.parts import Usage
 from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Spec
 from rightcall.record.redact import redact_text
+from rightcall.record.steps import ANSWERED
 from rightcall.serve.studio.sources import EntryBatch, FoundEntry, lock_of
 
 MOST_SHOWN = 300
@@ -143,13 +145,17 @@ def fold(facts: RunFacts, news: News, entry: Entry, at: float) -> None:
                 facts.seconds += inside.seconds
                 facts.state = "open"
             case CallFinished(result=result, usage=usage):
-                facts.calls += 1
+                facts.calls += not result.waits
                 facts.bad_calls += result.outcome not in _GOOD
                 facts.tainted = facts.tainted or result.source is not None
                 facts.seconds += inside.seconds
                 facts.state = "open"
                 if usage is not None:
                     _spend(facts, usage)
+            case HistoryCompacted(usage=usage):
+                _spend(facts, usage)
+                facts.seconds += inside.seconds
+                facts.state = "open"
             case StepDone(key=key, value=value) if key == MODEL_NOTE:
                 facts.model = value
                 facts.is_noted = True
@@ -205,7 +211,8 @@ def _collect(news: News, entry: Entry, path: str, at: float) -> None:
                 made.tokens_in = text_tokens(call.arguments)
                 news.texts.append(_text(f"{call.name} {call.arguments}"))
         case CallFinished(key=key, result=result):
-            made = news.calls.setdefault(f"{path}{key}", CallFacts(f"{path}{key}"))
+            place = f"{path}{key.removesuffix(ANSWERED)}"
+            made = news.calls.setdefault(place, CallFacts(place))
             made.tool = result.name
             made.outcome = result.outcome
             made.seconds = entry.seconds
@@ -229,7 +236,7 @@ def spec_text(spec: Spec) -> str:
     return json.dumps(msgspec.to_builtins(spec))
 
 
-_FOLDING = "5"
+_FOLDING = "6"
 """Changing it rebuilds every index: for when the same fields are filled in another way."""
 SHIFT = 20
 """Lower bits of a text's rowid, which number the texts of one run; the upper bits are the run's id."""

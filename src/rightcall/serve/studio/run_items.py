@@ -15,6 +15,7 @@ from rightcall.core.entry import (
     CallFinished,
     CallStarted,
     Entry,
+    HistoryCompacted,
     HookAnswered,
     Nested,
     ReplyReceived,
@@ -30,6 +31,7 @@ from rightcall.core.entry import (
 from rightcall.core.message import Message, Reply, Results, User, text_tokens
 from rightcall.core.parts import Call, Usage
 from rightcall.core.tool import Spec
+from rightcall.record.steps import ANSWERED
 from rightcall.serve.studio.to_json import (
     Json,
     arguments_json,
@@ -65,7 +67,23 @@ def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:
             yield _event_json(number, at, "failed", f"Broke off: {code}", message)
         case RunEnded(stop=stop):
             yield _event_json(number, at, "ended", "The end", str(stop), {"reason": stop.reason})
+        case HistoryCompacted(message=message, problem=problem):
+            mark = message.compaction
+            title = "Large results of earlier calls were shortened"
+            if mark is not None and mark.kept is not None:
+                title = f"{mark.left_out} earlier messages were summarised"
+            text = message.text if mark is None else mark.summary
+            numbers: Json = {
+                "before": entry.before,
+                "after": entry.after,
+                "reason": entry.reason,
+                "seconds": entry.seconds,
+                "usage": usage_json(entry.usage),
+                "problem": problem,
+            }
+            yield _event_json(number, at, "summary", title, text, numbers)
         case StepDone(key=key, value=value) if key.endswith(".summary"):
+            # As versions before 0.3 recorded it.
             yield _event_json(number, at, "summary", "What no longer fits was summed up", value)
         case StepDone(key=key, value=value) if key.endswith(".output") and value:
             title = "The answer has not the form that was asked for"
@@ -164,7 +182,8 @@ class _Scene:
                 self._inside.setdefault(path, []).append((inside, at))
                 self._agents[path] = agent
             case CallFinished(key=key):
-                self._finished[key] = (entry, at)
+                # The answer that came later takes the place of what was said until then.
+                self._finished[key.removesuffix(ANSWERED)] = (entry, at)
             case CallDecided(key=key):
                 self._decided[key] = entry
             case CallChecked(key=key):
@@ -222,7 +241,8 @@ class _Scene:
         told: Json = {"id": name, "kind": "message", "at": at, "history": is_history, "index": index}
         match message:
             case User(content, author):
-                writer = "model" if author == "agent" else author
+                is_models = author == "agent" or message.compaction is not None
+                writer = "model" if is_models else author
                 label = self._extra.labels.get(name) or label_json(writer)
                 parts = parts_json(content, self._run)
                 can_edit = index >= 0 and author == "user"
