@@ -35,7 +35,6 @@ from rightcall.durable.dbos_worker import (
     rows_of,
 )
 from rightcall.durable.engine import (
-    Caps,
     Execute,
     Queue,
     Segment,
@@ -74,11 +73,6 @@ class DbosEngine:
         self.channel = SqlChannel(self._database)
         self.messages = SqlMessages(self._database.engine)
         self._suspects = Suspects(self._database)
-        self.caps = Caps(
-            name="DBOS on SQLite" if self._database.is_sqlite else "DBOS on Postgres",
-            hosts=not self._database.is_sqlite,
-            live=True,
-        )
         self._client_field: DBOSClient | None = None
         self._worker: DbosWorker | None = None
 

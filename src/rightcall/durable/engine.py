@@ -48,17 +48,6 @@ it. ``broken``: the engine could not execute it. ``stranded``: it needs a proces
 the journal, and there is none."""
 
 
-class Caps(Struct, frozen=True, kw_only=True):
-    """What an engine can do."""
-
-    name: str
-    hosts: bool
-    """Whether workers may be on several machines."""
-    live: bool
-    """Whether other processes see events while a run goes on."""
-    fork: bool = True
-
-
 class Queue(Struct, frozen=True, kw_only=True):
     """A queue of segments that wait for a worker, with its limits."""
 
@@ -218,10 +207,6 @@ class RunMessages(Protocol):
 
 class DurableEngine(Protocol):
     """An adapter to a durable-execution engine: client and worker in one."""
-
-    @property
-    def caps(self) -> Caps:
-        """What it can do."""
 
     @property
     def blobs(self) -> Blobs:

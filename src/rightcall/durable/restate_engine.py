@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from rightcall.durable.engine import (
     JOURNAL_VERSION,
-    Caps,
     Execute,
     Queue,
     Segment,
@@ -233,8 +232,6 @@ _SOME = 200
 
 class RestateEngine:
     """Client and worker of one Restate server."""
-
-    caps = Caps(name="restate", hosts=True, live=True)
 
     def __init__(self, address: str) -> None:
         self._places = RestateAddress(address)
