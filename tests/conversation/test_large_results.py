@@ -296,7 +296,7 @@ def test_what_is_no_setting_and_what_has_no_place_is_refused():
         ),
         ("[not json", "It is text of 1 lines, which are its rows.", ["[not json"]),
         ("", "It is text of 1 lines, which are its rows.", [""]),
-        ("[]", "It is a list of 0: .\nIts rows are its lines.", ["[]"]),
+        ("[]", "It is a list of 0: empty.\nIts rows are its lines.", ["[]"]),
     ],
 )
 def test_what_a_result_looks_like_and_what_its_rows_are(text, shape, rows):

@@ -183,8 +183,8 @@ def die_unless_mended() -> str:
 
 
 TOOLS: list[Any] = [
-    add, look, put, pay, ship, refund, wait, rest, tick, pay_and_die, look_and_die, put_and_die, pay_or_ask,
-    fetch, always_die, die_unless_mended,
+    add, look, put, pay, refund, wait, rest, tick, pay_and_die, look_and_die, put_and_die, pay_or_ask,
+    fetch, always_die, die_unless_mended, ship,
 ]  # fmt: skip
 
 

@@ -110,25 +110,24 @@ def _shape(value: JsonValue) -> str:
             more = f" and {len(value) - _MOST_KEYS:,} more" if len(value) > _MOST_KEYS else ""
             return f"an object with {', '.join(members)}{more}"
         case list():
-            return f"a list of {len(value):,}: {_items(value)}"
+            if len(value) > _SAMPLE:
+                return f"a list of {len(value):,}, of the first {_SAMPLE:,}: {_items(value[:_SAMPLE])}"
+            return f"a list of {len(value):,}: {_items(value) or 'empty'}"
         case _:
             return _kind(value)
 
 
 def _items(items: Sequence[JsonValue]) -> str:
     """Returns the kinds of a list's items, and of objects how many have which key."""
-    sample = items[:_SAMPLE]
-    kinds = Counter([_kind(item).partition(" ")[0] for item in sample])
+    kinds = Counter([_kind(item).partition(" ")[0] for item in items])
     told = ", ".join([f"{kind} ({count:,})" for kind, count in kinds.most_common()])
     keys: Counter[str] = Counter()
-    for item in sample:
+    for item in items:
         if isinstance(item, dict):
             keys.update(item.keys())
     if keys:
         named = [f"{dump(key)} in {count:,}" for key, count in keys.most_common(_MOST_KEYS)]
-        told = f"{told}, with the keys {', '.join(named)}"
-    if len(items) > len(sample):
-        return f"of the first {len(sample):,}, {told}"
+        return f"{told}, with the keys {', '.join(named)}"
     return told
 
 

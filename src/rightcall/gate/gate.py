@@ -504,8 +504,8 @@ def validate_decisions(pending: Sequence[Proposal], decisions: Decisions) -> dic
     if unknown := [call_id for call_id in decisions if call_id not in waiting]:
         raise UsageError(f"a decision about {', '.join(unknown)}, which is not pending")
     decided = {call_id: final_decision(decision) for call_id, decision in decisions.items()}
-    for call_id in later & decided.keys():
-        if not isinstance(decided[call_id], Answer | Deny):
+    for call_id, decision in decided.items():
+        if call_id in later and not isinstance(decision, Answer | Deny):
             raise UsageError(
                 f"{call_id} has run and is answered later: rc.Answer(…) gives its result, rc.Deny(…) "
                 "says that there will be none"

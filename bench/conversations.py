@@ -1,0 +1,58 @@
+"""What one conversation of 200 turns costs in tokens, by how its history is kept within a window.
+
+The conversation is scripted: a user who mentions a fact in turns 3, 50 and 120, a model that reads a page
+by a tool in every turn, and at the end a question about the three facts. It is the one of
+``tests/conversation/talk.py``. Tokens are estimated as ``rc.Window`` does. *Again* is what a vendor's
+prompt cache may hold: the messages at the beginning of a request that the one before had, too.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from conversation.talk import FACTS, TURNS, WINDOW, Summariser, Talk
+
+import rightcall as rc
+from rightcall.core.message import estimate_tokens
+
+WAYS = {
+    "everything is sent": {"window": rc.Window(tokens=10**7), "compact": None},
+    "a window of 8,000": {"compact": None},
+    "… and excerpts": {"compact": rc.Compaction(by="excerpts")},
+    "… and a summary": {},
+}
+
+
+async def measure(name: str, settings: dict[str, object]) -> str:
+    summariser = Summariser()
+    talk = Talk(summariser, **settings)
+    result = await talk.hold()
+    sent = 0
+    again = 0
+    before: tuple[object, ...] = ()
+    for request in talk.model.requests:
+        same = True
+        for place, message in enumerate(request.messages):
+            size = estimate_tokens(message)
+            sent += size
+            same = same and place < len(before) and before[place] == message
+            again += size if same else 0
+        before = request.messages
+    known = sum(fact in result.text for fact in FACTS.values())
+    return (
+        f"| {name} | {sent:,} | {again / sent:.0%} | {talk.same_beginnings():.1%} | "
+        f"{summariser.asked} | {summariser.read:,} | {summariser.dropped:,} | {known} of {len(FACTS)} |"
+    )
+
+
+async def main() -> None:
+    print(f"{TURNS} turns, a window of {WINDOW.tokens:,} tokens")
+    print("| history | tokens sent | again | same beginning | summaries | read | left out | known |")
+    for name, settings in WAYS.items():
+        print(await measure(name, settings))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
