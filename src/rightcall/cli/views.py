@@ -69,6 +69,8 @@ class PlainView(OutputView):
             case TurnStart():
                 self._said = []
                 self._thought = []
+            case MessageEnd(message):
+                self._say(f"user: {one_line(message.text, _WIDTH)}")
             case TextDelta(text):
                 self._tell_thoughts()
                 self._said.append(text)
