@@ -307,3 +307,59 @@ def test_a_chat_goes_on_with_what_was_asked_before(home):
         terminal.send("\x04")
         assert terminal.end() == 0
     assert answers(run(home, "ask", "-c", "--quiet", "third").out) == ["5: first | second | third"]
+
+
+LOOKS = """
+import asyncio
+import rightcall as rc
+from rightcall.testing import ScriptedModel, call, reply
+
+
+@rc.tool(effect="read")
+async def look() -> str:
+    \"\"\"Look for a long time.\"\"\"
+    await asyncio.sleep(3600)
+    return "seen"
+
+
+def script(request):
+    said = [message.text for message in request.messages if isinstance(message, rc.User)]
+    if len(said) == 1:
+        return reply(call("look"))
+    return " | ".join(said)
+
+
+model = ScriptedModel(script)
+"""
+
+
+@pytest.mark.parametrize("lively", [True, False])
+def test_what_is_typed_while_it_works_is_added_to_the_run(home, lively):
+    (home / "looks.py").write_text(LOOKS)
+    extra = {} if lively else {"TERM": "dumb"}
+    options = ["--tool", "looks.py", "--model", "looks.py:model"]
+    with Terminal(home, "chat", *options, extra=extra) as terminal:
+        terminal.wait_for("> ")
+        terminal.send("go\n")
+        terminal.wait_for("look")
+        terminal.send("and the invoice\n")
+        terminal.send("!now\n")
+        terminal.wait_for("go | and the invoice | now")
+        terminal.wait_for("> ")
+        terminal.send("\x04")
+        assert terminal.end() == 0
+
+
+def test_a_turn_can_be_stopped_and_the_conversation_goes_on(home):
+    (home / "looks.py").write_text(LOOKS)
+    with Terminal(home, "chat", "--tool", "looks.py", "--model", "looks.py:model") as terminal:
+        terminal.wait_for("> ")
+        terminal.send("go\n")
+        terminal.wait_for("look")
+        terminal.send("/stop\n")
+        terminal.wait_for("> ")
+        terminal.send("again\n")
+        terminal.wait_for("go | again")
+        terminal.wait_for("> ")
+        terminal.send("\x04")
+        terminal.end()

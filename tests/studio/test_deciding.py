@@ -310,6 +310,32 @@ async def test_what_streams_is_told_while_it_streams_and_can_be_stopped(journal)
         assert (await studio.get("/api/run", run=run))["row"]["state"] == "cut_off"
 
 
+async def test_a_message_is_added_to_a_run_that_goes_on_here(journal):
+    looked = asyncio.Event()
+
+    @rc.tool(effect="read")
+    async def look() -> str:
+        """Look for a long time."""
+        looked.set()
+        await asyncio.sleep(3600)
+        return "seen"
+
+    model = ScriptedModel([reply(call("look")), "I see."])
+    agent = rc.Agent(model, [look], name="shop")
+    async with serving(journal, agents=agent, write=True) as studio:
+        _, told = await studio.post("/api/chat", {"agent": "shop", "prompt": "Look."})
+        run = told["run"]
+        await asyncio.wait_for(looked.wait(), 10)
+        said = {"run": run, "text": "Enough.", "now": True}
+        assert await studio.post("/api/run/say", said) == (200, {"state": "queued"})
+        shown = await studio.until(run, "ended")
+        texts = [item.get("text") for item in (await studio.get("/api/run", run=run))["items"]]
+        assert "Enough." in texts
+        status, refused = await studio.post("/api/run/say", said)
+        assert (status, refused["error"]["code"]) == (409, "run_held")
+    assert shown
+
+
 async def test_a_tool_is_tried_through_the_gate(journal):
     async with serving(journal, agents=goes_on(), write=True) as studio:
         (agent,) = (await studio.get("/api/agents"))["agents"]

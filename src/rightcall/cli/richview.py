@@ -18,6 +18,7 @@ from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
+    MessageEnd,
     OutputDelta,
     ReasoningDelta,
     ReplyEnd,
@@ -111,6 +112,10 @@ class RichView(OutputView):
                 self._loading = _WAITING
             case ResultEnd(result, seconds):
                 self._show_result(result, seconds)
+            case MessageEnd(message):
+                self._new_line()
+                self._write(f"> {message.text}", _CALL)
+                self._new_line()
             case _:
                 pass
 

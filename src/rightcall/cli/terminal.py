@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import get_terminal_size
@@ -143,16 +143,47 @@ def columns() -> int:
     return get_terminal_size().columns
 
 
-async def _line() -> str:
-    """A line that a person types. A terminal delivers whole lines, so a readable one is complete."""
+_takers: list[Callable[[str], None]] = []
+"""Who gets a line that is typed, the last one first."""
+
+
+@contextmanager
+def lines_typed(take: Callable[[str], None]) -> Iterator[None]:
+    """Pass each line that a person types to ``take``, on the event loop; one at a time has the lines.
+
+    A terminal delivers whole lines, so a readable one is complete. Where terminals cannot be polled, as
+    on Windows, nothing is passed.
+    """
     loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
+    _takers.append(take)
+    with suppress(NotImplementedError):
+        loop.add_reader(sys.stdin.fileno(), _pass_line)
     try:
-        loop.add_reader(sys.stdin.fileno(), ready.set)
-    except NotImplementedError:  # Windows' event loop cannot poll a terminal.
-        return sys.stdin.readline()
-    try:
-        await ready.wait()
+        yield
     finally:
-        loop.remove_reader(sys.stdin.fileno())
-    return sys.stdin.readline()
+        _takers.remove(take)
+        if not _takers:
+            with suppress(NotImplementedError):
+                loop.remove_reader(sys.stdin.fileno())
+
+
+def _pass_line() -> None:
+    line = sys.stdin.readline()
+    if not line:
+        # The end of the input would be readable for ever; whoever reads next sees it.
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+    _takers[-1](line)
+
+
+async def _line() -> str:
+    """A line that a person types."""
+    if sys.platform == "win32":
+        return sys.stdin.readline()
+    answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def take(line: str) -> None:
+        if not answered.done():
+            answered.set_result(line)
+
+    with lines_typed(take):
+        return await answered

@@ -72,6 +72,8 @@ class PlainView(OutputView):
             case TurnStart():
                 self._said = []
                 self._thought = []
+            case MessageEnd(message):
+                self._say(f"user: {one_line(message.text, _WIDTH)}")
             case TextDelta(text) | OutputDelta(text, index=None):
                 self._tell_thoughts()
                 self._said.append(text)

@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,16 +13,22 @@ from rightcall.cli import INTERRUPTED, NO_ANSWER, OK
 from rightcall.cli.formatting import one_line, usage_words
 from rightcall.cli.load import load_transcript, save_transcript
 from rightcall.cli.session import Session
-from rightcall.cli.summary import RunWatch
-from rightcall.cli.terminal import is_typed, line_history, next_line
+from rightcall.cli.summary import RunWatch, Summary
+from rightcall.cli.terminal import is_typed, line_history, lines_typed, next_line
+from rightcall.conversation.inbox import Inbox
 from rightcall.core.message import Reply, Transcript, User
 from rightcall.core.parts import Usage
 from rightcall.core.sanitize import printable
-from rightcall.errors import RightcallError, UsageError
+from rightcall.errors import RightcallError, RunStopped, UsageError
+from rightcall.loop.events import Event
 
 PROMPT = "> "
 _MORE = "... "
 _QUOTES = '"""'
+AT_ONCE = "!"
+"""Before a line that is typed while a turn goes on: what may be cancelled is."""
+STOP = "/stop"
+"""Ends the turn that goes on, with what there is."""
 _LEAVE = "(Ctrl-C once more, or Ctrl-D, to leave)"
 _WIDTH = 100
 
@@ -60,6 +66,9 @@ class ChatConversation:
         self.is_over = False
         self._runner = runner
         self._interrupted = False
+        self._is_typed = is_typed()
+        self._left: list[str] = []
+        """Lines that were typed while a turn went on, and that it did not take."""
         self._view = session.view()
         self._begin()
 
@@ -67,7 +76,10 @@ class ChatConversation:
         """Read lines until they end; returns False after two interrupts in a row."""
         while not self.is_over:
             try:
-                line = next_line(PROMPT, self._view.people)
+                if self._left:
+                    line: str | None = self._left.pop(0)
+                else:
+                    line = next_line(PROMPT, self._view.people)
                 if line is None:
                     return True
                 self._interrupted = False
@@ -172,23 +184,64 @@ class ChatConversation:
         shown = prompt if isinstance(prompt, str) else prompt.text
         history = (*self.history, *before)
         watch = RunWatch(self._view, shown, history)
-        events = self._agent.stream(prompt, **self.session.run_options(history))
+        inbox = Inbox()
+        options = self.session.run_options(history)
+        if self._is_typed:
+            options["inbox"] = inbox
+        events = self._agent.stream(prompt, **options)
         try:
-            summary = self._runner.run(watch.watch(events))
+            summary = self._runner.run(self._follow(watch, events, inbox))
         except KeyboardInterrupt:
             self._interrupted = True
             summary = watch.show_interruption()
             self.say(_LEAVE)
+        # What was typed too late for this turn is the next one.
+        self._left += [message.text for message in inbox.queued]
         self.usage += summary.usage
         self.failed |= not summary.is_answer
         # A question without any reply is not kept.
         if not isinstance(summary.transcript[-1], User):
             self.history = summary.transcript
 
+    async def _follow(self, watch: RunWatch, events: AsyncIterator[Event], inbox: Inbox) -> Summary:
+        """Show a turn until it ends; what is typed meanwhile is added to it."""
+        if not self._is_typed:
+            return await watch.watch(events)
+        adding: set[asyncio.Task[None]] = set()
+
+        def add(line: str) -> None:
+            task = asyncio.create_task(self._add(inbox, line.strip()))
+            adding.add(task)
+            task.add_done_callback(adding.discard)
+
+        with lines_typed(add):
+            summary = await watch.watch(events)
+        inbox.end()
+        if adding:
+            await asyncio.wait(adding)
+        return summary
+
+    async def _add(self, inbox: Inbox, line: str) -> None:
+        """Add a line to the turn that goes on; one that comes too late is the next turn."""
+        try:
+            if line == STOP:
+                await inbox.stop()
+            elif line.startswith(AT_ONCE):
+                await inbox.say(line.removeprefix(AT_ONCE).strip(), now=True)
+            elif line:
+                await inbox.say(line)
+        except RunStopped:
+            if line != STOP:
+                self._left.append(line.removeprefix(AT_ONCE).strip())
+
 
 def _help(conversation: ChatConversation, _: str) -> None:
     for name, command in _COMMANDS.items():
         conversation.say(f"{f'{name} {command.takes}':<15}{command.words}")
+    if is_typed():
+        conversation.say(
+            f"while it works: a line is read at its next turn, {AT_ONCE}line at once; {STOP}"
+        )
 
 
 def _tools(conversation: ChatConversation, _: str) -> None:

@@ -19,6 +19,7 @@ from rightcall.agent import Agent
 from rightcall.core.lazy import own_version
 from rightcall.core.sanitize import encodable_json
 from rightcall.durable.app import App
+from rightcall.errors import RunStopped
 from rightcall.serve.studio.agents import StudioAgent, agents_of
 from rightcall.serve.studio.compare import compare
 from rightcall.serve.studio.export import export
@@ -365,6 +366,7 @@ class WritingRoutes:
             Route("/api/run/decide", self.decide, methods=["POST"]),
             Route("/api/run/replay", self.replay, methods=["POST"]),
             Route("/api/run/fork", self.fork, methods=["POST"]),
+            Route("/api/run/say", self.say, methods=["POST"]),
             Route("/api/run/stop", self.stop, methods=["POST"]),
             Route("/api/try", self.try_tool, methods=["POST"]),
             Route("/api/chat", self.chat, methods=["POST"]),
@@ -411,6 +413,21 @@ class WritingRoutes:
             raise NoAgent
         new, state = await self._actions.fork(run, forking, model, given.text("agent"))
         return json_response({"run": new, "shown": new, "state": state, "words": _WORDS[state]})
+
+    async def say(self, request: Request) -> Response:
+        """Add a message to a run that goes on."""
+        self._check_write()
+        given = await read_body(request)
+        run = await self._run(given)
+        text = given.text("text", needed=True)
+        try:
+            is_here = await self._actions.say(run, text, now=given.flag("now"))
+        except RunStopped as error:
+            raise RefusedRequest(409, "run_over", str(error)) from error
+        if not is_here:
+            words = "This run is not this studio's to add a message to."
+            raise RefusedRequest(409, "run_held", words, holder="")
+        return json_response({"state": "queued"})
 
     async def stop(self, request: Request) -> Response:
         """Cancel a run of this process."""

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.conversation.inbox import Inbox
 from rightcall.core.decision import Allow, Deny, FinalDecision, Rewrite
 from rightcall.core.entry import Entry, RequestSent, RunPaused, RunResumed, RunStarted
 from rightcall.core.events import CallDelta, CallStart, OutputDelta, ReasoningDelta, TextDelta, TurnStart
@@ -93,6 +94,8 @@ class RunActions:
         self._reader = reader
         self._subscribers = subscribers
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._inboxes: dict[str, Inbox] = {}
+        """Where messages to the runs of this process are added."""
 
     async def decide(self, run: str, pause: str, given: Mapping[str, FinalDecision]) -> str:
         """Record a person's decisions, and continue the run if its agent is here."""
@@ -241,7 +244,13 @@ class RunActions:
             await journal.submit(here.name, prompt, run, history, dry_run=dry_run)
             await self._reader.catch_up()
             return run
-        options: dict[str, Any] = {"run": run, "history": history, "dry_run": dry_run}
+        inbox = self._inboxes[run] = Inbox()
+        options: dict[str, Any] = {
+            "run": run,
+            "history": history,
+            "dry_run": dry_run,
+            "inbox": inbox,
+        }
         if model:
             options["model"] = model
         agent = here.keep_in(journal)
@@ -252,6 +261,18 @@ class RunActions:
 
         await self._begin(run, talk())
         return run
+
+    async def say(self, run: str, text: str, *, now: bool) -> bool:
+        """Add a message to a run that goes on; False if it is not this studio's to add to."""
+        journal = self._reader.source.journal()
+        if isinstance(journal, SubmittingJournal):
+            await journal.say(run, text, now=now)
+        elif run in self._inboxes:
+            await self._inboxes[run].say(text, now=now)
+        else:
+            return False
+        await self._reader.catch_up()
+        return True
 
     async def stop(self, run: str) -> bool:
         """Cancel a run of this process; False if it is not one."""
@@ -274,7 +295,8 @@ class RunActions:
 
     async def _go_on(self, run: str, here: StudioAgent, model: str | None) -> None:
         agent = here.keep_in(self._reader.source.journal())
-        options: dict[str, Any] = {}
+        inbox = self._inboxes[run] = Inbox()
+        options: dict[str, Any] = {"inbox": inbox}
         if model is not None:
             options["model"] = model
 
@@ -294,6 +316,8 @@ class RunActions:
 
         def end(task: asyncio.Task[None]) -> None:
             self._tasks.pop(run, None)
+            if (inbox := self._inboxes.pop(run, None)) is not None:
+                inbox.end()
             if task.cancelled():
                 self._reader.stopped.add(run)
             elif (error := task.exception()) is not None:

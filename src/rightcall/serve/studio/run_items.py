@@ -17,6 +17,7 @@ from rightcall.core.entry import (
     Entry,
     HistoryCompacted,
     HookAnswered,
+    MessageQueued,
     Nested,
     ReplyReceived,
     RequestSent,
@@ -63,6 +64,12 @@ def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:
             )
             data = {"call": call.id, "arguments": call.arguments, "result": result.text}
             yield _event_json(number, at, "dropped", "A call was started early and dropped", text, data)
+        case MessageQueued(message=None):
+            yield _event_json(number, at, "queued", "Somebody stopped the run", "")
+        case MessageQueued(message=User() as message):
+            when = "to be read at once" if entry.now else "for its next turn"
+            title = f"A message was added to the run, {when}"
+            yield _event_json(number, at, "queued", title, message.text)
         case RunFailed(code=code, message=message):
             yield _event_json(number, at, "failed", f"Broke off: {code}", message)
         case RunEnded(stop=stop):

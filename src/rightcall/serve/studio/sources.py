@@ -126,6 +126,9 @@ class SubmittingJournal(Protocol):
     ) -> None:
         """Submit a run of an agent that the store's workers have."""
 
+    async def say(self, run: str, text: str, /, *, now: bool) -> None:
+        """Add a message to a run that goes on."""
+
 
 _HOLDER = re.compile(r"process (\d+) on (.+)")
 
@@ -508,6 +511,10 @@ class _StoreJournal:
     ) -> None:
         """Submit a run; a worker that has the agent takes it."""
         await self._app.submit(agent, prompt, run=run, history=history, dry_run=dry_run)
+
+    async def say(self, run: str, text: str, *, now: bool) -> None:
+        """Add a message to a run; the worker that executes it delivers it."""
+        await self._app.say(run, text, now=now)
 
     async def append(self, run: str, _: Entry) -> None:
         """Refuse: only workers write."""

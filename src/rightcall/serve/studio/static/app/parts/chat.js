@@ -16,14 +16,26 @@ export function chatPanel(agent, session, signal) {
   const text = h("textarea", {
     id: "chat-text",
     rows: 3,
-    placeholder: "Enter sends, Shift and Enter begins a line",
+    placeholder: "Enter sends, Shift and Enter begins a line; while it works, Control and Enter interrupts",
   });
   const dry = h("input", { type: "checkbox" });
   const button = h("button.main", { type: "submit", disabled: !session.can_write }, "Send");
   let after = null;
-  const send = async () => {
+  let going = null;
+  /** Add to the run that goes on; its agent reads it at its next turn, or at once. */
+  const add = async (prompt, now) => {
+    try {
+      await post("/api/run/say", { run: going, text: prompt, now });
+      text.value = "";
+      fill(note, h("p.small.soft", now ? "It is read at once." : "It is read at the next turn."));
+    } catch (error) {
+      if (!signal.aborted) fill(note, h("p.fault", inline(error.message, 1000)));
+    }
+  };
+  const send = async (now = false) => {
     const prompt = text.value.trim();
     if (!prompt || button.disabled) return;
+    if (going) return add(prompt, now);
     button.disabled = true;
     fill(note);
     try {
@@ -35,12 +47,16 @@ export function chatPanel(agent, session, signal) {
         dry_run: dry.checked,
       });
       text.value = "";
-      after = run;
+      after = going = run;
+      button.disabled = false;
+      button.textContent = "Add to it";
       await followed(run, said, signal);
     } catch (error) {
       if (!signal.aborted) fill(note, h("p.fault", inline(error.message, 1000)));
     } finally {
+      going = null;
       button.disabled = false;
+      button.textContent = "Send";
       text.focus();
     }
   };
@@ -62,7 +78,7 @@ export function chatPanel(agent, session, signal) {
   text.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
-    send();
+    send(event.ctrlKey);
   });
   return h("div.chat", said, note, form);
 }
