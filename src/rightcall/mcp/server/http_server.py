@@ -26,6 +26,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rightcall.log import logger
+from rightcall.mcp.server.resumption import RecentEvents, SessionNames
 from rightcall.mcp.server.serve_options import Bounds, Listen, OAuth
 from rightcall.transport.http_server import Listener, listening_socket, url_of
 from rightcall.transport.route import is_loopback
@@ -48,6 +49,8 @@ def application(sdk: Server[Any], listen: Listen, bounds: Bounds, *, timed: bool
     inner = sdk.streamable_http_app(
         streamable_http_path=listen.path,
         max_request_body_size=bounds.message_bytes,
+        event_store=RecentEvents(bounds.replay_bytes),
+        retry_interval=_RETRY,
         session_idle_timeout=bounds.idle,
         max_sessions=bounds.sessions,
         transport_security=listen.security,
@@ -55,7 +58,8 @@ def application(sdk: Server[Any], listen: Listen, bounds: Bounds, *, timed: bool
         auth=auth,
         token_verifier=None if oauth is None else oauth.verifier or JwtVerifier(oauth),
     )
-    outer: ASGIApp = inner if timed else _BodyDeadline(inner, bounds.request)
+    named = SessionNames(inner, 2 * bounds.sessions)
+    outer: ASGIApp = named if timed else _BodyDeadline(named, bounds.request)
     if listen.token is None:
         return outer
     return TokenAuth(outer, listen.token)
@@ -131,6 +135,8 @@ _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "ES512", "E
 """Public-key algorithms only: a token must not choose an algorithm whose key everybody knows."""
 _LONGEST = 16 * 1024
 
+_RETRY = 1000
+"""Milliseconds after which a client whose connection broke comes back."""
 SELDOM = 30.0
 """Seconds between two fetches of the keys: tokens with made-up key ids must not each cause one."""
 OFTEN = 600.0

@@ -107,6 +107,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """A longer message is refused without being parsed."""
     sessions: int = 128
     """Clients of the older protocols at once, over HTTP."""
+    replay_bytes: int = 8 * 1024 * 1024
+    """Of messages kept for clients of the older protocols that lost their HTTP connection."""
     connections: int = 256
     """HTTP connections at once."""
     request: float = 30.0
