@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     from rightcall.core.parts import Call as Call
     from rightcall.core.parts import Media as Media
     from rightcall.core.parts import Text as Text
-    from rightcall.core.proposal import Proposal as Proposal
     from rightcall.core.tool import Tool as Tool
-    from rightcall.core.transport import Timeouts as Timeouts
     from rightcall.declare.attachment import file as file
     from rightcall.declare.attachment import image as image
     from rightcall.declare.function import tool as tool
@@ -64,7 +62,9 @@ if TYPE_CHECKING:
     from rightcall.models.fallback import fallback as fallback
     from rightcall.plan.plan_mode import Plan as Plan
     from rightcall.question import ask as ask
-    from rightcall.request.retry import Retry as Retry
+    from rightcall.trust.intents import Intent as Intent
+    from rightcall.trust.intents import at_most as at_most
+    from rightcall.trust.intents import found as found
 
 _MODULES = (
     "batching", "builtin", "durable", "evals", "gate", "local", "manifest", "mcp", "models",
@@ -80,9 +80,7 @@ _HOMES = index_homes(
         "core.limits": ("Limits",),
         "core.message": ("Reply", "User"),
         "core.parts": ("Call", "Media", "Text"),
-        "core.proposal": ("Proposal",),
         "core.tool": ("Tool",),
-        "core.transport": ("Timeouts",),
         "declare.attachment": ("file", "image"),
         "declare.function": ("tool",),
         "declare.output": ("Output",),
@@ -98,7 +96,7 @@ _HOMES = index_homes(
         "models.fallback": ("fallback",),
         "plan.plan_mode": ("Plan",),
         "question": ("ask",),
-        "request.retry": ("Retry",),
+        "trust.intents": ("Intent", "at_most", "found"),
         **{module: (module,) for module in _MODULES},
     }
 )

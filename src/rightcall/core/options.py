@@ -328,9 +328,8 @@ _ROOMS = (
 )
 """The packages that are part of a public name: ``rc.trust.Rules``."""
 _OFFERED_BY = {
-    **dict.fromkeys(("Named", "Profile", "Request"), "models"),
+    **dict.fromkeys(("Named", "Profile", "Request", "Retry", "Timeouts"), "models"),
     **dict.fromkeys(("Defer", "Spec"), "tools"),
-    "Grant": "trust",
 }
 """The packages that offer a struct of the core or of the declarations under their own name."""
 

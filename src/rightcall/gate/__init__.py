@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rightcall.core.decision import FinalDecision as FinalDecision
     from rightcall.core.parts import Result as Result
     from rightcall.core.problem import Problem as Problem
+    from rightcall.core.proposal import Proposal as Proposal
     from rightcall.core.tool import CheckedCall as CheckedCall
     from rightcall.gate.execution import Execution as Execution
     from rightcall.gate.executor import Executor as Executor
@@ -24,6 +25,7 @@ lazily(
         "Executor": "gate.executor",
         "FinalDecision": "core.decision",
         "Problem": "core.problem",
+        "Proposal": "core.proposal",
         "Result": "core.parts",
         "Veto": "gate.hooks",
         "outcome": "core.outcome",

@@ -11,10 +11,14 @@ if TYPE_CHECKING:
     from rightcall.core.request import Named as Named
     from rightcall.core.request import Profile as Profile
     from rightcall.core.request import Request as Request
+    from rightcall.core.transport import Timeouts as Timeouts
+    from rightcall.request.retry import Retry as Retry
 
 _HOMES = {
     "core.parts": ("Usage",),
     "core.ports": ("Model",),
     "core.request": ("ModelOptions", "Named", "Profile", "Request"),
+    "core.transport": ("Timeouts",),
+    "request.retry": ("Retry",),
 }
 lazily(__name__, index_homes(_HOMES))

@@ -18,11 +18,10 @@ from rightcall.core.options import NameCheckedMeta, check_keywords
 from rightcall.core.references import follow
 from rightcall.core.tool import Tool
 from rightcall.declare.returns import returns_of
+from rightcall.trust import draft_words as verbs
 from rightcall.trust.facts import enum_values, properties_of
 from rightcall.trust.facts_file import schema_hash
-from rightcall.trust.words import verbs
-from rightcall.trust.words.kinds import is_identity, kind_of, kind_of_name, words_of
-from rightcall.trust.words.looking import act_in_docs, act_in_name
+from rightcall.trust.kinds import is_identity, kind_of, kind_of_name, words_of
 
 _SYSTEMS: frozenset[Kind] = frozenset({"record", "date", "amount"})
 """Kinds of values that a system generates, and nobody types."""
@@ -166,19 +165,17 @@ class _Drafter:
         """Whether the tool's name and docs agree that it only reads."""
         if verb not in verbs.READS:
             return False
-        act = act_in_name(self.words, verb)
-        if act:
-            self.leave("effect", f"its name says {verb!r}, and also {act!r}")
-            return False
-        act = act_in_docs(self.tool.description, self.words)
-        if not act:
-            # The docs of a parameter may say where the result is stored.
-            for docs in self._docs.values():
-                if not act and (save := verbs.SAVES_IN_DOCS.search(docs)):
-                    act = save[0]
-        if act:
-            self.leave("effect", f"its name says {verb!r}, but its docs say {act!r}")
-            return False
+        if self.words[0] != verb:
+            # In a name that begins with a noun, an act may follow: ``mail_get_and_delete``.
+            other = _first_of(self.words, verbs.ACTS - verbs.NOUNS - {verb})
+            if other:
+                self.leave("effect", f"its name says {verb!r}, and also {other!r}")
+                return False
+        for docs in (self.tool.description, *self._docs.values()):
+            act = verbs.ACTS_IN_DOCS.search(docs) or verbs.SAVES_IN_DOCS.search(docs)
+            if act is not None:
+                self.leave("effect", f"its name says {verb!r}, but its docs say {act[0]!r}")
+                return False
         self.reasons["effect"] = f"its name says {verb!r}, and its docs name no act"
         return True
 
@@ -225,21 +222,17 @@ class _Drafter:
             if kind is None:
                 self.leave("untrusted", "what it returns has no fields that are declared")
                 return
-            self.say(f"it lists what the system knows: each is a {kind}", names=True)
-            self.say("the names are outsiders', as was said", untrusted=())
+            self.say(f"it lists names that somebody gave: each is a {kind}", untrusted=True)
             self.say(f"the name says {kind!r}", kinds={**self.facts.get("kinds", {}), "*": kind})
             return
         if verbs.DIRECTORY.intersection(words):
             self.say("it is called after what the user entered: contacts", untrusted=False)
-            self.say("check that nobody else can enter contacts", directory=True)
+            self.say("check that nobody else can enter contacts", identity=())
             return
         typed, names = fields
-        if names:
-            self.say("files and channels have the names that somebody gave them", names=names)
-        if typed:
-            self.say("somebody may have typed them", untrusted=typed)
-        elif names:
-            self.say("the rest is numbers, days and identifiers", untrusted=())
+        written = (*typed, *names)
+        if written:
+            self.say("somebody may have typed them", untrusted=written)
         else:
             self.say("it returns numbers, days and identifiers only", untrusted=False)
 

@@ -16,8 +16,9 @@ from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
-from rightcall.trust.words.dates import DATE, MONTH, may_hold_date, spelled
-from rightcall.trust.words.plain import SYLLABLE, SYLLABLES, plain
+from rightcall.core.facts import Kind
+from rightcall.trust.characters import SYLLABLE, SYLLABLES, plain
+from rightcall.trust.dates import DATE, MONTH, may_hold_date, spelled
 
 Token: TypeAlias = Literal["link", "mail", "host", "date", "word"]
 
@@ -352,3 +353,49 @@ def compares(pattern: str, text: str) -> bool:
     return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}.get(
         bound[1], left == right
     )
+
+
+def looks_like(text: str) -> Kind | None:
+    """The kind of a value by its form alone: something to write to, to open, or to pay into."""
+    found = list(scan(text))
+    if any(kind == "mail" for kind, _ in found):
+        return "address"
+    if any(kind == "link" or (kind == "host" and is_host(token)) for kind, token in found):
+        return "web"
+    if any(each[:2].isalpha() for each in grouped(text)):
+        return "account"
+    return None
+
+
+_LISTED = re.compile(r"[,;|\n]")
+
+
+def spell(text: str) -> str:
+    """A value in one spelling: an address, an account, a date and a number whole, a text by words."""
+    told = plain(text).strip()
+    grouped_whole = GROUPED.fullmatch(told)
+    if grouped_whole is not None:
+        return GAPS.sub("", told).casefold()
+    found = scan(told)
+    if len(found) == 1 and (found[0][0] != "word" or "/" in told):
+        return found[0][1]
+    return " ".join(told.casefold().split())
+
+
+def is_same(one: object, other: object) -> bool:
+    """Whether two plain values are the same, however they are spelled."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return str(one).casefold() == str(other).casefold()
+    if isinstance(one, str) and isinstance(other, str):
+        return one == other or spell(one) == spell(other)
+    if one is None or other is None:
+        return one is other
+    try:
+        return float(one) == float(other)  # type: ignore[arg-type]
+    except ValueError:
+        return False
+
+
+def listed_parts(text: str) -> list[str]:
+    """The parts of a text that lists several values."""
+    return [part.strip() for part in _LISTED.split(text) if part.strip()]

@@ -6,7 +6,7 @@ Tables only, for drafts that a person reviews. An ambiguous word is in the worse
 import re
 
 from rightcall.core.facts import Kind
-from rightcall.trust.words.said import named_words
+from rightcall.trust.kinds import named_words
 
 READS = named_words(
     "get list search find read check show view lookup look fetch retrieve describe count status "
@@ -82,23 +82,6 @@ NOUNS = named_words(
 )
 """Those of ACTS that are things or qualities as well: they are acts only where a verb stands."""
 
-DESCRIBES = named_words(
-    "return gives provide display tells determine measure parse analyse analyze detect extract "
-    "see contain include support use need require note refer output work translate query scan "
-    "predict forecast filter sort aggregate sum identify discover locate trace obtain decode "
-    "encode be have differ fail exist depend default mean represent omit specify pass prefer "
-    "avoid remember ignore indicate suggest"
-)
-"""Verbs in docs for what a look gives, needs or permits. Some only in this form: to give is an act."""
-
-THINGS = named_words(
-    "weather detail information info value result data item entry metadata summary overview "
-    "session user customer example parameter arg argument option field id json api url http "
-    "health input error warning usage version string array repository person people article "
-    "server purpose system team"
-)
-"""Nouns with which docs start, and which are no verbs."""
-
 MONEY = named_words(
     "pay payment payments payee transaction transactions transfer refund charge buy purchase "
     "checkout invoice withdraw deposit money donate tip order orders book booking reserve "
@@ -154,6 +137,12 @@ OWN = named_words(
 
 SAVES_IN_DOCS = re.compile(r"\bsav(?:e|ed|ing)\b|\bwritten to\b|\bwrite to\b", re.IGNORECASE)
 """In the docs of a parameter: it says where something is stored."""
+ACTS_IN_DOCS = re.compile(
+    r"(?:\A|[.;:,]\s+|\band (?:then )?)(?:also )?(?:mark|delete|remove|archive|send|update|create|clear|reset|close"
+    r"|pay|charge|approve|cancel|confirm|notif|forward|publish|empt|purg|consum|acknowledg|lock|unlock)(?:e?s|es|ies|y)?\b",
+    re.IGNORECASE,
+)
+"""In docs, where a verb stands: an act beside the look that a tool's name speaks of."""
 DELETES_IN_DOCS = re.compile(
     r"\b(?:overwrit\w+|irreversibl\w+|permanently|delet(?:es?|ing)|erases?|destroys?|destructive|"
     r"replaces? the (?:entire|whole)|completely replaces?)\b",
