@@ -55,9 +55,8 @@ class Office:
             return "noted"
 
         found = rc.Facts(
-            untrusted=("subject", "body"), private=True, reach="user", finds_by=("subject", "body")
-        )
-        sends = rc.Facts(reach="outside", targets=("to",), content=("body",), **says)
+            untrusted=("subject", "body"), private=True, reach="user")
+        sends = rc.Facts(reach="outside", targets=("to",), **says)
         pays = rc.Facts(
             reach="outside",
             targets=("to",),
@@ -66,7 +65,7 @@ class Office:
             dangers=("money",),
             kinds={"to": "account"},
         )
-        notes = rc.Facts(reach="user", targets=(), content=("text",), **says)
+        notes = rc.Facts(reach="user", targets=(), **says)
         return [
             rc.tool(inbox, effect="read", facts=reads),
             rc.tool(find, effect="read", facts=found),

@@ -47,7 +47,7 @@ class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclas
     private: bool | tuple[str, ...] | None = None
     """Whether it returns what not everybody may see, or the fields that hold it: ``private=True``."""
     reach: Reach | None = None
-    """What it touches: the world ``"outside"``, the ``"user"``'s own data, or ``"nothing"`` that matters:
+    """What it touches: the world outside, the user's own data, or nothing that matters:
     ``reach="outside"``."""
     dangers: tuple[Danger, ...] | None = None
     """What makes a call of it worse than another: ``dangers=("money",)``."""
@@ -56,7 +56,7 @@ class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclas
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     """The kind of parameters and fields whose name does not show it: ``kinds={"code": "account"}``."""
     what: str = ""
-    """What its result is, for the model to read beside outsiders' text: ``what="a mail from a stranger"``."""
+    """What its result is, for the model to read beside outsiders' text: ``what="a stranger's mail"``."""
     level: Level | None = None
     """How much outsiders may decide about a planned call (rc.Plan): ``level="choice"``. None: by its
     dangers and its reach."""

@@ -289,7 +289,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             if isinstance(decision, Allow):
                 approval = remembered_approval(checked, finding, decision.scope)
             elif isinstance(decision, Deny):
-                approval = remembered_refusal(checked, finding)
+                approval = remembered_refusal(finding)
             if approval is not None and approval not in self.approvals:
                 self.approvals.append(approval)
         await self._note_decision(key, checked.call, finding, by)

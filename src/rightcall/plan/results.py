@@ -25,6 +25,7 @@ from rightcall.plan.value import (
 )
 from rightcall.programs.stubs import StubFunction
 from rightcall.trust.facts import ResolvedFacts, resolve_facts
+from rightcall.trust.kinds import is_searched
 
 _WHY: Mapping[str, str] = {
     "denied": "the call was not allowed",
@@ -116,7 +117,7 @@ def value_of(
         kind_at=lambda place: "free" if is_foreign else kind_at(place, facts),
         chosen=chosen,
         made_of=NOTHING.union(*map(deep_sources, arguments.values())) if facts.derived else NOTHING,
-        is_found=False,
+        is_found=bool(facts.untrusted) and any(map(is_searched, arguments)),
         optional_at=lambda place: _optional(place, of),
         fields=of.fields,
     )

@@ -52,7 +52,7 @@ def remembered_approval(checked: CheckedCall, finding: "Finding", scope: Scope) 
     return approval_for(checked, scope)
 
 
-def remembered_refusal(checked: CheckedCall, finding: "Finding") -> Approval | None:
+def remembered_refusal(finding: "Finding") -> Approval | None:
     """What a no to this call refuses in the rest of the run: the values that were asked about."""
     if finding.is_for_task:
         return Approval(tool="", targets=(), refused=True, is_for_task=True)
@@ -90,13 +90,15 @@ def declared_stakes(tool: Tool) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*reached, *costs]))
 
 
-def covers(approvals: Iterable[Approval], checked: CheckedCall, finding: "Finding") -> bool:
+def covers(
+    approvals: Iterable[Approval], checked: CheckedCall, finding: "Finding | None" = None
+) -> bool:
     """Whether a person has approved calls like this one.
 
     Such a call names no value that was not approved, in any argument, and no larger amount. An approved
     value that is now left out also fails: leaving it out could mean "all".
     """
-    if finding.is_for_task:
+    if finding is not None and finding.is_for_task:
         return any(each.is_for_task and not each.refused for each in approvals)
     mine = [each for each in approvals if each.tool == checked.tool.name and not each.refused]
     if not mine or any(each.targets is None for each in mine):
@@ -134,12 +136,11 @@ def _named_values(checked: CheckedCall, facts: "ResolvedFacts") -> dict[str, tup
             named[name] = ("true" if value else "false",)
             continue
         texts = [text for _, text in leaves(value)]
-        if not kinds.is_unit(name):
-            if facts.is_content(name) and name not in facts.widens:
-                links: list[str] = []
-                for text in texts:
-                    links += [*spelling.active(text), *accounts.accounts(text)]
-                texts = links
+        if facts.is_content(name) and name not in facts.widens and not kinds.is_unit(name):
+            links: list[str] = []
+            for text in texts:
+                links += [*spelling.active(text), *accounts.accounts(text)]
+            texts = links
         if texts:
             named[name] = tuple(texts)
     return named

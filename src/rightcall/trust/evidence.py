@@ -22,7 +22,7 @@ from rightcall.trust.facts import (
     resolve_facts,
 )
 from rightcall.trust.seen_results import SeenResults
-from rightcall.trust.spelling import active, scan
+from rightcall.trust.spelling import active, looks_like, scan
 from rightcall.trust.typed_values import TypedValues, number_of
 
 _NOTHING = frozenset({"", "null", "none", "undefined"})
@@ -49,6 +49,13 @@ class ToolKnowledge(Struct, frozen=True, eq=False):
             if inner is not None:
                 return inner
         return self.facts.kind_of(names[0])
+
+    def kind_of_value(self, place: Place, text: str) -> Kind | None:
+        """The kind of a value: as stated; if it was only guessed, what the value looks like counts first."""
+        names = names_on(place)
+        if names[-1] in self.facts.kinds or names[0] in self.facts.kinds:
+            return self.kind_at(place)
+        return looks_like(plain(text)) or self.kind_at(place)
 
 
 def tool_knowledge(tool: Tool) -> ToolKnowledge:
@@ -144,7 +151,7 @@ class CallEvidence:
         knowledge = self._knowledge
         facts = knowledge.facts
         name = str(place[0])
-        kind = knowledge.kind_at(place)
+        kind = knowledge.kind_of_value(place, leaf)
         if leaf in default_of(knowledge.tool.parameters, name) and not knowledge.tool.origin:
             return evidence_at(place, leaf, "developer", "default")
         origin, source = self.origin_of(leaf, kind, is_read=not facts.acts)

@@ -174,13 +174,14 @@ class Guard:
         if facts.is_consequential and (ran or result.withheld) and self._led:
             # The call may have stored them where a later result returns them as the system's own data.
             self.seen.add_written(*self._unvouched_values(self._arguments(result), knowledge))
-        if any(True for _ in attached_pieces(result.content)):
+        for piece in attached_pieces(result.content):
             self.tainted = True
+            self.seen.add_text(piece.text, piece.label.source)
         is_own = result.own or result.outcome not in ("returned", "failed")
         if is_own:
             return
         is_outside = result.source is not None and not isinstance(facts.untrusted, tuple)
-        if result.source is not None or facts.untrusted is True:
+        if result.source is not None or facts.untrusted is True or result.planted:
             self.tainted = True
         self.private = self.private or facts.reads_private
         self.suspected = self.suspected or result.suspected

@@ -314,7 +314,7 @@ class IntentBook:
         self, value: Value, leaf: JsonValue, place: Place, knowledge: ToolKnowledge
     ) -> Candidate | None:
         """Whether a plain value is one that was stated; with who could have written it."""
-        kind = knowledge.facts.kind_of(str(place[0]))
+        kind = knowledge.kind_of_value(place, as_text(leaf))
         whole = self._fit_one(value, leaf, kind)
         if whole is not None or not isinstance(leaf, str):
             return whole

@@ -64,6 +64,9 @@ _CONTACT = named_words(
 _IDENTITY_ENDS = (("reply", "to"), ("shared", "with"), ("counter", "party"), ("display", "name"))
 _BY = "by"
 _SOURCE = named_words("from source src origin sender payer debit")
+_SEARCHED = named_words(
+    "query q search term terms keyword keywords text words subject title body content contains phrase"
+)
 _ACCESS = named_words("visibility access permission permissions role roles sharing privacy")
 _MULTIPLIERS = named_words("times repeats repetitions installments instalments occurrences copies")
 _REPETITIONS = named_words("recurring recurrence frequency interval cadence repeat")
@@ -140,6 +143,12 @@ def is_contact(name: str) -> bool:
 def is_source(name: str) -> bool:
     """Whether a parameter of this name says from where something is taken."""
     return not _SOURCE.isdisjoint(words_of(name))
+
+
+@lru_cache(4096)
+def is_searched(name: str) -> bool:
+    """Whether a parameter of this name is looked for in what others wrote."""
+    return not _SEARCHED.isdisjoint(words_of(name)[-1:])
 
 
 @lru_cache(4096)

@@ -66,8 +66,11 @@ class SeenResult(Struct, eq=False):
     def is_systems(self, field: str) -> bool:
         """Whether the system fills in a field, and nobody from outside."""
         facts = self.facts
-        if self.is_outside or not field:
+        if self.is_outside:
             return False
+        if not field:
+            # Outside of any field, it is the system's only if all of it is.
+            return not facts.untrusted
         return not (facts.is_outsiders(field) or facts.is_identity(field))
 
 
@@ -83,11 +86,14 @@ class SeenResults:
         """Other texts of outsiders, each with its source."""
         self._written: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
         self._traces: set[str] = set()
+        self._last: list[str] = []
+        """The text that was written last: the next may be its other half."""
         self._above = above
         if above is not None:
             # What one of them wrote, another may read.
-            self._written = above._written
-            self._traces = above._traces
+            self._written = above._written  # noqa: SLF001
+            self._traces = above._traces  # noqa: SLF001
+            self._last = above._last  # noqa: SLF001
 
     def add(self, seen: SeenResult) -> None:
         """Add a result."""
@@ -109,7 +115,8 @@ class SeenResults:
         """Add what a run that outsiders may have led has written somewhere."""
         texts = tuple(texts)
         if texts:
-            self._written.append((texts, tuple(targets)))
+            self._written.append(((*self._last, *texts), tuple(targets)))
+            self._last[:] = texts[-1:]
 
     def source_of(self, value: str) -> str:
         """The tool through which outsiders' text with this value came; empty if there is none."""
@@ -243,7 +250,10 @@ class SeenResults:
 
     def traces_written(self, texts: Iterable[str], targets: Iterable[str]) -> frozenset[str]:
         """The traces that these texts would leave if they were written now."""
-        return traces_of(tuple(texts), frozenset(targets), self._is_typed_trace)
+        texts = tuple(texts)
+        if not texts:
+            return frozenset()
+        return traces_of((*self._last, *texts), frozenset(targets), self._is_typed_trace)
 
 
 _NOTHING = ResolvedFacts()

@@ -29,8 +29,6 @@ _BULLET = re.compile(r"(^|\n)[ \t]*\*[ \t]+")
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]+)(?<=\S)\1(?=[\s,;:!?)]|\.?(?:\s|$))")
 _RUN_ON = re.compile(r"\.(?<=[a-z]\.)(?=[A-Z][a-z]+\b)")
 _DECIMAL = re.compile(r"\d+\.\d+")
-_FOLDED = str.maketrans("\u0130\u0131\u017f", "iis")
-"""The letters that a pattern takes for others, and ``lower`` does not."""
 _SCHEME = re.compile(r"(?:https?:[/\\]*|//)(?:www\.)?|mailto:|www\.", re.IGNORECASE)
 _PUNYCODE = re.compile(r"xn--([a-z0-9-]+)")
 _AUTHORITY = re.compile(r"[^/?#]*")
@@ -156,15 +154,6 @@ def _read_token(found: re.Match[str]) -> tuple[Token, str]:
         case _:
             word = token.casefold()
             return "word", number(word) if _DECIMAL.fullmatch(word) else word
-
-
-def folded(text: str) -> str:
-    """A text in lower case, letter by letter, so that every place in it stays where it is.
-
-    A pattern in lower case finds in it what it would find in the text without regard to case, in a
-    quarter of the time.
-    """
-    return text.lower() if text.isascii() else text.translate(_FOLDED).lower()
 
 
 def unnumbered(text: str) -> str:

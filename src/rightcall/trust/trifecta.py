@@ -145,6 +145,8 @@ def audit(source: Any, rules: Rules | None = None) -> Report:
             does.insert(0, "send private data outside")
         elif facts.reach == "outside" and facts.acts:
             does.insert(0, "act outside in the user's name")
+        elif facts.acts and facts.is_consequential and not does:
+            does.append("change what is the user's")
         if not untrusted or not does:
             continue
         broken = _broken_by(tool, tools, rules)

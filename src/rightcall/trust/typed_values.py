@@ -39,8 +39,8 @@ _NUMBERED: frozenset[Kind | None] = frozenset({"record", "account", "address", "
 _WHOM: frozenset[Kind | None] = frozenset({"address", "person", "channel"})
 _DATE_OR_TIME = re.compile(rf"{DATE}|\d+(?::\d+)+", re.IGNORECASE)
 _NUMBER = re.compile(
-    r"(?<![\w#\u2116])(?<![\w][.,:/-])\d+(?:[.,'\u2019\u066b\u066c\u00a0\u202f]\d+)*(?![:/]\d)(?!\w*\d)"
-    r"|(?<![\w#\u2116.,])\d{1,3}(?: \d{3})+(?!\w)"
+    r"(?<![\w#.,])\d{1,3}(?: \d{3})+(?![\w.]*\d)"
+    r"|(?<![\w#])(?<![\w][.,:/-])\d+(?:[.,'\u2019\u066b\u066c\u00a0\u202f]\d+)*(?![:/]\d)(?!\w*\d)"
 )
 _MARKS = re.compile(r"[.,'\u2019\u066b\u066c\u00a0\u202f ]")
 _THOUSANDS = 3
@@ -148,7 +148,7 @@ class TypedValues:
         if not any(map(str.isalnum, "".join(found))):
             return None
         said: Origin | None
-        if kind == "date":
+        if kind == "date" or (len(found) == 1 and read[0][0] == "date"):
             said = self._find_date(found)
         elif len(found) == 1:
             said = self._find_token(text, found[0], kind)
@@ -236,7 +236,7 @@ def _read(text: str) -> TypedText:
                 # To name a page is to name its site.
                 tokens.update(parents(token))
     identifiers = set()
-    for marked in _MARKED.finditer(told):
+    for marked in _MARKED.finditer(text):
         identifiers.add(marked[1] or marked[2])
     return TypedText(
         tokens=frozenset(tokens),
@@ -257,6 +257,9 @@ def _numbers_in(text: str) -> Iterator[float]:
         return
     for found in _NUMBER.finditer(_DATE_OR_TIME.sub(" ", text)):
         yield from readings_of(found[0])
+        if " " in found[0]:
+            # They may as well be several numbers.
+            yield from map(float, found[0].split())
 
 
 def readings_of(digits: str) -> set[float]:
