@@ -66,6 +66,9 @@ if TYPE_CHECKING:
     from rightcall.models.fallback import fallback as fallback
     from rightcall.plan.plan_mode import Plan as Plan
     from rightcall.question import ask as ask
+    from rightcall.trust.intents import Intent as Intent
+    from rightcall.trust.intents import at_most as at_most
+    from rightcall.trust.intents import found as found
 
 _MODULES = (
     "batching", "builtin", "conversation", "durable", "evals", "gate", "local", "manifest", "mcp",
@@ -99,6 +102,7 @@ _HOMES = index_homes(
         "models.fallback": ("fallback",),
         "plan.plan_mode": ("Plan",),
         "question": ("ask",),
+        "trust.intents": ("Intent", "at_most", "found"),
         **{module: (module,) for module in _MODULES},
     }
 )

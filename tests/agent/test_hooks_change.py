@@ -192,7 +192,7 @@ async def test_a_call_that_a_hook_changed_passes_the_gate_again():
 
 async def test_a_call_that_a_hook_changed_is_held_to_the_rules_of_trust():
     desk = Desk()
-    facts = Facts(untrusted=False, private=False, reach="outside", targets=("what",), content=())
+    facts = Facts(untrusted=False, private=False, reach="outside", targets=("what",))
     mail = desk.tool("mail", "read", facts=Facts(untrusted=True))
     send = desk.tool("send", facts=facts)
     script = [reply(call("mail")), reply(call("send", what="bob@firm.example")), "Done."]

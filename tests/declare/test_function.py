@@ -154,7 +154,7 @@ async def test_what_a_partial_has_bound_by_position_is_hidden_too():
 
 
 def test_a_partial_keeps_the_roles_of_the_parameters_that_are_left():
-    @rc.tool(facts=rc.Facts(targets=("to", "account"), content=("body", "subject")))
+    @rc.tool(facts=rc.Facts(targets=("to", "account")))
     def send(to: str, account: str, body: str, subject: str) -> str:
         """Send it."""
         return "sent"

@@ -54,10 +54,8 @@ class Office:
             self.done.append(("note", text))
             return "noted"
 
-        found = rc.Facts(
-            untrusted=("subject", "body"), private=True, reach="user", finds_by=("subject", "body")
-        )
-        sends = rc.Facts(reach="outside", targets=("to",), content=("body",), **says)
+        found = rc.Facts(untrusted=("subject", "body"), private=True, reach="user")
+        sends = rc.Facts(reach="outside", targets=("to",), **says)
         pays = rc.Facts(
             reach="outside",
             targets=("to",),
@@ -66,7 +64,7 @@ class Office:
             dangers=("money",),
             kinds={"to": "account"},
         )
-        notes = rc.Facts(reach="user", targets=(), content=("text",), **says)
+        notes = rc.Facts(reach="user", targets=(), **says)
         return [
             rc.tool(inbox, effect="read", facts=reads),
             rc.tool(find, effect="read", facts=found),

@@ -130,7 +130,7 @@ def test_a_callback_over_the_systems_own_list_may_change_what_it_likes():
 
 
 def test_that_a_name_is_the_one_that_was_asked_for_is_its_givers_word():
-    names = rc.Facts(untrusted=(), names=("title",), private=True, reach="user")
+    names = rc.Facts(untrusted=("title",), private=True, reach="user")
     tool = rc.tool(lambda: [{"id": "f1", "title": "report"}], name="files", effect="read", facts=names)
     of = known_tools([tool], stubs_for([tool]))["files"]
     content = (Text(dump([{"id": "f1", "title": "report", "owner": "ann"}])),)

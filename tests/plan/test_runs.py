@@ -429,7 +429,7 @@ def test_a_plan_gives_the_output_that_is_asked_for(mode):
 def test_what_a_request_needs_is_what_its_plan_calls():
     office = Office()
     planner = ScriptedModel(["send(to=inbox()[0].sender, body='x')\nanswer('ok')"])
-    rules = rc.trust.Rules(grant="model")
+    rules = rc.trust.Rules(intents="model")
     agent = rc.Agent(planner, office.tools, trust=rules, plan=rc.Plan(reader=planner))
     assert agent.run_sync(REQUEST).text == "ok"
     assert len(office.done) == 1

@@ -75,7 +75,7 @@ async def test_a_person_allows_a_call_and_the_run_goes_on(journal):
 
 
 async def test_what_a_call_reaches_and_moves_stands_first(journal):
-    facts = rc.Facts(targets=("to",), bounded=("amount",))
+    facts = rc.Facts(targets=("to",))
 
     @rc.tool(approval=True, facts=facts)
     def wire(memo: str, amount: int, to: str) -> str:

@@ -49,13 +49,11 @@ class Office:
                 private=False,
                 reach="user",
                 targets=(),
-                content=(),
             ),
             self._tool(
                 self.channels,
                 "read",
                 untrusted=True,
-                names=True,
                 private=False,
                 reach="user",
                 targets=(),

@@ -14,7 +14,7 @@ def pay(account: str, note: str = "", urgent: str = "") -> str:
     return account
 
 
-TOOLS = [rc.tool(pay, facts=Facts(targets=("account",), content=("note",)))]
+TOOLS = [rc.tool(pay, facts=Facts(targets=("account",)))]
 CALL = checked(TOOLS, "pay", account="GB1", note="see ours.com", urgent="very")
 
 
@@ -52,7 +52,7 @@ def move(source: str, to: list[str], amount: float = 0, role: str = "reader") ->
     return source
 
 
-MOVES = [rc.tool(move, facts=Facts(targets=("source", "to"), content=()))]
+MOVES = [rc.tool(move, facts=Facts(targets=("source", "to")))]
 AGREED = {"source": "AA11", "to": ["BB22", "CC33"], "amount": 1}
 
 

@@ -217,9 +217,8 @@ def test_a_proposal_s_own_text_is_what_everybody_reads():
 
 
 async def test_what_stands_first_is_what_the_tool_s_facts_declare():
-    facts = rc.Facts(
-        targets=("to",), bounded=("amount",), kinds={"iban": "account", "body": "free"}, reach="outside"
-    )
+    kinds = {"iban": "account", "amount": "amount", "body": "free"}
+    facts = rc.Facts(targets=("to",), kinds=kinds, reach="outside")
 
     @rc.tool(approval=True, facts=facts)
     def wire(memo: str, amount: int, iban: str, to: str) -> str:

@@ -44,23 +44,25 @@ def test_pasted_into_the_prompt_it_would_be_the_users_own_word():
 )
 def test_a_run_that_reads_it_is_tainted(part):
     guard = Guard(Rules(), rc.Toolbox(Office().tools))
-    own, *theirs = guard.see(rc.User((rc.Text(PROMPT), part)))
+    message = rc.User((rc.Text(PROMPT), part))
+    guard.see(message)
+    own, *theirs = guard.label(message)
     assert own.label.writer == "user"
     assert {(each.label.writer, each.label.source) for each in theirs} == {("outsider", "a mail")}
     assert guard.tainted
-    assert guard.provenance.of("bob@firm.example")[0] == "user"
+    assert guard.trace("bob@firm.example")[0].origin == "user"
 
 
 def test_a_users_own_file_taints_nothing():
     guard = Guard(Rules(), rc.Toolbox(Office().tools))
     guard.see(rc.User((rc.Text(PROMPT), rc.file(MAIL))))
     assert not guard.tainted
-    assert guard.provenance.of("eve@evil.example")[0] == "nowhere"
+    assert guard.trace("eve@evil.example")[0].origin == "nowhere"
 
 
-def test_a_model_that_states_the_grant_does_not_read_it():
-    model = ScriptedModel([reply(call("needed", tools=[], named=[])), "done"])
-    agent = rc.Agent(model, Office().tools, trust=Rules(grant="model"))
+def test_a_model_that_states_intents_does_not_read_it():
+    model = ScriptedModel([reply(call("state_intents", intents=[])), "done"])
+    agent = rc.Agent(model, Office().tools, trust=Rules(intents="model"))
     agent.run_sync([PROMPT, rc.file(MAIL, untrusted="a mail")])
     asked, answered = model.requests
     assert asked.messages == (rc.User((rc.Text(PROMPT),)),)

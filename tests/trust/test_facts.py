@@ -25,7 +25,6 @@ def tool(effect="write", **facts):
 def test_what_nobody_stated_is_the_worst():
     assert resolve_facts(tool()) == ResolvedFacts(
         targets=("to", "body"),
-        content=("room", "urgent"),
         parameters=frozenset(PARAMETERS["properties"]),
         guessed={"to": "address", "room": "channel"},
     )
@@ -41,7 +40,6 @@ def test_a_pure_tool_is_a_function_of_its_arguments():
         reach="nothing",
         dangers=(),
         targets=(),
-        content=("to", "room", "urgent", "body"),
         parameters=frozenset(PARAMETERS["properties"]),
         guessed={"to": "address", "room": "channel"},
         derived=True,
@@ -59,30 +57,16 @@ def test_whoever_states_a_reach_has_thought_of_the_dangers():
 
 
 @pytest.mark.parametrize(
-    ("facts", "untrusted"),
-    [
-        ({"untrusted": False}, False),
-        ({"untrusted": ("a",), "names": ("b",)}, ("a", "b")),
-        ({"untrusted": False, "names": ("b",)}, ("b",)),
-        ({"untrusted": False, "names": True}, True),
-        ({"untrusted": True, "names": ("b",)}, True),
-    ],
-)
-def test_names_that_outsiders_chose_are_outsiders_words(facts, untrusted):
-    assert resolve_facts(tool(**facts)).untrusted == untrusted
-
-
-@pytest.mark.parametrize(
     ("effect", "reach", "is_so"),
     [
         ("pure", "nothing", False),
         ("read", "user", False),
         ("read", "outside", True),
         ("idempotent", "user", True),
-        ("write", "nothing", True),
+        ("write", "nothing", False),
     ],
 )
-def test_a_call_is_consequential_when_it_changes_something_or_reaches_outside(effect, reach, is_so):
+def test_every_act_is_consequential_unless_its_facts_say_that_it_touches_nothing(effect, reach, is_so):
     assert resolve_facts(tool(effect, reach=reach, dangers=())).is_consequential is is_so
 
 
@@ -104,7 +88,7 @@ def test_what_the_schema_lists_is_the_developers():
     assert [offered_values(listing, name) for name in "abcd"] == [{"x", "1"}, {"y"}, set(), set()]
 
 
-@pytest.mark.parametrize("facts", [{"content": ("nope",)}, {"dangers": ("explodes",)}])
+@pytest.mark.parametrize("facts", [{"targets": ("nope",)}, {"dangers": ("explodes",)}])
 def test_facts_that_cannot_be_are_refused(facts):
     with pytest.raises(DeclarationError):
         tool(**facts)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from rightcall.core.decision import Grant
 from rightcall.errors import UsageError
 from rightcall.trust.rules import Rule, Rules
 from rightcall.trust.rules_file import Mistake, parse_rules, read_rules
@@ -11,9 +10,7 @@ GOOD = """
 vouched = ["*@firm.example", "https://api.firm.example/*"]
 otherwise = "deny"
 secrets = false
-
-[grant]
-tools = ["send", "calendar_*"]
+intents = "model"
 
 [[rule]]
 action = "deny"
@@ -34,7 +31,7 @@ amount = 100
 BAD = """
 vouched = "*@firm.example"
 otherwize = "deny"
-grant = 7
+intents = 7
 
 [[rule]]
 tools = ["a", 3]
@@ -58,7 +55,7 @@ def test_a_file_says_all_that_rules_can_say():
         vouched=("*@firm.example", "https://api.firm.example/*"),
         otherwise="deny",
         secrets=False,
-        grant=Grant(tools=("send", "calendar_*")),
+        intents="model",
         policy=(
             Rule(action="deny", tools=("delete_*",), tainted=True, reason="not after reading mail"),
             Rule(
@@ -72,14 +69,14 @@ def test_a_file_says_all_that_rules_can_say():
     )
 
 
-THERE = "vouched, directories, otherwise, secrets, memory, unguarded, grant, rule"
+THERE = "vouched, otherwise, secrets, memory, unguarded, intents, rule"
 
 
 def test_everything_wrong_is_said_at_once_with_its_line():
     assert parse_rules(BAD).mistakes == (
         Mistake(2, "vouched: Expected `array`, got `str`"),
         Mistake(3, f"there is no 'otherwize'; there is {THERE}"),
-        Mistake(4, 'grant is "model" or a table with tools and targets'),
+        Mistake(4, "intents: Expected `str`, got `int`"),
         Mistake(6, "a rule has an action: allow, deny, ask or rewrite"),
         Mistake(7, "tools: Expected `str`, got `int` at [1]"),
         Mistake(11, "action: Invalid enum value 'permit'"),
@@ -111,8 +108,7 @@ def test_what_is_no_toml_is_said_with_its_line():
     assert (mistake.line, mistake.words[:8]) == (2, "not TOML")
 
 
-def test_a_grant_may_be_left_to_the_model():
-    assert parse_rules('grant = "model"').rules == Rules(grant="model")
+def test_a_file_that_says_nothing_is_the_defaults():
     assert parse_rules("").rules == Rules()
 
 

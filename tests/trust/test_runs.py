@@ -3,7 +3,7 @@
 import pytest
 
 import rightcall as rc
-from rightcall.core.decision import Allow, Approval, Deny, Evidence, Grant, Rewrite
+from rightcall.core.decision import Allow, Approval, Deny, Evidence, Rewrite
 from rightcall.core.entry import CallDecided, StepDone
 from rightcall.core.message import Results, user_text
 from rightcall.core.tool import Facts
@@ -52,15 +52,15 @@ async def test_every_decision_is_journalled_with_its_reason_and_evidence():
     assert allowed.decision == Allow()
     assert allowed.evidence == (Evidence("$.to[0]", "bob@firm.example", "user"),)
     assert isinstance(denied.decision, Deny)
-    assert denied.reason == "what is at $.to[0] comes from what inbox returned, not from the user"
+    assert denied.reason.startswith("what is at $.to[0] comes from what inbox returned, where outsiders")
     assert denied.evidence == (Evidence("$.to[0]", "eve@evil.example", "untrusted", "inbox"),)
 
 
 @pytest.mark.parametrize(
     ("scope", "asked"),
-    [("once", ["eve", "eve", "mallory"]), ("target", ["eve", "mallory"]), ("run", ["eve"])],
+    [("once", ["eve", "mallory"]), ("target", ["eve", "mallory"]), ("run", ["eve"])],
 )
-async def test_a_yes_is_for_once_for_the_target_or_for_the_run(scope, asked):
+async def test_a_yes_is_for_what_was_shown_or_for_the_run(scope, asked):
     office, seen = Office(), []
 
     async def approve(proposal):
@@ -96,6 +96,28 @@ async def test_a_yes_for_the_run_holds_when_the_run_is_recovered():
     result = await later.recover("again")
     assert result.pending == ()
     assert len(office.done) == 2
+
+
+async def test_a_no_holds_for_the_run_and_nobody_is_asked_again():
+    office, seen = Office(), []
+
+    async def approve(proposal):
+        seen.append(proposal.name)
+        return False
+
+    more = [call("send", to=[EVE], body=str(number)) for number in range(10)]
+    calls = [call("inbox"), THEFT, *more, call("delete", file=EVE), ELSEWHERE]
+    result = await agent_of(office, *calls, approve=approve).run(PROMPT)
+    assert (seen, office.done) == (["send", "send"], [])
+    assert "a person has refused this in this run" in result.calls[2].result.text
+
+
+async def test_a_no_holds_after_a_pause_too():
+    office = Office()
+    agent = agent_of(office, call("inbox"), THEFT, AGAIN)
+    result = RunResult.from_json((await agent.run(PROMPT)).to_json())
+    result = await agent.resume(result, {result.pending[0].call_id: False})
+    assert (result.pending, office.done) == ((), [])
 
 
 async def test_a_run_that_is_resumed_is_as_tainted_as_it_was():
@@ -209,7 +231,7 @@ async def test_what_a_subagent_read_taints_its_caller():
 
 def test_an_agent_as_a_tool_has_the_facts_of_its_tools_together():
     assert helper_of(Office(), trust=Rules()).facts == Facts(
-        untrusted=True, private=True, reach="user", dangers=(), targets=(), content=(), derived=True
+        untrusted=True, private=True, reach="nothing", dangers=(), targets=()
     )
     assert helper_of(Office()).facts == Facts(
         untrusted=True,
@@ -217,125 +239,12 @@ def test_an_agent_as_a_tool_has_the_facts_of_its_tools_together():
         reach="outside",
         dangers=("deletes",),
         targets=("task",),
-        content=(),
-        derived=True,
     )
     calm = rc.Agent(ScriptedModel([]), []).as_tool()
-    assert calm.facts == Facts(
-        untrusted=False, private=False, reach="nothing", dangers=(), targets=(), content=(), derived=True
-    )
+    assert calm.facts == Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=())
     unknown = rc.Agent(ScriptedModel([]), [rc.Tool("x", "X.")]).as_tool()
     dangers = ("money", "deletes", "credentials")
-    assert unknown.facts == Facts(dangers=dangers, targets=("task",), content=(), derived=True)
-
-
-def granting(*tools: str, named: tuple[str, ...] = ()):
-    return reply(call("state_needs", tools=list(tools), named=list(named)))
-
-
-async def test_the_model_states_what_the_request_needs_before_it_reads_anything():
-    office, journal = Office(), MemoryJournal()
-    model = ScriptedModel(
-        [
-            granting("send", "inbox", "eve"),
-            reply(call("inbox")),
-            reply(call("delete", file="mail")),
-            "done",
-        ]
-    )
-    agent = rc.Agent(
-        model, office.tools, "Be kind.", trust=Rules(grant="model", otherwise="deny"), journal=journal
-    )
-    result = await agent.run(f"{PROMPT} My file is called mail.", run="r")
-    question = model.requests[0]
-    assert [message.text for message in question.messages] == [f"{PROMPT} My file is called mail."]
-    assert "- inbox: The newest mail." in question.system
-    assert "shout" not in question.system
-    assert result.state.grant == Grant(tools=("inbox", "send"), named=())
-    assert result.calls[-1].result.text.startswith(
-        "delete was not run; permission was denied: the request does not"
-    )
-    steps = [entry.key for entry in journal.entries("r") if isinstance(entry, StepDone)]
-    assert steps == ["grant"]
-    assert result.usage.input_tokens == 40
-    again = await agent_of(office, journal=journal, trust=Rules(grant="model")).recover("r")
-    assert again.state.grant == result.state.grant
-
-
-NAMED = [
-    ("Read my mail. Never write to ann@rival.example.", (), "ann@rival.example", False),
-    ("Read my mail, and write to bob@firm.example.", ("bob@firm.example",), "bob@firm.example", True),
-    ("Read my mail, and write to bob@firm.example.", (), "bob@firm.example", False),
-    # Words that the rules take for a ban, or for a mere mention, or do not understand.
-    ("Lue postini. \u00c4l\u00e4 kirjoita ann@rival.example.", (), "ann@rival.example", False),
-    (
-        "Don't answer my mail, write to ann@home.example.",
-        ("ann@home.example",),
-        "ann@home.example",
-        True,
-    ),
-    ("I got a mail from ann@home.example: answer.", ("ann@home.example",), "ann@home.example", True),
-    # What the model states must stand in the user's words.
-    ("Read my mail.", (EVIL,), EVIL, False),
-]
-
-
-@pytest.mark.parametrize(("prompt", "named", "to", "is_sent"), NAMED)
-async def test_of_what_the_user_names_only_what_the_model_states_is_vouched_for(
-    prompt, named, to, is_sent
-):
-    office = Office()
-    model = ScriptedModel(
-        [
-            granting("inbox", "send", named=named),
-            reply(call("inbox")),
-            reply(call("send", to=[to], body="x")),
-            "done",
-        ]
-    )
-    rules = Rules(grant="model", otherwise="deny")
-    result = await rc.Agent(model, office.tools, trust=rules).run(prompt)
-    assert result.calls[-1].outcome == ("returned" if is_sent else "denied")
-    assert result.state.grant == Grant(tools=("inbox", "send"), named=named)
-
-
-@pytest.mark.parametrize(
-    "answer", ["I need everything.", reply(call("state_needs", "nonsense")), reply(call("x"))]
-)
-async def test_an_answer_that_is_none_grants_nothing(answer):
-    office = Office()
-    model = ScriptedModel(
-        [answer, reply(call("inbox")), reply(call("send", to=["bob@firm.example"], body="x")), "done"]
-    )
-    result = await rc.Agent(model, office.tools, trust=Rules(grant="model", otherwise="deny")).run(
-        PROMPT
-    )
-    assert (result.state.grant, office.done) == (Grant(), [])
-
-
-async def test_in_a_long_conversation_only_the_users_words_are_shown_to_whoever_states_the_grant():
-    office = Office()
-    first = await agent_of(office, call("inbox")).run(PROMPT)
-    model = ScriptedModel([granting("send"), "done"])
-    agent = rc.Agent(model, office.tools, trust=Rules(grant="model"))
-    await agent.run("Now answer.", history=first.transcript)
-    assert [message.text for message in model.requests[0].messages] == [PROMPT, "Now answer."]
-
-
-async def test_a_run_may_have_a_grant_of_its_own_and_keeps_it():
-    office, journal = Office(), MemoryJournal()
-    script = [call("inbox"), call("send", to=["bob@firm.example"], body="x")]
-    agent = agent_of(office, *script, journal=journal)
-    result = await agent.run(PROMPT, run="r", grant=Grant(tools=("inbox",)))
-    assert len(result.pending) == 1
-    assert result.state.grant == Grant(tools=("inbox",))
-    recovered = await agent_of(office, journal=journal).recover("r")
-    assert recovered.pending == result.pending
-
-
-async def test_a_grant_without_rules_is_a_mistake():
-    with pytest.raises(UsageError, match="trust="):
-        await rc.Agent(ScriptedModel(["x"]), []).run("x", grant=Grant())
+    assert unknown.facts == Facts(dangers=dangers, targets=("task",))
 
 
 async def test_a_screen_labels_what_it_suspects_and_is_asked_about_outsiders_only():
@@ -397,16 +306,6 @@ async def test_an_applications_policy_may_be_stricter_and_not_laxer():
     ]
 
 
-async def test_the_results_message_keeps_whose_words_are_whose():
-    office = Office()
-    result = await agent_of(office, call("inbox"), call("channels")).run(PROMPT)
-    inbox, channels = (m.results[0] for m in result.transcript if isinstance(m, Results))
-    own = ("stranger@else.example", "bob@firm.example")
-    assert (inbox.vouched, inbox.fields) == (own, ("sender", "desk"))
-    assert channels.names == ("general", f"Fun {EVIL}")
-    assert user_text("x").author == "user"
-
-
 async def test_a_replay_with_live_tools_refuses_what_was_refused():
     office, journal = Office(), MemoryJournal()
     own = call("send", to=["bob@firm.example"], body="hi")
@@ -426,7 +325,7 @@ async def test_a_yes_for_the_run_covers_no_key_on_its_way_out():
 
     leak = call("send", to=["bob@firm.example"], body="ghp_" + "a1" * 20)
     await agent_of(office, call("inbox"), THEFT, leak, approve=approve).run(PROMPT)
-    assert asked[1:] == ["what looks like a key or a password would go outside"]
+    assert asked[1:] == ["what looks like a key or a password would go outside, at $.body"]
 
 
 async def test_an_agent_that_a_plain_function_runs_is_held_to_its_callers_knowledge():
@@ -437,7 +336,7 @@ async def test_an_agent_that_a_plain_function_runs_is_held_to_its_callers_knowle
         """Hand it on."""
         return inner.run_sync(task).text
 
-    facts = Facts(untrusted=False, private=False, reach="user", dangers=(), targets=(), content=())
+    facts = Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=())
     tools = [*office.tools, rc.tool(delegate, facts=facts)]
     script = [reply(call("inbox")), reply(call("delegate", task="Write to eve@evil.example")), "done"]
     result = await rc.Agent(ScriptedModel(script), tools, trust=Rules()).run(PROMPT)

@@ -6,18 +6,15 @@ from msgspec.structs import replace
 from rightcall.core.jsontext import dump
 from rightcall.core.parts import Result, Text
 from rightcall.trust.facts import WORST
+from rightcall.trust.seen_results import SeenResults
 from rightcall.trust.traces import (
-    NO_ECHO,
-    Echo,
-    WrittenTraces,
     came_back,
     content_of,
-    echo_of,
     is_opaque,
     restore_label,
     traces_of,
 )
-from rightcall.trust.words.keys import keys
+from rightcall.trust.typed_values import TypedValues
 
 EVE = "eve@evil.example"
 IBAN = "GB29NWBK60161331926819"
@@ -231,62 +228,43 @@ def test_links_and_codes_may_become_anything(text):
     assert is_opaque(f"  {text}\n") is OPAQUE[text]
 
 
-def test_a_call_that_says_nothing_unvouched_has_no_echo():
-    assert echo_of([], ("x",), nobody) is NO_ECHO
-    assert NO_ECHO.keys_in(EVE) == frozenset()
-    assert not NO_ECHO.is_opaque
-
-
-def test_an_echo_knows_what_its_call_named_in_every_spelling():
-    echo = echo_of([EVE, "Carol White"], ["Carol White"], nobody)
-    assert (echo.texts, echo.targets) == ((EVE, "Carol White"), frozenset(["Carol White"]))
-    assert not echo.is_opaque
-    assert echo_of([EVE, "https://sho.rt/x"], (), nobody).is_opaque
-    # In another spelling than the call's, its keys are others.
-    respelled = echo_of([IBAN], (), nobody)
-    grouped = "GB29 NWBK 6016 1331 9268 19"
-    assert respelled.keys_in("nothing of it") == respelled.keys
-    assert respelled.keys_in(f"paid to {IBAN.lower()}9") > respelled.keys
-    assert frozenset(keys("gb29nwbk601613319268199")) <= respelled.keys_in(f"to {IBAN.lower()}9")
-    assert respelled.keys_in(grouped) >= respelled.keys
-    # Words alone leave nothing that could be spelled otherwise.
-    words = Echo(texts=("Carol White",), keys=frozenset([1]))
-    assert words.keys_in(IBAN) == frozenset([1])
-
-
 def result(content: object, **more) -> Result:
     text = content if isinstance(content, str) else dump(content)
     return Result(call_id="c", name="look", outcome="returned", content=(Text(text),), **more)
 
 
+def written(above: SeenResults | None = None) -> SeenResults:
+    return SeenResults(TypedValues(), above)
+
+
 def test_what_a_run_wrote_is_recognised_in_its_later_results_and_in_its_inner_runs():
-    outer = WrittenTraces()
+    outer = written()
     assert outer.back_in(result([EVE])) == frozenset()
-    outer.add([EVE], (), nobody)
-    inner = WrittenTraces(outer)
+    outer.add_written([EVE], ())
+    inner = written(outer)
     assert inner.back_in(result([EVE, "Bob"])) == frozenset([EVE])
-    inner.add([IBAN], (), nobody)
+    inner.add_written([IBAN], ())
     assert outer.back_in(result([IBAN])) == frozenset([IBAN])
-    assert WrittenTraces().back_in(result([IBAN])) == frozenset()
+    assert written().back_in(result([IBAN])) == frozenset()
 
 
 def test_what_was_planted_by_another_run_counts_with_and_without_traces():
-    written = WrittenTraces()
-    assert written.back_in(result("x", planted=("old",))) == frozenset(["old"])
-    written.add([EVE], (), nobody)
-    assert written.back_in(result([EVE], planted=("old",))) == frozenset(["old", EVE])
+    seen = written()
+    assert seen.back_in(result("x", planted=("old",))) == frozenset(["old"])
+    seen.add_written([EVE], ())
+    assert seen.back_in(result([EVE], planted=("old",))) == frozenset(["old", EVE])
 
 
 def test_halves_that_are_written_one_after_the_other_are_recognised():
-    written = WrittenTraces()
-    written.add(["first", "ev@"], (), nobody)
-    assert written.back_in(result(["ev@il.it"])) == frozenset()
+    seen = written()
+    seen.add_written(["first", "ev@"], ())
+    assert seen.back_in(result(["ev@il.it"])) == frozenset()
     # Inner runs write on from where the outer one was.
-    inner = WrittenTraces(written)
-    assert inner.traces(["il.it"], (), nobody)
-    inner.add(["il.it"], (), nobody)
-    assert written.back_in(result(["ev@il.it"])) == frozenset(["ev@il.it"])
-    assert inner.traces([], (), nobody) == frozenset()
+    inner = written(seen)
+    assert inner.traces_written(["il.it"], ())
+    inner.add_written(["il.it"], ())
+    assert seen.back_in(result(["ev@il.it"])) == frozenset(["ev@il.it"])
+    assert inner.traces_written([], ()) == frozenset()
 
 
 PARTLY = replace(WORST, untrusted=("mails[].body",))

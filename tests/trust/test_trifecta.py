@@ -3,7 +3,6 @@
 import pytest
 
 import rightcall as rc
-from rightcall.core.decision import Grant
 from rightcall.core.tool import Facts
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust.rules import Rule, Rules
@@ -47,16 +46,15 @@ def test_rules_break_the_paths_that_they_break():
     assert stopped([READS, KNOWS, SEARCH, MAIL, POST], Rules()) == {
         "search": "q must be vouched for",
         "mail": "q must be vouched for",
-        "post": "nobody has asked for post, and it names no target",
+        "post": "post does something, and nothing in the call was typed by the user: state it as an intent, or allow it",
     }
 
 
 @pytest.mark.parametrize(
     ("rules", "why"),
     [
-        (Rules(grant="model"), "it runs only where the request calls for it"),
-        (Rules(grant=Grant(tools=("mail",))), "the request does not call for search"),
-        (Rules(grant=Grant(tools=("s*",))), "q must be vouched for"),
+        (Rules(intents="model"), "it runs only as it was stated"),
+        (Rules(), "q must be vouched for"),
     ],
 )
 def test_what_stops_a_search_that_could_tell(rules, why):
@@ -101,28 +99,19 @@ def test_missing_facts_are_named_and_taken_for_the_worst():
     )
 
 
-@pytest.mark.parametrize(
-    ("facts", "rules", "what"),
-    [
-        ({"identity": ()}, Rules(), "identity=() in the facts of inbox"),
-        ({"directory": True}, Rules(), "directory=True in the facts of inbox"),
-        ({}, Rules(directories=("in*",)), "inbox in the rules' directories"),
-    ],
-)
-def test_who_vouches_for_senders_opens_the_way_to_them_and_is_told_what_to_leave_out(facts, rules, what):
-    inbox = tool("inbox", "read", **{**CALM, "untrusted": ("body",)}, **facts)
-    (path,) = audit([inbox, KNOWS, MAIL], rules).open
-    assert path.change == f"Leave out {what}: it vouches for whoever wrote there, outsiders too."
-    # Who is in a directory without a word of outsiders was entered by nobody else.
-    contacts = tool("inbox", "read", **CALM, **facts)
-    assert not audit([READS, contacts, KNOWS, MAIL], rules).open
+def test_what_is_taken_on_trust_is_listed():
+    calm = tool("log", **CALM)
+    contacts = tool("contacts", "read", **{**CALM, "untrusted": ("note",), "identity": ()})
+    report = audit([READS, KNOWS, MAIL, calm, contacts], Rules())
+    assert set(report.on_trust) == {"log", "contacts"}
+    assert "- log: taken on trust that what it does has no consequences" in str(report)
+    assert not report.open
 
 
-def test_what_to_leave_out_is_told_only_where_that_helps():
-    inbox = tool("inbox", "read", **{**CALM, "untrusted": ("body",)}, identity=())
-    rules = Rules(vouched=("*@evil.invalid",))
-    (path,) = audit([inbox, KNOWS, MAIL], rules).open
-    assert path.change.startswith("Say in its facts")
+def test_every_act_has_a_stake_unless_its_facts_say_otherwise():
+    unlock = tool("unlock", **{**CALM, "reach": "user"})
+    assert stopped([READS, unlock]) == {"unlock": ""}
+    assert stopped([READS, unlock], Rules())["unlock"].startswith("unlock does something")
 
 
 def test_an_agent_is_audited_with_its_own_rules():
@@ -144,10 +133,7 @@ def test_a_report_reads_as_one():
         "All three come together.\n"
         "- search could be made to send private data outside. stopped: q must be vouched for\n"
         "- mail could be made to send private data outside. OPEN\n"
-        "  Say in its facts which parameters are targets, give a grant, or require approval."
-    )
-    assert "  It can still be pointed at what knows, search, mail names." in str(
-        audit([READS, KNOWS, SEARCH, MAIL], Rules())
+        "  Say in its facts which parameters are targets, state intents, or require approval."
     )
 
 
@@ -157,7 +143,6 @@ def test_a_report_reads_as_one():
         None,
         Rules(otherwise="deny"),
         Rules(otherwise="deny", vouched=("*@evil.invalid",)),
-        Rules(otherwise="deny", grant=Grant(tools=("mail", "knows", "reads"))),
         Rules(otherwise="deny", policy=(Rule(action="deny", tools=("wipe",)), Rule(action="allow"))),
         Rules(otherwise="deny", vouched=("*@evil.invalid",), policy=(Rule(action="allow"),)),
     ],

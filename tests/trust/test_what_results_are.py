@@ -128,7 +128,8 @@ async def test_nor_is_the_neutral_word_of_a_failure_that_nobody_foresaw():
     tools = rc.Toolbox([*office.tools, page])
     result = await agent_of(tools, reply(call("page"))).run("Read it.")
     guard = Guard(Rules(), tools)
-    (piece,) = guard.see(result.transcript[2])
+    guard.see(result.transcript[2])
+    (piece,) = guard.label(result.transcript[2])
     assert (piece.label.writer, guard.tainted) == ("runtime", False)
 
 
@@ -136,7 +137,7 @@ def test_a_result_of_an_old_record_that_does_not_say_is_an_outsiders():
     tools = rc.Toolbox(Office().tools)
     guard = Guard(Rules(), tools)
     old = Result(call_id="", name="fetch", outcome="failed", content=(Text(EVIL),))
-    assert [piece.label.writer for piece in guard.see(Results((old,)))] == ["outsider"]
+    assert [piece.label.writer for piece in guard.label(Results((old,)))] == ["outsider"]
 
 
 @pytest.mark.parametrize(

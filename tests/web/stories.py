@@ -67,7 +67,7 @@ async def inbox() -> list[dict[str, str]]:
     ]
 
 
-@rc.tool(effect="read", facts=rc.Facts(untrusted=False, private=True, directory=True, reach="user"))
+@rc.tool(effect="read", facts=rc.Facts(untrusted=False, private=True, identity=(), reach="user"))
 async def contacts(name: str) -> list[dict[str, str]]:
     """The people whom the user has entered, by name."""
     await asyncio.sleep(0.05)

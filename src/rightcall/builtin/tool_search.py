@@ -15,7 +15,7 @@ from rightcall.declare.manual import manual, summary_line
 from rightcall.declare.search import ToolIndex
 from rightcall.declare.toolbox import LOOKUP, SEARCH, Defer, Toolbox
 
-_OURS = Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=(), content=())
+_OURS = Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=())
 _FUSED = 60
 """The constant k of reciprocal rank fusion, which joins two rankings; the usual value."""
 _SEVERAL = 5

@@ -33,7 +33,7 @@ from rightcall.trust.pieces import open_envelope
 READER = "read_result"
 """The name of the tool that reads stored results."""
 
-_OURS = Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=(), content=())
+_OURS = Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=())
 _MUCH = 256 * 1024
 """Characters of text that take so long to look through that the event loop would be blocked."""
 _MOST_ROWS = 1_000

@@ -157,7 +157,6 @@ def _tool(name: str, skills: dict[str, Skill], description: str, *, untrusted: b
             reach="nothing",
             dangers=(),
             targets=(),
-            content=(),
         ),
     )
 

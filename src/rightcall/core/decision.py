@@ -7,14 +7,14 @@ from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.options import NameCheckedMeta
-from rightcall.errors import UsageError
 
 Origin: TypeAlias = Literal[
-    "user", "developer", "operator", "trusted", "listed", "unfit", "untrusted", "nowhere"
+    "user", "developer", "operator", "stated", "trusted", "listed", "unfit", "untrusted", "nowhere"
 ]
-"""Where a value was seen: named by the user, the developer or the operator; in a trusted result; listed
-in one, but not described by the user (``listed``); named, but as something else, for less, or forbidden
-(``unfit``); in untrusted text; or nowhere, so the model made it up."""
+"""Where a value was seen: typed by the user or the developer, allowed by the operator, stated as an
+intent, in the record that the user typed the name of (``trusted``); listed by a system, which vouches
+for reading only; typed, but as something else (``unfit``); in untrusted text; or nowhere, so the model made
+it up."""
 
 Scope: TypeAlias = Literal["once", "run", "target"]
 """What an approval covers: this call; every call of the tool in this run; every call of the tool in this
@@ -33,7 +33,7 @@ class Evidence(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def is_vouched(self) -> bool:
-        """Whether the user, the developer, the operator or a trusted result named the value."""
+        """Whether the user, the developer, the operator or a record that was typed named the value."""
         return self.origin not in ("listed", "unfit", "untrusted", "nowhere")
 
 
@@ -79,33 +79,21 @@ FinalDecision: TypeAlias = Allow | Deny | Rewrite | Answer
 
 
 class Approval(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A person's approval that covers more than one call."""
+    """A person's answer that covers more than one call."""
 
     tool: str
+    """The tool; empty for any."""
     targets: tuple[str, ...] | None = None
-    """The approved values; None for any."""
+    """The values that the answer is about; None for any."""
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The same by parameter: approving a payment from one account to another does not approve the
     reverse."""
     most: Mapping[str, float] = field(default_factory=dict)
     """By parameter: the amounts that were shown; no later call may exceed them."""
-
-
-class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=NameCheckedMeta):
-    """The tools that a request may use, fixed before the run reads any untrusted text."""
-
-    tools: tuple[str, ...] = ()
-    """The consequential tools and those that read private data, by name or pattern (``calendar_*``)."""
-    targets: tuple[str, ...] = ()
-    """Values, or patterns of values, that the application vouches for."""
-    named: tuple[str, ...] | None = None
-    """Whom and what the request is to act on, as the user wrote it. Of all that the user names, only
-    this is vouched for. None: all that the rules find."""
-
-    def __post_init__(self) -> None:
-        for name in ("tools", "targets", "named"):
-            if isinstance(getattr(self, name), str):
-                raise UsageError(f"a grant's {name} are several; write ({getattr(self, name)!r},)")
+    refused: bool = False
+    """Whether the answer was no."""
+    is_for_task: bool = False
+    """Whether it is about all values that the task's intents rest on."""
 
 
 VENDOR_CALL = "mcp_approval_request"
@@ -123,6 +111,7 @@ APPROVED = "approved"
 
 # Every reason of the library itself for not running a call, worded for the model.
 NOBODY_TO_ASK = "a person must approve it, and there is nobody to ask"
+REFUSED_BEFORE = "a person has refused this in this run, and what was refused stays refused"
 CLIENT_CANNOT_ASK = "a person must approve it, and the client has no way to ask one"
 UNCHANGEABLE = "the vendor runs it as it was written: it can be allowed or denied, not changed"
 NOT_RECORDED = "secrets in its arguments were not recorded. Make the call again if it is needed."

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from rightcall.core.budget import Budget, Stop
-from rightcall.core.decision import Evidence, FinalDecision, Grant
+from rightcall.core.decision import Evidence, FinalDecision
 from rightcall.core.events import ModelChange
 from rightcall.core.facts import Effect
 from rightcall.core.jsontext import JsonObject, JsonValue
@@ -52,7 +52,8 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     sticky_choice: bool = False
     retry_broken: bool = False
     wanted: RequiredOutput | None = None
-    grant: Grant | None = None
+    intents: tuple[JsonValue, ...] | None = None
+    """What the task may do, if it was stated, in the notation of ``rc.trust.read_intents``."""
     dry_run: bool = False
     """Only calls that change nothing are run."""
     version: int = VERSION

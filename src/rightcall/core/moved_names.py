@@ -11,7 +11,7 @@ MOVED: Mapping[str, str] = {
     "Execution": "rc.gate.Execution",
     "Executor": "rc.gate.Executor",
     "FinalDecision": "rc.gate.FinalDecision",
-    "Grant": "rc.trust.Grant",
+    "Grant": "rc.Intent",
     "Journal": "rc.record.Journal",
     "Model": "rc.models.Model",
     "ModelOptions": "rc.models.ModelOptions",

@@ -332,7 +332,6 @@ _OFFERED_BY = {
     **dict.fromkeys(("LargeResults",), "conversation"),
     **dict.fromkeys(("Named", "Profile", "Request", "Retry", "Timeouts"), "models"),
     **dict.fromkeys(("Defer", "Spec"), "tools"),
-    "Grant": "trust",
 }
 """The packages that offer a struct of the core or of the declarations under their own name."""
 

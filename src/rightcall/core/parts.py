@@ -207,12 +207,6 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     content: tuple[Part, ...]
     source: str | None = None
     """Where the text comes from, if it is untrusted; None if it is trusted."""
-    vouched: tuple[str, ...] = ()
-    """The trusted values in it, although the source is untrusted."""
-    names: tuple[str, ...] = ()
-    """The values in it that name something the system knows, although others chose the name."""
-    fields: tuple[str, ...] = ()
-    """The path of the field that each of ``vouched``, and then of ``names``, was in."""
     suspected: bool = False
     """A screen suspects it of containing instructions to the model. One more label, never the only
     protection."""
@@ -222,6 +216,9 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     """The values in it that this agent itself wrote, in an earlier tainted run."""
     own: bool = False
     """The text is the runtime's or the tool's own, and contains nothing untrusted."""
+    uses: tuple[tuple[str, float], ...] = ()
+    """What the call used up of what the task may do, and the calls inside it: names of counts, and how
+    much of each."""
     withheld: bool = False
     """The tool has run, and a later refusal replaced what it returned."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)

@@ -474,11 +474,10 @@ def _check_facts(tool: Tool) -> None:
         reason = f"must be one line of at most {_LONGEST_WHAT} characters."
         raise DeclarationError(tool.name, reason, where="facts.what")
     known = _property_names(tool)
-    for where in ("targets", "content", "sources", "bounded", "widens"):
-        for name in getattr(tool.facts, where) or ():
-            if name not in known:
-                reason = f"there is no parameter {name!r}."
-                raise DeclarationError(tool.name, reason, where=f"facts.{where}")
+    for name in tool.facts.targets or ():
+        if name not in known:
+            reason = f"there is no parameter {name!r}."
+            raise DeclarationError(tool.name, reason, where="facts.targets")
 
 
 def _check_text(tool: Tool) -> None:

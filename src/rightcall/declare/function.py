@@ -337,11 +337,8 @@ def _from_partial(
     assert base.handler is not None
     filled = inspect.signature(base.handler).bind_partial(*bound.args, **bound.keywords).arguments
     roles: dict[str, Any] = {}
-    for role in ("targets", "content", "sources", "bounded"):
-        if names := getattr(base.facts, role):
-            roles[role] = tuple(name for name in names if name not in filled)
-    if base.facts.widens is not None:
-        roles["widens"] = {name: each for name, each in base.facts.widens.items() if name not in filled}
+    if base.facts.targets:
+        roles["targets"] = tuple(name for name in base.facts.targets if name not in filled)
     # Examples name the bound parameters, too, so they are left out.
     left_out = {*LIMITS, "examples", "questions"}
     inherited = {each: getattr(base, each) for each in _KNOWN.kinds if each not in left_out}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from rightcall.agent import Agent
 from rightcall.core.budget import Budget
-from rightcall.core.decision import LATER_CALL, Answer, FinalDecision, Grant
+from rightcall.core.decision import LATER_CALL, Answer, FinalDecision
 from rightcall.core.entry import Entry, MessagesDelivered
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.message import Message, User
@@ -52,6 +52,7 @@ from rightcall.loop.agent_config import user_message
 from rightcall.loop.events import RunEnd
 from rightcall.loop.result import RunResult
 from rightcall.record.entry_text import check_name
+from rightcall.trust.intents import Stated, read_intents
 from rightcall.wire.history import ChatHistory, history_of
 
 _STATUS = 0.1
@@ -206,7 +207,7 @@ class SubmitOptions(TypedDict, total=False):
     history: Sequence[Message] | Sequence[Mapping[str, Any]] | ChatHistory | None
     choice: ToolChoice
     sticky_choice: bool
-    grant: Grant | None
+    intents: Sequence[Stated] | Sequence[Mapping[str, Any]] | str | None
     dry_run: bool
     instructions: str | None
     options: ModelOptions | None
@@ -322,6 +323,8 @@ class App:
         for option, value in options.items():
             if option in RunSettings.__struct_fields__ and value is not None:
                 settings[option] = value
+        if "intents" in settings:
+            settings["intents"] = tuple([each.notation for each in read_intents(settings["intents"])])
         begin = BeginInput(
             message=await user_message(prompt),
             history=earlier.messages,

@@ -16,7 +16,7 @@ from msgspec import DecodeError, Raw, Struct, json
 
 from rightcall.agent import Agent
 from rightcall.core.budget import Budget
-from rightcall.core.decision import FinalDecision, Grant
+from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import CallFinished, CallStarted, Entry, Nested, RunStarted, StepDone
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Transcript, User
@@ -174,7 +174,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     budget: Budget | None = None
     choice: ToolChoice = "auto"
     sticky_choice: bool = False
-    grant: Grant | None = None
+    intents: tuple[JsonValue, ...] | None = None
     dry_run: bool = False
     instructions: str | None = None
     options: Mapping[str, JsonValue] = {}
@@ -382,7 +382,7 @@ def begin_options(given: BeginInput) -> dict[str, Any]:
     """The arguments for ``agent.run`` besides the prompt."""
     settings = given.settings
     options = resume_options(settings)
-    for name in ("sticky_choice", "grant", "dry_run", "budget", "instructions"):
+    for name in ("sticky_choice", "intents", "dry_run", "budget", "instructions"):
         value = getattr(settings, name)
         if value is not None and value is not False:
             options[name] = value

@@ -109,7 +109,7 @@ def _start(
         system=settings.instructions or given.system,
         choice=settings.choice,
         sticky_choice=settings.sticky_choice,
-        grant=settings.grant,
+        intents=settings.intents,
         dry_run=settings.dry_run,
         agent=segment.job.agent,
     )
@@ -189,7 +189,7 @@ def _unrecorded_entries(result: RunResult[Any], timed: TimedEntries, at: float) 
                     sticky_choice=call.state.sticky_choice,
                     retry_broken=call.state.retry_broken,
                     wanted=call.state.wanted,
-                    grant=call.state.grant,
+                    intents=None if call.state.intents is None else call.state.intents.stated,
                     dry_run=call.state.dry_run,
                 ),
             )

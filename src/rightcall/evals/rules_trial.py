@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.decision import Allow, Ask, Evidence, Grant, Rewrite
+from rightcall.core.decision import Allow, Ask, Evidence, Rewrite
 from rightcall.core.entry import (
     CallDecided,
     CallFinished,
@@ -35,13 +35,14 @@ from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.check import check
 from rightcall.gate.render import render
-from rightcall.loop.run_guard import Granted
+from rightcall.loop.stated_intents import INTENTS_KEY, read_task
 from rightcall.record.steps import entries_of
 from rightcall.trust.facts import label_untrusted
 from rightcall.trust.facts_file import StatedFacts
 from rightcall.trust.guard import Guard
 from rightcall.trust.pieces import open_envelope
 from rightcall.trust.rules import Rules
+from rightcall.trust.task_intents import TaskIntents
 
 Fate: TypeAlias = Literal["allowed", "asked", "denied", "rewritten", "not judged"]
 _FATES: tuple[Fate, ...] = ("allowed", "asked", "denied", "rewritten", "not judged")
@@ -168,8 +169,8 @@ class _ReplayedRun:
 
     def calls(self, notes: list[str]) -> Iterator[TriedCall]:
         """Each call of the run, judged in its place."""
-        grant = self._grant(notes)
-        guard = Guard(self._rules, self._tools, system=self._start.system, grant=grant)
+        intents = self._intents(notes)
+        guard = Guard(self._rules, self._tools, system=self._start.system, intents=intents)
         for message in self._start.messages:
             guard.see(message)
         for entry in self._entries:
@@ -182,13 +183,15 @@ class _ReplayedRun:
             if results:
                 guard.see(Results(tuple(results)))
 
-    def _grant(self, notes: list[str]) -> Grant | None:
-        if self._start.grant is not None or self._rules.grant != "model":
-            return self._start.grant
+    def _intents(self, notes: list[str]) -> TaskIntents | None:
+        """What the task was allowed to do then, with what its references gave."""
         for entry in self._entries:
-            if isinstance(entry, StepDone) and entry.key == "grant":
-                return msgspec.json.decode(entry.value, type=Granted).grant
-        notes.append(f"{self._run}: no model has stated a grant then; judged without one")
+            if isinstance(entry, StepDone) and entry.key == INTENTS_KEY:
+                return read_task(entry).task
+        if self._start.intents is not None:
+            return TaskIntents(stated=self._start.intents)
+        if self._rules.intents == "model":
+            notes.append(f"{self._run}: no model has stated intents then; judged without any")
         return None
 
     def _judge_call(self, guard: Guard, call: Call) -> TriedCall:
@@ -233,7 +236,7 @@ class _ReplayedRun:
             text = open_envelope(text)
         if result.outcome == "failed":
             source = None
-            if tool.facts.untrusted or tool.facts.names:
+            if tool.facts.untrusted:
                 source = result.name
             return replace(result, content=(Text(text),), source=source)
         value: Any = _parse_value(text, tool)

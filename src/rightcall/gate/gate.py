@@ -23,6 +23,7 @@ from msgspec import Struct, field, json, to_builtins
 from msgspec.structs import replace
 
 from rightcall.core.decision import (
+    REFUSED_BEFORE,
     UNCHANGEABLE,
     Allow,
     Answer,
@@ -51,8 +52,16 @@ from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.hooks import NO_HOOKS, HookChain
 from rightcall.gate.render import replace_text
 from rightcall.log import tool_logger, whole
-from rightcall.trust.approval import approval_for, covers, declared_stakes, sort_by_stakes
+from rightcall.trust.approval import (
+    covers,
+    declared_stakes,
+    is_refused,
+    remembered_approval,
+    remembered_refusal,
+    sort_by_stakes,
+)
 from rightcall.trust.rules import Finding
+from rightcall.trust.tally import collect_uses
 
 if TYPE_CHECKING:
     from rightcall.trust.guard import Guard
@@ -247,7 +256,10 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         if (given := self.decisions.get(checked.call.id)) is not None:
             decision = given
             by = "person"
-        if isinstance(decision, Ask) and not finding.each_time and covers(self.approvals, checked):
+        if isinstance(decision, Ask) and is_refused(self.approvals, finding):
+            # Nobody is asked again: forty attempts are not forty questions.
+            decision = Deny(REFUSED_BEFORE)
+        elif isinstance(decision, Ask) and self._covers(checked, finding):
             decision = Allow()
             by = "person"
         if isinstance(decision, Ask):
@@ -272,12 +284,19 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         if decision is None:
             return checked
         assert not isinstance(decision, Ask)
-        if by == "person" and isinstance(decision, Allow):
-            approval = approval_for(checked, decision.scope)
+        if by == "person":
+            approval = None
+            if isinstance(decision, Allow):
+                approval = remembered_approval(checked, finding, decision.scope)
+            elif isinstance(decision, Deny):
+                approval = remembered_refusal(finding)
             if approval is not None and approval not in self.approvals:
                 self.approvals.append(approval)
         await self._note_decision(key, checked.call, finding, by)
         return await self._carry_out(checked, decision)
+
+    def _covers(self, checked: CheckedCall, finding: Finding) -> bool:
+        return not finding.each_time and covers(self.approvals, checked, finding)
 
     async def ask_about(
         self, verdicts: Sequence[Verdict | Other], key_of: Callable[[int], str]
@@ -300,7 +319,9 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             checked, finding = self.waiting.pop(proposal.call_id)
             key = key_of(at[proposal.call_id])
             said: FinalDecision = Allow()
-            if finding.each_time or not covers(self.approvals, checked):
+            if is_refused(self.approvals, finding):
+                said = Deny(REFUSED_BEFORE)
+            elif not self._covers(checked, finding):
                 said = await self._ask(proposal, self.approve, key)
             told = replace(finding, decision=said)
             decided[at[proposal.call_id]] = await self._settle(checked, key, told, "person")
@@ -359,10 +380,15 @@ async def _run_guarded(guard: "Guard", checked: CheckedCall, execute: Execute) -
     memory = guard.rules.memory
     if memory is not None and (traces := guard.traces_of(checked)):
         await to_thread(memory.add, traces)
-    with guarded_by(guard):
+    uses = guard.uses_of(checked)
+    with guarded_by(guard), collect_uses() as inner:
         execution = await execute(checked)
+    if uses or inner:
+        # Part of the result, so that a run that is resumed counts what was done.
+        result = replace(execution.result, uses=(*uses, *inner))
+        execution = replace(execution, result=result)
     result = execution.result
-    if memory is not None and (result.source is None or result.vouched or result.names):
+    if memory is not None:
         from rightcall.trust.traces import came_back, content_of  # noqa: PLC0415 - seldom needed
 
         # Texts that an earlier run recorded, and that now look trusted.

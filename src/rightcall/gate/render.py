@@ -41,7 +41,7 @@ from rightcall.core.parts import Call, Media, Part, Result, Text, sniff
 from rightcall.core.sanitize import encodable, escape_hidden
 from rightcall.core.secret_formats import redact_formats
 from rightcall.core.tool import Tool
-from rightcall.gate.fields import NOBODYS, has_fields, sort_texts
+from rightcall.gate.fields import has_fields, is_systems_own
 from rightcall.gate.size import MOST_VALUES, Unshowable, ValueTooLarge, holds_media, is_image
 
 _DEFAULT = Limits()
@@ -61,9 +61,8 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None, dropped: Drop
     """Returns the result for a call. Raises Unshowable when a returned value cannot be shown."""
     limits = _DEFAULT if tool is None else tool.limits
     facts = _NOTHING if tool is None else tool.facts
-    source = call.name if facts.untrusted or facts.names else None
+    source = call.name if facts.untrusted else None
     content: tuple[Part, ...]
-    told = NOBODYS
     own = False
     what = facts.what
     offers: tuple[str, ...] = ()
@@ -87,8 +86,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None, dropped: Drop
                 # Untrusted text goes into an envelope in whatever form it comes, as a file too.
                 content = tuple(_as_text(part) for part in content)
             if source is not None and type(value) is not str and has_fields(facts):
-                told = sort_texts(content, facts, limits.max_output_bytes)
-                source = None if told.is_clean else source
+                source = None if is_systems_own(content, facts) else source
             content = _finish(content, source, limits.max_output_bytes, what)
     elif type(outcome) is Failed and outcome.message:
         own = outcome.own
@@ -105,9 +103,6 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None, dropped: Drop
         outcome=outcome.kind,
         content=content,
         source=source,
-        vouched=told.own,
-        names=told.names,
-        fields=told.fields,
         offers=offers,
         vendor=vendor,
         what=what if source is not None else "",
@@ -421,7 +416,7 @@ def failure_from_exception(error: BaseException, tool: Tool) -> Failed:
     words = ""
     if tool.errors == "words":
         words = words_of(error)
-    elif tool.errors is None and not (tool.facts.untrusted or tool.facts.names):
+    elif tool.errors is None and not tool.facts.untrusted:
         # The developer's own tool: those of others say "neutral", or hold what outsiders wrote.
         words = cause_of(error).partition("\n")[0]
     # Our own frames above the tool's are dropped: its readers look for their own code.

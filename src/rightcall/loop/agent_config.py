@@ -238,9 +238,12 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
         history: ChatHistory | None = None,
     ) -> RunStarted:
         """Validate the run's options, and return its first entry."""
-        grant = options.get("grant")
-        if grant is not None and setup.trust is None:
-            raise UsageError("a grant needs trust rules; give the agent some with trust=")
+        intents = options.get("intents")
+        stated = None
+        if intents is not None:
+            from rightcall.loop.stated_intents import note_intents  # noqa: PLC0415 - only some runs need it
+
+            stated = note_intents(intents, setup)
         budget = options.get("budget") or self.budget
         # By identity: a developer who writes the default must be warned if it cannot be enforced.
         if budget.cost is not None and (budget.strict or budget.cost is not DEFAULT_COST):
@@ -274,7 +277,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
             sticky_choice=options.get("sticky_choice", False),
             retry_broken=retry_broken,
             wanted=wanted,
-            grant=grant,
+            intents=stated,
             dry_run=options.get("dry_run", False),
             agent="" if self.name == UNNAMED else self.name,
         )

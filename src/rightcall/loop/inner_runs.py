@@ -258,7 +258,7 @@ def rules_below(above: "Guard | None", name: str, run: str) -> Rules | None:
     called = name if nesting is None else nesting.agent
     if above is None:
         return None
-    return inherit_rules(above.rules, above.grant, {name, called})
+    return inherit_rules(above.rules, {name, called})
 
 
 _INSIDE = re.compile(r"t\d+\.\d+\.[\w-]+/")

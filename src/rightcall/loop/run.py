@@ -51,7 +51,7 @@ from rightcall.loop.events import OutputEvents
 from rightcall.loop.inner_runs import is_inside, pause_key
 from rightcall.loop.observers import segment, segment_end, with_trace
 from rightcall.loop.result import CallRecord, RunResult, dropped_in, last_line
-from rightcall.loop.run_guard import ask_for_grant, make_guard, read_grant, show_messages, with_grant
+from rightcall.loop.run_guard import make_guard, show_messages
 from rightcall.loop.settings import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import (
@@ -163,11 +163,10 @@ class Run:
             self._request_reply = InterruptibleAsk(setup.inbox.urgent)
             self._request_steps.append(Run._deliver_messages)
         if setup.trust is not None:
-            self._guard = make_guard(setup, setup.trust, self._state.grant)
+            self._guard = make_guard(setup, setup.trust, self._state.intents)
             self._shown = 0
             """How many messages the guard has seen."""
-            if self._guard.rules.grant == "model" and self._guard.grant is None:
-                self._before_request.append(Run._fix_grant)
+            self._begin_task(self._guard)
         if setup.compact is not None:
             self._compactor = setup.compact.compactor(setup)
             self._ask = Run._ask_compacting
@@ -480,17 +479,33 @@ class Run:
         await show_messages(guard, fresh, history=history, alone=self._drop_early_calls)
         self._shown = len(self._state.messages)
 
-    async def _fix_grant(self) -> None:
-        """Have the model say what the request needs, once, before it reads what outsiders wrote."""
+    def _begin_task(self, guard: "Guard") -> None:
+        """Have the run find out what it may do, before its first request, unless that is known."""
+        for entry in self._state.finished:
+            # Calls of a paused reply that ran before: what they did counts.
+            guard.tally.reserve(entry.result.call_id, entry.result.uses)
+        task = self._state.intents
+        if task is not None:
+            if task.resolutions is None:
+                self._before_request.append(Run._state_intents)
+        elif guard.rules.intents == "model" and guard.book is None:
+            self._before_request.append(Run._state_intents)
+
+    async def _state_intents(self) -> None:
+        """Find out what the run may do, once, before the model reads what outsiders wrote."""
         assert self._guard is not None
-        if self._guard.grant is not None:
+        task = self._state.intents
+        if task is not None and task.resolutions is not None:
             return
-        ask_model = partial(ask_for_grant, self._setup, self._state.messages, self._seconds_left())
-        entry = await self._setup.steps.step("grant", ask_model)
-        assert isinstance(entry, StepDone)
-        granted = read_grant(entry)
-        self._guard.grant = granted.grant
-        self._state = with_grant(self._state, granted)
+        from rightcall.loop.stated_intents import state_task  # noqa: PLC0415 - only some runs need it
+
+        found = await state_task(
+            self._setup, self._guard, self._state.messages, task, self._seconds_left()
+        )
+        self._guard.state(found.task)
+        progress = self._state.progress
+        progress = replace(progress, usage=progress.usage + found.usage)
+        self._state = replace(self._state, intents=found.task, progress=progress)
 
     async def _discover_tools(self, action: AskModel, request: Request) -> Request:
         """Offer the tools that exist now, and those that the model has found."""

@@ -9,7 +9,7 @@ from msgspec.json import Encoder
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, LimitName
-from rightcall.core.decision import Approval, FinalDecision, Grant
+from rightcall.core.decision import Approval, FinalDecision
 from rightcall.core.entry import (
     CallFinished,
     HistoryCompacted,
@@ -22,6 +22,7 @@ from rightcall.core.message import Reply, Results, Transcript, User
 from rightcall.core.parts import Call, Result, Usage
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import RequiredOutput, ToolChoice
+from rightcall.trust.task_intents import TaskIntents
 
 # Detects a model that goes round in circles: the same calls, or the same cycle of calls, again.
 
@@ -114,8 +115,8 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_broken: bool = False
     """A reply without calls that broke off is asked for again; one with calls always is."""
     wanted: RequiredOutput | None = None
-    grant: Grant | None = None
-    """What the request may do once the run has read untrusted text, if that was fixed for this run."""
+    intents: TaskIntents | None = None
+    """What the task may do, if it was stated, with what its references gave."""
     dry_run: bool = False
     """Only calls that change nothing are run."""
     approvals: tuple[Approval, ...] = ()
@@ -182,6 +183,9 @@ def with_pauses(
 
 def initial_state(start: RunStarted) -> State:
     """Returns the state at the start of a run."""
+    intents = None
+    if start.intents is not None:
+        intents = TaskIntents(stated=start.intents)
     return State(
         messages=start.messages,
         budget=start.budget,
@@ -190,7 +194,7 @@ def initial_state(start: RunStarted) -> State:
         sticky_choice=start.sticky_choice,
         retry_broken=start.retry_broken,
         wanted=start.wanted,
-        grant=start.grant,
+        intents=intents,
         dry_run=start.dry_run,
     )
 

@@ -9,7 +9,7 @@ from datetime import date, time
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.decision import Ask, Deny, Evidence, Grant
+from rightcall.core.decision import Allow, Ask, Deny, Evidence
 from rightcall.core.facts import Level
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reply
@@ -21,9 +21,9 @@ from rightcall.plan.results import PlannedTool
 from rightcall.plan.value import LabelledValue, TaintLabel, as_json, leaves_of, outside, words_in
 from rightcall.trust.evidence import CallEvidence
 from rightcall.trust.guard import Guard
-from rightcall.trust.pieces import Piece
-from rightcall.trust.rules import Finding, Rules, apply_policy, matches_any
-from rightcall.trust.words.kinds import gives_access, is_widening_flag
+from rightcall.trust.kinds import gives_access, is_widening_flag
+from rightcall.trust.rules import Finding, Rules, apply_policy
+from rightcall.trust.task_intents import TaskIntents
 
 _NAMED = ("user", "developer", "operator")
 _LONGEST = 120
@@ -40,18 +40,18 @@ class PlanGuard(Guard):
         tools: Tools,
         *,
         system: str = "",
-        grant: Grant | None = None,
+        intents: TaskIntents | None = None,
         above: Guard | None = None,
     ) -> None:
-        super().__init__(rules, tools, system=system, grant=grant, above=above)
+        super().__init__(rules, tools, system=system, intents=intents, above=above)
         self._level_of = level_of
         self._known_tools = known
         self._messages: list[Message] = []
 
-    def see(self, message: Message) -> tuple[Piece, ...]:
+    def see(self, message: Message) -> None:
         """Take in the next message."""
         self._messages.append(message)
-        return super().see(message)
+        super().see(message)
 
     def judge(self, checked: CheckedCall, *, early: bool = False) -> Finding:
         """The guard's verdict on a call."""
@@ -59,10 +59,11 @@ class PlanGuard(Guard):
         if call is None:
             return super().judge(checked, early=early)
         facts = call.tool.facts
-        case = self._case(checked)
         # Who named the values in the arguments, found by spelling: for values that the plan wrote.
         of = self._tool_knowledge(checked.tool.name, checked.tool)
-        spelt = {each.path: each for each in CallEvidence(checked, of, self.provenance).targets()}
+        case = self._case(checked, of)
+        evidence = CallEvidence(checked, of, self.typed, self.seen)
+        spelt = {each.path: each for each in evidence.targets()}
         decisive = tuple(_decisive(call, spelt))
         case = replace(case, targets=_seen(decisive))
         if not facts.acts:
@@ -102,12 +103,9 @@ class PlanGuard(Guard):
             return base
         if not call.tool.facts.is_consequential:
             return Finding()
-        name = checked.tool.name
-        grant = self.grant
+        if self.book is not None and not isinstance(base.decision, Allow | None):
+            return base
         targets = _seen(decisive)
-        is_granted = grant is None or matches_any(name, grant.tools)
-        if self.tainted and not is_granted:
-            return self._refuse_call(f"the request does not call for {name}", targets)
         story = plan_progress(self._messages[:-1])
         why = "the plan was changed after it had done something: what it does now is asked for"
         acting = set()
@@ -150,7 +148,7 @@ def _decisive(call: NextCall, spelt: Mapping[str, Evidence]) -> Iterator[_Decisi
                 continue  # What must not be blank is below.
             # An amount, or what gives others more access, counts also inside of a value.
             last = next(step for step in reversed(place) if isinstance(step, str))
-            widens = facts.acts and call.tool.tool.facts.widens is None
+            widens = facts.acts
             widens = widens and (is_widening_flag(last) or gives_access(last))
             if not is_whole and not widens and not facts.is_amount(place):
                 continue

@@ -23,7 +23,6 @@ from rightcall.plan.progress import NextReading, PlanProgress
 from rightcall.plan.results import PlannedTool, planned_tool, value_of
 from rightcall.plan.value import SCALARS, as_json, inside
 from rightcall.programs.stubs import Stubs, stubs_of
-from rightcall.trust.rules import Rules
 
 INSTRUCTIONS = """\
 You plan before anything is read. Write a short Python program that does what the user asks by calling \
@@ -131,14 +130,10 @@ def planning_request(
     )
 
 
-def known_tools(
-    tools: Iterable[Tool], stubs: Stubs, rules: Rules | None = None
-) -> dict[str, PlannedTool]:
+def known_tools(tools: Iterable[Tool], stubs: Stubs) -> dict[str, PlannedTool]:
     """The tools, by their names in the plan."""
     by_name = {tool.name: tool for tool in tools}
-    return {
-        name: planned_tool(by_name[each.tool], each, rules) for name, each in stubs.functions.items()
-    }
+    return {name: planned_tool(by_name[each.tool], each) for name, each in stubs.functions.items()}
 
 
 LONGEST = 100_000

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast, get_args
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from rightcall.core.decision import PLAN_CALL, Grant
+from rightcall.core.decision import PLAN_CALL
 from rightcall.core.events import ModelEvent, ReplyEnd, reply_events
 from rightcall.core.facts import Level
 from rightcall.core.jsontext import dump
@@ -45,6 +45,7 @@ from rightcall.plan.value import LabelledValue, as_json
 from rightcall.programs.stubs import Stubs
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+from rightcall.trust.task_intents import TaskIntents
 
 _MOST_REFUSED = 3
 """Invalid plans in a row after which a run gives up."""
@@ -113,24 +114,24 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=NameCheckedMet
             )
         planned = list(by_name.values())
         stubs = model_requests.stubs_for(planned)
-        model = PlanModel(self, setup, stubs, model_requests.known_tools(planned, stubs, setup.trust))
+        model = PlanModel(self, setup, stubs, model_requests.known_tools(planned, stubs))
         shown = Toolbox([*tools, _SHOW]) if self.show else setup.tools
         return replace(setup, model=model, tools=shown, window=None, speculate=False)
 
-    def guard(self, setup: Setup, rules: Rules, grant: Grant | None) -> Guard:
+    def guard(self, setup: Setup, rules: Rules, intents: TaskIntents | None) -> Guard:
         """The guard of a planned run."""
         model = setup.model
         assert isinstance(model, PlanModel)
-        if rules.grant == "model":
-            # The tools that the request needs are those that its plan calls.
-            rules = replace(rules, grant=None)
+        if rules.intents == "model":
+            # What the request may do is what its plan does.
+            rules = replace(rules, intents=None)
         return PlanGuard(
             self.level_of,
             model.known,
             rules,
             setup.tools,
             system=setup.system,
-            grant=grant,
+            intents=intents,
             above=setup.above,
         )
 

@@ -24,9 +24,8 @@ from rightcall.plan.value import (
     of_json,
 )
 from rightcall.programs.stubs import StubFunction
-from rightcall.trust.evidence import tool_knowledge as known_facts
-from rightcall.trust.facts import ResolvedFacts
-from rightcall.trust.rules import Rules, matches_any
+from rightcall.trust.facts import ResolvedFacts, resolve_facts
+from rightcall.trust.kinds import is_searched
 
 _WHY: Mapping[str, str] = {
     "denied": "the call was not allowed",
@@ -58,10 +57,9 @@ class PlannedTool(Struct, frozen=True, eq=False):
     """The names of fields in its results; None if nothing in these is untrusted, or everything is."""
 
 
-def planned_tool(tool: Tool, function: StubFunction, rules: Rules | None = None) -> PlannedTool:
+def planned_tool(tool: Tool, function: StubFunction) -> PlannedTool:
     """A tool with everything needed to label its results."""
-    is_directory = rules is not None and matches_any(tool.name, rules.directories)
-    facts = known_facts(tool, is_directory=is_directory).facts
+    facts = resolve_facts(tool)
     returns = returns_of(tool)
     whole: Any = {}
     schema: Mapping[str, Any] | None = None
@@ -111,7 +109,7 @@ def value_of(
     chosen = NOTHING
     for argument, value in arguments.items():
         # Content is not used to look anything up: the id of a new file is the system's.
-        if not facts.acts or facts.derived or argument not in facts.content:
+        if not facts.acts or facts.derived or not facts.is_content(argument):
             chosen |= deep_taint(value)
     labels = Labelling(
         tool=name,
@@ -119,7 +117,7 @@ def value_of(
         kind_at=lambda place: "free" if is_foreign else kind_at(place, facts),
         chosen=chosen,
         made_of=NOTHING.union(*map(deep_sources, arguments.values())) if facts.derived else NOTHING,
-        is_found=any(kind_at((field,), facts) != "system" for field in facts.finds_by),
+        is_found=bool(facts.untrusted) and any(map(is_searched, arguments)),
         optional_at=lambda place: _optional(place, of),
         fields=of.fields,
     )
@@ -128,8 +126,6 @@ def value_of(
 
 def kind_at(place: Place, facts: ResolvedFacts) -> SourceKind:
     """The kind of source of a place in a result."""
-    if is_field(place, facts.names):
-        return "name"
     if facts.untrusted is True or is_field(place, facts.untrusted):
         return "free"
     path = field_at(place)

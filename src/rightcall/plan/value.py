@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonValue, Place, field_at
 from rightcall.plan.parse import PlanRuntimeError
-from rightcall.trust.words.keys import looks_like
+from rightcall.trust.spelling import looks_like
 
 SourceKind: TypeAlias = Literal["system", "given", "name", "free", "read"]
 """The kind of a source. ``system``: the system's own value. ``given``: an identity, which an outsider

@@ -303,7 +303,6 @@ class _Programs(Struct, frozen=True, eq=False):
                     budget=replace(room, turns=None, calls=most, seconds=self.timeout, repeats=None),
                     system="",
                     specs=(),
-                    grant=None if setup.above is None or setup.trust is None else setup.above.grant,
                     dry_run=context.dry_run,
                 )
                 state = initial_state(start)

@@ -7,7 +7,6 @@ from rightcall.core.lazy import index_homes, lazily
 if TYPE_CHECKING:
     from rightcall.core.decision import Approval as Approval
     from rightcall.core.decision import Evidence as Evidence
-    from rightcall.core.decision import Grant as Grant
     from rightcall.core.proposal import question as question
     from rightcall.core.proposal import question_lines as question_lines
     from rightcall.trust.draft import Draft as Draft
@@ -23,6 +22,22 @@ if TYPE_CHECKING:
     from rightcall.trust.guard import inert as inert
     from rightcall.trust.guard import labels as labels
     from rightcall.trust.injection_screen import screen_with as screen_with
+    from rightcall.trust.intents import AtMost as AtMost
+    from rightcall.trust.intents import Day as Day
+    from rightcall.trust.intents import Delegation as Delegation
+    from rightcall.trust.intents import Found as Found
+    from rightcall.trust.intents import Free as Free
+    from rightcall.trust.intents import Like as Like
+    from rightcall.trust.intents import Mentioned as Mentioned
+    from rightcall.trust.intents import OneOf as OneOf
+    from rightcall.trust.intents import ResultOf as ResultOf
+    from rightcall.trust.intents import day as day
+    from rightcall.trust.intents import free as free
+    from rightcall.trust.intents import like as like
+    from rightcall.trust.intents import mentioned as mentioned
+    from rightcall.trust.intents import one_of as one_of
+    from rightcall.trust.intents import read_intents as read_intents
+    from rightcall.trust.intents import result_of as result_of
     from rightcall.trust.ledger import Ledger as Ledger
     from rightcall.trust.pieces import Label as Label
     from rightcall.trust.pieces import Piece as Piece
@@ -35,12 +50,30 @@ if TYPE_CHECKING:
     from rightcall.trust.trifecta import audit as audit
 
 _HOMES = {
-    "core.decision": ("Approval", "Evidence", "Grant"),
+    "core.decision": ("Approval", "Evidence"),
     "core.proposal": ("question", "question_lines"),
     "trust.draft": ("Draft", "as_python", "as_toml", "suggest"),
     "trust.facts_file": ("Stated", "StatedFacts", "read_facts", "starter", "starters"),
     "trust.guard": ("Guard", "inert", "labels"),
     "trust.injection_screen": ("screen_with",),
+    "trust.intents": (
+        "AtMost",
+        "Day",
+        "Delegation",
+        "Found",
+        "Free",
+        "Like",
+        "Mentioned",
+        "OneOf",
+        "ResultOf",
+        "day",
+        "free",
+        "like",
+        "mentioned",
+        "one_of",
+        "read_intents",
+        "result_of",
+    ),
     "trust.ledger": ("Ledger",),
     "trust.pieces": ("Label", "Piece"),
     "trust.rules": ("Finding", "Rule", "Rules"),

@@ -13,6 +13,7 @@ from rightcall.core.tool import CheckedCall, Tool
 
 if TYPE_CHECKING:
     from rightcall.trust.facts import ResolvedFacts
+    from rightcall.trust.rules import Finding
 
 _REACHED: frozenset[Kind] = frozenset(
     {"address", "account", "web", "path", "record", "person", "channel"}
@@ -38,29 +39,68 @@ def approval_for(checked: CheckedCall, scope: Scope) -> Approval | None:
             )
 
 
+def remembered_approval(checked: CheckedCall, finding: "Finding", scope: Scope) -> Approval | None:
+    """What a yes to this call allows in the rest of the run.
+
+    A yes to what the trust rules asked holds for what was shown; an amount that was shown is spent by
+    the call itself.
+    """
+    if finding.is_for_task:
+        return Approval(tool="", targets=(), is_for_task=True)
+    if scope == "once" and finding.remember and not _amounts(checked, _facts_of(checked.tool)):
+        return approval_for(checked, "target")
+    return approval_for(checked, scope)
+
+
+def remembered_refusal(finding: "Finding") -> Approval | None:
+    """What a no to this call refuses in the rest of the run: the values that were asked about."""
+    if finding.is_for_task:
+        return Approval(tool="", targets=(), refused=True, is_for_task=True)
+    if finding.remember:
+        return Approval(tool="", targets=finding.remember, refused=True)
+    return None
+
+
+def is_refused(approvals: Iterable[Approval], finding: "Finding") -> bool:
+    """Whether a person has already said no to something that a call would need a yes for."""
+    for approval in approvals:
+        if not approval.refused:
+            continue
+        if approval.is_for_task:
+            if finding.is_for_task:
+                return True
+        elif not set(approval.targets or ()).isdisjoint(finding.remember):
+            return True
+    return False
+
+
 def declared_stakes(tool: Tool) -> tuple[str, ...]:
     """The parameters that say what a call reaches, costs and opens, as the tool's facts declare them.
 
     Nothing is guessed: a tool without facts has none.
     """
     facts = tool.facts
-    reached = [*(facts.targets or ()), *(facts.sources or ())]
-    costs = list(facts.bounded or ())
+    reached = [*(facts.targets or ())]
+    costs: list[str] = []
     for name, kind in facts.kinds.items():
         if kind == "amount":
             costs.append(name)
         elif kind in _REACHED:
             reached.append(name)
-    return tuple(dict.fromkeys([*reached, *costs, *(facts.widens or ())]))
+    return tuple(dict.fromkeys([*reached, *costs]))
 
 
-def covers(approvals: Iterable[Approval], checked: CheckedCall) -> bool:
+def covers(
+    approvals: Iterable[Approval], checked: CheckedCall, finding: "Finding | None" = None
+) -> bool:
     """Whether a person has approved calls like this one.
 
     Such a call names no value that was not approved, in any argument, and no larger amount. An approved
     value that is now left out also fails: leaving it out could mean "all".
     """
-    mine = [each for each in approvals if each.tool == checked.tool.name]
+    if finding is not None and finding.is_for_task:
+        return any(each.is_for_task and not each.refused for each in approvals)
+    mine = [each for each in approvals if each.tool == checked.tool.name and not each.refused]
     if not mine or any(each.targets is None for each in mine):
         return bool(mine)
     facts = _facts_of(checked.tool)
@@ -68,7 +108,7 @@ def covers(approvals: Iterable[Approval], checked: CheckedCall) -> bool:
     amounts = _amounts(checked, facts)
     for approval in mine:
         agreed = approval.arguments
-        needed = {name for name, texts in agreed.items() if texts and name not in facts.content}
+        needed = {name for name, texts in agreed.items() if texts and not facts.is_content(name)}
         if (
             all(set(texts) <= set(agreed.get(name, ())) for name, texts in named.items())
             and needed <= named.keys()
@@ -87,7 +127,7 @@ def _facts_of(tool: Tool) -> "ResolvedFacts":
 
 def _named_values(checked: CheckedCall, facts: "ResolvedFacts") -> dict[str, tuple[str, ...]]:
     """The targets, access choices and flags in a call, and its content's links and accounts."""
-    from rightcall.trust.words import accounts, kinds, spelling  # noqa: PLC0415 - light until used
+    from rightcall.trust import accounts, kinds, spelling  # noqa: PLC0415 - light until used
 
     named = dict[str, tuple[str, ...]]()
     for name, value in checked.arguments.items():
@@ -96,14 +136,11 @@ def _named_values(checked: CheckedCall, facts: "ResolvedFacts") -> dict[str, tup
             named[name] = ("true" if value else "false",)
             continue
         texts = [text for _, text in leaves(value)]
-        if not kinds.is_unit(name):
-            if name in facts.content and name not in facts.widens:
-                links: list[str] = []
-                for text in texts:
-                    links += [*spelling.active(text), *accounts.accounts(text)]
-                texts = links
-            elif facts.is_harmless(name):
-                continue
+        if facts.is_content(name) and name not in facts.widens and not kinds.is_unit(name):
+            links: list[str] = []
+            for text in texts:
+                links += [*spelling.active(text), *accounts.accounts(text)]
+            texts = links
         if texts:
             named[name] = tuple(texts)
     return named

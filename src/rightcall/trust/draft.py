@@ -1,10 +1,11 @@
-"""Drafts facts from a tool's name, docs and schemas, each with its reason, for a person to confirm.
+"""Drafts facts from a tool's name, its schemas and formats, each with its reason, for a person to confirm.
 
-It is conservative: it states what words and schemas show. Where they show nothing it states nothing, and
-the trust rules then assume the worst. A person must check the draft: names can lie, and those of third
-parties often do.
+No sentence of its docs is read, except for a few words that make a draft stricter. What names and schemas
+do not show is left unsaid, and the rules then assume the worst; what is a guess is listed as unsure. Names
+can lie, and those of third parties often do.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -13,24 +14,72 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from rightcall.core.facts import Danger, Effect, Facts, Kind
-from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.options import NameCheckedMeta, check_keywords
 from rightcall.core.references import follow
 from rightcall.core.tool import Tool
 from rightcall.declare.returns import returns_of
 from rightcall.trust.facts import enum_values, properties_of
 from rightcall.trust.facts_file import schema_hash
-from rightcall.trust.words import verbs
-from rightcall.trust.words.kinds import is_identity, kind_of, kind_of_name, words_of
-from rightcall.trust.words.looking import act_in_docs, act_in_name
+from rightcall.trust.kinds import is_contact, is_identity, kind_of, named_words, words_of
 
-_SYSTEMS: frozenset[Kind] = frozenset({"record", "date", "amount"})
-"""Kinds of values that a system generates, and nobody types."""
-_NAMED: frozenset[Kind] = frozenset({"path", "channel"})
-"""Kinds of things that a person named, and that the system knows to exist."""
+_SYSTEMS: frozenset[Kind] = frozenset({"record", "date", "amount", "account", "address"})
+"""Kinds of values in fields that a system fills in, unless the field's name says whose it is."""
 _MOST_DEPTH = 12
-_GENERIC = frozenset({"to", "recipient", "recipients", "destination", "target", "payee"})
-_VERBS = verbs.READS | verbs.WRITES | verbs.DELETES
+_READS = named_words(
+    "get list search find read check show view lookup look fetch retrieve describe count status diff browse "
+    "inspect explain preview compare history summarize summarise verify validate calculate compute estimate query"
+)
+"""Verbs with which the name of a tool begins that only reads."""
+_ACTS = named_words(
+    "accept activate add adjust append apply approve archive assign authorize ban block book broadcast buy call "
+    "cancel capture change charge clear close comment commit confirm create credit deactivate debit delete deliver "
+    "deploy deposit disable discard dismiss dispatch drop edit email enable erase exchange execute expire extend "
+    "forward freeze fork grant import increase insert install invite issue join kick kill launch lock make mark merge "
+    "message modify move notify open order patch pause pay pin place post print process publish purchase purge push "
+    "put raise react reboot redeem refund register reject release remove rename renew reopen replace reply request "
+    "reschedule reserve reset resize restart restore resume return revoke run save schedule send set share ship sign "
+    "start stop store submit subscribe suspend sync tag terminate toggle transfer trash trigger unlock unsubscribe "
+    "update upgrade upload upsert vote wipe wire withdraw write"
+)
+"""Verbs with an effect."""
+_DELETES = named_words(
+    "archive ban cancel clear close delete discard drop erase expire kick kill overwrite purge remove reset revoke "
+    "stop terminate trash truncate unsubscribe wipe"
+)
+_RUNS = named_words("run execute exec eval invoke shell bash terminal command script sql code rpc")
+"""Words in the names of tools that can be told to do anything."""
+_CODE = named_words("sql code script command cmd shell function expression program statement pipeline")
+"""Last words of parameters that can tell a tool to do anything."""
+_MONEY = named_words(
+    "pay payment payments payee transfer refund charge buy purchase checkout invoice withdraw deposit money donate "
+    "order book reserve reservation rent subscribe invest loan bill voucher price wallet card credit debit wire payout"
+)
+_CREDENTIALS = named_words(
+    "password passwords passphrase secret secrets token tokens credential credentials key keys otp mfa login auth "
+    "oauth ssh permission permissions role roles privilege admin sudo certificate"
+)
+_OUTSIDE = named_words(
+    "web website webpage internet url urls uri http link links browser crawl scrape download dns whois online "
+    "webhook site domain feed rss"
+)
+_OWN = named_words(
+    "mail email emails inbox message messages thread note notes file files folder drive document documents calendar "
+    "event events contact contacts channel channels ticket tickets order orders customer customers account accounts "
+    "transaction transactions user users member members record records database memory memories task tasks project "
+    "invoice invoices lead deal product products my own local"
+)
+"""Words for what a user or their house keeps: to search in it tells nobody outside."""
+_LOOKED_FOR = named_words("query q search term terms keyword keywords question topic prompt")
+_DIRECTORY = named_words("contact contacts addressbook phonebook")
+_CONTENT = named_words(
+    "body text content contents message messages description subject summary note notes comment comments caption "
+    "reason feedback markdown html prompt memo remark"
+)
+"""Last words of parameters whose text is passed on, and is no target."""
+_ACT_IN_DOCS = re.compile(r"\w+")
+_ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?!\w*\d{3})")
+_SQL = re.compile(r"\bSQL\b")
 _BLANK = asdict(Facts())
 
 
@@ -43,6 +92,8 @@ class Draft(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     facts: Facts = Facts()
     reasons: Mapping[str, str] = field(default_factory=dict)
     """By fact, including ``effect``: what it was derived from."""
+    unsure: Mapping[str, str] = field(default_factory=dict)
+    """By fact that was drafted and may be wrong: what to look at."""
     unsaid: Mapping[str, str] = field(default_factory=dict)
     """By fact that was left unstated, so that the rules assume the worst: why."""
 
@@ -57,15 +108,23 @@ class Draft(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
 
 
 @check_keywords("rc.trust.suggest")
-def suggest(tools: Any, *, outputs: Mapping[str, JsonObject] | None = None) -> tuple[Draft, ...]:
+def suggest(
+    tools: Any,
+    *,
+    outputs: Mapping[str, JsonObject] | None = None,
+    samples: Mapping[str, Any] | None = None,
+) -> tuple[Draft, ...]:
     """Draft facts for tools, a toolbox or an agent's tools, for a person to review.
 
-    They are taken from names, docs, schemas and formats; the same every time. What a function returns
-    is known from its annotations; ``outputs`` has the schemas of other tools' results, by tool.
+    They are taken from names, schemas and formats; the same every time. What a function returns is known
+    from its annotations; for a function that returns a ``dict``, give what it returned once in
+    ``samples``, by tool. ``outputs`` has the schemas of other tools' results.
     """
     drafts = []
     for tool in getattr(tools, "tools", tools):
         output = (outputs or {}).get(tool.name)
+        if output is None and samples is not None and tool.name in samples:
+            output = _schema_of(samples[tool.name])
         # Nobody has checked what a third party's tool says that it returns.
         if not output and not tool.origin and (returns := returns_of(tool)) is not None:
             output = returns.schema
@@ -73,21 +132,36 @@ def suggest(tools: Any, *, outputs: Mapping[str, JsonObject] | None = None) -> t
     return tuple(drafts)
 
 
+def _schema_of(sample: JsonValue) -> JsonObject:
+    """The schema of a value that a tool returned."""
+    if isinstance(sample, Mapping):
+        members = {str(name): _schema_of(value) for name, value in sample.items()}
+        return {"type": "object", "properties": members}
+    if isinstance(sample, list | tuple):
+        return {"type": "array", "items": _schema_of(sample[0]) if sample else {"type": "null"}}
+    if isinstance(sample, bool) or sample is None:
+        return {"type": "boolean"}
+    if isinstance(sample, int | float):
+        return {"type": "number"}
+    if _ISO_DAY.match(str(sample)):
+        return {"type": "string", "format": "date"}
+    return {"type": "string"}
+
+
 def draft(tool: Tool, output: JsonObject | None = None) -> Draft:
     """Returns the draft for one tool. ``output`` is the schema of its results, if that is known."""
     drafter = _Drafter(tool)
     effect: Effect | None = None
-    verb = _first_of(drafter.words, _VERBS)
     anything = drafter.takes_code()
     if anything:
         drafter.leave("effect", anything)
-    elif tool.effect in ("pure", "read") or drafter.looks(verb):
+    elif tool.effect in ("pure", "read") or drafter.looks():
         effect = "read" if tool.effect == "write" else None
         drafter.draft_read()
-        drafter.draft_result(output, drafter.words)
-    elif verb in verbs.WRITES | verbs.DELETES:
+        drafter.draft_result(output)
+    elif not _ACTS.isdisjoint(drafter.words):
         drafter.draft_write()
-        drafter.draft_result(output, ())
+        drafter.draft_result(output)
     elif "effect" not in drafter.unsaid:
         drafter.leave("effect", "the name holds no verb that is known")
     return Draft(
@@ -95,54 +169,31 @@ def draft(tool: Tool, output: JsonObject | None = None) -> Draft:
         effect=effect,
         facts=Facts(**drafter.facts),
         reasons=drafter.reasons,
+        unsure=drafter.unsure,
         unsaid=drafter.unsaid,
     )
 
 
 class _Drafter:
-    """What a tool's words and schema show, with the facts and reasons found so far."""
+    """What a tool's name and schemas show, with the facts and reasons found so far."""
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
         self.words = words_of(tool.name)
         self.facts: dict[str, Any] = {}
         self.reasons: dict[str, str] = {}
+        self.unsure: dict[str, str] = {}
         self.unsaid: dict[str, str] = {}
         self._last: dict[str, str] = {}
         """By parameter: the last word of its name."""
-        self._docs: dict[str, str] = {}
         self._kinds: dict[str, Kind | None] = {}
         self._choices: set[str] = set()
         """The parameters whose values are listed."""
-        in_docs: dict[str, Kind] = {}
         for name, schema in properties_of(tool.parameters).items():
-            docs = schema.get("description") if isinstance(schema, Mapping) else None
-            self._docs[name] = docs if isinstance(docs, str) else ""
             self._last[name] = (words_of(name) or ("",))[-1]
             self._kinds[name] = kind_of(name, schema)
             if _is_choice(tool.parameters, schema):
                 self._choices.add(name)
-            elif (kind := self._kind_in_docs(name)) is not None:
-                in_docs[name] = kind
-        if in_docs:
-            self._kinds |= in_docs
-            self.say(f"the docs of {', '.join(in_docs)} say so", kinds=in_docs)
-
-    def _kind_in_docs(self, name: str) -> Kind | None:
-        """The kind that a parameter's docs show, where its name shows none or is generic: ``to``."""
-        last = self._last[name]
-        kind = self._kinds[name]
-        if kind is not None and last not in _GENERIC:
-            return None
-        if last in verbs.CONTENT | verbs.PAGING | verbs.LOOKED_FOR:
-            return None
-        shown = []
-        for each, pattern in verbs.KINDS_IN_DOCS:
-            if pattern.search(self._docs[name]):
-                shown.append(each)
-        if len(shown) == 1 and shown[0] != kind:
-            return shown[0]
-        return None
 
     def say(self, why: str, **facts: Any) -> None:
         self.facts.update(facts)
@@ -153,33 +204,32 @@ class _Drafter:
 
     def takes_code(self) -> str:
         """The reason why a call of the tool could do anything; empty if there is none."""
-        run = _first_of(self.words, verbs.RUNS)
-        # In the name of a tool that gets, lists or creates a script, the script is only its object.
-        if run and (self.words[0] not in _VERBS or self.words[0] in verbs.RUNS):
-            return f"its name says {run!r}: a call could do anything"
-        for name, docs in self._docs.items():
-            if self._last[name] in verbs.CODE or verbs.CODE_IN_DOCS.search(docs):
+        if self.words and self.words[0] in _RUNS:
+            return f"its name says {self.words[0]!r}: a call could do anything"
+        for name, schema in properties_of(self.tool.parameters).items():
+            docs = str(schema.get("description") or "") if isinstance(schema, Mapping) else ""
+            if self._last[name] in _CODE or _SQL.search(docs):
                 return f"it takes {name!r}: a call could do anything"
         return ""
 
-    def looks(self, verb: str) -> bool:
-        """Whether the tool's name and docs agree that it only reads."""
-        if verb not in verbs.READS:
+    def looks(self) -> bool:
+        """Whether the tool's name says that it only reads, and no word in it or its docs an act."""
+        verb = _first_of(self.words, _READS)
+        if not verb or _first_of(self.words, _READS | _ACTS) != verb:
             return False
-        act = act_in_name(self.words, verb)
-        if act:
+        after = self.words[self.words.index(verb) + 1 :]
+        joined = {"and", "or", "then"}.intersection(after)
+        act = _first_of(after, _ACTS) if joined or not after or after[-1] in _ACTS else ""
+        if act and (joined or act not in _MONEY):
             self.leave("effect", f"its name says {verb!r}, and also {act!r}")
             return False
-        act = act_in_docs(self.tool.description, self.words)
-        if not act:
-            # The docs of a parameter may say where the result is stored.
-            for docs in self._docs.values():
-                if not act and (save := verbs.SAVES_IN_DOCS.search(docs)):
-                    act = save[0]
-        if act:
-            self.leave("effect", f"its name says {verb!r}, but its docs say {act!r}")
-            return False
-        self.reasons["effect"] = f"its name says {verb!r}, and its docs name no act"
+        for word in _ACT_IN_DOCS.findall(self.tool.description.lower()):
+            stem = word.removesuffix("s")
+            if stem in _ACTS and stem not in self.words and word != "returns" and stem not in _AMBIGUOUS:
+                self.leave("effect", f"its name says {verb!r}, but its docs say {word!r}")
+                return False
+        self.reasons["effect"] = f"its name says {verb!r}"
+        self.unsure["effect"] = "confirm that it changes nothing, and tells nobody"
         return True
 
     def draft_read(self) -> None:
@@ -187,66 +237,51 @@ class _Drafter:
         if self.tool.effect == "pure":
             return
         self.say("it only looks", dangers=())
-        webs = []
-        for name, kind in self._kinds.items():
-            if kind == "web" and name not in self._choices:
-                webs.append(name)
+        webs = [
+            name for name, kind in self._kinds.items() if kind == "web" and name not in self._choices
+        ]
         if webs:
             self.say(f"{', '.join(webs)} says where outside to look", reach="outside")
             self.say("whoever is asked learns of it", targets=tuple(webs))
             return
-        words = (*self.words, *words_of(self.tool.description))
-        outside = _first_of(words, verbs.OUTSIDE)
-        question = ""
-        for name, last in self._last.items():
-            if not question and last in verbs.ASKED_OF:
-                question = name
+        outside = _first_of(self.words, _OUTSIDE)
+        question = _first_of(self._last.values(), _LOOKED_FOR)
         if outside:
-            self.say(f"it speaks of {outside!r}", reach="outside")
+            self.say(f"its name says {outside!r}", reach="outside")
             self.leave("targets", "whoever is asked outside learns of what is asked")
-        elif question and verbs.OWN.isdisjoint([word.removesuffix("s") for word in words]):
-            self.leave(
-                "reach", f"it takes {question!r}, and nothing shows that it searches the user's own"
-            )
+        elif question and _OWN.isdisjoint(self.words):
+            why = f"it takes {question!r}, and nothing shows that it searches the user's own"
+            self.leave("reach", why)
             self.leave("targets", "whoever is asked outside learns of what is asked")
         else:
             self.say("it only looks, and nothing that it takes says where outside", reach="user")
             self.say("it only looks", targets=())
 
-    def draft_result(self, output: JsonObject | None, words: tuple[str, ...]) -> None:
-        """Draft the facts of the tool's results; ``words`` are those of its name, if it only reads."""
-        if verbs.NOW.intersection(words) and verbs.CLOCK.intersection(words):
-            self.say("it tells the time", untrusted=False, private=False)
-            return
-        self.leave("private", "nothing shows that everybody may see what it returns")
+    def draft_result(self, output: JsonObject | None) -> None:
+        """Draft the facts of the tool's results, from their schema."""
         fields = None if output is None else _fields_in(output)
         if fields is None:
-            kind = None if output is None else _listed_kind(words, output)
-            if kind is None:
-                self.leave("untrusted", "what it returns has no fields that are declared")
-                return
-            self.say(f"it lists what the system knows: each is a {kind}", names=True)
-            self.say("the names are outsiders', as was said", untrusted=())
-            self.say(f"the name says {kind!r}", kinds={**self.facts.get("kinds", {}), "*": kind})
-            return
-        if verbs.DIRECTORY.intersection(words):
-            self.say("it is called after what the user entered: contacts", untrusted=False)
-            self.say("check that nobody else can enter contacts", directory=True)
-            return
-        typed, names = fields
-        if names:
-            self.say("files and channels have the names that somebody gave them", names=names)
-        if typed:
-            self.say("somebody may have typed them", untrusted=typed)
-        elif names:
-            self.say("the rest is numbers, days and identifiers", untrusted=())
+            self.say("its fields are not declared: outsiders may have written any of it", untrusted=True)
+            self.unsure["untrusted"] = (
+                "name the fields that outsiders write, as ('note',): the others then count as the system's; "
+                "samples={name: what it returned} shows them"
+            )
+        elif not _DIRECTORY.isdisjoint(self.words):
+            self.say("it is called after what the user entered: contacts", untrusted=False, identity=())
+            self.unsure["identity"] = "confirm that nobody else can enter contacts"
+        elif fields:
+            self.say("somebody may have typed them", untrusted=fields)
+            self.unsure["untrusted"] = "leave out the fields that only your own system fills in"
         else:
-            self.say("it returns numbers, days and identifiers only", untrusted=False)
+            self.say("it returns numbers, days, identifiers and addresses only", untrusted=False)
+            self.unsure["untrusted"] = "confirm that nobody outside can choose them"
+        self.say("nothing shows that everybody may see what it returns", private=True)
+        self.unsure["private"] = "False, if anybody may see it"
 
     def draft_write(self) -> None:
         """Draft the facts of a tool with an effect, except those of its results."""
         dangers = self._dangers()
-        why = "; ".join(dangers.values()) or "neither name, docs nor parameters speak of any"
+        why = "; ".join(dangers.values()) or "neither its name nor its parameters speak of any"
         self.say(why, dangers=tuple(dangers))
         kinds = self._kinds
         outside = [
@@ -256,40 +291,39 @@ class _Drafter:
             self.say(f"{outside[0]} says whom it reaches", reach="outside")
         else:
             self.leave("reach", "nothing shows that it stays with the user")
-        why = "all but words that are passed on, amounts, days, and choices that are listed"
-        harmless: tuple[Kind, ...] = ("amount", "date")
-        # What is booked by the day costs by the day, so that dates matter if there is no amount.
-        if "money" in dangers and "amount" not in kinds.values():
-            why = "all but words that are passed on and choices that are listed: it costs by the day"
-            harmless = ("amount",)
         targets = []
         for name, kind in kinds.items():
-            is_content = self._last[name] in verbs.CONTENT or kind in harmless
+            is_content = self._last[name] in _CONTENT or kind in ("amount", "date")
             if not is_content and name not in self._choices:
                 targets.append(name)
+        why = "all but words that are passed on, amounts, days, and choices that are listed"
         self.say(why, targets=tuple(targets))
+        if self._choices:
+            self.unsure["targets"] = (
+                f"add {', '.join(sorted(self._choices))}, if a wrong choice does harm"
+            )
 
     def _dangers(self) -> dict[Danger, str]:
         """The dangers of a tool, each with what shows it."""
         found: dict[Danger, str] = {}
         words = [*self.words]
         for name in self._kinds:
-            # The trust rules find the choices that give more access by themselves.
             if name not in self._choices:
                 words += words_of(name)
-        tables: Mapping[Danger, frozenset[str]] = {
-            "money": verbs.MONEY,
-            "credentials": verbs.CREDENTIALS,
-        }
+        tables: Mapping[Danger, frozenset[str]] = {"money": _MONEY, "credentials": _CREDENTIALS}
         for danger, table in tables.items():
             if word := _first_of(words, table):
                 found[danger] = f"it speaks of {word!r}"
-        in_docs = verbs.DELETES_IN_DOCS.search(self.tool.description)
-        if word := _first_of(self.words, verbs.DELETES):
+        if word := _first_of(self.words, _DELETES):
             found["deletes"] = f"it says {word!r}"
-        elif in_docs:
-            found["deletes"] = f"it says {in_docs[0]!r}"
         return found
+
+
+_AMBIGUOUS = _MONEY | named_words(
+    "archive book call comment commit issue mark message open order place post print process request run schedule "
+    "set share sign start store tag transfer trash vote message email email close return record release file update"
+)
+"""Those of the acts that are things as well: in a sentence, nobody knows."""
 
 
 def _first_of(words: Iterable[str], table: Collection[str]) -> str:
@@ -307,22 +341,20 @@ def _is_choice(whole: JsonObject, schema: Any) -> bool:
     return bool(enum_values(schema)) or schema.get("type") in ("boolean", "null")
 
 
-def _fields_in(schema: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The fields that a person may have typed into, and those with names of what the system knows.
+def _fields_in(schema: JsonObject) -> tuple[str, ...] | None:
+    """The fields that a person may have typed into; None if some text is outside the declared fields.
 
-    None if some text is outside the declared fields. Fields that say who got in touch are left out: the
-    trust rules know them by their names.
+    Fields that say who got in touch are left out: the trust rules know them by their names.
     """
     typed: dict[str, None] = {}
-    names: dict[str, None] = {}
     for name, kind in _leaves(schema, schema, "", 0):
         if not name:
             return None
-        if kind in _NAMED and not is_identity(name):
-            names[name] = None
-        elif kind not in _SYSTEMS and not is_identity(name):
+        if is_identity(name):
+            continue
+        if kind not in _SYSTEMS or is_contact(name):
             typed[name] = None
-    return tuple(typed), tuple(names)
+    return tuple(typed)
 
 
 def _leaves(whole: Any, schema: Any, name: str, depth: int) -> Iterator[tuple[str, Kind | None]]:
@@ -355,20 +387,6 @@ def _leaves(whole: Any, schema: Any, name: str, depth: int) -> Iterator[tuple[st
             return
         case _:
             yield name, kind_of(name, schema) if name else None
-
-
-def _listed_kind(words: tuple[str, ...], output: JsonObject) -> Kind | None:
-    """The kind of what a tool lists, if it returns only a list of names that the system knows."""
-    properties = properties_of(output)
-    inner = properties.get("result") if len(properties) == 1 else None
-    items = inner.get("items") if isinstance(inner, Mapping) else None
-    is_list_of_texts = isinstance(items, Mapping) and items.get("type") == "string"
-    if not is_list_of_texts or not words or words[0] not in ("get", "list"):
-        return None
-    found = set(map(kind_of_name, words[1:])) - {None}
-    if len(found) == 1 and not found.isdisjoint(_NAMED):
-        return found.pop()
-    return None
 
 
 def as_python(drafts: Iterable[Draft]) -> str:
@@ -430,5 +448,7 @@ def _stated_facts(facts: Facts) -> Iterator[tuple[str, Any]]:
 def _comments(each: Draft) -> Iterator[str]:
     for name, why in each.reasons.items():
         yield f"# {name}: {why}"
+    for name, why in each.unsure.items():
+        yield f"# {name}, unsure: {why}"
     for name, why in each.unsaid.items():
         yield f"# {name} is not said, and taken for the worst: {why}"

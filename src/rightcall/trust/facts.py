@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
 from rightcall.core.jsontext import JsonObject, JsonValue, Place, leaves, nodes
 from rightcall.core.tool import Tool
-from rightcall.trust.words.kinds import (
+from rightcall.trust.kinds import (
     gives_access,
     is_contact,
     is_identity,
@@ -20,7 +20,6 @@ from rightcall.trust.words.kinds import (
     kind_of,
     kind_of_name,
 )
-from rightcall.trust.words.spelling import folded
 
 Fields: TypeAlias = bool | tuple[str, ...]
 
@@ -37,12 +36,10 @@ class ResolvedFacts(Struct, frozen=True, kw_only=True):
 
     effect: Effect = "write"
     untrusted: bool | tuple[str, ...] = True
-    names: bool | tuple[str, ...] = ()
     private: bool | tuple[str, ...] = True
     reach: Reach = "outside"
     dangers: tuple[Danger, ...] = _DANGERS
     targets: tuple[str, ...] = ()
-    content: tuple[str, ...] = ()
     parameters: frozenset[str] = frozenset()
     """Every parameter that the schema names."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
@@ -54,28 +51,27 @@ class ResolvedFacts(Struct, frozen=True, kw_only=True):
     is_mixed: bool = False
     """Whether some fields are stated to be untrusted: then outsiders also filled in who they are."""
     sources: tuple[str, ...] = ()
+    """The targets from which something is taken."""
     bounded: tuple[str, ...] = ()
-    is_bounded_inside: bool = True
-    """Whether amounts inside of objects and lists are bounded, too: nobody said which are."""
+    """The parameters that are amounts."""
     widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By parameter: the choices that give more access; empty: not listed, so a choice's name decides."""
     flags: frozenset[str] = frozenset()
     """The flags of a dangerous tool that are off by default: with one, it may do more."""
-    asked_by: tuple[str, ...] = ()
-    allowed_when: tuple[Mapping[str, str], ...] = ()
-    finds_by: tuple[str, ...] = ()
     derived: bool = False
+    """Whether its result follows from its arguments: it vouches for no more than they do."""
     missing: tuple[str, ...] = _FIELDS
     """The facts that nobody stated."""
 
     @property
     def is_consequential(self) -> bool:
         """Whether a call does something that may be regretted."""
-        return self.acts or self.reach == "outside" or bool(self.dangers)
+        does_something = self.acts and self.reach != "nothing"
+        return does_something or self.reach == "outside" or bool(self.dangers)
 
-    def is_harmless(self, name: str) -> bool:
-        """Whether a parameter is in the schema, is no target, and gives no access."""
-        return name in self.parameters and name not in self.targets and name not in self.widens
+    def is_content(self, name: str) -> bool:
+        """Whether a parameter is in the schema and is no target: what it says goes to the targets."""
+        return name in self.parameters and name not in self.targets
 
     @property
     def acts(self) -> bool:
@@ -88,8 +84,7 @@ class ResolvedFacts(Struct, frozen=True, kw_only=True):
         name = names[-1]
         if len(names) == 1:
             return name in self.bounded and self.kind_of(name) == "amount"
-        is_bounded = self.is_bounded_inside and self.acts
-        return is_bounded and self.kinds.get(name, kind_of_name(name)) == "amount"
+        return self.acts and self.kinds.get(name, kind_of_name(name)) == "amount"
 
     def kind_of(self, name: str) -> Kind | None:
         """The kind of a parameter: as stated, or else as its schema and its name show."""
@@ -120,10 +115,6 @@ class ResolvedFacts(Struct, frozen=True, kw_only=True):
     def is_outsiders(self, field: str) -> bool:
         """Whether the field with this path holds untrusted text."""
         return _is_in(field, self.untrusted)
-
-    def is_name(self, field: str) -> bool:
-        """Whether the field with this path holds a name that an outsider chose and the system knows."""
-        return _is_in(field, self.names)
 
     @property
     def reads_private(self) -> bool:
@@ -181,40 +172,29 @@ def resolve_facts(tool: Tool) -> ResolvedFacts:
     is_safe = not acts or facts.reach is not None
     dangers = _first(facts.dangers, () if is_safe else _DANGERS)
     flags = set()
-    if dangers and acts and facts.widens is None:
+    if dangers and acts:
         for name, schema in properties.items():
             if isinstance(schema, Mapping) and schema.get("default") is False:
                 flags.add(name)
     untrusted: Fields = _first(facts.untrusted, not is_pure)
-    # Names that outsiders chose are untrusted text, too.
-    if isinstance(untrusted, tuple) and isinstance(facts.names, tuple):
-        untrusted = (*untrusted, *facts.names)
-    else:
-        untrusted = untrusted or facts.names or False
     missing = [name for name in _FIELDS if getattr(facts, name) is None and not is_pure]
     return ResolvedFacts(
         effect=tool.effect,
         untrusted=untrusted,
-        names=facts.names,
         private=_first(facts.private, not is_pure),
         reach=_first(facts.reach, "nothing" if is_pure else "outside"),
         dangers=dangers,
         targets=targets,
-        content=_first(facts.content, tuple(name for name in properties if name not in targets)),
         parameters=frozenset(properties),
         kinds=facts.kinds,
         guessed=guessed,
-        identity=() if facts.directory else facts.identity,
+        identity=facts.identity,
         is_mixed=isinstance(facts.untrusted, tuple) and bool(facts.untrusted),
-        sources=_first(facts.sources, tuple(filter(is_source, targets))),
-        bounded=_first(facts.bounded, tuple(amounts)),
-        is_bounded_inside=facts.bounded is None,
+        sources=tuple(filter(is_source, targets)),
+        bounded=tuple(amounts),
         widens=_widening(tool, is_dangerous=bool(dangers)),
         flags=frozenset(flags),
-        asked_by=tuple(map(folded, facts.asked_by)),
-        allowed_when=facts.allowed_when,
-        finds_by=facts.finds_by,
-        derived=facts.derived or is_pure,
+        derived=is_pure or tool.delegates,
         missing=tuple(missing),
     )
 
@@ -227,8 +207,6 @@ def _first(stated: Any, otherwise: Any) -> Any:
 
 def _widening(tool: Tool, *, is_dangerous: bool) -> dict[str, frozenset[str]]:
     """By parameter: the choices that give others more access, or make a dangerous call do more."""
-    if tool.facts.widens is not None:
-        return {name: frozenset(choices) for name, choices in tool.facts.widens.items()}
     if tool.effect not in ("idempotent", "write"):
         return {}
     wide = dict[str, frozenset[str]]()
@@ -274,11 +252,10 @@ def facts_together(tools: Iterable[Tool], *, is_guarded: bool) -> Facts:
         return Facts(
             untrusted=untrusted,
             private=private,
-            reach=reach if reach == "nothing" else "user",
+            # Its own calls are judged one by one; to hand it a task does nothing yet.
+            reach="nothing",
             dangers=(),
             targets=(),
-            content=(),
-            derived=True,
         )
     dangers: set[Danger] = set()
     targets: tuple[str, ...] = ()
@@ -292,8 +269,6 @@ def facts_together(tools: Iterable[Tool], *, is_guarded: bool) -> Facts:
         reach=reach,
         dangers=tuple(filter(dangers.__contains__, _DANGERS)),
         targets=targets,
-        content=(),
-        derived=True,
     )
 
 

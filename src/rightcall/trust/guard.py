@@ -1,104 +1,60 @@
-"""Decides whether a call may run, by what the run has read, without asking the model.
+"""Decides whether a call may run, by what was typed, stated and read, without asking the model.
 
-Every verdict follows from the transcript, the tools' facts and the rules, so that a run that is resumed,
-recovered or inspected later gets the same verdicts.
+Every verdict follows from the transcript, the tools' facts, the rules and the stated intents, so that a
+run that is resumed, recovered or inspected later gets the same verdicts. No sentence is read.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 
 import msgspec
 from msgspec.structs import replace
 
-from rightcall.core.decision import Allow, Ask, Deny, Evidence, Grant
+from rightcall.core.decision import Allow, Ask, Deny, Evidence, Origin
 from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.options import check_keywords
 from rightcall.core.parts import Call, Result
 from rightcall.core.ports import Tools
 from rightcall.core.tool import CheckedCall, Tool
-from rightcall.trust.asked.described import Described
-from rightcall.trust.asked.superlatives import Rank, ranks_in, singled_out
-from rightcall.trust.asked.terms import is_allowed, looked_at
 from rightcall.trust.evidence import (
     CallEvidence,
     ToolKnowledge,
-    can_do,
-    change_in,
-    meant_in,
+    evidence_at,
     tool_knowledge,
 )
-from rightcall.trust.facts import STRICT, WORST, ResolvedFacts
-from rightcall.trust.pieces import Label, Piece, attached_pieces, pieces_of, says_who
-from rightcall.trust.provenance import Provenance
+from rightcall.trust.facts import WORST
+from rightcall.trust.intent_book import IntentBook, IntentMatch
+from rightcall.trust.pieces import Label, Piece, attached_pieces, pieces_of
 from rightcall.trust.rules import (
     Finding,
     RuleCase,
     Rules,
     apply_policy,
     describe_unvouched,
-    matches_any,
-    secret_in,
+    secrets_in,
     strictness,
 )
-from rightcall.trust.traces import EARLIER, NO_ECHO, Echo, WrittenTraces, echo_of, restore_label
-from rightcall.trust.words.counts import is_number
-from rightcall.trust.words.plain import plain
-from rightcall.trust.words.spelling import without_links
+from rightcall.trust.seen_results import SeenResult, SeenResults
+from rightcall.trust.spelling import spell, without_links
+from rightcall.trust.tally import Tally, Use
+from rightcall.trust.task_intents import TaskIntents
+from rightcall.trust.traces import EARLIER, restore_label
+from rightcall.trust.typed_values import TypedValues, number_of
 
 _NO_GOAL = ("amount", "date")
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
-_UNVOUCHED = ("listed", "unfit", "untrusted", "nowhere")
+_VOUCHED: tuple[Origin, ...] = ("user", "developer", "operator", "stated", "trusted")
 _MOST_EVIDENCE = 200
 GO_ON = "What was refused stays refused. Go on with the rest of the task without it."
 """The message to the model, in a turn of its own, after results that include a refused call."""
+_COUNTED: Use = ("n/", 0.0)
+"""A use that says that there are no others."""
 _GONE = ToolKnowledge(
-    Tool("gone", "A tool that is not there any more."), WORST, frozenset(), frozenset(), {}
+    Tool("gone", "A tool that is not there any more."), WORST, frozenset(), frozenset()
 )
-
-
-class PaidAmounts:
-    """The amounts of the calls that ran, summed by target.
-
-    Naming 50 once does not permit 50 again and again.
-    """
-
-    def __init__(self, above: "PaidAmounts | None" = None) -> None:
-        self._sums: Counter[str] = Counter()
-        if above is not None:
-            # One sum for a run and its inner runs: they spend what the same user named.
-            self._sums = above._sums  # noqa: SLF001
-
-    def add(self, arguments: JsonValue, facts: ResolvedFacts) -> None:
-        """Add the amounts of a call that may have run."""
-        if not isinstance(arguments, dict):
-            return
-        amount = 0.0
-        for place, text in leaves(arguments):
-            if facts.is_amount(place) and is_number(text):
-                amount += abs(float(text))
-        if amount:
-            for goal in dict.fromkeys(_goals(arguments, facts)):
-                self._sums[goal] += amount  # type: ignore[assignment] # amounts need not be whole
-
-    def to(self, arguments: JsonValue, facts: ResolvedFacts) -> float:
-        """The amount that already went to a target of the call; the largest, if it has several."""
-        if not self._sums:
-            return 0
-        return max(map(self._sums.__getitem__, _goals(arguments, facts)), default=0)
-
-
-def _goals(arguments: JsonValue, facts: ResolvedFacts) -> Iterator[str]:
-    if not isinstance(arguments, dict):
-        return
-    for name in facts.targets:
-        if name in facts.sources or name in facts.bounded or facts.kind_of(name) in _NO_GOAL:
-            continue
-        for place, text in leaves(arguments.get(name), (name,)):
-            if not facts.is_amount(place):
-                yield plain(text).strip().lower()
 
 
 class Guard:
@@ -111,12 +67,10 @@ class Guard:
         tools: Tools,
         *,
         system: str = "",
-        grant: Grant | None = None,
+        intents: TaskIntents | None = None,
         above: "Guard | None" = None,
     ) -> None:
         self.rules = rules
-        if grant is None and isinstance(rules.grant, Grant):
-            grant = rules.grant
         self.tainted: bool = above is not None and above.tainted
         """Whether the run has read untrusted text."""
         self.private: bool = above is not None and above.private
@@ -124,41 +78,28 @@ class Guard:
         self.suspected: bool = above is not None and above.suspected
         """Whether a screen suspected something that was read of being an attack."""
         self._above = above
-        allowed = tuple(rules.vouched)
-        if grant is not None:
-            allowed = (*allowed, *grant.targets)
-        self.provenance: Provenance = Provenance(allowed)
-        """Who has named which values so far."""
-        self._described: Described = Described()
-        """The records seen so far, and the words that describe them."""
-        self._written: WrittenTraces = WrittenTraces()
-        self._paid: PaidAmounts = PaidAmounts()
-        self._ranks: frozenset[Rank] = frozenset()
-        """The ranks by which the user has singled something out, such as the newest."""
-        if above is not None:
-            self.provenance = Provenance(allowed, above.provenance)
-            self._described = Described(above._described)  # noqa: SLF001
-            self._written = WrittenTraces(above._written)  # noqa: SLF001
-            self._paid = PaidAmounts(above._paid)  # noqa: SLF001
-            self._ranks = above._ranks  # noqa: SLF001
-        self.grant = grant
-        self.provenance.vouch(system, "developer")
+        self.typed: TypedValues = TypedValues(rules.vouched, None if above is None else above.typed)
+        """What the user and the developer have typed."""
+        self.seen: SeenResults = SeenResults(self.typed, None if above is None else above.seen)
+        """What the run has read."""
+        self.tally: Tally = Tally(None if above is None else above.tally)
+        """What the calls of the task have used up."""
+        self.book: IntentBook | None = None if above is None else above.book
+        """What the task may do, if somebody stated it: nothing else may be done then."""
+        self.typed.add(system, "developer")
         self.tools = tools
         self._facts: dict[int, ToolKnowledge] = {}
         self._calls: dict[str, Call] = {}
         """The calls of the last reply, by id, in order."""
         self._ran: Counter[str] = Counter()
+        self._led = False
+        """Whether outsiders could have led the model when it wrote the last reply."""
+        if intents is not None:
+            self.state(intents)
 
-    @property
-    def grant(self) -> Grant | None:
-        """What the request may do once the run has read untrusted text; None if nobody stated it."""
-        return self._grant
-
-    @grant.setter
-    def grant(self, grant: Grant | None) -> None:
-        self._grant = grant
-        if grant is not None and grant.named is not None:
-            self.provenance.state(grant.named)
+    def state(self, intents: TaskIntents) -> None:
+        """Let the run do what is stated, and nothing else."""
+        self.book = IntentBook(intents, self.typed, self.tally)
 
     @property
     def tools(self) -> Tools:
@@ -172,7 +113,7 @@ class Guard:
             # A third party's description of a tool is untrusted text, read before any result.
             if tool is not None and tool.origin:
                 self.tainted = True
-                self.provenance.taint(tool.description, tool.origin)
+                self.seen.add_text(tool.description, tool.origin)
 
     def inert(self, answer: str) -> str:
         """An answer to show: in a tainted run, without the links that nobody vouched for.
@@ -181,49 +122,153 @@ class Guard:
         """
         if not self.tainted:
             return answer
-        return without_links(answer, lambda link: self.provenance.of(link)[0] in _UNVOUCHED)
+        return without_links(answer, self._is_unknown_link)
 
-    def see(self, message: Message) -> tuple[Piece, ...]:
-        """Read the next message. Returns its pieces, each with its label."""
+    def _is_unknown_link(self, link: str) -> bool:
+        if self.typed.origin_of(link, "web") is not None:
+            return False
+        return not self.seen.system_that_lists(link, "web")
+
+    # Reading.
+
+    def see(self, message: Message) -> None:
+        """Read the next message."""
         match message:
             case User():
-                return (self._see_user(message), *self._see_attachments(message))
+                self._see_user(message)
             case Reply():
                 self._calls = {call.id: call for call in message.calls}
-                return (self._written_by_model(message.text),)
+                self._led = self.tainted
+                self.tally.end_reply()
             case Results(results):
-                # Results of one turn come from calls of one reply: the model had read none of them yet.
-                echoes = list(map(self._echo, results))
-                if self._ranks:
-                    self._single_out(results)
-                free = list(map(self._is_free, results))
-                for result, is_free in zip(results, free, strict=True):
-                    facts = self._tool_knowledge(result.name).facts
-                    is_system = not facts.is_consequential and facts.untrusted is not True
-                    if result.outcome == "returned" and is_system:
-                        self._described.see(result, facts, is_free=is_free)
-                        self.provenance.exclude_in(result.text)
-                pieces: list[Piece] = []
-                for result, echo in zip(results, echoes, strict=True):
-                    pieces.extend(self._see_result(result, echo))
-                return tuple(pieces)
+                for result in results:
+                    self._see_result(result)
+                self.tally.end_reply()
 
-    def _written_by_model(self, text: str) -> Piece:
-        """What a model wrote: an outsider could have, if it has read untrusted text."""
-        if self.tainted:
-            return Piece(text, Label(writer="outsider", private=self.private))
-        return Piece(text, Label(writer="model", private=self.private))
-
-    def _see_user(self, message: User) -> Piece:
+    def _see_user(self, message: User) -> None:
         author = message.author
         if author == "user" and self._above is not None:
             # An inner run has no user: its user messages come from the outer run.
             author = "agent"
         match author:
             case "user" | "developer":
-                self.provenance.vouch(message.text, author)
-                self._described.hear(message.text)
-                self._ranks |= ranks_in(message.text)
+                self.typed.add(message.text, author)
+            case "runtime":
+                pass
+            case "agent":
+                # A model's message to another is as trusted as what that model had read.
+                if self._above is None:
+                    self.seen.add_text(message.text, "agent")
+                    self.tainted = True
+        for piece in attached_pieces(message.content):
+            self.tainted = True
+            self.seen.add_text(piece.text, piece.label.source)
+
+    def _see_result(self, result: Result) -> None:
+        knowledge = self._tool_knowledge(result.name)
+        facts = knowledge.facts
+        ran = result.outcome in _RAN
+        if ran:
+            self._ran[result.name] += 1
+            self._count_result(result, knowledge)
+        if facts.is_consequential and (ran or result.withheld) and self._led:
+            # The call may have stored them where a later result returns them as the system's own data.
+            self.seen.add_written(*self._unvouched_values(self._arguments(result), knowledge))
+        for piece in attached_pieces(result.content):
+            self.tainted = True
+            self.seen.add_text(piece.text, piece.label.source)
+        is_own = result.own or result.outcome not in ("returned", "failed")
+        if is_own:
+            return
+        is_outside = result.source is not None and not isinstance(facts.untrusted, tuple)
+        if result.source is not None or facts.untrusted is True or result.planted:
+            self.tainted = True
+        self.private = self.private or facts.reads_private
+        self.suspected = self.suspected or result.suspected
+        seen = SeenResult(
+            result,
+            facts,
+            self._arguments(result),
+            is_outside=is_outside or facts.untrusted is True,
+            is_led=self._led,
+        )
+        self.seen.add(seen)
+        if not self.tainted and self._has_identity(seen):
+            self.tainted = True
+
+    def _has_identity(self, seen: SeenResult) -> bool:
+        """Whether somebody from outside says in a result who they are."""
+        facts = seen.facts
+        if facts.identity == () or facts.effect == "pure":
+            return False
+        return any(facts.is_identity(field) for field in seen.fields())
+
+    def _count_result(self, result: Result, knowledge: ToolKnowledge) -> None:
+        """Count what a call that ran has used up. Its result says so, unless nobody saw it end."""
+        uses = result.uses
+        if not uses and knowledge.facts.is_consequential:
+            call = self._calls.get(result.call_id)
+            if call is not None:
+                uses = self._uses_of(call, decode_arguments(call), knowledge)
+        self.tally.release(result.call_id)
+        self.tally.count(uses)
+        if self.book is None or result.outcome != "returned":
+            return
+        for name, _ in uses:
+            if name.startswith("m/"):
+                seen = SeenResult(result, knowledge.facts, {}, is_outside=False, is_led=False)
+                self.book.note_result(int(name[2:]), seen.parse(), knowledge)
+
+    def _uses_of(self, call: Call, arguments: JsonValue, knowledge: ToolKnowledge) -> tuple[Use, ...]:
+        """What a call uses up: typed amounts, and what the intent says that it fits."""
+        if not isinstance(arguments, dict):
+            return ()
+        uses = self._amounts_used(arguments, knowledge)
+        if self.book is not None and self.book.covers(knowledge.tool.name):
+            match = self.book.match(arguments, knowledge, call.id)
+            if isinstance(match, IntentMatch):
+                uses = (*uses, *match.uses)
+        return uses
+
+    def uses_of(self, checked: CheckedCall) -> tuple[Use, ...]:
+        """What a call that is about to run uses up; it becomes part of its result."""
+        knowledge = self._tool_knowledge(checked.tool.name, checked.tool)
+        if not knowledge.facts.is_consequential:
+            return ()
+        return self._uses_of(checked.call, checked.arguments, knowledge)
+
+    def _amounts_used(self, arguments: JsonValue, knowledge: ToolKnowledge) -> tuple[Use, ...]:
+        """The typed amounts that a call uses up, each for the targets that it goes to."""
+        facts = knowledge.facts
+        if not facts.acts or not isinstance(arguments, dict):
+            return ()
+        goals = _goals(arguments, knowledge)
+        uses = []
+        for place, text in leaves(arguments):
+            number = number_of(text)
+            if number and facts.is_amount(place) and not is_key(place):
+                uses.append((f"n/{goals}/{number}", 1.0))
+        return tuple(uses)
+
+    def label(self, message: Message) -> tuple[Piece, ...]:
+        """The pieces of a message that was seen, each with its label."""
+        match message:
+            case User():
+                return (self._label_user(message), *attached_pieces(message.content))
+            case Reply():
+                return (self._written_by_model(message.text),)
+            case Results(results):
+                pieces: list[Piece] = []
+                for result in results:
+                    pieces += self._label_result(result)
+                return tuple(pieces)
+
+    def _label_user(self, message: User) -> Piece:
+        author = message.author
+        if author == "user" and self._above is not None:
+            author = "agent"
+        match author:
+            case "user" | "developer":
                 return Piece(message.text, Label(writer=author))
             case "runtime" if message.compaction is not None:
                 # A summary says what others said: it is nobody's order, and vouches for nothing.
@@ -231,130 +276,56 @@ class Guard:
             case "runtime":
                 return Piece(message.text, Label(writer="runtime", private=self.private))
             case "agent":
-                # A model's message to another is as trusted as what that model had read.
-                if self._above is None:
-                    self.provenance.taint(message.text, "agent")
-                    self.tainted = True
                 return self._written_by_model(message.text)
 
-    def _see_attachments(self, message: User) -> Iterator[Piece]:
-        for piece in attached_pieces(message.content):
-            self.tainted = True
-            self.provenance.taint(piece.text, piece.label.source)
-            yield piece
+    def _written_by_model(self, text: str) -> Piece:
+        """What a model wrote: an outsider could have, if it has read untrusted text."""
+        writer = "outsider" if self.tainted else "model"
+        return Piece(text, Label(writer=writer, private=self.private))  # type: ignore[arg-type]
 
-    def _see_result(self, result: Result, echo: Echo) -> Iterator[Piece]:
+    def _label_result(self, result: Result) -> Iterator[Piece]:
         facts = self._tool_knowledge(result.name).facts
-        ran = result.outcome in _RAN
-        self._ran[result.name] += ran
-        if ran and facts.acts:
-            self._paid.add(self._arguments(result), facts)
-        if facts.acts and result.outcome in ("returned", "failed"):
-            self._described.note(result.name, self._arguments(result), result.outcome == "returned")
-        if facts.is_consequential and (ran or result.withheld):
-            # The call may have stored them where a later result returns them as the system's own data.
-            self.provenance.distrust(echo.keys)
-            self._written.add(echo.texts, echo.targets, self._is_vouched)
-        back = self._written.back_in(result)
-        taken = set[tuple[str, str]]()
-        is_made = (facts.derived or echo.is_opaque) and bool(echo.keys)
+        back = self.seen.back_in(result)
         for piece in pieces_of(result, facts):
             label = piece.label
             if label.writer == "tool" and piece.text in back:
                 label = replace(label, writer="outsider", source=f"{label.source}{EARLIER}")
-                piece = replace(piece, label=label)  # noqa: PLW2901 - the same, seen through
-            if label.writer == "outsider":
-                self.tainted = True
-                self.provenance.taint(piece.text, label.source)
-            elif label.writer == "tool" and not is_made and (piece.text, piece.field) not in taken:
-                # Field names recur in every record; reading them once is enough.
-                taken.add((piece.text, piece.field))
-                but = echo.keys_in(piece.text)
-                self.provenance.believe(piece, facts.kind_in(piece.field), but)
-            self.private = self.private or label.private
-            self.suspected = self.suspected or label.suspected
-            yield piece
-        fields = result.fields[len(result.vouched) :]
-        for name, field in zip_longest(result.names if facts.names else (), fields, fillvalue=""):
-            if name not in back and not says_who(name, field, facts):
-                kind = facts.kind_in(field) or ("free" if field else None)
-                self.provenance.name(name, result.name, kind, echo.keys)
-
-    def _is_free(self, result: Result) -> bool:
-        """Whether the model had no choice in what a result is about.
-
-        It had read nothing untrusted, or the user had named everything in its call.
-        """
-        if not self.tainted:
-            return True
-        for place, leaf in leaves(self._arguments(result)):
-            if _is_name(place) or not leaf.strip():
-                continue
-            is_named = self.provenance.of(leaf)[0] in ("user", "developer", "operator")
-            if not is_named and not self._described.is_given(leaf):
-                return False
-        return True
-
-    def _single_out(self, results: tuple[Result, ...]) -> None:
-        """Record what the user singled out by rank, in lists that no hijacked model has filtered."""
-        for result in results:
-            facts = self._tool_knowledge(result.name).facts
-            if result.outcome != "returned" or facts.untrusted is True:
-                continue
-            call = self._calls.get(result.call_id)
-            is_whole = not self.tainted or (call is not None and call.as_json in ("", "{}"))
-            is_whole = is_whole and not self._written.back_in(result)
-            # A call that looks something up by identifier alone filters no list, either.
-            arguments = self._arguments(result)
-            kinds = set[str | None]()
-            if isinstance(arguments, dict):
-                kinds.update(map(facts.kind_of, arguments))
-            if not is_whole and kinds != {"record"}:
-                continue
-            for rank, text in singled_out(result, facts, self._ranks):
-                # If both the cheapest and the dearest are named, one is meant for something else.
-                if not any(map(rank.is_opposite, self._ranks)):
-                    self._described.choose(text)
-                if is_whole:
-                    self.provenance.choose(rank.nouns, text)
-
-    def _echo(self, result: Result) -> Echo:
-        """What a result may merely repeat: the values in its call that nobody vouched for."""
-        if not self.tainted:
-            return NO_ECHO
-        given = self._unvouched_values(self._arguments(result), self._tool_knowledge(result.name))
-        return echo_of(*given, self._is_vouched)
+                yield replace(piece, label=label)
+            else:
+                yield piece
 
     def _arguments(self, result: Result) -> JsonValue:
         return decode_arguments(self._calls.get(result.call_id))
 
-    def _is_vouched(self, text: str) -> bool:
-        return self.provenance.of(text)[0] not in _UNVOUCHED
-
-    def _unvouched_values(self, arguments: JsonValue, of: ToolKnowledge) -> tuple[list[str], list[str]]:
-        """The values in a call that nobody has vouched for, and those of them that are targets."""
+    def _unvouched_values(
+        self, arguments: JsonValue, knowledge: ToolKnowledge
+    ) -> tuple[list[str], list[str]]:
+        """The values in a call that nobody has typed, and those of them that are targets."""
         values = []
         targets = []
         for place, leaf in leaves(arguments):
-            if not _is_name(place) and not self._is_vouched(leaf):
+            if not _is_name(place) and self.typed.origin_of(leaf) is None:
                 values.append(leaf)
-                if place and place[0] in of.facts.targets:
+                if place and place[0] in knowledge.facts.targets:
                     targets.append(leaf)
         return values, targets
 
     def traces_of(self, checked: CheckedCall) -> frozenset[str]:
         """The traces by which a later run must recognise what a call writes; empty for most calls."""
-        of = self._tool_knowledge(checked.tool.name, checked.tool)
-        if not self.tainted or not of.facts.is_consequential:
+        knowledge = self._tool_knowledge(checked.tool.name, checked.tool)
+        if not self.tainted or not knowledge.facts.is_consequential:
             return frozenset()
-        return self._written.traces(*self._unvouched_values(checked.arguments, of), self._is_vouched)
+        return self.seen.traces_written(*self._unvouched_values(checked.arguments, knowledge))
 
     def recall(self, message: Message) -> Message:
         """A message of an earlier run, relabelled: its labels may not all have been stored."""
         if isinstance(message, Results):
             results = []
             for result in message.results:
-                results.append(restore_label(result, self._tool_knowledge(result.name).facts))
+                restored = restore_label(result, self._tool_knowledge(result.name).facts)
+                # What was done of another task's intents is not counted in this one.
+                uses = [each for each in restored.uses if each[0].startswith("n/")]
+                results.append(replace(restored, uses=(*uses, _COUNTED)))
             return Results(tuple(results))
         written = ""
         tainted: bool | None = None
@@ -372,7 +343,7 @@ class Guard:
             known = map(self._tool_knowledge, there)
             if tainted or any(each.facts.untrusted for each in known):
                 self.tainted = True
-                self.provenance.taint(written, source)
+                self.seen.add_text(written, source)
         return message
 
     def _tool_knowledge(self, name: str, tool: Tool | None = None) -> ToolKnowledge:
@@ -381,16 +352,20 @@ class Guard:
         if tool is None:
             return _GONE
         found = self._facts.get(id(tool))
-        if found is None:
-            is_directory = matches_any(tool.name, self.rules.directories)
-            found = self._facts[id(tool)] = tool_knowledge(tool, is_directory=is_directory)
+        if found is None or found.tool is not tool:
+            found = self._facts[id(tool)] = tool_knowledge(tool)
         return found
+
+    # Judging.
 
     @check_keywords("rc.trust.Guard.judge")
     def judge(self, checked: CheckedCall, *, early: bool = False) -> Finding:
         """Returns the verdict on a call. ``early``: its reply is incomplete, and not seen yet."""
-        case = self._case(checked)
-        flow = self._flow(case)
+        knowledge = self._tool_knowledge(checked.tool.name, checked.tool)
+        if self.rules.policy is None and not knowledge.facts.is_consequential:
+            return Finding()
+        case = self._case(checked, knowledge)
+        flow = self._flow(case, knowledge)
         if self.rules.policy is None or isinstance(flow.decision, Deny):
             return flow
         ordinary = apply_policy(self.rules.policy, case)
@@ -400,38 +375,33 @@ class Guard:
 
     def review(self, checked: CheckedCall) -> Finding:
         """Returns the verdict on a call whose arguments a policy has rewritten."""
-        return self._flow(self._case(checked))
+        knowledge = self._tool_knowledge(checked.tool.name, checked.tool)
+        return self._flow(self._case(checked, knowledge), knowledge)
 
     def trace(self, value: JsonValue) -> tuple[Evidence, ...]:
         """Returns where every part of a value was seen."""
-        return tuple(self.provenance.trace(value, "value"))
+        found = []
+        for place, leaf in leaves(value, ("value",)):
+            said = self.typed.origin_of(leaf)
+            if said is not None:
+                found.append(evidence_at(place, leaf, said))
+                continue
+            listing = self.seen.system_that_lists(leaf, None)
+            source = listing or self.seen.source_of(leaf)
+            origin: Origin = "listed" if listing else "untrusted" if source else "nowhere"
+            found.append(evidence_at(place, leaf, origin, source))
+        return tuple(found)
 
-    def _case(self, checked: CheckedCall) -> RuleCase:
-        of = self._tool_knowledge(checked.tool.name, checked.tool)
-        facts = of.facts
-        # Earlier calls in the same reply have not run yet, but may.
-        same = []
-        if checked.call.id in self._calls:
-            for call in self._calls.values():
-                if call.id == checked.call.id:
-                    break
-                if call.name == of.tool.name:
-                    same.append(call)
-        # The amount that already went, or is about to go, to the targets of the call.
-        paid = 0.0
-        if facts.acts:
-            now = PaidAmounts()
-            for call in same:
-                now.add(decode_arguments(call), facts)
-            paid = self._paid.to(checked.arguments, facts) + now.to(checked.arguments, facts)
+    def _case(self, checked: CheckedCall, knowledge: ToolKnowledge) -> RuleCase:
+        facts = knowledge.facts
+        self._reserve_earlier(checked.call.id)
         targets: tuple[Evidence, ...] = ()
         links: tuple[Evidence, ...] = ()
         bounds: tuple[Evidence, ...] = ()
         is_exposed = facts.is_consequential and (self.tainted or self.private)
-        if is_exposed or self.rules.policy is not None:
-            can = partial(can_do, lambda: map(self._tool_knowledge, self.tools.names()))
-            meant = meant_in(checked, of, self._described, can)
-            seen = CallEvidence(checked, of, self.provenance, meant, self._described)
+        is_by_book = self.book is not None and (facts.acts or self.book.covers(checked.tool.name))
+        if (is_exposed or self.rules.policy is not None) and not is_by_book:
+            seen = CallEvidence(checked, knowledge, self.typed, self.seen)
             # A lookup outside tells others what is looked for.
             is_telling = facts.reach == "outside" and not facts.acts
             named = seen.content()
@@ -439,7 +409,8 @@ class Guard:
                 named = chain(named, seen.words())
             targets = _limit_evidence(seen.targets())
             links = _limit_evidence(named)
-            bounds = _limit_evidence(seen.bounds(paid))
+            goals = _goals(checked.arguments, knowledge)
+            bounds = _limit_evidence(seen.bounds(partial(self._spent, goals, checked.call.id)))
         return RuleCase(
             checked=checked,
             facts=facts,
@@ -449,53 +420,160 @@ class Guard:
             targets=targets,
             links=links,
             bounds=bounds,
-            calls=self._ran[of.tool.name] + len(same),
+            calls=self._ran[knowledge.tool.name] + self._same_before(checked),
         )
 
-    def _flow(self, case: RuleCase) -> Finding:
+    def _spent(self, goals: str, call_id: str, number: float) -> int:
+        return int(self.tally.used(f"n/{goals}/{number}", but=call_id))
+
+    def _same_before(self, checked: CheckedCall) -> int:
+        """How many calls of the tool stand before a call in the same reply: they may run, too."""
+        if checked.call.id not in self._calls:
+            return 0
+        same = 0
+        for call in self._calls.values():
+            if call.id == checked.call.id:
+                break
+            same += call.name == checked.tool.name
+        return same
+
+    def _reserve_earlier(self, call_id: str) -> None:
+        """Reserve what the calls before a call in the same reply use up: they have not run yet, but may."""
+        if call_id not in self._calls:
+            return
+        for call in self._calls.values():
+            if call.id == call_id:
+                return
+            if self.tally.is_reserved(call.id):
+                continue
+            knowledge = self._tool_knowledge(call.name)
+            if knowledge.facts.is_consequential and knowledge is not _GONE:
+                uses = self._uses_of(call, decode_arguments(call), knowledge)
+                self.tally.reserve(call.id, uses)
+
+    def _flow(self, case: RuleCase, knowledge: ToolKnowledge) -> Finding:
         """The verdict of the rules that apply whatever the policy is."""
         facts = case.facts
-        name = case.checked.tool.name
-        grant = self.grant
-        if self.rules.secrets and facts.reach == "outside" and (leak := secret_in(case.checked)):
-            why = "what looks like a key or a password would go outside"
-            return replace(self._refuse_call(why, (leak,)), each_time=True)
-        if facts.allowed_when:
-            change = change_in(case.checked, facts, self._described)
-            if not is_allowed(facts.allowed_when, change):
-                why = f"{name} needs a look at what it would act on: the run has not read it"
-                if looked_at(facts.allowed_when, change):
-                    why = f"what {name} would act on is not what its author allows"
-                # The user may want it; the house does not do it, and the user cannot allow it.
-                deny = Deny(why, GO_ON)
-                return Finding(decision=deny, reason=why, evidence=case.targets, each_time=True)
-        is_granted = grant is None or matches_any(name, grant.tools)
-        if case.tainted and not is_granted and (facts.is_consequential or facts.reads_private):
-            return self._refuse_call(f"the request does not call for {name}", case.evidence)
+        checked = case.checked
+        name = checked.tool.name
+        if self.rules.secrets and facts.reach == "outside":
+            for leak in secrets_in(checked, self._is_typed_or_stated):
+                why = f"what looks like a key or a password would go outside, at {leak.path}"
+                return replace(self._refuse_call(why, (leak,)), each_time=True)
+        book = self.book
+        if book is not None and facts.is_consequential and (facts.acts or book.covers(name)):
+            return self._judge_by_intents(book, checked, knowledge)
         is_exposed = case.tainted or (case.private and facts.reach == "outside")
         if not facts.is_consequential or not is_exposed:
             return Finding()
-        # What cannot be undone must be named: that a system knows of it is no order.
-        is_strict = not STRICT.isdisjoint(facts.dangers)
-        unvouched = []
-        needed = case.targets
-        if case.tainted:
-            needed = case.evidence
-        for each in needed:
-            if not each.is_vouched or (is_strict and each.origin == "trusted"):
-                unvouched.append(each)
+        needed = case.evidence if case.tainted else case.targets
+        unvouched = [each for each in needed if not each.is_vouched]
         if unvouched:
-            return self._refuse_call(describe_unvouched(unvouched), tuple(unvouched))
-        is_open_ended = not case.targets and facts.acts
-        if grant is None and is_open_ended and (facts.reach == "outside" or facts.dangers):
-            return self._refuse_call(f"nobody has asked for {name}, and it names no target", ())
-        why = "everything that says who or where is vouched for"
+            return self._refuse_call(describe_unvouched(unvouched, facts), tuple(unvouched))
+        if facts.acts and not any(_names_something(each) for each in (*case.targets, *case.bounds)):
+            why = (
+                f"{name} does something, and nothing in the call was typed by the user: "
+                f"state it as an intent, or allow it"
+            )
+            return self._refuse_call(why, ())
+        if checked.call.id in self._calls:
+            self.tally.reserve(checked.call.id, self._amounts_used(checked.arguments, knowledge))
+        why = "everything that says who or where was typed"
         return Finding(decision=Allow(), reason=why, evidence=case.evidence)
 
+    def _is_typed_or_stated(self, text: str) -> bool:
+        if self.typed.origin_of(text) is not None:
+            return True
+        return self.book is not None and self.book.is_stated(text)
+
+    def _judge_by_intents(
+        self, book: IntentBook, checked: CheckedCall, knowledge: ToolKnowledge
+    ) -> Finding:
+        """The verdict on a call of a run for which somebody has stated what it may do."""
+        match = book.match(checked.arguments, knowledge, checked.call.id)
+        if not isinstance(match, IntentMatch):
+            evidence = tuple([self._blame(each) for each in match.evidence])
+            words = f"{match.reason}{_where_from(evidence)}"
+            if match.is_delegated:
+                return Finding(
+                    decision=Ask(words), reason=words, evidence=evidence, remember=_told(evidence)
+                )
+            return self._refuse_call(words, evidence)
+        seen = CallEvidence(checked, knowledge, self.typed, self.seen, book.is_stated)
+        stated = book.intents[match.number].values
+        links = []
+        for each in seen.content():
+            name = each.path.partition(".")[0].partition("[")[0]
+            if not each.is_vouched and not book.is_bound(stated.get(name)):
+                links.append(each)
+        if links:
+            words = f"{describe_unvouched(links, knowledge.facts)}; it was neither typed nor stated"
+            return self._refuse_call(words, tuple(links))
+        if checked.call.id in self._calls:
+            uses = (*self._amounts_used(checked.arguments, knowledge), *match.uses)
+            self.tally.reserve(checked.call.id, uses)
+        if match.asked:
+            whole = book.outside_values() or match.asked
+            why = (
+                "the task's stated intents rest on these values, which outsiders wrote or chose, "
+                "or which nobody typed; you are asked once for all of them"
+            )
+            return Finding(decision=Ask(why), reason=why, evidence=whole, is_for_task=True)
+        why = f"it is what was stated: {book.intents[match.number].tool}"
+        return Finding(decision=Allow(), reason=why)
+
+    def _blame(self, evidence: Evidence) -> Evidence:
+        """A value that fits no intent, with who could have written it."""
+        if not evidence.value:
+            return evidence
+        said = self.typed.origin_of(evidence.value)
+        if said is not None:
+            return replace(evidence, origin="unfit", source="typed")
+        source = self.seen.source_of(evidence.value)
+        if source:
+            return replace(evidence, origin="untrusted", source=source)
+        listing = self.seen.system_that_lists(evidence.value, None)
+        if listing:
+            return replace(evidence, origin="listed", source=listing)
+        return evidence
+
     def _refuse_call(self, why: str, evidence: tuple[Evidence, ...]) -> Finding:
+        remember = _told(evidence)
         if self.rules.otherwise == "ask":
-            return Finding(decision=Ask(why), reason=why, evidence=evidence)
+            return Finding(decision=Ask(why), reason=why, evidence=evidence, remember=remember)
         return Finding(decision=Deny(why, GO_ON), reason=why, evidence=evidence)
+
+
+def _told(evidence: tuple[Evidence, ...]) -> tuple[str, ...]:
+    """The values that a person is asked about; what they answer is remembered for these."""
+    return tuple(dict.fromkeys([each.value for each in evidence if each.value]))
+
+
+def _names_something(evidence: Evidence) -> bool:
+    return bool(evidence.value) and evidence.is_vouched and evidence.source != "default"
+
+
+def _where_from(evidence: tuple[Evidence, ...]) -> str:
+    """Who could have written the values that fit no intent."""
+    for each in evidence:
+        if each.origin == "untrusted":
+            return f"; what is at {each.path} came from what {each.source} returned"
+    return ""
+
+
+def _goals(arguments: JsonValue, knowledge: ToolKnowledge) -> str:
+    """To what a call goes, in one text."""
+    if not isinstance(arguments, dict):
+        return ""
+    facts = knowledge.facts
+    found = []
+    for name in facts.targets:
+        if name in facts.sources or name in facts.bounded or facts.kind_of(name) in _NO_GOAL:
+            continue
+        for place, text in leaves(arguments.get(name), (name,)):
+            if not facts.is_amount(place):
+                found.append(spell(text))
+    return ",".join(found)
 
 
 @check_keywords("rc.trust.labels")
@@ -504,7 +582,11 @@ def labels(
 ) -> tuple[tuple[Piece, ...], ...]:
     """The pieces of every message of a transcript, each with its label."""
     guard = Guard(rules or Rules(), tools)
-    return tuple(map(guard.see, transcript))
+    found = []
+    for message in transcript:
+        guard.see(message)
+        found.append(guard.label(message))
+    return tuple(found)
 
 
 @check_keywords("rc.trust.inert")

@@ -1,7 +1,6 @@
 """The texts of a transcript, piece by piece, each labelled with who could have written it."""
 
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -10,10 +9,9 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import field_at, leaves
 from rightcall.core.parts import Media, Part, Result
+from rightcall.trust.characters import plain
 from rightcall.trust.facts import WHOM, ResolvedFacts
-from rightcall.trust.words.keys import looks_like
-from rightcall.trust.words.kinds import is_identity
-from rightcall.trust.words.plain import plain
+from rightcall.trust.spelling import looks_like
 
 Writer: TypeAlias = Literal["user", "developer", "runtime", "model", "tool", "outsider"]
 """Who could have written a piece: the person, the application, rightcall, a model that had read no
@@ -59,13 +57,13 @@ def pieces_of(result: Result, facts: ResolvedFacts) -> Iterator[Piece]:
     else:
         source = result.source or name
         label = Label(writer="outsider", source=source, private=private, suspected=result.suspected)
+        is_mixed = isinstance(facts.untrusted, tuple) and source == name
         # A picture contains no text that can be read here, but can still give orders.
-        for _, text in list(_texts(open_envelope(result.text))) or [("", "")]:
-            yield Piece(text, label)
-        if facts.untrusted is not True:
-            fields = result.fields[: len(result.vouched)]
-            for text, field in zip_longest(result.vouched, fields, fillvalue=""):
+        for field, text in list(_texts(open_envelope(result.text))) or [("", "")]:
+            if is_mixed and field and not facts.is_outsiders(field):
                 yield _attribute_piece(Piece(text, own, field), facts)
+            else:
+                yield Piece(text, label)
 
 
 def attached_pieces(content: Iterable[Part], *, private: bool = False) -> Iterator[Piece]:
@@ -91,15 +89,6 @@ def _attribute_piece(piece: Piece, facts: ResolvedFacts) -> Piece:
     if is_theirs:
         return Piece(piece.text, replace(piece.label, writer="outsider"), piece.field)
     return piece
-
-
-def says_who(name: str, field: str, facts: ResolvedFacts) -> bool:
-    """Whether a name that outsiders chose is their own address or account, by its field and its form.
-
-    That a system knows a file of that name vouches for it. That somebody wrote does not vouch for them.
-    """
-    is_theirs = facts.identity is None and any(map(is_identity, field.split(".")))
-    return is_theirs and looks_like(plain(name)) in WHOM
 
 
 def open_envelope(text: str) -> str:

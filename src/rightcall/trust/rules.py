@@ -1,13 +1,13 @@
 """The trust rules of an application, in one value, its ordered rules for calls, and their verdicts."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from rightcall.core.decision import Allow, Answer, Ask, Decision, Deny, Evidence, Grant, Origin, Rewrite
+from rightcall.core.decision import Allow, Answer, Ask, Decision, Deny, Evidence, Origin, Rewrite
 from rightcall.core.facts import Danger, Effect, Reach
 from rightcall.core.jsontext import JsonObject, JsonValue, leaves
 from rightcall.core.options import NameCheckedMeta, fits, misfit
@@ -112,7 +112,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metacl
     def _agrees(self, arguments: JsonObject, name: str, pattern: str) -> bool:
         if name not in arguments:
             return False
-        from rightcall.trust.words.spelling import compares  # noqa: PLC0415 - light until used
+        from rightcall.trust.spelling import compares  # noqa: PLC0415 - light until used
 
         found = {compares(pattern, leaf) for _, leaf in leaves(arguments[name])}
         if self.action == "allow":
@@ -128,17 +128,15 @@ with another text, such as a summary; ``Deny`` to withhold it, with a reason for
 class Rules(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """The trust rules of an agent. The defaults already protect a run with a hijacked model.
 
-    Once a run has read untrusted text, the targets of a consequential call must be vouched for: by the
-    user, the developer, ``vouched``, or a trusted result.
+    Once a run has read untrusted text, a consequential call runs unasked only if its targets were typed by
+    the user or the developer, or are in ``vouched``; with intents, only if it was stated.
     """
 
     vouched: tuple[str, ...] = ()
     """The operator's allowlist: values, or patterns such as ``*@example.com``."""
-    directories: tuple[str, ...] = ()
-    """Tools, by name or pattern, that look up what the user or the operator entered: contacts, staff.
-    The people in their results are trusted."""
-    grant: Grant | Literal["model"] | None = None
-    """The tools that a request may use. ``"model"``: the model states them before it reads anything."""
+    intents: Literal["model"] | None = None
+    """``"model"``: the model states what the request may do before it reads anything, unless the run is
+    given intents."""
     policy: tuple[Rule, ...] | None = None
     """Ordered rules for every call, tainted or not. If there are any, a consequential call that matches
     none of them is denied."""
@@ -158,8 +156,11 @@ class Rules(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
             if not words.strip():
                 raise UsageError(f"unguarded: say why {name!r} may run without the rules")
         _check_word("otherwise", self.otherwise, Literal["ask", "deny"])
-        for option in ("vouched", "directories"):
-            _check_several(option, getattr(self, option))
+        if self.intents not in (None, "model"):
+            raise UsageError(
+                'rc.trust.Rules(intents=…) is "model"; intents of one task go to agent.run(intents=…)'
+            )
+        _check_several("vouched", self.vouched)
 
 
 def _check_word(option: str, given: object, words: Any) -> None:
@@ -178,28 +179,25 @@ def matches_any(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def inherit_rules(rules: Rules, grant: "Grant | None", names: Iterable[str]) -> Rules | None:
+def inherit_rules(rules: Rules, names: Iterable[str]) -> Rules | None:
     """The rules for an inner run of an agent without its own; None if the operator exempted the agent.
 
-    ``rules`` and ``grant`` are those of the outer run. ``names`` are those that the agent goes by. What
-    the operator granted applies there, too. A grant by the caller's model does not: it is about the
-    caller's tools. It decided about the call of the agent, and in the inner run every target must
-    be vouched for.
+    ``rules`` are those of the outer run, ``names`` those that the agent goes by. Stated intents hold in
+    inner runs, too, and are counted together; no inner model states any.
     """
     if any(name in rules.unguarded for name in names):
         return None
-    return replace(rules, grant=None if rules.grant == "model" else grant)
+    return replace(rules, intents=None)
 
 
 def apply_rules(tool: Tool, rules: Rules) -> Tool:
     """The tool as the rules treat it: an agent that inherits them is bound by them in its inner run.
 
-    So its task reaches nobody yet. An exempt agent may do all that its own tools can.
+    So to hand it a task does nothing yet. An exempt agent may do all that its own tools can.
     """
     if not tool.delegates or tool.inside is None or tool.name in rules.unguarded:
         return tool
-    reach: Reach = "nothing" if tool.facts.reach == "nothing" else "user"
-    return tool.replace(facts=replace(tool.facts, reach=reach, dangers=(), targets=()))
+    return tool.replace(facts=replace(tool.facts, reach="nothing", dangers=(), targets=()))
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -211,6 +209,10 @@ class Finding(Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     each_time: bool = False
     """Whether an approval of an earlier call does not cover this one."""
+    remember: tuple[str, ...] = ()
+    """The values that a person is asked about: what they answer holds for these in the whole run."""
+    is_for_task: bool = False
+    """Whether a person is asked about all values of the task at once."""
 
 
 def strictness(finding: Finding) -> int:
@@ -218,32 +220,62 @@ def strictness(finding: Finding) -> int:
     return _LAX_TO_STRICT.index(type(finding.decision))
 
 
-def secret_in(checked: CheckedCall) -> Evidence | None:
-    """Evidence of what looks like a key or a password in a call; None if there is none."""
+def secrets_in(checked: CheckedCall, is_known: Callable[[str], bool]) -> Iterator[Evidence]:
+    """Evidence of what looks like a key or a password in a call, unless somebody typed or stated it."""
     for place, text in leaves(checked.arguments):
-        if may_hold_secret(text) and redact_formats(text) != text:
-            return Evidence(json_path(list(place)), "[redacted]", "nowhere")
-    return None
+        if may_hold_secret(text) and redact_formats(text) != text and not is_known(text):
+            yield Evidence(json_path(list(place)), "[redacted]", "nowhere")
 
 
-def describe_unvouched(unvouched: Sequence[Evidence]) -> str:
-    """A message that lists what nobody has vouched for."""
-    lines = []
-    for each in unvouched[:_MOST_SHOWN]:
-        # Without the value itself: the model reads this, and the value may be untrusted text.
-        match each.origin:
-            case "untrusted":
-                why = f"comes from what {each.source} returned, not from the user"
-            case "unfit":
-                why = "was named, but not for this: as something else, or for less"
-            case "trusted" | "listed":
-                why = f"is known from {each.source}, but the user has not named it"
-            case _:
-                why = "was named by nobody but the model"
-        lines.append(f"{UNVOUCHED} {each.path} {why}")
+def describe_unvouched(unvouched: Sequence[Evidence], facts: "ResolvedFacts") -> str:
+    """Says which values nobody vouches for, who could have written them, and what would allow the call.
+
+    Without the values themselves: the model reads this, and they may be outsiders' text.
+    """
+    lines = [_describe(each, facts) for each in unvouched[:_MOST_SHOWN]]
     if len(unvouched) > _MOST_SHOWN:
         lines.append(f"and {len(unvouched) - _MOST_SHOWN} more")
     return "; ".join(lines)
+
+
+def _describe(each: Evidence, facts: "ResolvedFacts") -> str:
+    at = f"{UNVOUCHED} {each.path}"
+    name = each.path.partition(".")[0].partition("[")[0]
+    kind = facts.kind_of(name)
+    if not each.value:
+        return f"{at} is blank, which could mean anything: the user must name it"
+    match each.origin:
+        case "untrusted":
+            return (
+                f"{at} comes from what {each.source} returned, where outsiders can write: "
+                "it runs if the user types it, or an intent states it"
+            )
+        case "listed":
+            return (
+                f"{at} is listed by {each.source}, which vouches for reading and not for acting: "
+                "it runs if the user types it, or what identifies its record, or an intent states it"
+            )
+        case "unfit" if each.source == "spent":
+            return f"{at} was typed, and is used up: it went there already"
+        case "unfit" if each.source == "direction":
+            return (
+                f"{at} was typed, but nothing says which value is taken from and which goes to: state it"
+            )
+        case "unfit":
+            return (
+                f"{at} was typed as a bare number, which may be an amount or a count: "
+                f"it counts as {_article(kind)} if it is written with a mark, as '#13', or stated"
+            )
+        case _:
+            return (
+                f"{at} was named by nobody but the model: "
+                "it runs if the user types it exactly, or an intent states it"
+            )
+
+
+def _article(kind: str | None) -> str:
+    word = kind or "name"
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
 def apply_policy(policy: Iterable[Rule], case: RuleCase) -> Finding:

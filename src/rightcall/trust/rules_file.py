@@ -10,23 +10,20 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import fields
 
-from rightcall.core.decision import Grant
 from rightcall.errors import UsageError
 from rightcall.trust.ledger import Ledger
 from rightcall.trust.rules import Rule, Rules
 
 _TYPES: Mapping[str, Any] = {
     "vouched": tuple[str, ...],
-    "directories": tuple[str, ...],
     "otherwise": Literal["ask", "deny"],
     "secrets": bool,
     "memory": str,
     "unguarded": dict[str, Annotated[str, Meta(pattern=r"\S")]],
-    "grant": Any,
+    "intents": Literal["model"],
     "rule": list[dict[str, Any]],
 }
 _RULE = {each.name: each.type for each in fields(Rule)}
-_GRANT = {each.name: each.type for each in fields(Grant)}
 _PATH = re.compile(r"\s*-? ?at `\$(.*)`")
 
 
@@ -79,15 +76,8 @@ class _RulesReader:
 
     def rules(self, document: Mapping[str, Any]) -> Rules:
         values = self._members(document, _TYPES)
-        grant = values.pop("grant", None)
         tables = values.pop("rule", None)
         memory = values.pop("memory", None)
-        if isinstance(grant, dict):
-            values["grant"] = Grant(**self._members(grant, _GRANT, "grant"))
-        elif grant == "model":
-            values["grant"] = "model"
-        elif grant is not None:
-            self._wrong('grant is "model" or a table with tools and targets', "grant")
         if tables is not None:
             policy: list[Rule] = []
             for at, table in enumerate(tables):

@@ -16,16 +16,14 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonValue, dump, leaves
 from rightcall.core.parts import Result
+from rightcall.trust.characters import plain
 from rightcall.trust.facts import ResolvedFacts
 from rightcall.trust.pieces import open_envelope
-from rightcall.trust.words.keys import keys
-from rightcall.trust.words.plain import plain
-from rightcall.trust.words.spelling import Token, grouped, is_host, scan
+from rightcall.trust.spelling import Token, grouped, is_host, scan
 
 Kinds: TypeAlias = Sequence[tuple[Token, str]]
 """The tokens of a text, each with its type."""
@@ -107,14 +105,14 @@ def came_back(value: JsonValue, is_written: IsWritten) -> frozenset[str]:
                 todo.append(each)
             else:
                 texts.append(each if isinstance(each, str) else dump(each))
-        is_back = partial(_is_back, is_written=is_written)
+        was_written = partial(is_back, is_written=is_written)
         if isinstance(item, list):
-            found.update(filter(is_back, texts))
+            found.update(filter(was_written, texts))
             continue
         for key in item:
             if not _FIELD.fullmatch(key):
                 texts.append(key)
-        if any(map(is_back, texts)):
+        if any(map(was_written, texts)):
             # A short number is an identifier or a count by the system: a written one would be
             # recognised by itself.
             for text in texts:
@@ -192,7 +190,8 @@ def _word_traces(kinds: Kinds, *, is_target: bool) -> Iterator[str]:
         yield f"w {run}"
 
 
-def _is_back(text: str, is_written: IsWritten) -> bool:
+def is_back(text: str, is_written: IsWritten) -> bool:
+    """Whether a text was written before, in whatever spelling."""
     text = plain(text[:_LONGEST])
     kinds = scan(text)
     words = [token for _, token in kinds]
@@ -247,74 +246,6 @@ def _grams(token: str) -> Iterator[str]:
 
 EARLIER = " (written there before)"
 """Added to the name of the tool through which written text came back."""
-
-
-class Echo(Struct, frozen=True, kw_only=True):
-    """The arguments of a call that nobody vouched for, and that its result may merely repeat."""
-
-    texts: tuple[str, ...] = ()
-    targets: frozenset[str] = frozenset()
-    """Those of the texts that are targets."""
-    keys: frozenset[int] = frozenset()
-    """The keys of the texts: what they would vouch for if they were trusted."""
-    traces: frozenset[str] = frozenset()
-    """The traces of their addresses and numbers, in any spelling."""
-    is_opaque: bool = False
-    """Whether one of the texts is a link or encoded, so that the whole result may be made of it."""
-
-    def keys_in(self, text: str) -> frozenset[int]:
-        """The keys in a text of the result that may merely repeat the call."""
-        if not self.traces:
-            return self.keys
-        text = plain(text[:_LONGEST])
-        again = _tokens_back(text, scan(text), self.traces.__contains__)
-        return self.keys.union(*map(keys, again))
-
-
-NO_ECHO = Echo()
-
-
-def echo_of(texts: Sequence[str], targets: Collection[str], is_known: IsWritten) -> Echo:
-    """The echo that these texts of a call may have in its result."""
-    if not texts:
-        return NO_ECHO
-    left = traces_of(texts, (), is_known)
-    return Echo(
-        texts=tuple(texts),
-        targets=frozenset(targets),
-        keys=frozenset().union(*map(keys, texts)),
-        # Those of addresses and numbers, and not of words.
-        traces=frozenset(each for each in left if each.startswith("t ")),
-        is_opaque=any(map(is_opaque, texts)),
-    )
-
-
-class WrittenTraces:
-    """What was written so far, by this run and its outer run (``above``)."""
-
-    def __init__(self, above: "WrittenTraces | None" = None) -> None:
-        self._traces: set[str] = set() if above is None else above._traces  # noqa: SLF001
-        self._last: list[str] = [] if above is None else above._last  # noqa: SLF001
-        """The text that was written last: the next may be its other half."""
-
-    def traces(
-        self, texts: Sequence[str], targets: Collection[str], is_known: IsWritten
-    ) -> frozenset[str]:
-        """The traces that these texts would leave if they were written now."""
-        if texts:
-            return traces_of((*self._last, *texts), targets, is_known)
-        return frozenset()
-
-    def add(self, texts: Sequence[str], targets: Collection[str], is_known: IsWritten) -> None:
-        """Add texts that were written."""
-        self._traces |= self.traces(texts, targets, is_known)
-        self._last[:] = texts[-1:]
-
-    def back_in(self, result: Result) -> frozenset[str]:
-        """The texts of a result that were written before: in this run, or in another (``planted``)."""
-        if not self._traces:
-            return frozenset(result.planted)
-        return came_back(content_of(result), self._traces.__contains__).union(result.planted)
 
 
 def restore_label(result: Result, facts: ResolvedFacts) -> Result:

@@ -19,9 +19,9 @@ from rightcall.core.options import check_keywords
 from rightcall.core.parts import Call, Result, Text
 from rightcall.core.sanitize import visible
 from rightcall.core.tool import CheckedCall, Tool
-from rightcall.trust.facts import STRICT, ResolvedFacts, enum_values, properties_of, resolve_facts
+from rightcall.trust.facts import ResolvedFacts, enum_values, properties_of, resolve_facts
 from rightcall.trust.guard import Guard
-from rightcall.trust.rules import UNVOUCHED, Rules, apply_rules, matches_any
+from rightcall.trust.rules import UNVOUCHED, Rules, apply_rules
 
 _EVIL: Mapping[Kind | None, str] = {
     "account": "XX00 0000 0000 0000",
@@ -55,8 +55,6 @@ class Path(Struct, frozen=True, kw_only=True):
     """What prevents it; empty if nothing does."""
     change: str = ""
     """What would prevent it."""
-    chosen_from: tuple[str, ...] = ()
-    """If it is stopped: the tools whose trusted results name targets that it can still be pointed at."""
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -68,6 +66,8 @@ class Report(Struct, frozen=True, kw_only=True):
     paths: tuple[Path, ...]
     missing: dict[str, tuple[str, ...]]
     """By tool: the facts that nobody stated, for which the worst is assumed."""
+    on_trust: dict[str, str] = {}
+    """By tool: what its facts say that the rules believe, and that lets calls pass."""
     unguarded: dict[str, str] = {}
     """The inner agents that run without the rules, each with the operator's reason."""
 
@@ -100,10 +100,10 @@ class Report(Struct, frozen=True, kw_only=True):
             lines.append(f"- {path.tool} could be made to {' and to '.join(path.does)}. {state}")
             if path.change:
                 lines.append(f"  {path.change}")
-            if path.chosen_from:
-                lines.append(f"  It can still be pointed at what {_names(path.chosen_from)} names.")
         for tool, facts in self.missing.items():
             lines.append(f"- {tool}: nobody stated {', '.join(facts)}; taken for the worst")
+        for tool, words in self.on_trust.items():
+            lines.append(f"- {tool}: taken on trust {words}")
         for agent, words in self.unguarded.items():
             lines.append(f"- {agent} runs without these rules: {visible(words)}")
         return "\n".join(lines)
@@ -123,9 +123,8 @@ def audit(source: Any, rules: Rules | None = None) -> Report:
     untrusted: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
-    # The tools whose results are at least partly trusted and not derived from their arguments.
-    vouching: tuple[str, ...] = ()
     missing = {}
+    on_trust: dict[str, str] = {}
     for tool, facts in known:
         if facts.untrusted:
             untrusted += (tool.name,)
@@ -133,8 +132,10 @@ def audit(source: Any, rules: Rules | None = None) -> Report:
             private += (tool.name,)
         if facts.reach == "outside":
             outside += (tool.name,)
-        if facts.untrusted is not True and not facts.derived:
-            vouching += (tool.name,)
+        if facts.acts and not facts.is_consequential and not tool.delegates:
+            on_trust[tool.name] = "that what it does has no consequences"
+        elif isinstance(facts.untrusted, tuple) and tool.facts.identity == ():
+            on_trust[tool.name] = "that nobody from outside says in its results who they are"
         if facts.missing:
             missing[tool.name] = facts.missing
     paths = []
@@ -144,22 +145,20 @@ def audit(source: Any, rules: Rules | None = None) -> Report:
             does.insert(0, "send private data outside")
         elif facts.reach == "outside" and facts.acts:
             does.insert(0, "act outside in the user's name")
+        elif facts.acts and facts.is_consequential and not does:
+            does.append("change what is the user's")
         if not untrusted or not does:
             continue
         broken = _broken_by(tool, tools, rules)
-        # A tool that is stopped can still be pointed at anything that a trusted result names.
-        is_free = bool(facts.targets) and STRICT.isdisjoint(facts.dangers)
-        is_pointed = is_free and broken.endswith(_MUST) and not tool.approval
         path = Path(
             tool=tool.name,
             does=tuple(does),
             untrusted=untrusted,
             private=private if facts.reach == "outside" else (),
             broken_by=broken,
-            chosen_from=vouching if is_pointed else (),
         )
         if not broken:
-            path = replace(path, change=_change(tool, tools, rules))
+            path = replace(path, change=_change(tool, rules))
         paths.append(path)
     unguarded: dict[str, str] = {}
     if rules is not None:
@@ -170,6 +169,7 @@ def audit(source: Any, rules: Rules | None = None) -> Report:
         outside=outside,
         paths=tuple(paths),
         missing=missing,
+        on_trust=on_trust,
         unguarded=unguarded,
     )
 
@@ -184,8 +184,8 @@ def _broken_by(tool: Tool, tools: Sequence[Tool], rules: Rules | None) -> str:
     if rules is None or (tool.delegates and tool.name in rules.unguarded):
         # An exempt agent reads and acts without the rules, whatever they say of its task.
         return ""
-    if rules.grant == "model":
-        return "it runs only where the request calls for it"
+    if rules.intents == "model":
+        return "it runs only as it was stated"
     guard = hijacked_guard(tools, rules)
     why = ""
     for attempt in attempts(tool):
@@ -207,32 +207,14 @@ def _broken_by(tool: Tool, tools: Sequence[Tool], rules: Rules | None) -> str:
     return why
 
 
-def _change(tool: Tool, tools: Sequence[Tool], rules: Rules | None) -> str:
+def _change(tool: Tool, rules: Rules | None) -> str:
     if rules is None:
         return "Give the agent rules: Agent(..., trust=rc.trust.Rules())."
     if tool.delegates and tool.name in rules.unguarded:
         return "Let it inherit the rules: leave it out of unguarded, or require approval."
-    # The facts and rules by which a tool with untrusted fields vouches for who filled them in.
-    vouching = []
-    for each in tools:
-        if not isinstance(resolve_facts(each).untrusted, tuple):
-            continue
-        if matches_any(each.name, rules.directories):
-            vouching.append(f"{each.name} in the rules' directories")
-        elif each.facts.directory:
-            vouching.append(f"directory=True in the facts of {each.name}")
-        elif each.facts.identity == ():
-            vouching.append(f"identity=() in the facts of {each.name}")
-    if vouching:
-        # Would the rules stop it if nothing were said of who its senders are?
-        plain = []
-        for each in tools:
-            plain.append(each.replace(facts=replace(each.facts, directory=False, identity=None)))
-        if _broken_by(tool, plain, replace(rules, directories=())):
-            return f"Leave out {', '.join(vouching)}: it vouches for whoever wrote there, outsiders too."
     if "targets" in resolve_facts(tool).missing or tool.parameters.get("properties"):
-        return "Say in its facts which parameters are targets, give a grant, or require approval."
-    return "Give a grant, or require approval."
+        return "Say in its facts which parameters are targets, state intents, or require approval."
+    return "State intents, or require approval."
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -262,39 +244,24 @@ def hijacked_guard(tools: Sequence[Tool], rules: Rules) -> Guard:
         facts = resolve_facts(tool)
         records.update(dict.fromkeys(_records(facts), _LISTED))
         if facts.untrusted:
-            # A tool that is said to have no senders beside what outsiders wrote may have them
-            # nevertheless.
-            has_senders = facts.is_identity("sender") or facts.identity == ()
-            senders: tuple[str, ...] = ()
-            if has_senders:
-                senders = tuple(_EVIL.values())
-            _show(guard, tool, " ".join(_EVIL.values()), senders, ("sender",) * len(senders))
+            evil = [{"sender": each} for each in _EVIL.values()]
+            _show(guard, tool, dump(evil), is_outside=True)
         elif facts.private:
             _show(guard, tool, "")
     for tool in tools:
         facts = resolve_facts(tool)
         if facts.is_consequential or facts.untrusted is True:
             continue
-        text = dump([records])
-        if facts.untrusted:
-            _show(guard, tool, text, tuple(records.values()), tuple(records))
-        else:
-            _show(guard, tool, text)
+        _show(guard, tool, dump([records]), is_outside=bool(facts.untrusted))
     return guard
 
 
-def _show(
-    guard: Guard,
-    tool: Tool,
-    text: str,
-    vouched: tuple[str, ...] | None = None,
-    fields: tuple[str, ...] = (),
-) -> None:
-    """Show a result to a guard; with ``vouched``, its text is an outsider's, and in an envelope."""
-    result = Result(call_id="", name=tool.name, outcome="returned", content=(Text(text),), fields=fields)
-    if vouched is not None:
+def _show(guard: Guard, tool: Tool, text: str, *, is_outside: bool = False) -> None:
+    """Show a result to a guard, in an envelope if outsiders wrote in it."""
+    result = Result(call_id="", name=tool.name, outcome="returned", content=(Text(text),))
+    if is_outside:
         envelope = Text(dump({"content": text}))
-        result = replace(result, content=(envelope,), source=tool.name, vouched=vouched)
+        result = replace(result, content=(envelope,), source=tool.name)
     guard.see(Results((result,)))
 
 

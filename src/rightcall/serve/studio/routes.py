@@ -317,7 +317,7 @@ def _start_json(reading: RunView) -> Json:
     begun: Json = {"started": reading.written[0][1], "version": reading.version}
     start = reading.start
     if start is None:
-        nothing = {"system": "", "dry_run": False, "budget": {}, "wanted": None, "grant": None}
+        nothing = {"system": "", "dry_run": False, "budget": {}, "wanted": None, "intents": None}
         return begun | nothing | {"tools": []}
     tools = []
     for spec in start.specs:
@@ -328,7 +328,7 @@ def _start_json(reading: RunView) -> Json:
         "dry_run": start.dry_run,
         "budget": asdict(start.budget),
         "wanted": msgspec.to_builtins(start.wanted),
-        "grant": msgspec.to_builtins(start.grant),
+        "intents": msgspec.to_builtins(start.intents),
         "tools": tools,
     }
 

@@ -95,8 +95,8 @@ def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:
         case StepDone(key=key, value=value) if key.endswith(".output") and value:
             title = "The answer has not the form that was asked for"
             yield _event_json(number, at, "output", title, value)
-        case StepDone(key="grant", value=value):
-            yield _event_json(number, at, "grant", "What the request may do was fixed", value)
+        case StepDone(key="intents", value=value):
+            yield _event_json(number, at, "intents", "What the request may do was stated", value)
         case StepDone(key=key, value=value) if key == MODEL_NOTE:
             yield _event_json(number, at, "note", "The model, as it was asked for", value)
         case HookAnswered(hook="before_model"):

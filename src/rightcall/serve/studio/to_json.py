@@ -137,7 +137,7 @@ def result_json(result: Result, run: str, label: Json | None = None) -> Json:
     told = {"parts": parts_json(result.content, run), "label": label or result_label(result)}
     for name in ("outcome", "is_error", "withheld", "what"):
         told[name] = getattr(result, name)
-    for name in ("vouched", "names", "planted", "offers"):
+    for name in ("planted", "offers"):
         told[name] = list(getattr(result, name))
     return told
 

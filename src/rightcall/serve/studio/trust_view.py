@@ -26,6 +26,7 @@ from rightcall.serve.studio.to_json import Json, label_json, result_label
 from rightcall.trust.guard import Guard
 from rightcall.trust.pieces import Piece
 from rightcall.trust.rules import Finding, Rules
+from rightcall.trust.task_intents import TaskIntents
 
 _UNKNOWN = (
     "As recorded. The agent is not here, so that its rules and the facts of its tools are not known: "
@@ -73,7 +74,8 @@ def judge(reading: RunView, here: StudioAgent | None, wanted: Collection[str] = 
             with suppress(RightcallError):
                 known.append(Tool(spec.name, spec.description, spec.parameters, origin=spec.origin))
         tools = Toolbox(known)
-    guard = Guard(rules or Rules(), tools, system=start.system, grant=start.grant)
+    intents = None if start.intents is None else TaskIntents(stated=start.intents)
+    guard = Guard(rules or Rules(), tools, system=start.system, intents=intents)
     walk = _TrustWalk(guard, here, wanted)
     walk.go(reading)
     if rules is None:
@@ -108,7 +110,8 @@ class _TrustWalk:
         notes = 0
         for index, message in enumerate(reading.retraced.result.transcript):
             is_history = index < first - 1
-            pieces = self.guard.see(self.guard.recall(message) if is_history else message)
+            self.guard.see(self.guard.recall(message) if is_history else message)
+            pieces = self.guard.label(message)
             match message:
                 case Results(results):
                     for result in results:
@@ -147,8 +150,8 @@ class _TrustWalk:
         evidence = []
         for place, leaf in leaves(checked.arguments):
             if not is_key(place):
-                origin, source = self.guard.provenance.of(leaf)
-                evidence.append(Evidence(json_path(list(place)), leaf, origin, source))
+                (seen,) = self.guard.trace(leaf)
+                evidence.append(replace(seen, path=json_path(list(place)), value=leaf))
         self.values[call_id] = tuple(evidence)
         finding = Finding()
         if self._here is not None:

@@ -9,7 +9,12 @@ from functools import lru_cache
 from typing import Any
 
 from rightcall.core.facts import Kind
-from rightcall.trust.words.said import Role, named_words
+
+
+def named_words(words: str) -> frozenset[str]:
+    """The words of a list that is written as one text, separated by spaces."""
+    return frozenset(words.split())
+
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _KINDS: Mapping[Kind, str] = {
@@ -59,17 +64,13 @@ _CONTACT = named_words(
 _IDENTITY_ENDS = (("reply", "to"), ("shared", "with"), ("counter", "party"), ("display", "name"))
 _BY = "by"
 _SOURCE = named_words("from source src origin sender payer debit")
-_GOAL = named_words("to target destination dest dst recipient payee credit")
+_SEARCHED = named_words(
+    "query q search term terms keyword keywords text words subject title body content contains phrase"
+)
 _ACCESS = named_words("visibility access permission permissions role roles sharing privacy")
 _MULTIPLIERS = named_words("times repeats repetitions installments instalments occurrences copies")
 _REPETITIONS = named_words("recurring recurrence frequency interval cadence repeat")
 _UNITS = named_words("currency unit units asset coin token denomination")
-_SAME = (
-    named_words("public publicly publish everyone everybody anyone anybody world internet"),
-    named_words("write writer edit editor editing rw readwrite"),
-    named_words("admin admins administrator administrators root superuser"),
-    named_words("all everything every entire whole full"),
-)
 _FLAGS = named_words("public publicly everyone everybody anyone anybody world external admin superuser")
 _WIDENING = named_words(
     "public everyone everybody anyone anybody world all internet external admin administrator owner "
@@ -79,7 +80,6 @@ _WIDER = named_words(
     "all everything everywhere every entire whole recursive recursively force forced full global hard "
     "permanent permanently cascade"
 )
-_IDLE_IN_FLAG = named_words("is do with include including and or also allow enable the of")
 
 
 @lru_cache(4096)
@@ -146,28 +146,15 @@ def is_source(name: str) -> bool:
 
 
 @lru_cache(4096)
-def role_of(field: str) -> Role | None:
-    """Whether a field's name says that something is taken from its value, or goes into it."""
-    words = words_of(field.rpartition(".")[2])
-    return "from" if not _SOURCE.isdisjoint(words) else "to" if not _GOAL.isdisjoint(words) else None
+def is_searched(name: str) -> bool:
+    """Whether a parameter of this name is looked for in what others wrote."""
+    return not _SEARCHED.isdisjoint(words_of(name)[-1:])
 
 
 @lru_cache(4096)
 def gives_access(name: str) -> bool:
     """Whether a parameter of this name controls access."""
     return not _ACCESS.isdisjoint(words_of(name))
-
-
-def same_access(choice: str) -> frozenset[str]:
-    """The words by which a person may ask for a choice that gives others more access."""
-    # The other words in a choice may be in any text: "with" in ``anyone_with_link``.
-    words = _WIDENING.intersection(words_of(choice)) or frozenset(words_of(choice))
-    return words.union(*[group for group in _SAME if not group.isdisjoint(words)])
-
-
-def is_access(word: str) -> bool:
-    """Whether a person may ask by a word for more access for others."""
-    return word in _WIDENING or any(word in group for group in _SAME)
 
 
 def is_widening_flag(name: str) -> bool:
@@ -198,9 +185,3 @@ def is_widening(choice: str) -> bool:
 def is_wider(choice: str) -> bool:
     """Whether a choice's name shows that a dangerous call does more with it."""
     return not _WIDER.isdisjoint(words_of(choice))
-
-
-def ways_to_say(flag: str) -> list[frozenset[str]]:
-    """For each word in a flag's name: the words by which a person may say it."""
-    said = [word for word in words_of(flag) if word not in _IDLE_IN_FLAG]
-    return [same_access(word) | {word, f"{word}ly", f"{word}s", word.removesuffix("s")} for word in said]

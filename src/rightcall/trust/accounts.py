@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from rightcall.trust.words.plain import plain
-from rightcall.trust.words.spelling import GAPS, GROUPED
+from rightcall.trust.characters import plain
+from rightcall.trust.spelling import GAPS, GROUPED
 
 _DIGIT = re.compile(r"\d")
 _SHORTEST = 12

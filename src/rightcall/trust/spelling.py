@@ -16,8 +16,9 @@ from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
-from rightcall.trust.words.dates import DATE, MONTH, may_hold_date, spelled
-from rightcall.trust.words.plain import SYLLABLE, SYLLABLES, plain
+from rightcall.core.facts import Kind
+from rightcall.trust.characters import SYLLABLE, SYLLABLES, plain
+from rightcall.trust.dates import DATE, MONTH, may_hold_date, spelled
 
 Token: TypeAlias = Literal["link", "mail", "host", "date", "word"]
 
@@ -28,8 +29,6 @@ _BULLET = re.compile(r"(^|\n)[ \t]*\*[ \t]+")
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]+)(?<=\S)\1(?=[\s,;:!?)]|\.?(?:\s|$))")
 _RUN_ON = re.compile(r"\.(?<=[a-z]\.)(?=[A-Z][a-z]+\b)")
 _DECIMAL = re.compile(r"\d+\.\d+")
-_FOLDED = str.maketrans("\u0130\u0131\u017f", "iis")
-"""The letters that a pattern takes for others, and ``lower`` does not."""
 _SCHEME = re.compile(r"(?:https?:[/\\]*|//)(?:www\.)?|mailto:|www\.", re.IGNORECASE)
 _PUNYCODE = re.compile(r"xn--([a-z0-9-]+)")
 _AUTHORITY = re.compile(r"[^/?#]*")
@@ -155,15 +154,6 @@ def _read_token(found: re.Match[str]) -> tuple[Token, str]:
         case _:
             word = token.casefold()
             return "word", number(word) if _DECIMAL.fullmatch(word) else word
-
-
-def folded(text: str) -> str:
-    """A text in lower case, letter by letter, so that every place in it stays where it is.
-
-    A pattern in lower case finds in it what it would find in the text without regard to case, in a
-    quarter of the time.
-    """
-    return text.lower() if text.isascii() else text.translate(_FOLDED).lower()
 
 
 def unnumbered(text: str) -> str:
@@ -352,3 +342,49 @@ def compares(pattern: str, text: str) -> bool:
     return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}.get(
         bound[1], left == right
     )
+
+
+def looks_like(text: str) -> Kind | None:
+    """The kind of a value by its form alone: something to write to, to open, or to pay into."""
+    found = list(scan(text))
+    if any(kind == "mail" for kind, _ in found):
+        return "address"
+    if any(kind == "link" or (kind == "host" and is_host(token)) for kind, token in found):
+        return "web"
+    if any(each[:2].isalpha() for each in grouped(text)):
+        return "account"
+    return None
+
+
+_LISTED = re.compile(r"[,;|\n]")
+
+
+def spell(text: str) -> str:
+    """A value in one spelling: an address, an account, a date and a number whole, a text by words."""
+    told = plain(text).strip()
+    grouped_whole = GROUPED.fullmatch(told)
+    if grouped_whole is not None:
+        return GAPS.sub("", told).casefold()
+    found = scan(told)
+    if len(found) == 1 and (found[0][0] != "word" or "/" in told):
+        return found[0][1]
+    return " ".join(told.casefold().split())
+
+
+def is_same(one: object, other: object) -> bool:
+    """Whether two plain values are the same, however they are spelled."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return str(one).casefold() == str(other).casefold()
+    if isinstance(one, str) and isinstance(other, str):
+        return one == other or spell(one) == spell(other)
+    if one is None or other is None:
+        return one is other
+    try:
+        return float(one) == float(other)  # type: ignore[arg-type]
+    except ValueError:
+        return False
+
+
+def listed_parts(text: str) -> list[str]:
+    """The parts of a text that lists several values."""
+    return [part.strip() for part in _LISTED.split(text) if part.strip()]

@@ -1,0 +1,557 @@
+"""Compares calls with the intents that were stated for a task, and counts what was done of them.
+
+An intent binds its fields together: 50 to AA and 30 to BB is not 80 to AA. What a call uses up is counted
+when it starts, across the run, the runs inside it and its resumptions: the counts follow from the
+transcript, and from what the results of inner runs say was used in them.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.decision import Evidence, Origin
+from rightcall.core.facts import Kind
+from rightcall.core.jsontext import JsonObject, JsonValue, Place, is_key, leaves
+from rightcall.trust import kinds
+from rightcall.trust.accounts import accounts
+from rightcall.trust.characters import plain
+from rightcall.trust.evidence import ToolKnowledge, evidence_at, is_blank
+from rightcall.trust.facts import default_of
+from rightcall.trust.intents import (
+    AtMost,
+    Day,
+    Delegation,
+    Found,
+    Free,
+    Intent,
+    Like,
+    Mentioned,
+    OneOf,
+    ResultOf,
+    Value,
+    read_intents,
+)
+from rightcall.trust.references import (
+    as_text,
+    is_mentioned,
+    top_references,
+    words_for,
+)
+from rightcall.trust.spelling import active, is_same, listed_parts, spell
+from rightcall.trust.tally import Tally, Use
+from rightcall.trust.task_intents import (
+    OUTSIDE,
+    SYSTEM,
+    TYPED,
+    Candidate,
+    ReferenceGrade,
+    Resolution,
+    TaskIntents,
+)
+from rightcall.trust.typed_values import TypedValues
+
+_GAP = "{}"
+_LONGEST_GAP = 500
+
+
+class IntentMatch(Struct, frozen=True, kw_only=True):
+    """An intent that a call fits, and what the call uses up of it."""
+
+    number: int
+    uses: tuple[Use, ...]
+    asked: tuple[Evidence, ...] = ()
+    """The values that outsiders write or choose, or that a model made up: a person is asked once."""
+
+
+class Misfit(Struct, frozen=True, kw_only=True):
+    """Why a call fits no intent, by the one that it comes closest to."""
+
+    reason: str
+    evidence: tuple[Evidence, ...] = ()
+    is_delegated: bool = False
+
+
+class IntentBook:
+    """The intents of one task, and what has been done of them."""
+
+    def __init__(self, task: TaskIntents, typed: TypedValues, tally: Tally) -> None:
+        self.task = task
+        self._typed = typed
+        self._tally = tally
+        stated = read_intents(task.stated)
+        self.intents: list[Intent] = [each for each in stated if isinstance(each, Intent)]
+        self.delegations: list[Delegation] = [each for each in stated if isinstance(each, Delegation)]
+        self._by_tool: dict[str, list[int]] = {}
+        self._numbers: dict[str, int] = {}
+        for number, intent in enumerate(self.intents):
+            self._by_tool.setdefault(intent.tool, []).append(number)
+            if intent.label:
+                self._numbers[intent.label] = number
+        self._resolved: dict[int, Resolution] = {}
+        self._stated: set[str] = set()
+        self._own_results: dict[str, list[Candidate]] = {}
+        """By label and field: what own acts have returned."""
+        given = iter(task.resolutions or ())
+        for reference in top_references(stated):
+            self._resolved[id(reference)] = next(given, Resolution())
+        self._note_exact()
+
+    def _note_exact(self) -> None:
+        """Note what was stated: it may stand in a content."""
+        for resolution in self._resolved.values():
+            for candidate in resolution.candidates:
+                if isinstance(candidate.value, str) and candidate.grade < OUTSIDE:
+                    self._stated.add(spell(candidate.value))
+        for intent in self.intents:
+            for value in intent.values.values():
+                for text in _exact_texts(value):
+                    self._stated.add(spell(text))
+                    self._stated.update((*active(text), *accounts(text)))
+
+    def is_stated(self, text: str) -> bool:
+        """Whether a link, an address or an account was stated."""
+        return spell(text) in self._stated or text in self._stated
+
+    def is_bound(self, value: Value) -> bool:
+        """Whether a stated value says all that may stand in a parameter, so that nothing in it is new."""
+        match value:
+            case None | Free() | Like():
+                return False
+            case OneOf(values):
+                return all(map(self.is_bound, values))
+            case _:
+                return True
+
+    def covers(self, tool: str) -> bool:
+        """Whether an intent names a tool."""
+        return tool in self._by_tool
+
+    def note_result(self, number: int, document: JsonValue, knowledge: ToolKnowledge) -> None:
+        """Note what an own act returned, for the intents that refer to it."""
+        label = self.intents[number].label
+        if not label:
+            return
+        facts = knowledge.facts
+        for place, text in leaves(document):
+            if is_key(place):
+                continue
+            steps = [step for step in place if isinstance(step, str)]
+            name = ".".join(steps)
+            is_theirs = facts.untrusted is True
+            if name:
+                is_theirs = is_theirs or facts.is_outsiders(name) or facts.is_identity(name)
+            grade: ReferenceGrade = OUTSIDE if is_theirs else SYSTEM
+            candidate = Candidate(text, grade, f"{knowledge.tool.name}.{name}".rstrip("."))
+            for start in range(len(steps) + 1):
+                field = ".".join(steps[start:])
+                self._own_results.setdefault(f"{label}\n{field}", []).append(candidate)
+        self._own_results.setdefault(f"{label}\n", [])
+
+    # Matching.
+
+    def match(
+        self, arguments: JsonObject, knowledge: ToolKnowledge, call_id: str = ""
+    ) -> IntentMatch | Misfit:
+        """The intent that a call fits; or why it fits none. ``call_id``: what it reserved is its own."""
+        name = knowledge.tool.name
+        fitting: list[IntentMatch] = []
+        misfits: list[tuple[int, Misfit]] = []
+        for number in self._by_tool.get(name, ()):
+            found = self._compare(number, arguments, knowledge)
+            if isinstance(found, Misfit):
+                misfits.append((len(found.evidence), found))
+                continue
+            spent = self._exceeded(found, call_id)
+            if spent:
+                # Whoever may not do it again comes closer than whoever may not do it at all.
+                misfits.append((0, Misfit(reason=spent)))
+            else:
+                fitting.append(found)
+        if fitting:
+            return min(fitting, key=lambda each: len(each.asked))
+        is_delegated = bool(self.delegations)
+        if misfits:
+            closest = min(misfits, key=lambda each: each[0])[1]
+            return replace(closest, is_delegated=is_delegated)
+        reason = f"no intent states {name}"
+        if is_delegated:
+            reason += "; the request leaves it to a text what is done"
+        return Misfit(reason=reason, is_delegated=is_delegated)
+
+    def _root(self, number: int) -> int:
+        """The intent whose count an intent shares."""
+        instead = self.intents[number].instead_of
+        return self._numbers[instead] if instead else number
+
+    def _exceeded(self, match: IntentMatch, call_id: str) -> str:
+        """Why a call may not be done again; empty if it may."""
+        intent = self.intents[match.number]
+        for name, amount in match.uses:
+            limit = self._limit(name)
+            if limit is None:
+                continue
+            used = self._tally.used(name, but=call_id)
+            if used + amount > limit + 1e-9:
+                if "/sum/" in name:
+                    return f"{_number(used)} of the {_number(limit)} that were stated are spent already"
+                if "/each/" in name:
+                    return (
+                        f"{intent.tool} was stated once for each {intent.each}, and is done for this one"
+                    )
+                times = f"{limit:.0f} times" if limit > 1 else "once"
+                return f"{intent.tool} was stated {times}, and that is used up"
+        return ""
+
+    def _limit(self, name: str) -> float | None:
+        """How much there is of a count."""
+        first, head, *more = name.split("/", 2)
+        if first != "i":
+            return None
+        intent = self.intents[int(head)]
+        rest = more[0] if more else ""
+        if rest.startswith("each/"):
+            return 1
+        if rest.startswith("sum/"):
+            bound = intent.values.get(rest.split("/")[1])
+            if isinstance(bound, AtMost):
+                limits = [limit for limit, _ in self._bounds(bound)]
+                return max(limits, default=0)
+            return None
+        if intent.times is None:
+            return None if intent.each else 1
+        return intent.times
+
+    def _compare(
+        self, number: int, arguments: JsonObject, knowledge: ToolKnowledge
+    ) -> IntentMatch | Misfit:
+        """Whether a call fits one intent, and what it would use up."""
+        intent = self.intents[number]
+        facts = knowledge.facts
+        wrong: list[tuple[Evidence, str]] = []
+        asked: list[Evidence] = []
+        root = self._root(number)
+        uses: list[Use] = [(f"i/{root}", 1), (f"m/{number}", 1)]
+        for name, value in intent.values.items():
+            given = arguments.get(name)
+            if name not in arguments:
+                if not self._is_default(value, name, knowledge):
+                    seen = evidence_at((name,), "", "nowhere")
+                    wrong.append((seen, f"{name} is stated, and left out"))
+                continue
+            for place, leaf in _plain_leaves(given, name, knowledge):
+                found = self._fit(value, leaf, place, knowledge)
+                if found is None:
+                    wrong.append((evidence_at(place, as_text(leaf), "nowhere"), self._told(name, value)))
+                elif found.grade == OUTSIDE:
+                    origin: Origin = "untrusted" if found.source else "nowhere"
+                    asked.append(evidence_at(place, as_text(leaf), origin, found.source))
+            if isinstance(value, AtMost):
+                goals = self._goals(arguments, knowledge, name)
+                uses.append((f"i/{number}/sum/{name}/{goals}", sum(_numbers_in(given))))
+        if intent.each and intent.each in arguments:
+            for place, leaf in _plain_leaves(arguments[intent.each], intent.each, knowledge):
+                for part in _parts(leaf):
+                    uses.append((f"i/{root}/each/{spell(part)}", 1))
+        for name, argument in arguments.items():
+            if name not in intent.values:
+                wrong += self._unstated(name, argument, knowledge)
+        for name in facts.targets:
+            if (
+                name in knowledge.required
+                and name not in intent.values
+                and is_blank(arguments.get(name))
+            ):
+                wrong.append((evidence_at((name,), "", "nowhere"), f"{name} is blank"))
+        if wrong:
+            return Misfit(
+                reason="; ".join(dict.fromkeys([words for _, words in wrong][:3])),
+                evidence=tuple([seen for seen, _ in wrong]),
+            )
+        return IntentMatch(number=number, uses=tuple(uses), asked=tuple(asked))
+
+    def _unstated(
+        self, name: str, value: JsonValue, knowledge: ToolKnowledge
+    ) -> Iterator[tuple[Evidence, str]]:
+        """What may not stand in a parameter that the intent does not state."""
+        facts = knowledge.facts
+        if is_blank(value) or is_same_as_default(value, name, knowledge):
+            return
+        if name in facts.targets or name not in facts.parameters:
+            for place, leaf in leaves(value, (name,)):
+                if not is_key(place):
+                    yield (
+                        evidence_at(place, leaf, "nowhere"),
+                        f"{name} is not stated, so it must be blank",
+                    )
+            return
+        if name in facts.widens or name in facts.flags or kinds.is_widening_flag(name):
+            for text in _texts(value):
+                if text.casefold() in ("false", "0"):
+                    continue
+                choices = facts.widens.get(name)
+                is_wide = not choices or text in choices or kinds.is_widening(text)
+                if is_wide:
+                    yield (
+                        evidence_at((name,), text, "nowhere"),
+                        f"{name} gives more access, and is not stated",
+                    )
+        for place, leaf in leaves(value, (name,)):
+            if not is_key(place) and facts.is_amount(place) and not self._typed.is_typed(leaf, "amount"):
+                yield evidence_at(place, leaf, "nowhere"), f"{name} is an amount, and is not stated"
+
+    def _is_default(self, value: Value, name: str, knowledge: ToolKnowledge) -> bool:
+        """Whether a stated value may be left out."""
+        if isinstance(value, Free) or value is None or value is False or value == "":
+            return True
+        if isinstance(value, str | int | float):
+            return is_same_as_default(value, name, knowledge)
+        return False
+
+    def _fit(
+        self, value: Value, leaf: JsonValue, place: Place, knowledge: ToolKnowledge
+    ) -> Candidate | None:
+        """Whether a plain value is one that was stated; with who could have written it."""
+        kind = knowledge.kind_of_value(place, as_text(leaf))
+        whole = self._fit_one(value, leaf, kind)
+        if whole is not None or not isinstance(leaf, str):
+            return whole
+        parts = listed_parts(leaf)
+        if len(parts) < 2:  # noqa: PLR2004 - one value is no list
+            return None
+        worst: Candidate | None = None
+        for part in parts:
+            found = self._fit_one(value, part, kind)
+            if found is None:
+                return None
+            if worst is None or found.grade > worst.grade:
+                worst = found
+        return worst
+
+    def _fit_one(self, value: Value, leaf: JsonValue, kind: Kind | None) -> Candidate | None:
+        match value:
+            case None | bool() | str() | int() | float():
+                if not is_same(value, leaf):
+                    return None
+                return Candidate(leaf, self._exact_grade(value, kind))
+            case OneOf(values):
+                found = [self._fit_one(each, leaf, kind) for each in values]
+                return min(filter(None, found), key=lambda each: each.grade, default=None)
+            case Day(date):
+                text = plain(as_text(leaf)).strip()
+                if re.fullmatch(rf"{date}(?!\d)(?:[T ].{{0,40}})?", text) is None:
+                    return None
+                return Candidate(leaf, self._exact_grade(date, "date"))
+            case Like(text):
+                if not isinstance(leaf, str) or _template(text).fullmatch(leaf) is None:
+                    return None
+                return Candidate(leaf, TYPED)
+            case Free():
+                return Candidate(leaf, TYPED)
+            case AtMost():
+                return self._fit_bound(value, leaf)
+            case Found():
+                for candidate in self._resolved.get(id(value), Resolution()).candidates:
+                    if is_same(candidate.value, leaf):
+                        return candidate
+                return None
+            case Mentioned(text):
+                for candidate in self._resolved.get(id(text), Resolution()).candidates:
+                    if is_mentioned(as_text(candidate.value), as_text(leaf), kind):
+                        return replace(candidate, value=leaf)
+                return None
+            case ResultOf(label, name):
+                for candidate in self._own_results.get(f"{label}\n{name}", ()):
+                    if is_same(candidate.value, leaf) or as_text(leaf) == candidate.value:
+                        return candidate
+                return None
+
+    def _exact_grade(self, value: JsonValue, kind: Kind | None) -> ReferenceGrade:
+        """The grade of a value that was stated as it is: a model may have made it up."""
+        if (
+            self.task.by != "model"
+            or not isinstance(value, str | int | float)
+            or isinstance(value, bool)
+        ):
+            return TYPED
+        text = as_text(value)
+        is_typed = self._typed.is_typed(text, kind) or self._typed.is_typed(text, "amount")
+        return TYPED if is_typed else OUTSIDE
+
+    def _fit_bound(self, value: AtMost, leaf: JsonValue) -> Candidate | None:
+        try:
+            amount = float(leaf)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return None
+        best: Candidate | None = None
+        for limit, candidate in self._bounds(value):
+            if 0 <= amount <= limit + 1e-9 and (best is None or candidate.grade < best.grade):
+                best = replace(candidate, value=leaf)
+        return best
+
+    def _bounds(self, value: AtMost) -> list[tuple[float, Candidate]]:
+        """The bounds that a value may mean, each with who could have written it."""
+        if not isinstance(value.value, Found):
+            limit = value.value * value.scale + value.plus
+            return [(limit, Candidate(limit, self._exact_grade(value.value, "amount")))]
+        found = []
+        for candidate in self._resolved.get(id(value.value), Resolution()).candidates:
+            for number in _numbers_in(candidate.value):
+                found.append((number * value.scale + value.plus, candidate))
+        return found
+
+    def _goals(self, arguments: JsonObject, knowledge: ToolKnowledge, amount: str) -> str:
+        """To what a call goes, in one text: a bound holds for each goal by itself."""
+        found = []
+        for name in knowledge.facts.targets:
+            if name == amount or knowledge.facts.kind_of(name) in ("amount", "date"):
+                continue
+            found += [spell(text) for text in _texts(arguments.get(name))]
+        return ",".join(found)
+
+    def _told(self, name: str, value: Value) -> str:
+        """What was stated for a parameter, without a value that was looked up."""
+        match value:
+            case Found() | Mentioned():
+                reference = value.text if isinstance(value, Mentioned) else value
+                resolution = self._resolved.get(id(reference), Resolution())
+                if resolution.problem:
+                    return f"{name} is stated as {words_for(reference)}: {resolution.problem}"
+                number = len(resolution.candidates)
+                gave = "another value" if number == 1 else f"{number} other values"
+                return f"{name} is stated as {words_for(reference)}, which gave {gave}"
+            case ResultOf(label, field):
+                return f"{name} is stated as {field or 'the result'} of the act {label!r}"
+            case AtMost():
+                limits = [_number(limit) for limit, _ in self._bounds(value)]
+                return (
+                    f"{name} is stated as at most {' or '.join(limits[:3]) or 'nothing: it gave none'}"
+                )
+            case str() | int() | float():
+                return f"{name} is stated as {as_text(value)!r}"
+            case OneOf(values):
+                return f"{name} is stated as one of {len(values)} others"
+            case Day(date):
+                return f"{name} is stated as a time on {date}"
+            case Like(text):
+                return f"{name} is stated as {text!r}"
+            case _:
+                return f"{name} is stated otherwise"
+
+    def outside_values(self) -> tuple[Evidence, ...]:
+        """Every value of the task that outsiders write or choose, or that a model made up."""
+        shown: dict[tuple[str, str], Evidence] = {}
+        for intent in self.intents:
+            for name, value in intent.values.items():
+                for text, source in self._outside_in(value, None):
+                    origin: Origin = "untrusted" if source else "nowhere"
+                    at = f"{intent.tool}.{name}"
+                    shown.setdefault((at, text), Evidence(at, text[:_LONGEST_GAP], origin, source))
+        return tuple(shown.values())
+
+    def _outside_in(self, value: Value, kind: Kind | None) -> Iterator[tuple[str, str]]:
+        match value:
+            case str() | int() | float() if not isinstance(value, bool):
+                if self._exact_grade(value, kind) == OUTSIDE:
+                    yield as_text(value), ""
+            case Day(date):
+                if self._exact_grade(date, "date") == OUTSIDE:
+                    yield date, ""
+            case OneOf(values):
+                for each in values:
+                    yield from self._outside_in(each, kind)
+            case AtMost(Found() as reference) | Mentioned(reference) | (Found() as reference):
+                for candidate in self._resolved.get(id(reference), Resolution()).candidates:
+                    if candidate.grade == OUTSIDE:
+                        yield as_text(candidate.value), candidate.source
+            case AtMost(bound):
+                if not isinstance(bound, Found) and self._exact_grade(bound, "amount") == OUTSIDE:
+                    yield as_text(bound), ""
+            case _:
+                pass
+
+    def empty_references(self) -> list[str]:
+        """What every reference that gave nothing says, so that it can be repaired before the run reads."""
+        return [each.problem for each in self._resolved.values() if each.problem]
+
+
+def is_same_as_default(value: JsonValue, name: str, knowledge: ToolKnowledge) -> bool:
+    """Whether a parameter has the value that it has if nobody fills it in."""
+    defaults = default_of(knowledge.tool.parameters, name)
+    texts = _texts(value)
+    return bool(defaults) and bool(texts) and all(text in defaults for text in texts)
+
+
+def _exact_texts(value: Value) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case int() | float() if not isinstance(value, bool):
+            yield as_text(value)
+        case Like(text):
+            yield text
+        case OneOf(values):
+            for each in values:
+                yield from _exact_texts(each)
+        case _:
+            pass
+
+
+def _plain_leaves(
+    value: JsonValue, name: str, knowledge: ToolKnowledge
+) -> Iterator[tuple[Place, JsonValue]]:
+    """The plain values of an argument, booleans included; keys that the schema does not name as well."""
+    waiting: list[tuple[Place, JsonValue]] = [((name,), value)]
+    while waiting:
+        place, each = waiting.pop(0)
+        if isinstance(each, dict):
+            for key, below in each.items():
+                if key not in knowledge.names:
+                    yield (*place, key), key
+                waiting.append(((*place, key), below))
+        elif isinstance(each, list | tuple):
+            for at, below in enumerate(each):
+                waiting.append(((*place, at), below))
+        else:
+            yield place, each
+
+
+def _parts(leaf: JsonValue) -> list[str]:
+    text = as_text(leaf)
+    return listed_parts(text) or [text]
+
+
+def _texts(value: JsonValue) -> list[str]:
+    found = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop(0)
+        if isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list | tuple):
+            waiting += each
+        elif each is not None:
+            found.append(as_text(each))
+    return found
+
+
+def _numbers_in(value: JsonValue) -> list[float]:
+    found = []
+    for text in _texts(value):
+        try:
+            found.append(float(text.replace(",", "")))
+        except ValueError:
+            continue
+    return found
+
+
+def _number(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+@lru_cache(256)
+def _template(text: str) -> re.Pattern[str]:
+    pieces = [re.escape(piece) for piece in text.split(_GAP)]
+    return re.compile(rf"(?s:.{{0,{_LONGEST_GAP}}})".join(pieces))

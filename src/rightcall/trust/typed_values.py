@@ -1,0 +1,286 @@
+"""What the user and the developer typed, in a form in which a value is found in constant time.
+
+Nothing here reads a language: a value counts if it was typed as it is, whole, in any spelling of an
+address, an account, a date or a number. What a sentence says of it does not count.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from rightcall.core.decision import Origin
+from rightcall.core.facts import Kind
+from rightcall.trust.characters import plain
+from rightcall.trust.dates import DATE, without_year
+from rightcall.trust.spelling import (
+    apart,
+    grouped,
+    listed_parts,
+    matches,
+    parents,
+    scan,
+    unmarked,
+    unnumbered,
+)
+
+_GAP = "\x1f"
+_LONGEST = 20_000
+"""Limit of a value that can be typed, in characters."""
+_MOST_PARTS = 200
+_LONGEST_COUNT = 4
+"""Digits of a number that may be a count or an amount, at most."""
+_QUOTES = "'\"`\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d"
+_MARKED = re.compile(rf"[#\u2116]\s?(\d+)\b|[{_QUOTES}](\d+)[{_QUOTES}]")
+"""A number that is marked as the name of something: ``#13``, ``'13'``."""
+_NUMBERED: frozenset[Kind | None] = frozenset({"record", "account", "address", "person", "channel"})
+_WHOM: frozenset[Kind | None] = frozenset({"address", "person", "channel"})
+_DATE_OR_TIME = re.compile(rf"{DATE}|\d+(?::\d+)+", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?<![\w#.,])\d{1,3}(?: \d{3})+(?![\w.]*\d)"
+    r"|(?<![\w#])(?<![\w][.,:/-])\d+(?:[.,'\u2019\u066b\u066c\u00a0\u202f]\d+)*(?![:/]\d)(?!\w*\d)"
+)
+_MARKS = re.compile(r"[.,'\u2019\u066b\u066c\u00a0\u202f ]")
+_THOUSANDS = 3
+CURRENCY_SIGNS = {
+    "\u20ac": "eur",
+    "$": "usd",
+    "\u00a3": "gbp",
+    "\u00a5": "jpy",
+    "\u20b9": "inr",
+    "\u20a9": "krw",
+    "\u20bf": "btc",
+}
+
+
+class TypedText(Struct, frozen=True):
+    """One text, read once."""
+
+    tokens: frozenset[str]
+    runs: tuple[str, ...]
+    """Its tokens in order, joined; in each of its readings."""
+    accounts: frozenset[str]
+    identifiers: frozenset[str]
+    """The numbers that are marked as names."""
+    numbers: tuple[float, ...]
+    """Every number that may be an amount, as often as it stands there."""
+    plain: str
+
+
+class TypedValues:
+    """What the user, the developer and the operator wrote. ``above`` is the same for the outer run."""
+
+    def __init__(self, allowed: Sequence[str] = (), above: "TypedValues | None" = None) -> None:
+        self._allowed = tuple(allowed)
+        self._texts: list[tuple[Origin, TypedText]] = []
+        self._tokens: dict[str, Origin] = {}
+        self.numbers: Counter[float] = Counter()
+        """How often each number was typed."""
+        self._above = above
+        if above is not None:
+            self.numbers.update(above.numbers)
+
+    def add(self, text: str, origin: Origin) -> None:
+        """Add a text of the user or of the developer."""
+        if not text:
+            return
+        read = read_typed(text)
+        self._texts.append((origin, read))
+        for token in read.tokens:
+            self._tokens.setdefault(token, origin)
+        self.numbers.update(read.numbers)
+
+    def origin_of(self, text: str, kind: Kind | None = None) -> Origin | None:
+        """Who typed a value: a list in one text was typed if each of its parts was. None: nobody."""
+        if len(text) > _LONGEST:
+            return None
+        found = self._find(text, kind)
+        if found is not None:
+            return found
+        parts = listed_parts(text)
+        if not 1 < len(parts) <= _MOST_PARTS:
+            return None
+        for part in parts:
+            found = self._find(part, kind)
+            if found is None:
+                return None
+        return found
+
+    def is_typed(self, text: str, kind: Kind | None) -> bool:
+        """Whether somebody typed a value, as this kind."""
+        if kind == "amount":
+            number = number_of(text)
+            return number is not None and number in self.numbers
+        return self.origin_of(text, kind) is not None
+
+    def has_bare_number(self, text: str) -> bool:
+        """Whether a value was typed, but as a number that may as well be an amount or a count."""
+        return text.isdigit() and self.origin_of(text) is not None
+
+    def has_word(self, token: str) -> bool:
+        """Whether a word was typed, in whatever text."""
+        if token in self._tokens:
+            return True
+        return self._above is not None and self._above.has_word(token)
+
+    def is_currency(self, code: str) -> bool:
+        """Whether a currency was typed: its code, or its sign."""
+        if self.origin_of(code) is not None:
+            return True
+        for sign, name in CURRENCY_SIGNS.items():
+            if name == code.strip().casefold() and any(sign in each.plain for each in self._all()):
+                return True
+        return False
+
+    def _all(self) -> Iterator[TypedText]:
+        for _, each in self._texts:
+            yield each
+        if self._above is not None:
+            yield from self._above._all()  # noqa: SLF001
+
+    def _find(self, text: str, kind: Kind | None) -> Origin | None:
+        text = plain(text).strip()
+        read = scan(text)
+        found = [token for _, token in read]
+        # Mere wildcards and dots may mean "all".
+        if not any(map(str.isalnum, "".join(found))):
+            return None
+        said: Origin | None
+        if kind == "date" or (len(found) == 1 and read[0][0] == "date"):
+            said = self._find_date(found)
+        elif len(found) == 1:
+            said = self._find_token(text, found[0], kind)
+        else:
+            said = self._find_run(found)
+        if said is None:
+            said = self._find_account(text)
+        if said is None and self._above is not None:
+            said = self._above._find(text, kind)  # noqa: SLF001
+        if said is None:
+            for pattern in self._allowed:
+                if matches(pattern, text):
+                    return "operator"
+        return said
+
+    def _find_token(self, text: str, token: str, kind: Kind | None) -> Origin | None:
+        said = self._tokens.get(token)
+        if said is None:
+            return None
+        if kind in _NUMBERED and token.isdigit() and len(token) <= _LONGEST_COUNT:
+            # It may be an amount or a count, unless it is marked as a name.
+            for origin, each in self._texts:
+                if token in each.identifiers:
+                    return origin
+            return None
+        if kind in _WHOM and text.isalpha():
+            # A name that is also a word counts only as it is written.
+            name = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)")
+            for origin, each in self._texts:
+                if not text.isascii() or name.search(each.plain):
+                    return origin
+            return None
+        return said
+
+    def _find_run(self, found: list[str]) -> Origin | None:
+        if any(token not in self._tokens for token in found):
+            return None
+        sought = f"{_GAP}{_GAP.join(found)}{_GAP}"
+        for origin, each in self._texts:
+            for run in each.runs:
+                if sought in run:
+                    return origin
+        return None
+
+    def _find_date(self, found: list[str]) -> Origin | None:
+        said: Origin | None = None
+        for token in found:
+            said = self._tokens.get(token)
+            if said is None and token[:4].isdigit() and token[4:5] == "-":
+                said = self._tokens.get(without_year(token))
+            if said is None:
+                return None
+        return said
+
+    def _find_account(self, text: str) -> Origin | None:
+        groups = list(grouped(text))
+        if len(groups) != 1 or len(groups[0]) < len(re.sub(r"[\s().+-]", "", text)):
+            return None
+        for origin, each in self._texts:
+            if groups[0] in each.accounts:
+                return origin
+        return None
+
+
+def read_typed(text: str) -> TypedText:
+    """Read a typed text; short ones are read once in a process."""
+    if len(text) <= _LONGEST:
+        return _read_again(text)
+    return _read(text)
+
+
+def _read(text: str) -> TypedText:
+    told = unmarked(plain(text))
+    listed = unnumbered(told)
+    readings = dict.fromkeys((listed, apart(listed)))
+    tokens = set[str]()
+    runs = []
+    for each in readings:
+        read = scan(each)
+        found = [token for _, token in read]
+        runs.append(f"{_GAP}{_GAP.join(found)}{_GAP}")
+        tokens.update(found)
+        for kind, token in read:
+            if kind in ("link", "host"):
+                # To name a page is to name its site.
+                tokens.update(parents(token))
+    identifiers = set()
+    for marked in _MARKED.finditer(text):
+        identifiers.add(marked[1] or marked[2])
+    return TypedText(
+        tokens=frozenset(tokens),
+        runs=tuple(runs),
+        accounts=frozenset(grouped(told)),
+        identifiers=frozenset(identifiers),
+        numbers=tuple(_numbers_in(listed)),
+        plain=told,
+    )
+
+
+_read_again = lru_cache(maxsize=1024)(_read)
+
+
+def _numbers_in(text: str) -> Iterator[float]:
+    """Every number that may be an amount: none that is part of a day, a time or an address."""
+    if not any(map(str.isdigit, text)):
+        return
+    for found in _NUMBER.finditer(_DATE_OR_TIME.sub(" ", text)):
+        yield from readings_of(found[0])
+        if " " in found[0]:
+            # They may as well be several numbers.
+            yield from map(float, found[0].split())
+
+
+def readings_of(digits: str) -> set[float]:
+    """The numbers that digits may mean: ``1.000`` is one, or a thousand."""
+    marks = _MARKS.findall(digits)
+    if not marks:
+        return {float(digits)}
+    whole = _MARKS.sub("", digits)
+    last = marks[-1]
+    after = len(digits) - digits.rindex(last) - 1
+    decimal = float(f"{whole[: len(whole) - after]}.{whole[len(whole) - after :]}")
+    if last in "'\u2019\u00a0\u202f\u066c " or (len(marks) > 1 and len(set(marks)) == 1):
+        return {float(whole)}
+    if len(marks) > 1 or after != _THOUSANDS:
+        return {decimal}
+    return {decimal, float(whole)}
+
+
+def number_of(text: str) -> float | None:
+    """A number in an argument; None if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
