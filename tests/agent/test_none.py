@@ -7,7 +7,7 @@ import pytest
 import rightcall as rc
 from rightcall.testing import ScriptedModel, reply
 
-NOT_GIVEN = ("history", "budget", "model", "tools", "options", "instructions", "run", "grant", "steps")
+NOT_GIVEN = ("history", "budget", "model", "tools", "options", "instructions", "run", "intents", "steps")
 OF_AN_AGENT = ("tools", "instructions", "options", "hooks", "observers", "count", "budget")
 
 

@@ -242,4 +242,4 @@ async def test_a_notebook_shows_what_waits_before_what_the_model_says():
     assert paused._repr_markdown_().startswith(
         "```text\nThe model wants to run send\n```\n\n```\nLet me"
     )
-    assert ", 1 call, " in paused._repr_markdown_()
+    assert ", 0 calls, " in paused._repr_markdown_()

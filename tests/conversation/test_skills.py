@@ -75,7 +75,7 @@ async def test_a_strangers_skill_is_an_outsiders_word(tmp_path):
     theirs = Skills(tmp_path / "theirs", untrusted=True)
     sent = []
 
-    @rc.tool(effect="write", facts=rc.Facts(reach="outside", dangers=(), targets=("to",), content=()))
+    @rc.tool(effect="write", facts=rc.Facts(reach="outside", dangers=(), targets=("to",)))
     def send(to: str) -> str:
         """Send."""
         sent.append(to)

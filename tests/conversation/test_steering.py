@@ -256,7 +256,7 @@ async def test_what_is_said_to_a_run_is_the_users_word_for_the_rules_of_trust(sa
         await bell.go.wait()
         return "Please write to bob@example.com."
 
-    @rc.tool(effect="write", facts=rc.Facts(reach="outside", dangers=(), targets=("to",), content=()))
+    @rc.tool(effect="write", facts=rc.Facts(reach="outside", dangers=(), targets=("to",)))
     def send(to: str) -> str:
         """Send the report."""
         sent.append(to)

@@ -93,9 +93,9 @@ def test_everything_wrong_is_said_at_once_with_its_line():
             Mistake(1, "a rule has an action: allow, deny, ask or rewrite"),
         ),
         ('"otherwise" = 3', Mistake(1, "otherwise: Expected `str`, got `int`")),
-        ('grant = { tolls = ["a"] }', Mistake(1, "there is no 'tolls'; there is tools, targets")),
+        ('vouched = { bob = "a" }', Mistake(1, "vouched: Expected `array`, got `object`")),
     ],
-    ids=["rules in one line", "a name in quotes", "a grant in one line"],
+    ids=["rules in one line", "a name in quotes", "a table in one line"],
 )
 def test_a_mistake_that_has_no_line_of_its_own_is_said_with_the_first(text, mistake):
     (found,) = parse_rules(text).mistakes

@@ -476,12 +476,12 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: ReplyDraft, question: 
         # If these are the last, starting calls early gains nothing: all go to the gate next.
         is_last = bool(events) and type(events[-1]) is ReplyEnd
         follow = None if speculation is None or is_last else speculation.follow
+        size = 0
         if is_last and emit is None and not names.has_calls:
             # Nobody sees the events of the rest, and the reply at their end holds all of it.
             end = events[-1]
-            draft.grew(_length(end.reply))  # type: ignore[union-attr]
+            size = _length(end.reply)  # type: ignore[union-attr]
             events = events[-1:]  # noqa: PLW2901 - those that matter
-        size = 0
         for event in events:
             kind = type(event)
             if kind is TextDelta or kind is CallDelta:
