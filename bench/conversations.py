@@ -1,7 +1,7 @@
 """What one conversation of 200 turns costs in tokens, by how its history is kept within a window.
 
-The conversation is scripted: a user who mentions a fact in turns 3, 50 and 120, a model that reads a page
-by a tool in every turn, and at the end a question about the three facts. It is the one of
+The conversation is scripted: a user who mentions a fact in turns 3, 50 and 120, a model that reads a
+page by a tool in every turn, and at the end a question about the three facts. It is the one of
 ``tests/conversation/talk.py``. Tokens are estimated as ``rc.Window`` does. *Again* is what a vendor's
 prompt cache may hold: the messages at the beginning of a request that the one before had, too.
 """
@@ -9,15 +9,21 @@ prompt cache may hold: the messages at the beginning of a request that the one b
 import asyncio
 import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
-from conversation.talk import FACTS, TURNS, WINDOW, Summariser, Talk
+from typing import Any
 
 import rightcall as rc
 from rightcall.core.message import estimate_tokens
 
-WAYS = {
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from conversation.talk import (  # type: ignore[import-not-found]
+    FACTS,
+    TURNS,
+    WINDOW,
+    Summariser,
+    Talk,
+)
+
+WAYS: dict[str, dict[str, Any]] = {
     "everything is sent": {"window": rc.Window(tokens=10**7), "compact": None},
     "a window of 8,000": {"compact": None},
     "… and excerpts": {"compact": rc.Compaction(by="excerpts")},
@@ -25,7 +31,7 @@ WAYS = {
 }
 
 
-async def measure(name: str, settings: dict[str, object]) -> str:
+async def measure(name: str, settings: dict[str, Any]) -> str:
     summariser = Summariser()
     talk = Talk(summariser, **settings)
     result = await talk.hold()

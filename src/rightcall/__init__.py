@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rightcall import conversation as conversation
     from rightcall import durable as durable
     from rightcall import errors as errors
-    from rightcall import evals as evals
     from rightcall import gate as gate
     from rightcall import local as local
     from rightcall import manifest as manifest
@@ -71,7 +70,7 @@ if TYPE_CHECKING:
     from rightcall.trust.intents import found as found
 
 _MODULES = (
-    "batching", "builtin", "conversation", "durable", "evals", "gate", "local", "manifest", "mcp",
+    "batching", "builtin", "conversation", "durable", "gate", "local", "manifest", "mcp",
     "models", "observe", "programs", "record", "serve", "testing", "tools", "trust", "wire",
 )  # fmt: skip
 _HOMES = index_homes(

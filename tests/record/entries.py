@@ -8,6 +8,7 @@ from rightcall.core.entry import (
     CallDropped,
     CallFinished,
     CallStarted,
+    HistoryCompacted,
     HookAnswered,
     MessageQueued,
     MessagesDelivered,
@@ -24,7 +25,7 @@ from rightcall.core.entry import (
     ToolsChanged,
     UnchangedMessages,
 )
-from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, user_text
+from rightcall.core.message import CompactionMark, Reasoning, Reply, Results, Unknown, User, user_text
 from rightcall.core.parts import Call, Media, Repair, Result, Text, Usage
 from rightcall.core.request import Named, RequiredOutput
 from rightcall.core.tool import Spec
@@ -117,7 +118,30 @@ EVERY_ENTRY = (
         error="ValueError",
         cause="no",
     ),
-    StepDone(key="t2.summary", value="A summary."),
+    StepDone(key="t2.output", value="A complaint."),
+    HistoryCompacted(
+        key="t3.compact",
+        message=User(
+            (Text("A summary."),),
+            "runtime",
+            compaction=CompactionMark(
+                kept=3,
+                pinned=(9, 7),
+                left_out=12,
+                summary="A summary.",
+                shortened=2,
+                large=2_000,
+                whole=("rules",),
+                tainted=True,
+            ),
+        ),
+        reason="overflow",
+        before=6_400,
+        after=3_300,
+        seconds=1.5,
+        usage=Usage(input_tokens=2, output_tokens=1),
+        problem="no summary within 120 s",
+    ),
     HookAnswered(
         key="t2.before_model",
         hook="before_model",

@@ -31,6 +31,7 @@ MOVED: Mapping[str, str] = {
     "Veto": "rc.gate.Veto",
     "batch": "rc.batching.batch",
     "code": "rc.programs.code",
+    "evals": "rightcall.evals",
     "footprint": "rc.tools.footprint",
     "from_langchain": "rightcall.langchain.from_langchain",
     "from_messages": "rc.wire.from_messages",
