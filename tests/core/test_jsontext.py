@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.core.jsontext import MAX_DEPTH, JsonError, depth, dump, kind_of, parse, shorten
+from rightcall.core.jsontext import (
+    MAX_DEPTH,
+    MAX_PARTS,
+    JsonError,
+    check_parts,
+    depth,
+    dump,
+    kind_of,
+    parse,
+    shorten,
+)
+from rightcall.errors import ProtocolError
 
 CUT_OFF = "the text stops before the JSON is complete"
 TOO_DEEP = "nested more than 64 levels deep"
@@ -296,3 +307,12 @@ def test_every_kind_of_value_has_its_word(value, words):
 )
 def test_a_value_is_shortened_to_fit_a_sentence(value, text):
     assert shorten(value) == text
+
+
+@pytest.mark.parametrize("piece", [b"[],", b"{},", b"a,,", b'",",'])
+def test_parts_are_counted_up_to_a_bound(piece):
+    data = piece * (MAX_PARTS // 2)
+    check_parts(data, "it")
+    with pytest.raises(ProtocolError, match="it has more than 1,000,000 parts"):
+        check_parts(data + b"[", "it")
+    check_parts(b"x" * (3 * MAX_PARTS), "it")

@@ -309,6 +309,21 @@ async def test_an_answer_to_a_run_that_does_not_wait_is_refused_unless_it_was_gi
                 await missing("nobody")
 
 
+async def test_a_cancellation_that_a_worker_takes_first_is_one_too(address, run, monkeypatch):
+    _, clerk = _clerk(reply(call("refund")), "Done.")
+
+    async def miss(_: str) -> bool:
+        return False
+
+    async with App(address, [clerk]) as app:
+        await (await app.submit("clerk", "Refund.", run=run)).result()
+        monkeypatch.setattr(app._engine, "cancel", miss)
+        assert await app.cancel(run)
+        with pytest.raises(RunStopped) as stopped:
+            await app.result(run)
+        assert stopped.value.status == (await app.show(run)).info.status == "cancelled"
+
+
 async def test_what_is_forgotten_is_over_and_old_enough(address, run):
     _, clerk = _clerk(reply(call("refund")), "Done.", "Done.")
     async with App(address, [clerk]) as app:

@@ -91,6 +91,10 @@ def _comparable(entries: Sequence[Entry]) -> list[str]:
     return sorted(set(found))
 
 
+def _is_end_inside(entry: Entry) -> bool:
+    return isinstance(entry, Nested) and isinstance(entry.entry, CallFinished)
+
+
 @pytest.mark.parametrize(
     ("agent", "prompt"),
     [
@@ -98,6 +102,7 @@ def _comparable(entries: Sequence[Entry]) -> list[str]:
         ("worker", "add add+look nothing"),
         ("worker", "refund refund"),
         ("chief", "look+refund look"),
+        ("chief", "pay refund"),
     ],
 )
 async def test_a_story_is_what_a_journal_holds(file, run, agent, prompt):
@@ -113,6 +118,8 @@ async def test_a_story_is_what_a_journal_holds(file, run, agent, prompt):
     assert len(told) == len(journalled)
     for story, entries in zip(told, journalled, strict=True):
         assert _comparable(story) == _comparable(entries)
+        ends = [each.path + each.entry.key for each in story if _is_end_inside(each)]
+        assert len(ends) == len(set(ends)), "what is recorded is not added to it again"
     for key, at in times.items():
         # SQLite's clock may count whole seconds.
         assert created - 1.5 <= at <= created + 60, key

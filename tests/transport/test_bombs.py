@@ -247,6 +247,27 @@ async def test_events_that_must_be_mended_leave_others_their_turn(name):
     assert gauge.longest < 2 * MOST_GAP
 
 
+PARTS = b'"z":[' + b"[]," * 1_200_000 + b"1]"
+OF_PARTS = {
+    "a reply": (b"200 OK", BODY, b'{"choices":[],%s}'),
+    "an error": (b"429 No", BODY, b'{"error":{"message":"no",%s}}'),
+    "a reply in place of a stream": (b"200 OK", STREAM, b'{"choices":[],%s}'),
+    "an event": (b"200 OK", STREAM, b'event: ping\ndata: {"type":"ping",%s}\n\n'),
+}
+
+
+@pytest.mark.parametrize("name", ["openai:m", "openai-responses:m", "anthropic:m", "gemini:m"])
+@pytest.mark.parametrize(("status", "kind", "body"), OF_PARTS.values(), ids=OF_PARTS)
+async def test_a_reply_of_very_many_parts_is_refused_before_they_are_built(status, kind, body, name):
+    """Ten million empty arrays, 0.3 MB of compressed bytes, took two seconds."""
+    body = body.replace(b"%s", PARTS)
+    head = b"HTTP/1.1 %s\r\ncontent-type: %s\r\ncontent-length: %d\r\n\r\n" % (status, kind, len(body))
+    async with agent_of(head + body, name) as agent, gauged() as gauge:
+        with pytest.raises(ProtocolError, match="more than 1,000,000 parts"):
+            await agent.run("Hello.")
+    assert gauge.longest < MOST_GAP
+
+
 MEMBER = gzip.compress(b"", mtime=0)
 NOTHING = {
     "members": MEMBER * 50_000,

@@ -306,6 +306,11 @@ def test_what_is_no_ledger_is_refused_and_rules_can_name_one(tmp_path):
         Ledger(tmp_path / "other").add(["x"])
     with pytest.raises(UsageError, match="at least"):
         Ledger(tmp_path / "small", size=10)
+    whole = Ledger(tmp_path / "whole", size=64 * 1024)
+    whole.add(["x"])
+    (tmp_path / "cut").write_bytes((tmp_path / "whole").read_bytes()[:-1])
+    with pytest.raises(UsageError, match="is no ledger"):
+        Ledger(tmp_path / "cut").add(["x"])
     rules = parse_rules(f'memory = "{(tmp_path / "book").as_posix()}"').rules
     assert repr(rules.memory) == f"Ledger({str(tmp_path / 'book')!r})"
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from rightcall.core.lazy import pattern
+from rightcall.errors import ProtocolError
 
 if TYPE_CHECKING:
     JsonValue: TypeAlias = (
@@ -26,6 +27,11 @@ JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 MAX_DEPTH = 64
 """How deep objects and arrays may nest. Real arguments stay below ten levels."""
+
+MAX_PARTS = 1_000_000
+"""How many objects, arrays, members and items a vendor's piece of JSON may have. While they are built,
+for a tenth of a second, nothing else in the process gets a turn."""
+_SLICE = 64 * 1024
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -48,6 +54,20 @@ class JsonError(ValueError):
         super().__init__(message)
         self.cut_off = cut_off
         """The text is a valid beginning that stops too early."""
+
+
+def check_parts(data: bytes | bytearray, what: str) -> None:
+    """Raise ProtocolError if JSON may have too many parts; commas and brackets in texts count, too."""
+    if len(data) <= MAX_PARTS:
+        return
+    parts = 0
+    for start in range(0, len(data), _SLICE):
+        end = start + _SLICE
+        for mark in (b",", b"[", b"{"):
+            parts += data.count(mark, start, end)
+        if parts > MAX_PARTS:
+            words = f"{what} has more than {MAX_PARTS:,} parts: objects, arrays, members and items"
+            raise ProtocolError(words)
 
 
 def parse(text: str) -> JsonValue:

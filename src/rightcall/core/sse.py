@@ -8,6 +8,7 @@ import re
 
 from msgspec import Struct
 
+from rightcall.core.jsontext import check_parts
 from rightcall.errors import ProtocolError
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
@@ -105,6 +106,7 @@ class SseDecoder:
         text = chunk
         if self._pieces:
             text = b"".join([*self._pieces, chunk])
+            check_parts(text, "an event of the stream")
             self._pieces = []
             self._held = 0
             self._unread = 0

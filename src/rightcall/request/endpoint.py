@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import DecodeError, Struct, json
 
 from rightcall.core.events import ModelEvent, reply_events
+from rightcall.core.jsontext import check_parts
 from rightcall.core.ports import HEADERS, TRACE, Dialect
 from rightcall.core.request import EncodedRequest, PreparedRequest, Sign
 from rightcall.core.secret_formats import redact_formats, redact_key
@@ -240,7 +241,14 @@ class WholeReplyDecoder:
         return tuple(reply_events(self._dialect.decode(bytes(self._body))))
 
 
-async def body_of(incoming: StreamedResponse, most: int = MAX_BODY) -> bytes:
+async def body_of(incoming: StreamedResponse) -> bytes:
+    """Returns all bytes of a reply or an error; ProtocolError if there are too many, or of its parts."""
+    body = await all_bytes_of(incoming, MAX_BODY)
+    check_parts(body, "the reply")
+    return body
+
+
+async def all_bytes_of(incoming: StreamedResponse, most: int) -> bytes:
     """Returns all bytes of an answer; ProtocolError if there are more than ``most``."""
     body = bytearray()
     async for chunk in incoming.chunks:

@@ -34,6 +34,7 @@ from rightcall.request.endpoint import (
     EventGroups,
     ModelEndpoint,
     WholeReplyDecoder,
+    all_bytes_of,
     body_of,
 )
 from rightcall.request.retry import Retry
@@ -387,7 +388,8 @@ class WireModel:
                 async with self._endpoint.carry(errand) as incoming:
                     if self._endpoint.is_refusal(incoming):
                         raise self._endpoint.refusal(incoming, await body_of(incoming))
-                    return ErrandAnswer(incoming.headers, await body_of(incoming, errand.most))
+                    body = await all_bytes_of(incoming, errand.most)
+                    return ErrandAnswer(incoming.headers, body)
             except RightcallError as error:
                 self._endpoint.complete(error, incoming)
                 may = not errand.once or (isinstance(error, VendorError) and error.kind in _UNHEARD)

@@ -6,6 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from rightcall.core.events import ModelEvent, ReplyEnd
+from rightcall.core.jsontext import check_parts
 from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
@@ -132,6 +133,7 @@ class SseReply(LenientDecoder, Generic[G]):
 
 def take_lenient(reply: G, take_whole: Callable[[G, bytes], None], body: bytes) -> None:
     """Add a body that was not streamed; mended, if it cannot be read as it is."""
+    check_parts(body, "the reply")
     try:
         take_whole(reply, body)
     except ProtocolError:

@@ -81,8 +81,9 @@ async def test_a_waiting_run_that_is_cancelled_cannot_be_answered(working, askin
         assert await other.cancel(run)
         with pytest.raises(rc.errors.UsageError, match="cancelled"):
             await other.decide(run, {each.call_id: True for each in waiting.pending})
-        with pytest.raises(rc.errors.RunStopped, match="cancelled"):
+        with pytest.raises(rc.errors.RunStopped, match="cancelled") as stopped:
             await other.result(run)
+        assert stopped.value.status == (await other.show(run)).info.status == "cancelled"
     assert cast.logged() == []
 
 

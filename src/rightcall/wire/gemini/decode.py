@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from rightcall.core.events import ModelEvent, ReplyEnd
-from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.jsontext import JsonError, check_parts, dump, parse
 from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
@@ -104,6 +104,7 @@ def decode(body: bytes) -> Reply:
 def _take(reply: ReplyBuilder, frame: bytes, events: list[ModelEvent]) -> None:
     if frame in _NOTHING:
         return
+    check_parts(frame, "the reply")
     try:
         chunk: Any = _plain.decode(frame)
         if isinstance(chunk, list):

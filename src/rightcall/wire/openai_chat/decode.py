@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.core.events import ModelEvent, ReplyEnd, reply_events
+from rightcall.core.jsontext import check_parts
 from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
@@ -251,6 +252,7 @@ decoder = Decoder
 
 def decode(body: bytes) -> Reply:
     """The reply in a body that was not streamed."""
+    check_parts(body, "the reply")
     try:
         value = msgspec.json.decode(body)
     except UNREADABLE as error:

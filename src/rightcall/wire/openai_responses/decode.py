@@ -21,6 +21,7 @@ from rightcall.core.events import (
     ReplyEnd,
     TextDelta,
 )
+from rightcall.core.jsontext import check_parts
 from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
@@ -267,6 +268,7 @@ def decode(body: bytes) -> Reply:
 
 def _whole(body: bytes) -> Item:
     """The response in a whole body. Raises VendorError if it is a refusal."""
+    check_parts(body, "the reply")
     try:
         response = msgspec.json.decode(body)
     except UNREADABLE as error:
