@@ -18,10 +18,12 @@ PARTICIPLE = re.compile(r"[a-z]+(ed|en|own|aid|old|ept|elt|ade|one|ound)")
 GERUND = re.compile(r"[a-z]+(ed|ing|en|own|aid|ept|ade)")
 NOT_PARTICIPLES = frozenset(
     [
+        "accept",
         "alone",
         "around",
         "between",
         "children",
+        "disown",
         "embed",
         "even",
         "feed",
@@ -33,12 +35,15 @@ NOT_PARTICIPLES = frozenset(
         "need",
         "often",
         "open",
+        "round",
         "screen",
         "seed",
+        "shorten",
         "speed",
         "then",
         "token",
         "unknown",
+        "warden",
         "when",
     ]
 )

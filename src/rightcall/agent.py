@@ -17,7 +17,7 @@ from rightcall.core.handler import Context
 from rightcall.core.history import mend
 from rightcall.core.message import Author, Transcript, User, user_text
 from rightcall.core.options import check_keywords, fits, other_words
-from rightcall.core.ports import Inbox, Steps
+from rightcall.core.ports import RunInbox, Steps
 from rightcall.core.request import RequiredOutput
 from rightcall.core.tool import Tool
 from rightcall.declare.attachment import Prompt
@@ -217,7 +217,7 @@ class Agent(Generic[Deps, Answered]):
             raise UsageError("agent.start makes the run's inbox itself; agent.run takes one of yours")
         run = options.get("run") or urandom(16).hex()
 
-        async def begin(inbox: Inbox, emit: Emit) -> RunResult[Answered]:
+        async def begin(inbox: RunInbox, emit: Emit) -> RunResult[Answered]:
             return await self._begin(prompt, {**options, "run": run, "inbox": inbox}, emit)
 
         return RunHandle(run, begin)
@@ -613,8 +613,8 @@ def _restore_inbox(setup: Setup, entries: Sequence[Entry]) -> Setup:
         return setup
     inbox = setup.inbox
     if inbox is None:
-        from rightcall.conversation.inbox import Inbox as RunInbox  # noqa: PLC0415 - light until used
+        from rightcall.conversation.inbox import Inbox  # noqa: PLC0415 - light until used
 
-        inbox = RunInbox()
+        inbox = Inbox()
     inbox.restore(queued)
     return replace(setup, inbox=inbox)

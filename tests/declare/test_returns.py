@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 import rightcall as rc
-from rightcall.declare.returns import Misfit, returns_of
+from rightcall.declare.returns import ReturnMisfit, returns_of
 
 
 class Item(BaseModel):
@@ -90,7 +90,7 @@ def test_a_value_becomes_an_object_that_fits_the_schema(hint, value, given):
     ids=str,
 )
 def test_a_value_that_breaks_the_promise_is_a_misfit(hint, value):
-    with pytest.raises(Misfit):
+    with pytest.raises(ReturnMisfit):
         returns_of(promising(hint)).encode(value)
 
 

@@ -7,7 +7,7 @@ import typing_extensions
 from pydantic import Field
 
 import rightcall as rc
-from rightcall.declare.returns import Misfit, returns_of
+from rightcall.declare.returns import ReturnMisfit, returns_of
 from rightcall.plan import check as check_plan
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -53,7 +53,7 @@ def test_a_value_is_held_to_them(value: Any, is_fit: bool) -> None:
     if is_fit:
         assert returns.encode(value) == {"result": value}
     else:
-        with pytest.raises(Misfit):
+        with pytest.raises(ReturnMisfit):
             returns.encode(value)
 
 

@@ -63,7 +63,7 @@ def cut_summary(text: str, most: int) -> str:
     return note + text.encode(errors="replace")[-room:].decode(errors="ignore")
 
 
-class Summary(Struct, frozen=True):
+class HistorySummary(Struct, frozen=True):
     """A summary, and what it cost."""
 
     text: str
@@ -82,7 +82,7 @@ async def write_summary(
     messages: Transcript,
     instructions: str,
     seconds: float,
-) -> Summary:
+) -> HistorySummary:
     """Have a model summarise the last summary and the messages since; raises if it does not."""
     lines = list(describe_messages(messages, _MOST_OF_A_RESULT))
     if earlier:
@@ -101,7 +101,7 @@ async def write_summary(
                     text = reply.text.strip()
                     if reply.stop not in ("end", "length", "stop_sequence") or not text:
                         raise ProtocolError(f"the model gave no summary, and stopped with {reply.stop}")
-                    return Summary(text, reply.usage)
+                    return HistorySummary(text, reply.usage)
     raise ProtocolError("the model gave no summary")
 
 

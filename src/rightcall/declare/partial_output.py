@@ -19,7 +19,7 @@ PartialView = Callable[[JsonValue], Any]
 """Shows a JSON value that grows as a part of a type."""
 
 
-class Member(Struct, frozen=True):
+class OutputMember(Struct, frozen=True):
     """A field of a class: its name in JSON, and how its value is shown."""
 
     key: str
@@ -31,7 +31,9 @@ class PartialObject:
 
     __slots__ = ("_json", "_kind", "_members")
 
-    def __init__(self, json: Mapping[str, JsonValue], kind: type, members: Mapping[str, Member]) -> None:
+    def __init__(
+        self, json: Mapping[str, JsonValue], kind: type, members: Mapping[str, OutputMember]
+    ) -> None:
         self._json = json
         self._kind = kind
         self._members = members
@@ -141,18 +143,18 @@ def _has_fields(kind: type) -> bool:
 
 
 @cache
-def _members_of(kind: type) -> Mapping[str, Member]:
+def _members_of(kind: type) -> Mapping[str, OutputMember]:
     if issubclass(kind, Struct):
         fields = msgspec.structs.fields(kind)
-        return {each.name: Member(each.encode_name, partial_view(each.type)) for each in fields}
+        return {each.name: OutputMember(each.encode_name, partial_view(each.type)) for each in fields}
     declared: Mapping[str, Any] = getattr(kind, "model_fields", {})
     if declared:
         members = {}
         for name, field in declared.items():
-            members[name] = Member(_alias(field) or name, partial_view(field.annotation))
+            members[name] = OutputMember(_alias(field) or name, partial_view(field.annotation))
         return members
     hints = get_type_hints(kind)
-    return {name: Member(name, partial_view(hints[name])) for name in kind.__dataclass_fields__}  # type: ignore[attr-defined]
+    return {name: OutputMember(name, partial_view(hints[name])) for name in kind.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
 def _alias(field: Any) -> str:

@@ -30,11 +30,11 @@ _PLAIN = (str, None, NoneType, Any, object, inspect.Parameter.empty)
 _FILES = (bytes, bytearray, memoryview, PurePath)
 
 
-class Misfit(ValueError):
+class ReturnMisfit(ValueError):
     """A value does not fit its tool's return type; the message says why, for the developer."""
 
 
-class ReturnTooLong(Misfit):
+class ReturnTooLong(ReturnMisfit):
     """A value fits as far as it was checked, but is longer than allowed."""
 
 
@@ -50,14 +50,14 @@ class Returns(Struct, frozen=True, eq=False):
     """Whether encoding a value runs no user code."""
 
     def encode(self, value: object, most: int | None = None) -> JsonObject:
-        """The object for a value. Raises Misfit if it does not fit the schema.
+        """The object for a value. Raises ReturnMisfit if it does not fit the schema.
 
         Raises TooLong if it has more than ``most`` bytes, which is checked before the schema.
         """
         try:
             text = self.adapter.dump_json(value, by_alias=True, warnings="error")
         except PydanticSerializationError as error:
-            raise Misfit(str(error)) from error
+            raise ReturnMisfit(str(error)) from error
         if self.wrapped:
             text = _WRAPPED % text
         if most is not None and len(text) > most:
@@ -65,7 +65,7 @@ class Returns(Struct, frozen=True, eq=False):
         found: JsonObject = msgspec.json.decode(text)
         verdict = self.compiled.validate(text.decode(), found)
         if not isinstance(verdict, Valid):
-            raise Misfit("; ".join(map(str, verdict)))
+            raise ReturnMisfit("; ".join(map(str, verdict)))
         return found
 
 

@@ -41,13 +41,13 @@ class CatalogueEntry(Struct, frozen=True, kw_only=True):
             return None
 
 
-class _Record(Struct, frozen=True):
+class _CatalogueModel(Struct, frozen=True):
     path: str
 
 
 class _CatalogueFile(Struct, frozen=True, kw_only=True):
     version: int = VERSION
-    models: dict[str, _Record] = {}
+    models: dict[str, _CatalogueModel] = {}
 
 
 def is_local(name: str) -> bool:
@@ -130,7 +130,7 @@ def add(name: str, path: str | os.PathLike[str]) -> CatalogueEntry:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     if start != _GGUF:
         raise UsageError(f"{file} is not a GGUF file: it does not begin with GGUF")
-    _write({**known.models, name: _Record(str(file))})
+    _write({**known.models, name: _CatalogueModel(str(file))})
     return CatalogueEntry(name=name, path=file)
 
 
@@ -161,7 +161,7 @@ def _read() -> _CatalogueFile:
     return known
 
 
-def _write(models: dict[str, _Record]) -> None:
+def _write(models: dict[str, _CatalogueModel]) -> None:
     """Replace the file atomically, so that a reader never sees half of it."""
     file = place()
     text = msgspec.json.format(msgspec.json.encode(_CatalogueFile(models=models)), indent=2)

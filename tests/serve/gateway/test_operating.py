@@ -25,7 +25,7 @@ from rightcall.serve.gateway.settings import (
     with_models,
 )
 from rightcall.serve.gateway.spend import Allowances, ExpectedUsage, Spend, today
-from rightcall.serve.gateway.upstreams import Candidate, Health, order_candidates
+from rightcall.serve.gateway.upstreams import Health, UpstreamCandidate, order_candidates
 from rightcall.testing.scripted_model import ScriptedModel, call, reply
 from serve.gateway.kit import JSON, Host, gateway, get, listening, place, post, served
 
@@ -260,13 +260,13 @@ async def test_a_short_wait_is_waited_for_and_tried_again():
 
 
 def test_conversations_stay_where_they_began_and_are_shared_out_by_weight():
-    places = [Candidate("a", "a", 1.0), Candidate("b", "b", 3.0)]
+    places = [UpstreamCandidate("a", "a", 1.0), UpstreamCandidate("b", "b", 3.0)]
     first = [order_candidates(places, f"conversation {n}".encode())[0].target for n in range(2000)]
     assert first == [
         order_candidates(places, f"conversation {n}".encode())[0].target for n in range(2000)
     ]
     assert 0.70 < first.count("b") / 2000 < 0.80
-    more = [*places, Candidate("c", "c", 1.0)]
+    more = [*places, UpstreamCandidate("c", "c", 1.0)]
     moved = [order_candidates(more, f"conversation {n}".encode())[0].target for n in range(2000)]
     assert {new for old, new in zip(first, moved, strict=True) if new != old} == {"c"}
 

@@ -25,7 +25,7 @@ from rightcall.core.outcome import Denied, Failed, Returned, TimedOut
 from rightcall.core.parts import Call, Media, Result, Text
 from rightcall.core.ports import LiveTools
 from rightcall.core.tool import Tool
-from rightcall.declare.returns import Misfit, Returns, ReturnTooLong, returns_of
+from rightcall.declare.returns import ReturnMisfit, Returns, ReturnTooLong, returns_of
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError
 from rightcall.gate.attempt import DeadlinePassed, within
@@ -342,7 +342,7 @@ async def _encode_output(
         return execution, await within(left, tool_threads().run(encode, AbandonableJob()))
     except ReturnTooLong:
         failure: Failed | TimedOut = Failed(f"{failed} is longer than {limit:,} bytes.")
-    except Misfit as misfit:
+    except ReturnMisfit as misfit:
         failure = Failed(f"{failed} does not fit what it promises.", error=str(misfit))
         if not execution.attempts:
             # A hook or a person answered in its place, with a text.

@@ -33,9 +33,9 @@ from rightcall.serve.gateway.request_target import GEMINI, RESPONSES
 from rightcall.serve.gateway.settings import Served, Trying
 from rightcall.serve.gateway.spend import Allowances, ExpectedUsage, Spend, today
 from rightcall.serve.gateway.upstreams import (
-    Candidate,
     ModelRoute,
     Upstream,
+    UpstreamCandidate,
     dialect_of,
     is_its_fault,
     least_wait,
@@ -131,7 +131,7 @@ class Attempts:
                         self._allowances.let_go(of.name, held)
                     await candidate.target.leave()
             # Seconds before the next round: the shortest time that a place asked for.
-            candidates: list[Candidate[Upstream]] = []
+            candidates: list[UpstreamCandidate[Upstream]] = []
             for of in course:
                 candidates += of.places_for(exchange.peeked.model)
             refused = least_wait(candidates)
@@ -167,13 +167,13 @@ class Attempts:
 
     def _places(
         self, course: Sequence[ModelRoute], asked: str, beginning: bytes
-    ) -> Iterator[tuple[ModelRoute, Candidate[Upstream]]]:
+    ) -> Iterator[tuple[ModelRoute, UpstreamCandidate[Upstream]]]:
         for of in course:
             for candidate in order_candidates(of.places_for(asked), beginning):
                 yield of, candidate
 
     async def _ask_candidate(
-        self, exchange: GatewayExchange, route: ModelRoute, candidate: Candidate[Upstream]
+        self, exchange: GatewayExchange, route: ModelRoute, candidate: UpstreamCandidate[Upstream]
     ) -> UpstreamAnswer:
         upstream = candidate.target
         try:

@@ -83,7 +83,7 @@ def is_its_fault(error: RightcallError) -> bool:
     return isinstance(error, TransportError)
 
 
-class Candidate(Generic[Target]):
+class UpstreamCandidate(Generic[Target]):
     """A place among others."""
 
     __slots__ = ("_name", "_named", "_salt", "health", "target", "weight")
@@ -94,13 +94,13 @@ class Candidate(Generic[Target]):
         self.health = Health()
         self._name = name
         self._salt = name.encode()
-        self._named: OrderedDict[str, Candidate[Target]] = OrderedDict()
+        self._named: OrderedDict[str, UpstreamCandidate[Target]] = OrderedDict()
 
-    def for_model(self, model: str) -> "Candidate[Target]":
+    def for_model(self, model: str) -> "UpstreamCandidate[Target]":
         """The candidate for one of its models: vendors are overloaded, and limit rates, per model."""
         found = self._named.get(model)
         if found is None:
-            found = self._named[model] = Candidate(self._name, self.target, self.weight)
+            found = self._named[model] = UpstreamCandidate(self._name, self.target, self.weight)
             if len(self._named) > _MOST_TRIED_NAMES:
                 self._named.popitem(last=False)
         else:
@@ -114,8 +114,8 @@ class Candidate(Generic[Target]):
 
 
 def order_candidates(
-    candidates: Sequence[Candidate[Target]], beginning: bytes
-) -> tuple[Candidate[Target], ...]:
+    candidates: Sequence[UpstreamCandidate[Target]], beginning: bytes
+) -> tuple[UpstreamCandidate[Target], ...]:
     """The candidates, best first: those that rest come last, those that refuse are left out.
 
     Places are ordered by weighted rendezvous hashing of the key and the beginning of the conversation:
@@ -128,7 +128,7 @@ def order_candidates(
     return tuple(sorted(willing, key=lambda each: (each.health.rest > 0, -each.score(beginning))))
 
 
-def least_wait(candidates: Sequence[Candidate[Target]]) -> float:
+def least_wait(candidates: Sequence[UpstreamCandidate[Target]]) -> float:
     """Seconds until the first of the candidates may be asked again."""
     return min((each.health.refusal for each in candidates), default=0.0)
 
@@ -231,7 +231,7 @@ class ModelRoute:
         self,
         name: str,
         served: Served,
-        places: Sequence[Candidate[Upstream]],
+        places: Sequence[UpstreamCandidate[Upstream]],
         owns: Callable[[str], bool] | None = None,
     ) -> None:
         self.name = name
@@ -255,7 +255,7 @@ class ModelRoute:
                 return model
         return None
 
-    def places_for(self, asked: str) -> Sequence[Candidate[Upstream]]:
+    def places_for(self, asked: str) -> Sequence[UpstreamCandidate[Upstream]]:
         """The places for a requested model, each with the health of that model."""
         if not self.has_patterns:
             return self.places
@@ -274,7 +274,7 @@ class Upstreams:
     def __init__(self, open_: Open = open_model) -> None:
         self._open = open_
         self._routes: Mapping[str, ModelRoute] = {}
-        self._opened: dict[bytes, Candidate[Upstream]] = {}
+        self._opened: dict[bytes, UpstreamCandidate[Upstream]] = {}
         """By everything that each was opened with."""
         self._settings = Settings()
 
@@ -299,7 +299,7 @@ class Upstreams:
                         # Opened now: an error is for the operator, and not for a client.
                         upstream.model("")
                     salt = f"{place.use} {place.base_url or ''} {place.key_env}"
-                    kept = Candidate(salt, upstream, place.weight)
+                    kept = UpstreamCandidate(salt, upstream, place.weight)
                     before[written] = kept
                 places.append(kept)
             owns = None
