@@ -197,8 +197,11 @@ def time_rooms(rooms: Sequence[str], copies: "SimpleQueue[TreeCopy]", jobs: int)
                 code, failed = copy.test([*ROOMS[room], *passed_over], 1800)
                 if code == 0:
                     return time.monotonic() - begun
+                if not failed or copy.test(failed, 1800)[0] != 0:
+                    # It would seem to notice every fault.
+                    break
                 passed_over += [f"--deselect={each}" for each in failed]
-            raise SystemExit(f"the tests of {room} fail without a fault: {passed_over}")
+            raise SystemExit(f"the tests of {room} fail without a fault: {failed}")
         finally:
             copies.put(copy)
 

@@ -1,6 +1,7 @@
 """Faults are put where they could matter, one at a time, and only into a copy."""
 
 import ast
+from queue import SimpleQueue
 
 import pytest
 
@@ -175,3 +176,13 @@ def test_a_fault_is_noticed_by_a_test_that_fails_for_it_and_not_by_one_that_fail
 def test_a_fault_that_hangs_is_noticed_by_its_time_limit(copy):
     verdict = judge(copy, "condition negated", 12, seconds=3)
     assert (verdict.noticed, verdict.by) == (True, "its time limit")
+
+
+def test_a_test_that_fails_without_a_fault_ends_the_program(copy, monkeypatch):
+    """It would seem to notice every fault."""
+    monkeypatch.setitem(draw.ROOMS, "room", ("tests",))
+    (copy.place / "tests/test_broken.py").write_text("def test_broken():\n    assert False\n")
+    copies = SimpleQueue()
+    copies.put(copy)
+    with pytest.raises(SystemExit, match=r"of room fail without a fault: .*test_broken"):
+        draw.time_rooms(["room"], copies, 1)
