@@ -124,13 +124,7 @@ def refusals(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "files", lambda: rc.builtin.fs(folder)
     yield "web pages", rc.builtin.web
     yield "a manifest", lambda: rc.manifest.load(manifest)
-    yield "MCP over stdio", lambda: asyncio.run(_connect(rc))
     yield "durable SQLite", lambda: asyncio.run(_submit(rc, folder))
-
-
-async def _connect(rc: Any) -> None:
-    async with rc.mcp.connect(rc.mcp.Stdio(command=sys.executable)):
-        pass
 
 
 async def _submit(rc: Any, folder: Path) -> None:

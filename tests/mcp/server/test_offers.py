@@ -234,8 +234,8 @@ async def test_clients_hear_of_changes(mode):
         server.offers.resources.append(new)
         await server.announce("resources")
         await server.announce("prompts")
-        await server.updated("shop://logo")
-        await server.updated("shop://terms")
+        await server.announce_update("shop://logo")
+        await server.announce_update("shop://terms")
 
     async def wait_for_three() -> None:
         while len(heard) < 3:

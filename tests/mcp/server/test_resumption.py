@@ -96,6 +96,7 @@ async def test_sessions_are_released_when_they_end_and_refused_when_there_are_to
         for _ in range(5):
             headers = await greet(client, address)
             assert (await client.delete(address, headers=headers)).status_code == 200
+            assert (await client.get(address, headers=headers)).status_code == 404
         for _ in range(3):
             await greet(client, address)
         message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": GREETING}
@@ -117,3 +118,5 @@ async def test_what_is_kept_is_bounded():
     assert await store.replay_events_after(names[-3], send) == "s"
     assert sent == [98, 99]
     assert len(store._events) < 10
+    store.forget("")
+    assert (store._events, store._sessions, store._size) == ({}, {}, 0)

@@ -19,6 +19,7 @@ from rightcall.core.facts import Effect
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message, Reply, User
+from rightcall.core.options import NameCheckedMeta
 from rightcall.core.parts import PLAIN_TEXT, Media, Text
 from rightcall.core.tool import Tool
 from rightcall.declare.attachment import file
@@ -35,7 +36,7 @@ Fetch = Callable[[Callable[[Client], Awaitable[Any]]], Awaitable[Any]]
 """Asks the server, over whatever connection there is."""
 
 
-class ListedResource(Struct, frozen=True, kw_only=True):
+class ListedResource(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """A resource of a server, or, with ``arguments``, a template of many."""
 
     uri: str
@@ -51,10 +52,10 @@ class ListedResource(Struct, frozen=True, kw_only=True):
         missing = [name for name in self.arguments if name not in arguments]
         if missing or len(arguments) > len(self.arguments):
             raise ToolFailure(f"{self.uri} takes {', '.join(self.arguments) or 'nothing'}.")
-        return UriTemplate.parse(self.uri).expand(arguments) if self.arguments else self.uri
+        return UriTemplate.parse(self.uri).expand(arguments)
 
 
-class ListedPrompt(Struct, frozen=True, kw_only=True):
+class ListedPrompt(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """A prompt of a server."""
 
     name: str
@@ -172,15 +173,19 @@ async def get_prompt(
     source = f"the prompt {name} of the server {server}"
     attached: list[Text | Media] = [Text(f"Follow {source}, which is attached.")]
     for role, piece in said:
-        whose = source if role == "user" else f"{source}, as the assistant's words"
+        whose = source
+        if role != "user":
+            whose = f"{source}, as the assistant's words"
         data = piece if isinstance(piece, Media) else Media(piece.encode(errors="replace"), PLAIN_TEXT)
         attached.append(file(data.data, media_type=data.media_type, name=data.name, untrusted=whose))
     return (User(tuple(attached)),)
 
 
 def _message(role: str, piece: Piece) -> Message:
-    part = Text(piece) if isinstance(piece, str) else piece
-    return User((part,)) if role == "user" else Reply((part,))
+    part: Text | Media = Text(piece) if isinstance(piece, str) else piece
+    if role == "user":
+        return User((part,))
+    return Reply((part,))
 
 
 async def complete(

@@ -185,7 +185,7 @@ class ServerConnection:
             client = await self.ready()
             lost = self._lost
             try:
-                async with self._subscribed(client, uris, tell):
+                async with self._subscription(client, uris, tell):
                     tell(None)
                     for uri in () if is_first else uris:
                         tell(uri)
@@ -197,7 +197,7 @@ class ServerConnection:
                 raise ToolFailure(f"The server {self._settings.name} refused: {error}") from error
 
     @asynccontextmanager
-    async def _subscribed(
+    async def _subscription(
         self, client: Client, uris: Sequence[str], tell: Callable[[str | None], None]
     ) -> AsyncIterator[None]:
         if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -242,7 +242,7 @@ class ServerConnection:
             self._signals.lose()
 
     @contextmanager
-    def _person_waited_for(self) -> Iterator[None]:
+    def _waiting_for_person(self) -> Iterator[None]:
         """Stop the clock of the opening for as long as a person takes to log in."""
         deadline = self._deadline
         if deadline is not None:
@@ -287,8 +287,12 @@ class ServerConnection:
         self._opening = True
         listening: asyncio.Task[None] | None = None
         target = self._settings.target
-        auth = authorization_for(target, self._person_waited_for) if isinstance(target, Http) else None
-        self._login = auth if isinstance(auth, OAuthSession) else None
+        auth = None
+        self._login = None
+        if isinstance(target, Http):
+            auth = authorization_for(target, self._waiting_for_person)
+        if isinstance(auth, OAuthSession):
+            self._login = auth
         self._deadline = deadline = asyncio.timeout(self._settings.connect_timeout)
         try:
             async with (

@@ -22,7 +22,7 @@ from rightcall.core.jsontext import JsonError, kind_of, parse
 from rightcall.core.options import NameCheckedMeta, check_keywords
 from rightcall.core.secret_formats import redact_formats
 from rightcall.errors import UsageError
-from rightcall.platforms import posix_only, user_name
+from rightcall.platforms import user_name
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "USER")
 """Variables of our environment that a program gets unless more are named: what most need, no secrets."""
@@ -50,7 +50,7 @@ class Stdio(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
         for name in (*self.environment, *self.inherit):
             if not _VARIABLE.fullmatch(name):
                 raise UsageError(f"a server's environment: {name!r} is not the name of a variable")
-        if self.directory is not None and not self.directory.startswith("/"):
+        if self.directory is not None and not Path(self.directory).is_absolute():
             raise UsageError(f"a server's directory must be absolute, not {self.directory!r}")
 
     def __repr__(self) -> str:
@@ -172,7 +172,7 @@ def endpoint_of(given: Given) -> Endpoint:
 def program_of(target: Stdio) -> str:
     """The absolute path of the program. Raises UsageError if there is none, or none to trust."""
     command = target.command
-    if "/" in command and not command.startswith("/"):
+    if "/" in command and not Path(command).is_absolute():
         raise UsageError(f"the command {command!r} must be an absolute path, or a name without slashes")
     found = shutil.which(command)
     if found is None or not Path(found).is_absolute():
@@ -184,9 +184,12 @@ def program_of(target: Stdio) -> str:
 
 
 def refuse_unsafe(path: Path) -> None:
-    """Raise UsageError if somebody else can write a file, or replace it or a folder on its path."""
+    """Raise UsageError if somebody else can write a file, or replace it or a folder on its path.
+
+    Windows says who may write by lists that Python does not read, so nothing is checked there.
+    """
     if sys.platform == "win32":
-        raise posix_only("an MCP server over stdio")
+        return
     target = path.resolve()
     for place in dict.fromkeys([target, *target.parents, *path.absolute().parents]):
         status = place.stat()

@@ -88,18 +88,16 @@ class LoginStore:
 
         Windows has no such locks; there, the later of two programs logs in again.
         """
-        if sys.platform == "win32":
-            yield
-            return
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(self._lock_of(url), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            while True:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    await asyncio.sleep(_LOOK_AGAIN)
+            if sys.platform != "win32":
+                while True:
+                    try:
+                        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    except BlockingIOError:
+                        await asyncio.sleep(_LOOK_AGAIN)
             yield
         finally:
             os.close(descriptor)

@@ -66,9 +66,12 @@ class OAuthSession(httpx2.Auth):
         self.failure = ""
         self._url = url
         self._waits = waits
-        self._login = how if isinstance(how, Login) else None
-        self._store = LoginStore(self._login.folder) if self._login is not None else None
+        self._login: Login | None = None
+        self._store: LoginStore | None = None
+        self._provider: OAuthClientProvider
         if isinstance(how, Login):
+            self._login = how
+            self._store = LoginStore(how.folder)
             self._provider = self._provider_for(how)
         else:
             self._provider = _machine_provider(url, how, self)
@@ -292,7 +295,9 @@ class OAuthSession(httpx2.Auth):
                 about = ProtectedResourceMetadata.model_validate(stored.resource)
                 context.protected_resource_metadata = about
                 context.auth_server_url = str(about.authorization_servers[0])
-            context.current_tokens = OAuthToken.model_validate(stored.tokens) if stored.tokens else None
+            context.current_tokens = None
+            if stored.tokens:
+                context.current_tokens = OAuthToken.model_validate(stored.tokens)
         except ValidationError as error:
             file = self._store.file_of(self._url)
             raise UsageError(f"{file} is not a kept login; delete it and log in") from error
@@ -306,7 +311,9 @@ def _header(tokens: OAuthToken) -> str:
 def _to_json(
     found: OAuthToken | OAuthClientInformationFull | OAuthMetadata | ProtectedResourceMetadata | None,
 ) -> dict[str, object]:
-    return {} if found is None else found.model_dump(mode="json", exclude_none=True)
+    if found is None:
+        return {}
+    return found.model_dump(mode="json", exclude_none=True)
 
 
 def _wants_more(response: httpx2.Response) -> bool:
@@ -399,8 +406,11 @@ class CallbackServer:
                 target = head.split(b" ", 2)[1].decode("latin-1")
                 is_taken = self._take(target)
                 words = "You are logged in, or were refused; the program says which. Close this page."
-                body = (words if is_taken else "There is nothing here.").encode()
-                status = "200 OK" if is_taken else "404 Not Found"
+                status = "200 OK"
+                if not is_taken:
+                    words = "There is nothing here."
+                    status = "404 Not Found"
+                body = words.encode()
                 writer.write(
                     f"HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\n"
                     f"content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode()

@@ -7,6 +7,7 @@ is looked at here before the SDK gets it, and is bounded.
 """
 
 import re
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Self
@@ -20,6 +21,7 @@ from mcp.client.auth import OAuthFlowError
 from mcp.client.client import Client
 from mcp.client.session import IncomingMessage
 from mcp.client.sse import sse_client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
@@ -38,7 +40,13 @@ from rightcall.core.lazy import own_version
 from rightcall.core.transport import StreamedResponse, Timeouts
 from rightcall.errors import ProtocolError, RightcallError, TransportError, TransportTimeout
 from rightcall.mcp.client.callbacks import Elicitation, Sampler, list_roots
-from rightcall.mcp.client.endpoints import Endpoint, Http
+from rightcall.mcp.client.endpoints import (
+    Endpoint,
+    Http,
+    directory_of,
+    environment_of,
+    program_of,
+)
 from rightcall.mcp.client.note_log import NoteLog
 from rightcall.mcp.client.settings import ConnectionSettings
 from rightcall.mcp.client.stdio_client import stdio_streams
@@ -286,6 +294,16 @@ async def _streams(
             else:
                 await stack.enter_async_context(client)
                 opening = streamable_http_client(target.url, http_client=client, max_sse_event_size=most)
+        elif sys.platform == "win32":
+            # The SDK's knows how Windows starts and ends programs; it does not bound what they send.
+            notes.add("garbage", "the length of its messages is not bounded on Windows")
+            program = StdioServerParameters(
+                command=program_of(target),
+                args=list(target.arguments),
+                env=environment_of(target),
+                cwd=directory_of(target),
+            )
+            opening = stdio_client(program)
         else:
             opening = stdio_streams(
                 target,
@@ -349,7 +367,7 @@ def explain(error: Exception, settings: ConnectionSettings, why: str, status: in
     elif isinstance(cause, MCPError):
         refusal = words_of(cause)
         if status == _UNAUTHORIZED:
-            refusal = _unauthorized(settings.target)
+            refusal = _login_advice(settings.target)
         elif status >= _LEAST_ERROR:
             refusal = f"HTTP {status}: {refusal}"
         found = ProtocolError(f"the server {name} refused the connection: {refusal}")
@@ -359,7 +377,7 @@ def explain(error: Exception, settings: ConnectionSettings, why: str, status: in
     return found
 
 
-def _unauthorized(target: Endpoint) -> str:
+def _login_advice(target: Endpoint) -> str:
     """What to do about a server that wants to know who asks."""
     if not isinstance(target, Http):
         return "HTTP 401"

@@ -46,10 +46,11 @@ def application(sdk: Server[Any], listen: Listen, bounds: Bounds, *, timed: bool
                 "validate_token_resource": True,
             }
         )
+    events = RecentEvents(bounds.replay_bytes)
     inner = sdk.streamable_http_app(
         streamable_http_path=listen.path,
         max_request_body_size=bounds.message_bytes,
-        event_store=RecentEvents(bounds.replay_bytes),
+        event_store=events,
         retry_interval=_RETRY,
         session_idle_timeout=bounds.idle,
         max_sessions=bounds.sessions,
@@ -58,7 +59,7 @@ def application(sdk: Server[Any], listen: Listen, bounds: Bounds, *, timed: bool
         auth=auth,
         token_verifier=None if oauth is None else oauth.verifier or JwtVerifier(oauth),
     )
-    named = SessionNames(inner, 2 * bounds.sessions)
+    named = SessionNames(inner, events, 2 * bounds.sessions)
     outer: ASGIApp = named if timed else _BodyDeadline(named, bounds.request)
     if listen.token is None:
         return outer

@@ -18,9 +18,11 @@ from mcp.server.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
     ResourceUpdated,
+    ServerEvent,
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import event_to_notification
 from mcp_types import (
     INVALID_PARAMS,
     EmptyResult,
@@ -72,7 +74,7 @@ class Changes:
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return set()
         name = session_of(context)
-        uris = self._sessions[name][1] if name in self._sessions else set()
+        _, uris = self._sessions.get(name, (None, set()))
         self._sessions[name] = (context.session, uris)
         self._sessions.move_to_end(name)
         if len(self._sessions) > self._most:
@@ -98,39 +100,33 @@ class Changes:
 
     async def announce(self, what: Literal["tools", "resources", "prompts"]) -> None:
         """Tell every client that a list has changed."""
-        await self._bus.publish(_EVENTS[what]())
-        for name, (session, _) in [*self._sessions.items()]:
-            try:
-                match what:
-                    case "tools":
-                        await session.send_tool_list_changed()
-                    case "resources":
-                        await session.send_resource_list_changed()
-                    case "prompts":
-                        await session.send_prompt_list_changed()
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                self._sessions.pop(name, None)
+        await self._tell(_EVENTS[what](), [*self._sessions])
 
     async def update(self, uri: str) -> None:
         """Tell who subscribed to a resource that it has changed."""
-        await self._bus.publish(ResourceUpdated(uri=uri))
-        for name, (session, uris) in [*self._sessions.items()]:
-            if uri in uris:
-                try:
-                    await session.send_resource_updated(uri)
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    self._sessions.pop(name, None)
+        subscribed = [name for name, (_, uris) in self._sessions.items() if uri in uris]
+        await self._tell(ResourceUpdated(uri=uri), subscribed)
+
+    async def _tell(self, event: ServerEvent, names: list[str]) -> None:
+        await self._bus.publish(event)
+        for name in names:
+            try:
+                await self._sessions[name][0].send_notification(event_to_notification(event, {}))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                self._sessions.pop(name, None)
 
 
 def page_of(
     entries: list[T], params: PaginatedRequestParams | None, size: int
 ) -> tuple[list[T], str | None]:
     """The entries that a client's cursor points to, and the cursor of the next."""
-    cursor = params.cursor if params is not None else None
     start = 0
-    if cursor is not None:
+    if params is not None and params.cursor is not None:
+        cursor = params.cursor
         if not cursor.isdecimal() or not 0 < int(cursor) < len(entries):
             raise MCPError(INVALID_PARAMS, "there is no such page; list from the beginning")
         start = int(cursor)
     end = start + size
-    return entries[start:end], str(end) if end < len(entries) else None
+    if end < len(entries):
+        return entries[start:end], str(end)
+    return entries[start:], None

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from rightcall.core.jsontext import JsonError, parse
 from rightcall.core.message import Reply, User
+from rightcall.core.options import check_keywords
 from rightcall.core.parts import ANY_BYTES, PLAIN_TEXT, Media, Result, Text
 from rightcall.core.tool import Tool
 from rightcall.declare.function import ToolOptions, tool
@@ -66,8 +67,9 @@ class _Offer(Struct, frozen=True, kw_only=True, eq=False):
         if completer is None:
             allowed = self.properties.get(argument, {}).get("enum", ())
             return [str(each) for each in allowed if str(each).startswith(value)]
-        takes_two = len(inspect.signature(completer).parameters) > 1
-        arguments = (value, given) if takes_two else (value,)
+        arguments: tuple[Any, ...] = (value,)
+        if len(inspect.signature(completer).parameters) > 1:
+            arguments = (value, given)
         if inspect.iscoroutinefunction(completer):
             return [str(each) for each in await completer(*arguments)]
 
@@ -106,6 +108,7 @@ class ResourceList(Protocol):
         """The text at a URI; None if there is none."""
 
 
+@check_keywords("rc.mcp.resource")
 def resource(
     uri: str, *, title: str = "", media_type: str = "", **options: Unpack[ToolOptions]
 ) -> Callable[[Callable[..., Any]], OfferedResource]:
@@ -119,7 +122,7 @@ def resource(
         raise DeclarationError(uri, f"{error}.", where="uri") from error
 
     def declare(function: Callable[..., Any]) -> OfferedResource:
-        made: Tool = tool(**{"effect": "read", **options})(_converted(function, _to_readable))  # type: ignore[call-overload]
+        made: Tool = tool(**{"effect": "read", **options})(_convert_value_of(function, _to_readable))  # type: ignore[call-overload]
         declared: Any = made.parameters.get("properties", {})
         if set(declared) != set(template.variable_names):
             has = ", ".join(template.variable_names) or "none"
@@ -131,19 +134,22 @@ def resource(
     return declare
 
 
+@check_keywords("rc.mcp.prompt")
 def prompt(
     function: Callable[..., Any] | None = None, *, title: str = "", **options: Unpack[ToolOptions]
 ) -> Any:
     """Offer what a function returns as a prompt: a text, media, messages, or a list of them."""
 
     def declare(function: Callable[..., Any]) -> OfferedPrompt:
-        made: Tool = tool(**{"effect": "read", **options})(_converted(function, _to_messages))  # type: ignore[call-overload]
+        made: Tool = tool(**{"effect": "read", **options})(_convert_value_of(function, _to_messages))  # type: ignore[call-overload]
         return OfferedPrompt(tool=made, title=title)
 
-    return declare if function is None else declare(function)
+    if function is None:
+        return declare
+    return declare(function)
 
 
-def _converted(function: Callable[..., Any], convert: Callable[[Any], Any]) -> Callable[..., Any]:
+def _convert_value_of(function: Callable[..., Any], convert: Callable[[Any], Any]) -> Callable[..., Any]:
     """The function, its value converted in its own time and under its own limits."""
     if inspect.iscoroutinefunction(function):
 
@@ -166,11 +172,16 @@ def _to_readable(value: Any) -> Any:
 
 def _to_messages(value: Any) -> str:
     """A prompt's value as the JSON of MCP's messages."""
-    pieces = value if isinstance(value, list | tuple) else [value]
+    if not isinstance(value, list | tuple):
+        value = [value]
     said: list[types.PromptMessage] = []
-    for piece in pieces:
-        role: types.Role = "assistant" if isinstance(piece, Reply) else "user"
-        parts: Sequence[Any] = piece.content if isinstance(piece, User | Reply) else (piece,)
+    for piece in value:
+        role: types.Role = "user"
+        parts: Sequence[Any] = (piece,)
+        if isinstance(piece, User | Reply):
+            parts = piece.content
+        if isinstance(piece, Reply):
+            role = "assistant"
         for part in parts:
             said.append(types.PromptMessage(role=role, content=_block(part)))
     return _MESSAGES.dump_json(said, by_alias=True, exclude_none=True).decode()

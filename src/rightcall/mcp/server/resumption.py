@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SESSION = b"mcp-session-id"
 _session: ContextVar[str] = ContextVar("rightcall_mcp_session", default="")
-_OVERHEAD = 200
+_OVERHEAD = 600
 """Bytes that a kept event takes beside its message."""
 
 
@@ -26,6 +26,8 @@ class RecentEvents(EventStore):
         self._size = 0
         self._events: OrderedDict[str, tuple[str, str, bytes]] = OrderedDict()
         """By id: the session, the stream and the message, oldest first."""
+        self._sessions: dict[str, dict[str, None]] = {}
+        """By session: the ids of its events."""
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         """Keep a message; returns its id."""
@@ -33,12 +35,25 @@ class RecentEvents(EventStore):
         if message is not None:
             data = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         name = token_urlsafe(16)
-        self._events[name] = (_session.get(), stream_id, data)
+        session = _session.get()
+        self._events[name] = (session, stream_id, data)
+        self._sessions.setdefault(session, {})[name] = None
         self._size += len(data) + _OVERHEAD
         while self._size > self._most and self._events:
-            _, (_, _, oldest) = self._events.popitem(last=False)
-            self._size -= len(oldest) + _OVERHEAD
+            self._forget_event(next(iter(self._events)))
         return name
+
+    def forget(self, session: str) -> None:
+        """Forget the events of a session that has ended."""
+        for name in [*self._sessions.get(session, ())]:
+            self._forget_event(name)
+
+    def _forget_event(self, name: str) -> None:
+        session, _, data = self._events.pop(name)
+        self._size -= len(data) + _OVERHEAD
+        del self._sessions[session][name]
+        if not self._sessions[session]:
+            del self._sessions[session]
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
         """Send what followed an event in its stream; returns the stream, or None if it is not known."""
@@ -47,8 +62,9 @@ class RecentEvents(EventStore):
             return None
         session, stream, _ = known
         has_come = False
-        for name, (whose, which, data) in [*self._events.items()]:
-            if has_come and (whose, which) == (session, stream) and data:
+        for name in [*self._sessions[session]]:
+            _, which, data = self._events.get(name, ("", "", b""))
+            if has_come and which == stream and data:
                 message = jsonrpc_message_adapter.validate_json(data, by_name=False)
                 await send_callback(EventMessage(message, name))
             has_come = has_come or name == last_event_id
@@ -58,8 +74,9 @@ class RecentEvents(EventStore):
 class SessionNames:
     """Says to which session a request belongs, for ``RecentEvents``."""
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
+    def __init__(self, app: ASGIApp, events: RecentEvents, most: int) -> None:
         self._app = app
+        self._events = events
         self._most = most
         self._names: OrderedDict[bytes, str] = OrderedDict()
         """By session: what its opening request was called, which the session's own task goes by."""
@@ -86,3 +103,5 @@ class SessionNames:
             await self._app(scope, receive, send_and_note)
         finally:
             _session.reset(before)
+            if scope["method"] == "DELETE" and self._names.pop(given, ""):
+                self._events.forget(name)

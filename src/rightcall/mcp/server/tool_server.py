@@ -29,6 +29,8 @@ from mcp_types import (
     ReadResourceRequestParams,
     ReadResourceResult,
     SetLevelRequestParams,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
 )
 from starlette.types import ASGIApp
 
@@ -111,8 +113,6 @@ class ToolServer:
 
     def _make_sdk(self, instructions: str | None, settings: ServerSettings) -> Server[Any]:
         """The SDK's server, with the requests that there is something to answer with."""
-        has_resources = settings.get("resources") is not None
-        has_prompts = settings.get("prompts") is not None
         hint = CacheHint(ttl_ms=0 if self._offered.changes else _A_WHILE)
         lists: tuple[CacheableMethod, ...] = (
             "prompts/list",
@@ -125,19 +125,25 @@ class ToolServer:
             instructions=instructions,
             on_list_tools=self._list,
             on_call_tool=self._call,
-            on_list_resources=self._list_resources if has_resources else None,
-            on_list_resource_templates=self._list_templates if has_resources else None,
-            on_read_resource=self._read if has_resources else None,
-            on_subscribe_resource=self._changes.subscribe if has_resources else None,
-            on_unsubscribe_resource=self._changes.unsubscribe if has_resources else None,
             on_subscriptions_listen=self._changes.listen,
-            on_list_prompts=self._list_prompts if has_prompts else None,
-            on_get_prompt=self._get_prompt if has_prompts else None,
-            on_completion=self._complete if has_prompts or has_resources else None,
             get_tool_input_schema=self._schema_of,
             cache_hints={"tools/list": hint, **dict.fromkeys(lists, CacheHint(ttl_ms=0))},
         )
-        sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+        add = sdk.add_request_handler
+        has_resources = settings.get("resources") is not None
+        has_prompts = settings.get("prompts") is not None
+        if has_resources:
+            add("resources/list", PaginatedRequestParams, self._list_resources)
+            add("resources/templates/list", PaginatedRequestParams, self._list_templates)
+            add("resources/read", ReadResourceRequestParams, self._read)
+            add("resources/subscribe", SubscribeRequestParams, self._changes.subscribe)
+            add("resources/unsubscribe", UnsubscribeRequestParams, self._changes.unsubscribe)
+        if has_prompts:
+            add("prompts/list", PaginatedRequestParams, self._list_prompts)
+            add("prompts/get", GetPromptRequestParams, self._get_prompt)
+        if has_resources or has_prompts:
+            add("completion/complete", CompleteRequestParams, self._complete)
+        add("logging/setLevel", SetLevelRequestParams, self._set_level)
         security = RequestStateSecurity.ephemeral(ttl=self.bounds.patience)
         sdk.middleware.append(RequestStateBoundary(security, default_audience=self.name))
         return sdk
@@ -155,14 +161,14 @@ class ToolServer:
     async def stdio(self) -> None:
         """Serve the program at the other end of standard input and output, until it closes the input."""
         with loop_named():
-            async with self._watched():
+            async with self._watch_tools():
                 await serve_stdio(self.sdk, self.bounds)
 
     async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
         """Serve over HTTP until cancelled; ``started`` is called with the address."""
         try:
             with loop_named():
-                async with self._watched():
+                async with self._watch_tools():
                     await _http_server().serve_http(self.sdk, listen, self.bounds, started or ignore)
         finally:
             # Give cancelled calls time to stop.
@@ -178,12 +184,12 @@ class ToolServer:
         """Tell clients that a list has changed."""
         await self._changes.announce(what)
 
-    async def updated(self, uri: str) -> None:
+    async def announce_update(self, uri: str) -> None:
         """Tell the clients that subscribed to a resource that it has changed."""
         await self._changes.update(uri)
 
     @asynccontextmanager
-    async def _watched(self) -> AsyncIterator[None]:
+    async def _watch_tools(self) -> AsyncIterator[None]:
         """Announce the changes of tools that change by themselves, such as a proxied server's."""
 
         async def watch() -> None:
@@ -193,12 +199,14 @@ class ToolServer:
                 if seen is not (seen := self._offered.look().listed):
                     await self.announce("tools")
 
-        watching = asyncio.ensure_future(watch()) if self._offered.changes else None
+        if not self._offered.changes:
+            yield
+            return
+        watching = asyncio.ensure_future(watch())
         try:
             yield
         finally:
-            if watching is not None:
-                watching.cancel()
+            watching.cancel()
 
     async def _list(
         self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
