@@ -78,7 +78,7 @@ Check = TypeVar("Check", bound=Callable[..., Any])
 
 
 class Agent(Generic[Deps, Answered]):
-    """A model with tools. It stores no conversation: pass ``history`` to continue one.
+    """A model with tools. ``history`` continues a conversation; ``conversations`` stores them by id.
 
     ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
 
