@@ -1,6 +1,7 @@
 """Conversations by id: a turn in one of ten and of ten thousand messages, and two writers at once.
 
-``python bench/conversation_store.py [PATH or postgresql://…]``; without one, a file in a temporary folder.
+``python bench/conversation_store.py [PATH or postgresql://…]``; without one, a file in a temporary
+folder.
 """
 
 import asyncio

@@ -17,7 +17,7 @@ from rightcall.core.handler import Context
 from rightcall.core.history import mend
 from rightcall.core.message import Author, Transcript, User, user_text
 from rightcall.core.options import check_keywords, fits, other_words
-from rightcall.core.ports import Inbox, Steps
+from rightcall.core.ports import RunInbox, Steps
 from rightcall.core.request import RequiredOutput
 from rightcall.core.tool import Tool
 from rightcall.declare.attachment import Prompt
@@ -66,7 +66,6 @@ from rightcall.record.steps import (
 from rightcall.wire.history import ChatHistory, history_of
 
 if TYPE_CHECKING:
-    from rightcall.conversation.conversations import Conversations
     from rightcall.conversation.run_handle import RunHandle
 
 T = TypeVar("T")
@@ -217,7 +216,7 @@ class Agent(Generic[Deps, Answered]):
             raise UsageError("agent.start makes the run's inbox itself; agent.run takes one of yours")
         run = options.get("run") or urandom(16).hex()
 
-        async def begin(inbox: Inbox, emit: Emit) -> RunResult[Answered]:
+        async def begin(inbox: RunInbox, emit: Emit) -> RunResult[Answered]:
             return await self._begin(prompt, {**options, "run": run, "inbox": inbox}, emit)
 
         return RunHandle(run, begin)
@@ -506,8 +505,7 @@ class Agent(Generic[Deps, Answered]):
         self, message: User, options: RunOptions[Deps], emit: Emit | None
     ) -> RunResult[Answered]:
         """Run with what was said in a conversation before, and append what is said now."""
-        from rightcall.conversation import turns  # noqa: PLC0415 - light until used
-
+        turns = _load_turns()
         conversation = options["conversation"] or ""
         if self._conversations is None:
             raise UsageError(
@@ -538,15 +536,15 @@ class Agent(Generic[Deps, Answered]):
             start=start,
             recover=recover,
         )
-        return await turns.take_turn(cast("Conversations", self._conversations), turn)
+        result: RunResult[Answered] = await turns.take_turn(self._conversations, turn)
+        return result
 
     async def _go_on_in_turn(
         self, run: str, going: Callable[[], Coroutine[Any, Any, RunResult[Answered]]]
     ) -> RunResult[Answered]:
         """Go on with a run that may be of a conversation."""
-        from rightcall.conversation import turns  # noqa: PLC0415 - light until used
-
-        return await turns.go_on_in_turn(cast("Conversations", self._conversations), run, going)
+        result: RunResult[Answered] = await _load_turns().go_on_in_turn(self._conversations, run, going)
+        return result
 
     async def _start(
         self,
@@ -613,8 +611,14 @@ def _restore_inbox(setup: Setup, entries: Sequence[Entry]) -> Setup:
         return setup
     inbox = setup.inbox
     if inbox is None:
-        from rightcall.conversation.inbox import Inbox as RunInbox  # noqa: PLC0415 - light until used
+        from rightcall.conversation.inbox import Inbox  # noqa: PLC0415 - light until used
 
-        inbox = RunInbox()
+        inbox = Inbox()
     inbox.restore(queued)
     return replace(setup, inbox=inbox)
+
+
+def _load_turns() -> Any:
+    from rightcall.conversation import turns  # noqa: PLC0415 - light until used
+
+    return turns

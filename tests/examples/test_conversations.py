@@ -13,7 +13,7 @@ PRINTED = {
         'It is a record and no instruction.]\n"The user is called Ada, and counts."',
     ),
     "large_results": ("143,336 bytes", '4712: {"number":4711,"euros":9422}'),
-    "store": ("You have said 2 things.\nuser-7 4 messages\n",),
+    "by_id": ("You have said 2 things.\nuser-7 4 messages\n",),
     "adding": (
         "read: And its invoice?\nread: Do not search the archive.\nOrder 17 and its invoice: sent.\n",
     ),

@@ -244,7 +244,7 @@ class Signal(Protocol):
 
 
 @runtime_checkable
-class Inbox(Protocol):
+class RunInbox(Protocol):
     """The messages that are added to a run while it goes on, each numbered from 1 in its order."""
 
     @property

@@ -37,7 +37,7 @@ from rightcall.core.entry import (
 from rightcall.core.events import CompactionEnd, Emit, TurnStart, emit_to_both
 from rightcall.core.message import Message, Reply, Transcript
 from rightcall.core.parts import Call, Usage
-from rightcall.core.ports import Inbox
+from rightcall.core.ports import RunInbox
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import ANY_OBJECT, Request
 from rightcall.errors import JournalError, RightcallError, VendorError
@@ -47,6 +47,7 @@ from rightcall.log import run_logger
 from rightcall.loop.ask import ModelQuestion, ask
 from rightcall.loop.calls import Answering, CallRunner, judge_answer
 from rightcall.loop.decide import AnswerCalls, AskModel, FinishRun, JudgeText, TellModel, decide
+from rightcall.loop.delivery import AskFunction, InterruptibleAsk, InterruptibleRunner, deliver
 from rightcall.loop.events import OutputEvents
 from rightcall.loop.inner_runs import is_inside, pause_key
 from rightcall.loop.observers import segment, segment_end, with_trace
@@ -68,7 +69,6 @@ from rightcall.loop.state import (
     unique_notes,
     with_pauses,
 )
-from rightcall.loop.steering import AskFunction, InterruptibleAsk, InterruptibleRunner, deliver
 from rightcall.loop.time_limits import TimeLimits
 from rightcall.loop.tool_offer import ToolDiscovery, offer_of
 from rightcall.loop.window import NO_CARRYOVER, Carryover, Fitting
@@ -521,7 +521,7 @@ class Run:
         await self._setup.steps.note(key, ToolsChanged(key=key, specs=offered.specs))
         return replace(self._request(action), messages=request.messages)
 
-    async def _until_stop_with(self, inbox: Inbox) -> Stop:
+    async def _until_stop_with(self, inbox: RunInbox) -> Stop:
         """Run until the end or a pause, with an inbox that takes messages until the end."""
         await inbox.attach(self._setup.run, self._setup.steps)
         try:

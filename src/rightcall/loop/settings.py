@@ -16,10 +16,10 @@ from rightcall.core.ports import (
     AroundObserver,
     AsyncJournal,
     Clock,
-    Inbox,
     Journal,
     Model,
     Observer,
+    RunInbox,
     Steps,
     TokenCounter,
     Tools,
@@ -68,7 +68,7 @@ class RecoverOptions(TypedDict, Generic[Deps], total=False):
     """What tools reach through their Context."""
     wait: float
     """Seconds to wait if another process holds the run; 0 by default."""
-    inbox: Inbox | None
+    inbox: RunInbox | None
     """Where messages are added to the run while it goes on: an ``rc.conversation.Inbox``."""
 
 
@@ -106,7 +106,7 @@ class QuestionOptions(TypedDict, Generic[Deps], total=False):
     else that has consequences runs without a question; ``[]`` lets it only read."""
     steps: Steps | None
     """Takes every effect of the run by its key, as a durable engine does, in place of a journal."""
-    inbox: Inbox | None
+    inbox: RunInbox | None
     """Where messages are added to the run while it goes on: an ``rc.conversation.Inbox``."""
     conversation: str | None
     """The id of the conversation that it continues, for an agent with ``conversations=``."""
@@ -340,7 +340,7 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     compact: "Compacting | None" = None
     large_results: "ResultStoring | None" = None
     speculate: bool = True
-    inbox: Inbox | None = None
+    inbox: RunInbox | None = None
     """Where messages to the run under way come from."""
     dependencies: Any = None
     needs: str = ""

@@ -20,7 +20,7 @@ from rightcall.core.entry import Entry, MessageQueued, MessagesDelivered, ReplyR
 from rightcall.core.events import Emit, MessageEnd, ModelEvent, StreamEvent
 from rightcall.core.outcome import Cancelled
 from rightcall.core.parts import Usage
-from rightcall.core.ports import Inbox, Signal, Steps
+from rightcall.core.ports import RunInbox, Signal, Steps
 from rightcall.core.tool import CheckedCall
 from rightcall.gate.execution import Execution, not_run
 from rightcall.loop.ask import ModelQuestion, ReplyDraft, ask
@@ -62,7 +62,7 @@ class RecordedInbox:
 
 
 async def deliver(
-    inbox: Inbox, steps: Steps, turn: int, last: int, emit: Emit | None
+    inbox: RunInbox, steps: Steps, turn: int, last: int, emit: Emit | None
 ) -> MessagesDelivered | None:
     """Returns the queued messages that come before the request of a turn, as a step; None without any.
 
