@@ -66,7 +66,6 @@ from rightcall.record.steps import (
 from rightcall.wire.history import ChatHistory, history_of
 
 if TYPE_CHECKING:
-    from rightcall.conversation.conversations import Conversations
     from rightcall.conversation.run_handle import RunHandle
 
 T = TypeVar("T")
@@ -78,7 +77,7 @@ Check = TypeVar("Check", bound=Callable[..., Any])
 
 
 class Agent(Generic[Deps, Answered]):
-    """A model with tools. It stores no conversation: pass ``history`` to continue one.
+    """A model with tools. ``history`` continues a conversation; ``conversations`` stores them by id.
 
     ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
 
@@ -506,8 +505,7 @@ class Agent(Generic[Deps, Answered]):
         self, message: User, options: RunOptions[Deps], emit: Emit | None
     ) -> RunResult[Answered]:
         """Run with what was said in a conversation before, and append what is said now."""
-        from rightcall.conversation import turns  # noqa: PLC0415 - light until used
-
+        turns = _load_turns()
         conversation = options["conversation"] or ""
         if self._conversations is None:
             raise UsageError(
@@ -538,15 +536,15 @@ class Agent(Generic[Deps, Answered]):
             start=start,
             recover=recover,
         )
-        return await turns.take_turn(cast("Conversations", self._conversations), turn)
+        result: RunResult[Answered] = await turns.take_turn(self._conversations, turn)
+        return result
 
     async def _go_on_in_turn(
         self, run: str, going: Callable[[], Coroutine[Any, Any, RunResult[Answered]]]
     ) -> RunResult[Answered]:
         """Go on with a run that may be of a conversation."""
-        from rightcall.conversation import turns  # noqa: PLC0415 - light until used
-
-        return await turns.go_on_in_turn(cast("Conversations", self._conversations), run, going)
+        result: RunResult[Answered] = await _load_turns().go_on_in_turn(self._conversations, run, going)
+        return result
 
     async def _start(
         self,
@@ -618,3 +616,9 @@ def _restore_inbox(setup: Setup, entries: Sequence[Entry]) -> Setup:
         inbox = Inbox()
     inbox.restore(queued)
     return replace(setup, inbox=inbox)
+
+
+def _load_turns() -> Any:
+    from rightcall.conversation import turns  # noqa: PLC0415 - light until used
+
+    return turns

@@ -64,6 +64,8 @@ ALLOWED = {
         "unordered",
     ): "carries live events to whoever reads a stream; the run is one task",
     ("loop/run_guard.py", "clock"): FAIRNESS,
+    ("loop/delivery.py", "clock"): IN_A_STEP,
+    ("loop/delivery.py", "unordered"): "cuts off the model's reply or a call inside its own step",
     ("loop/time_limits.py", "clock"): IN_A_STEP,
     ("loop/speculate.py", "clock"): "when an early call began and was dropped: only told in the record",
     (

@@ -228,6 +228,56 @@ async def test_recovering_a_run_by_hand_appends_it_once(store):
     assert len(await store.messages("user-7")) == 4, "what came later stays"
 
 
+async def test_durable_runs_continue_a_conversation(tmp_path, store):
+    agent = agent_for(store, name="support")
+    async with rc.durable.App(f"sqlite:///{tmp_path / 'runs.db'}", agents=[agent]) as app:
+        handles = [await app.submit("support", f"{n}.", conversation="user-7") for n in range(2)]
+        results = [await handle.result() for handle in handles]
+    assert sorted(each.text for each in results) == ["1 so far", "2 so far"]
+    assert len(await store.messages("user-7")) == 4
+
+
+async def test_a_durable_run_that_is_executed_again_appends_once(store):
+    steps = KeptSteps()
+    for _ in range(2):
+        agent = agent_for(store)
+        result = await agent.run("One.", conversation="user-7", run="r", steps=steps)
+    assert await store.messages("user-7") == result.transcript
+    assert len(result.transcript) == 2
+
+
+async def test_others_wait_for_a_run_that_an_engine_keeps(address):
+    async with rc.Conversations(address, wait=0.1) as store:
+        await died(store, "first", "steps")
+        with pytest.raises(ConversationBusy) as busy:
+            await agent_for(store).run("Two.", conversation="user-7")
+        assert busy.value.run == "first"
+        assert await store.abandon("user-7")
+        await agent_for(store).run("Two.", conversation="user-7")
+        assert await texts(store, "user-7") == ["One.", "Two.", "2 so far"]
+
+
+class KeptSteps:
+    """The steps of a durable engine, in memory."""
+
+    def __init__(self):
+        self.entries = {}
+
+    async def step(self, key, body):
+        if key not in self.entries:
+            self.entries[key] = await body()
+        return self.entries[key]
+
+    async def note(self, key, entry):
+        return self.entries.setdefault(f"note {key}", entry) is entry
+
+    def was_started(self, key):
+        return False
+
+    def recorded(self, key):
+        return self.entries.get(key)
+
+
 async def test_a_message_that_is_added_to_a_run_is_in_the_conversation(store):
     entered, go = asyncio.Event(), asyncio.Event()
 

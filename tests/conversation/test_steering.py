@@ -54,11 +54,11 @@ async def test_a_message_is_delivered_before_the_model_is_asked_next_and_once():
     await bell.entered.wait()
     await run.say("And the invoice?")
     await run.say("It is number 7.")
-    assert [each.text for each in run.queued] == ["And the invoice?", "It is number 7."]
+    assert [each.text for each in run.unread] == ["And the invoice?", "It is number 7."]
     bell.go.set()
     result = await run
     assert users(result) == ["Pay.", "And the invoice?", "It is number 7."]
-    assert (result.text, run.queued) == ("Paid.", ())
+    assert (result.text, run.unread) == ("Paid.", ())
     assert bell.done == ["pay"]
     assert_sound(result.transcript)
 

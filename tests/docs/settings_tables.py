@@ -43,11 +43,13 @@ def agent_settings() -> str:
 
 DEFAULTS = {
     "budget": None,
+    "conversations": None,
     "concurrency": RUN_CONCURRENCY,
     "defer": False,
     "descriptions": "full",
     "footprint": "warn",
     "journal": None,
+    "skills": None,
 }
 """The defaults of what an agent takes by keyword and holds in another form."""
 SOURCES = {

@@ -240,7 +240,7 @@ class Conversations:
         """The runs of a conversation, the first one first."""
 
         def look(query: Query) -> list[tuple[Any, ...]]:
-            row = _known(query, conversation)
+            row = _find_known(query, conversation)
             return query(f"{_RUNS} WHERE conversation = ? ORDER BY begun", row.number)
 
         found = await self._database.look(look)
@@ -255,7 +255,7 @@ class Conversations:
         """The run of a conversation that waits for a person, for ``agent.resume``; None if none does."""
 
         def look(query: Query) -> list[tuple[Any, ...]]:
-            row = _known(query, conversation)
+            row = _find_known(query, conversation)
             return query(
                 "SELECT result FROM rightcall_conversation_runs "
                 "WHERE conversation = ? AND status = 'waiting' ORDER BY begun DESC LIMIT 1",
@@ -281,7 +281,7 @@ class Conversations:
         name = None if id is None else _check_id(id)
 
         def change(query: Query) -> None:
-            row = _known(query, conversation)
+            row = _find_known(query, conversation)
             if name is not None and name != conversation:
                 _refuse_known(query, name)
                 query("UPDATE rightcall_conversations SET id = ? WHERE number = ?", name, row.number)
@@ -297,7 +297,7 @@ class Conversations:
         _check_id(new)
 
         def change(query: Query) -> None:
-            row = _known(query, conversation)
+            row = _find_known(query, conversation)
             _refuse_known(query, new)
             copy = _make(query, new)
             count = row.length if at is None else at
@@ -540,7 +540,7 @@ def _find(query: Query, conversation: str) -> _Row | None:
     return _Row(*found[0]) if found else None
 
 
-def _known(query: Query, conversation: str) -> _Row:
+def _find_known(query: Query, conversation: str) -> _Row:
     row = _find(query, conversation)
     if row is None:
         raise _unknown(conversation)

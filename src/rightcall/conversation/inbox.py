@@ -34,7 +34,7 @@ class Inbox:
         self._is_over = False
 
     @property
-    def queued(self) -> tuple[User, ...]:
+    def unread(self) -> tuple[User, ...]:
         """The messages that wait to be delivered."""
         waiting: list[User] = []
         for each in self._queued:

@@ -48,9 +48,9 @@ class RunHandle(Generic[Out]):
         return await asyncio.shield(self._task)
 
     @property
-    def queued(self) -> tuple[User, ...]:
+    def unread(self) -> tuple[User, ...]:
         """The messages that wait to be delivered."""
-        return self.inbox.queued
+        return self.inbox.unread
 
     @property
     def is_over(self) -> bool:

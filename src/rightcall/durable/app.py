@@ -205,6 +205,8 @@ class SubmitOptions(TypedDict, total=False):
     """Passed to the app's ``dependencies=`` function, which makes what the run's tools share."""
     budget: Budget | None
     history: Sequence[Message] | Sequence[Mapping[str, Any]] | ChatHistory | None
+    conversation: str | None
+    """The id of the conversation that it continues, if the agent has ``conversations``."""
     choice: ToolChoice
     sticky_choice: bool
     intents: Sequence[Stated] | Sequence[Mapping[str, Any]] | str | None
@@ -436,7 +438,7 @@ class App:
         """Stop a run before its next turn, with what there is. A run that is over raises RunStopped."""
         await self._add_message(run, SaidMessage(now=True), "")
 
-    async def queued(self, run: str) -> Sequence[User]:
+    async def unread(self, run: str) -> Sequence[User]:
         """The messages to a run that have not been delivered."""
         engine = await self._at()
         delivered = 0

@@ -1,7 +1,7 @@
 """The inbox of a durable run: messages that any process adds, delivered by the one that executes it.
 
 What was said is in the engine's store of messages; what was delivered is in the run's own records
-(``loop.late_messages``), so that a message is delivered once, whoever dies.
+(``loop.delivery``), so that a message is delivered once, whoever dies.
 """
 
 import asyncio

@@ -179,6 +179,8 @@ class RunSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     instructions: str | None = None
     options: Mapping[str, JsonValue] = {}
     max_tokens: int | None = None
+    conversation: str | None = None
+    """The id of the conversation that the run continues."""
     details: Mapping[str, JsonValue] = {}
     """For the function that makes the run's dependencies: which customer, which tenant."""
 
@@ -382,7 +384,7 @@ def begin_options(given: BeginInput) -> dict[str, Any]:
     """The arguments for ``agent.run`` besides the prompt."""
     settings = given.settings
     options = resume_options(settings)
-    for name in ("sticky_choice", "intents", "dry_run", "budget", "instructions"):
+    for name in ("sticky_choice", "intents", "dry_run", "budget", "instructions", "conversation"):
         value = getattr(settings, name)
         if value is not None and value is not False:
             options[name] = value

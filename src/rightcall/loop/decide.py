@@ -166,11 +166,11 @@ def _after_results(state: State) -> Action:
 
 
 def _after_calls(state: State, reply: Reply, calls: tuple[Call, ...]) -> AnswerCalls:
-    if is_interrupted(reply):
-        # Of the last one the end of its arguments may be missing. That is not its mistake.
-        calls = tuple([replace(call, truncated=False) for call in calls])
-        return AnswerCalls(state.progress.turns, calls, 0)
     if reply.stop in _CUTTING:
+        if is_interrupted(reply):
+            # Of the last one the end of its arguments may be missing. That is not its mistake.
+            calls = tuple([replace(call, truncated=False) for call in calls])
+            return AnswerCalls(state.progress.turns, calls, 0)
         calls = tuple([replace(c, truncated=True) if _is_cut(reply, c) else c for c in calls])
     turn = state.progress.turns
     if reply.stop in _OVER:

@@ -41,8 +41,8 @@ from rightcall.gate.executor import Executor, checked_async
 from rightcall.gate.hooks import Hooks, Veto, chain_hooks
 from rightcall.loop.ask import ask
 from rightcall.loop.compacted_history import RecordedCompactions, is_compacted
+from rightcall.loop.delivery import RecordedInbox
 from rightcall.loop.inner_runs import Nesting, nesting_of
-from rightcall.loop.late_messages import RecordedInbox
 from rightcall.loop.result import RunResult, dropped_in
 from rightcall.loop.run import Run
 from rightcall.loop.settings import Setup
@@ -116,7 +116,6 @@ def _recorded_run(
     asked_about: set[str] = set()
     hooks: set[str] = set()
     agents: set[str] = set()
-    inbox = None
     # The deferred tools that the model found, so that a live model can find them again.
     later: dict[str, Spec] = {}
     first = {spec.name for spec in start.specs}
@@ -128,8 +127,6 @@ def _recorded_run(
                 hooks.add(hook)
             case Nested(agent=agent) if model is None:
                 agents.add(agent)
-            case MessagesDelivered():
-                inbox = RecordedInbox()
             case ToolsChanged(specs=specs):
                 later.update({spec.name: spec for spec in specs if spec.name not in first})
             case _:
@@ -167,7 +164,7 @@ def _recorded_run(
         window=window,
         compact=RecordedCompactions(entries) if is_compacted(start.messages, entries) else None,
         speculate=False,
-        inbox=inbox,
+        inbox=_recorded_inbox(entries),
     )
     return Run(
         setup,
@@ -176,6 +173,13 @@ def _recorded_run(
         decisions=decisions,
         dropped=dropped_in(entries),
     )
+
+
+def _recorded_inbox(entries: Sequence[Entry]) -> RecordedInbox | None:
+    """Returns an inbox that stands in for that of a run which was given messages while it went on."""
+    if any(isinstance(entry, MessagesDelivered) for entry in entries):
+        return RecordedInbox()
+    return None
 
 
 def _silent_hook(_: object) -> Veto | None:

@@ -47,9 +47,9 @@ from rightcall.log import run_logger
 from rightcall.loop.ask import ModelQuestion, ask
 from rightcall.loop.calls import Answering, CallRunner, judge_answer
 from rightcall.loop.decide import AnswerCalls, AskModel, FinishRun, JudgeText, TellModel, decide
+from rightcall.loop.delivery import AskFunction, InterruptibleAsk, InterruptibleRunner, deliver
 from rightcall.loop.events import OutputEvents
 from rightcall.loop.inner_runs import is_inside, pause_key
-from rightcall.loop.late_messages import AskFunction, InterruptibleAsk, InterruptibleRunner, deliver
 from rightcall.loop.observers import segment, segment_end, with_trace
 from rightcall.loop.result import CallRecord, RunResult, dropped_in, last_line
 from rightcall.loop.run_guard import make_guard, show_messages

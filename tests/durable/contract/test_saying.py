@@ -19,12 +19,12 @@ async def test_what_another_process_says_is_delivered_in_order_and_once(working,
         await until(lambda: "wait" in cast.logged())
         await other.say(run, "one", id="sms 1")
         await other.say(run, "one", id="sms 1")
-        assert [each.text for each in await other.queued(run)] == ["one"]
+        assert [each.text for each in await other.unread(run)] == ["one"]
         await other.say(run, "two", now=True)
         result = await handle.result()
         assert said(result) == ["one", "two"]
         assert [each.outcome for each in result.calls] == ["cancelled", "returned"]
-        assert await other.queued(run) == []
+        assert await other.unread(run) == []
         with pytest.raises(RunStopped, match="no more messages"):
             await other.say(run, "too late")
     assert_sound(result.transcript)
@@ -35,7 +35,7 @@ async def test_what_is_said_to_a_run_that_waits_is_delivered_when_it_goes_on(wor
     async with working() as app:
         waiting = await (await app.submit("worker", "refund", run=run)).result()
         await app.say(run, "x" * 100_000)
-        assert len(await app.queued(run)) == 1
+        assert len(await app.unread(run)) == 1
         await app.decide(run, {each.call_id: True for each in waiting.pending})
         result = await app.result(run)
         assert [len(each) for each in said(result)] == [100_000]

@@ -196,7 +196,7 @@ class ChatConversation:
             summary = watch.show_interruption()
             self.say(_LEAVE)
         # What was typed too late for this turn is the next one.
-        self._left += [message.text for message in inbox.queued]
+        self._left += [message.text for message in inbox.unread]
         self.usage += summary.usage
         self.failed |= not summary.is_answer
         # A question without any reply is not kept.
