@@ -164,6 +164,14 @@ async def test_pinned_messages_and_the_tools_that_are_kept_stay():
     assert result.transcript[:4] == history
 
 
+async def test_what_is_all_pinned_is_not_summarised():
+    by = Kept()
+    history = [rc.User((rc.Text(f"Rule {n}. " * 40),), pinned=True) for n in range(6)]
+    model = ScriptedModel(["Well."])
+    result = await agent_of(model, by, window=rc.Window(tokens=600)).run("And?", history=history)
+    assert (result.text, by.asked, marks(result.transcript)) == ("Well.", [], [])
+
+
 def refuses(limit: int, times: int = 10**6):
     """A vendor that takes fewer tokens than anybody knew."""
     refused: list[int] = []

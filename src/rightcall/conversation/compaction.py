@@ -3,7 +3,7 @@
 First old large results become stubs, which costs nothing and is often enough. If it is not, the oldest
 whole exchanges are left out, and one summary stands for them: made of the last summary and what is new,
 never of the whole again. Either is recorded, and part of the conversation from then on; what is sent of
-it is worked out in ``loop/compacted.py``.
+it is worked out in ``loop/history_view.py``.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.conversation.summaries import (
-    Summary,
+    HistorySummary,
     cut_excerpts,
     excerpt_messages,
     summary_text,
@@ -27,7 +27,7 @@ from rightcall.core.options import NameCheckedMeta
 from rightcall.core.ports import Model
 from rightcall.errors import RightcallError, UsageError
 from rightcall.log import run_logger
-from rightcall.loop.compacted import SentHistory, compaction_key, with_stubs
+from rightcall.loop.history_view import SentHistory, compaction_key, with_stubs
 from rightcall.loop.settings import ModelSource, Setup
 from rightcall.loop.window import exchange_starts
 from rightcall.record.steps import recorded_entry
@@ -190,7 +190,7 @@ class HistoryCompactor:
         """Have the summary written, and return what the record says of the compaction."""
         clock = self._setup.clock
         started = clock.now()
-        summary = Summary("")
+        summary = HistorySummary("")
         mark = plan.mark
         if plan.fallen:
             earlier = self._earlier_summary(messages)
@@ -214,10 +214,10 @@ class HistoryCompactor:
 
     async def _summarise(
         self, earlier: str, fallen: Transcript, key: str, seconds: float | None
-    ) -> Summary:
+    ) -> HistorySummary:
         by = self._settings.by
         if by == "excerpts":
-            return Summary(excerpt_messages(earlier, fallen), cut=cut_excerpts)
+            return HistorySummary(excerpt_messages(earlier, fallen), cut=cut_excerpts)
         if not isinstance(by, str) and not hasattr(by, "stream"):
             text: Any = by(earlier, fallen)
             if isawaitable(text):
@@ -226,7 +226,7 @@ class HistoryCompactor:
                 raise UsageError(
                     f"rc.Compaction: a summary is a text, and not of the type {type(text).__name__}"
                 )
-            return Summary(text)
+            return HistorySummary(text)
         model = self._setup.model if isinstance(by, str) else cast("Model", by)
         most = self._settings.timeout
         if seconds is not None:
@@ -240,7 +240,7 @@ class HistoryCompactor:
             run_logger.warning(
                 "run %s, %s: excerpts stand in for a summary: %s", self._setup.run, key, problem
             )
-            return Summary(excerpt_messages(earlier, fallen), problem=problem, cut=cut_excerpts)
+            return HistorySummary(excerpt_messages(earlier, fallen), problem=problem, cut=cut_excerpts)
 
     def _earlier_summary(self, messages: Transcript) -> str:
         for message in reversed(messages):
@@ -294,8 +294,8 @@ class HistoryCompactor:
             whole=tuple(self._settings.keep_tools),
         )
 
-    def _drop(self, messages: Transcript, cut: int) -> CutPlan:
-        """Leave out what is sent before a place, except what is pinned."""
+    def _drop(self, messages: Transcript, cut: int) -> CutPlan | None:
+        """Leave out what is sent before a place, except what is pinned; None if all of it is."""
         sent = self._sent
         start = sent.indexes[cut]
         pinned: list[int] = []
@@ -316,6 +316,8 @@ class HistoryCompactor:
                 pinned.append(index)
             else:
                 fallen.append(message)
+        if not fallen:
+            return None
         here = len(messages)
         left_out = len(fallen)
         for message in messages[::-1]:
