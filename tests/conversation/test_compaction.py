@@ -203,6 +203,36 @@ async def test_a_request_that_the_vendor_refuses_as_too_long_is_compacted_and_se
     assert (await again.recover("r")).transcript == result.transcript
 
 
+async def test_wherever_a_process_dies_the_run_ends_with_the_same_transcript():
+    """At every entry of a record with both kinds of compaction; and what is recorded is asked for once."""
+
+    def summarise(earlier, messages):
+        asked.append(len(messages))
+        return f"{earlier} and {len(messages)} more"[-60:]
+
+    def agent(journal, times=1):
+        script, _ = refuses(700, times=times)
+        return agent_of(
+            ScriptedModel(script), summarise, window=rc.Window(tokens=1_000), journal=journal
+        )
+
+    asked: list[int] = []
+    whole = MemoryJournal()
+    result = await agent(whole).run("Read the book.", run="r")
+    entries = whole.entries("r")
+    reasons = [entry.reason for entry in entries if isinstance(entry, HistoryCompacted)]
+    assert set(reasons) == {"window", "overflow"}
+    for cut in range(1, len(entries)):
+        asked.clear()
+        journal = MemoryJournal()
+        for entry in entries[:cut]:
+            journal.append("r", entry)
+        known = [entry.reason for entry in entries[:cut] if isinstance(entry, HistoryCompacted)]
+        again = await agent(journal, times=0 if "overflow" in known else 1).recover("r")
+        assert again.transcript == result.transcript
+        assert len(asked) == len(reasons) - len(known)
+
+
 async def test_what_is_still_too_long_is_the_vendors_error():
     script, refused = refuses(10)
     with pytest.raises(VendorError, match="too long"):

@@ -147,6 +147,8 @@ class HistoryCompactor:
             if isinstance(known, HistoryCompacted) and key not in self._applied:
                 self._applied.add(key)
                 done.append(known)
+                if known.reason == "overflow":
+                    self._limit = _limit_after_overflow(self._limit, known.before)
         if done:
             return done
         if recorded_entry(steps, f"t{turn}.model") is not None:
@@ -159,7 +161,7 @@ class HistoryCompactor:
         tokens = self._tokens(sent)
         limit = self._limit
         if overflowed:
-            limit = min(limit, int(tokens * _OVERFLOWED))
+            limit = _limit_after_overflow(limit, tokens)
         elif tokens <= limit * self._settings.at:
             return ()
         plan = self._plan(messages, tokens, limit, overflowed=overflowed)
@@ -348,6 +350,11 @@ class HistoryCompactor:
         size = self._setup.count(message)
         self._sizes[id(message)] = (message, size)
         return size
+
+
+def _limit_after_overflow(limit: int, tokens: int) -> int:
+    """Returns how many tokens may be sent to a vendor that has refused so many."""
+    return min(limit, int(tokens * _OVERFLOWED))
 
 
 def _first_that_fits(
