@@ -390,6 +390,10 @@ def test_what_makes_no_sense_is_refused(settings, message):
 
 
 async def test_what_is_no_compaction_and_what_is_no_summary_is_refused():
+    with pytest.raises(
+        rc.errors.UsageError, match=r"here it is compact=rc\.Compaction\(…\) of rc\.Agent"
+    ):
+        rc.Agent(ScriptedModel([]), summarise=Kept())
     with pytest.raises(rc.errors.UsageError, match=r"compact= is rc.Compaction"):
         rc.Agent(ScriptedModel([]), compact=True)
     with pytest.raises(rc.errors.UsageError, match="plan= goes with neither"):
