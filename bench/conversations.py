@@ -2,19 +2,15 @@
 
 The conversation is scripted: a user who mentions a fact in turns 3, 50 and 120, a model that reads a
 page by a tool in every turn, and at the end a question about the three facts. It is the one of
-``tests/conversation/talk.py``. Tokens are estimated as ``rc.Window`` does. *Again* is what a vendor's
-prompt cache may hold: the messages at the beginning of a request that the one before had, too.
+``tests/conversation/talk.py``: run this with ``PYTHONPATH=tests``, as ``make bench WHAT=parts`` does.
+Tokens are estimated as ``rc.Window`` does. *Again* is what a vendor's prompt cache may hold: the
+messages at the beginning of a request that the one before had, too.
 """
 
 import asyncio
-import sys
-from pathlib import Path
 from typing import Any
 
 import rightcall as rc
-from rightcall.core.message import estimate_tokens
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from conversation.talk import (  # type: ignore[import-not-found]
     FACTS,
     TURNS,
@@ -22,6 +18,7 @@ from conversation.talk import (  # type: ignore[import-not-found]
     Summariser,
     Talk,
 )
+from rightcall.core.message import estimate_tokens
 
 WAYS: dict[str, dict[str, Any]] = {
     "everything is sent": {"window": rc.Window(tokens=10**7), "compact": None},

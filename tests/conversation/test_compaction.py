@@ -164,6 +164,14 @@ async def test_pinned_messages_and_the_tools_that_are_kept_stay():
     assert result.transcript[:4] == history
 
 
+async def test_what_is_all_pinned_is_not_summarised():
+    by = Kept()
+    history = [rc.User((rc.Text(f"Rule {n}. " * 40),), pinned=True) for n in range(6)]
+    model = ScriptedModel(["Well."])
+    result = await agent_of(model, by, window=rc.Window(tokens=600)).run("And?", history=history)
+    assert (result.text, by.asked, marks(result.transcript)) == ("Well.", [], [])
+
+
 def refuses(limit: int, times: int = 10**6):
     """A vendor that takes fewer tokens than anybody knew."""
     refused: list[int] = []
@@ -193,6 +201,36 @@ async def test_a_request_that_the_vendor_refuses_as_too_long_is_compacted_and_se
     assert (await rc.replay(journal, "r")).transcript == result.transcript
     again = agent_of(ScriptedModel([]), Kept(), window=rc.Window(tokens=100_000), journal=journal)
     assert (await again.recover("r")).transcript == result.transcript
+
+
+async def test_wherever_a_process_dies_the_run_ends_with_the_same_transcript():
+    """At every entry of a record with both kinds of compaction; and what is recorded is asked for once."""
+
+    def summarise(earlier, messages):
+        asked.append(len(messages))
+        return f"{earlier} and {len(messages)} more"[-60:]
+
+    def agent(journal, times=1):
+        script, _ = refuses(700, times=times)
+        return agent_of(
+            ScriptedModel(script), summarise, window=rc.Window(tokens=1_000), journal=journal
+        )
+
+    asked: list[int] = []
+    whole = MemoryJournal()
+    result = await agent(whole).run("Read the book.", run="r")
+    entries = whole.entries("r")
+    reasons = [entry.reason for entry in entries if isinstance(entry, HistoryCompacted)]
+    assert set(reasons) == {"window", "overflow"}
+    for cut in range(1, len(entries)):
+        asked.clear()
+        journal = MemoryJournal()
+        for entry in entries[:cut]:
+            journal.append("r", entry)
+        known = [entry.reason for entry in entries[:cut] if isinstance(entry, HistoryCompacted)]
+        again = await agent(journal, times=0 if "overflow" in known else 1).recover("r")
+        assert again.transcript == result.transcript
+        assert len(asked) == len(reasons) - len(known)
 
 
 async def test_what_is_still_too_long_is_the_vendors_error():
@@ -352,6 +390,10 @@ def test_what_makes_no_sense_is_refused(settings, message):
 
 
 async def test_what_is_no_compaction_and_what_is_no_summary_is_refused():
+    with pytest.raises(
+        rc.errors.UsageError, match=r"here it is compact=rc\.Compaction\(…\) of rc\.Agent"
+    ):
+        rc.Agent(ScriptedModel([]), summarise=Kept())
     with pytest.raises(rc.errors.UsageError, match=r"compact= is rc.Compaction"):
         rc.Agent(ScriptedModel([]), compact=True)
     with pytest.raises(rc.errors.UsageError, match="plan= goes with neither"):

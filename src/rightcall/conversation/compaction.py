@@ -3,7 +3,7 @@
 First old large results become stubs, which costs nothing and is often enough. If it is not, the oldest
 whole exchanges are left out, and one summary stands for them: made of the last summary and what is new,
 never of the whole again. Either is recorded, and part of the conversation from then on; what is sent of
-it is worked out in ``loop/compacted_history.py``.
+it is worked out in ``loop/history_view.py``.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,7 +27,7 @@ from rightcall.core.options import NameCheckedMeta
 from rightcall.core.ports import Model
 from rightcall.errors import RightcallError, UsageError
 from rightcall.log import run_logger
-from rightcall.loop.compacted_history import SentHistory, compaction_key, with_stubs
+from rightcall.loop.history_view import SentHistory, compaction_key, mark_of, with_stubs
 from rightcall.loop.settings import ModelSource, Setup
 from rightcall.loop.window import exchange_starts
 from rightcall.record.steps import recorded_entry
@@ -147,6 +147,8 @@ class HistoryCompactor:
             if isinstance(known, HistoryCompacted) and key not in self._applied:
                 self._applied.add(key)
                 done.append(known)
+                if known.reason == "overflow":
+                    self._limit = _limit_after_overflow(self._limit, known.before)
         if done:
             return done
         if recorded_entry(steps, f"t{turn}.model") is not None:
@@ -159,7 +161,7 @@ class HistoryCompactor:
         tokens = self._tokens(sent)
         limit = self._limit
         if overflowed:
-            limit = min(limit, int(tokens * _OVERFLOWED))
+            limit = _limit_after_overflow(limit, tokens)
         elif tokens <= limit * self._settings.at:
             return ()
         plan = self._plan(messages, tokens, limit, overflowed=overflowed)
@@ -193,8 +195,9 @@ class HistoryCompactor:
         summary = HistorySummary("")
         mark = plan.mark
         if plan.fallen:
-            earlier = self._earlier_summary(messages)
-            summary = await self._summarise(earlier, plan.fallen, key, seconds)
+            earlier = _last_summary(messages)
+            before = "" if earlier is None else earlier.summary
+            summary = await self._summarise(before, plan.fallen, key, seconds)
             # In bytes, of which four or so are a token: a quarter of what the newest messages may take.
             most = int(self._limit * self._settings.keep)
             mark = replace(mark, summary=summary.cut(summary.text, most))
@@ -242,13 +245,6 @@ class HistoryCompactor:
             )
             return HistorySummary(excerpt_messages(earlier, fallen), problem=problem, cut=cut_excerpts)
 
-    def _earlier_summary(self, messages: Transcript) -> str:
-        for message in reversed(messages):
-            mark = message.compaction if isinstance(message, User) else None
-            if mark is not None and mark.kept is not None:
-                return mark.summary
-        return ""
-
     def _plan(
         self, messages: Transcript, tokens: int, limit: int, *, overflowed: bool
     ) -> CutPlan | None:
@@ -294,47 +290,52 @@ class HistoryCompactor:
             whole=tuple(self._settings.keep_tools),
         )
 
-    def _drop(self, messages: Transcript, cut: int) -> CutPlan:
-        """Leave out what is sent before a place, except what is pinned."""
+    def _drop(self, messages: Transcript, cut: int) -> CutPlan | None:
+        """Leave out what is sent before a place, except what is pinned; None if all of it is."""
         sent = self._sent
         start = sent.indexes[cut]
-        pinned: list[int] = []
+        pinned = self._pinned_before(messages, cut)
         fallen: list[Message] = []
-        task = _last_request(messages)
-        before = list(zip(sent.indexes[:cut], sent.messages[:cut], strict=True))
-        for place, (index, _) in enumerate(before):
+        for index in sent.indexes[:cut]:
             message = messages[index]
-            if isinstance(message, User) and message.compaction is not None:
-                # The last summary, which the new one continues, or a note on shortened results.
-                continue
-            stays = index == task or (isinstance(message, User) and message.pinned)
-            if isinstance(message, Results) and place and before[place - 1][0] in pinned:
-                stays = True
-            elif isinstance(message, Reply):
-                stays = any(call.name in self._settings.keep_tools for call in message.calls)
-            if stays:
-                pinned.append(index)
-            else:
+            # The new summary continues the last one, and a note on shortened results says nothing.
+            if index not in pinned and mark_of(message) is None:
                 fallen.append(message)
+        if not fallen:
+            return None
         here = len(messages)
-        left_out = len(fallen)
-        for message in messages[::-1]:
-            mark = message.compaction if isinstance(message, User) else None
-            if mark is not None and mark.kept is not None:
-                left_out += mark.left_out
-                break
+        earlier = _last_summary(messages)
         shortened = None
         if self._settings.stub is not None and sent.shortened > start:
             shortened = here - sent.shortened
         mark = CompactionMark(
             kept=here - start,
             pinned=tuple([here - index for index in pinned]),
-            left_out=left_out,
+            left_out=len(fallen) + (0 if earlier is None else earlier.left_out),
             shortened=shortened,
             large=self._settings.stub or 0,
             whole=tuple(self._settings.keep_tools),
         )
         return CutPlan(mark=mark, fallen=tuple(fallen))
+
+    def _pinned_before(self, messages: Transcript, cut: int) -> list[int]:
+        """Returns the indexes of the messages that stay, of those that are sent before a place."""
+        task = _last_request(messages)
+        pinned: list[int] = []
+        last = -1
+        for index in self._sent.indexes[:cut]:
+            match messages[index]:
+                case User(pinned=is_pinned):
+                    stays = is_pinned or index == task
+                case Reply(calls=calls):
+                    stays = any(call.name in self._settings.keep_tools for call in calls)
+                case Results():
+                    # With the reply that they belong to.
+                    stays = last in pinned
+            if stays:
+                pinned.append(index)
+            last = index
+        return pinned
 
     def _tokens(self, messages: Transcript) -> int:
         return sum([self._size(message) for message in messages])
@@ -346,6 +347,11 @@ class HistoryCompactor:
         size = self._setup.count(message)
         self._sizes[id(message)] = (message, size)
         return size
+
+
+def _limit_after_overflow(limit: int, tokens: int) -> int:
+    """Returns how many tokens may be sent to a vendor that has refused so many."""
+    return min(limit, int(tokens * _OVERFLOWED))
 
 
 def _first_that_fits(
@@ -365,6 +371,15 @@ def _first_that_fits(
             return at if at < len(messages) else start
         at = start
     return at
+
+
+def _last_summary(messages: Transcript) -> CompactionMark | None:
+    """Returns the mark of the last message that is a summary; None if there is none."""
+    for message in reversed(messages):
+        mark = mark_of(message)
+        if mark is not None and mark.kept is not None:
+            return mark
+    return None
 
 
 def _last_request(messages: Transcript) -> int:

@@ -16,6 +16,7 @@ from rightcall.errors import ProtocolError
 from rightcall.gate.render import cut
 from rightcall.loop.observers import around
 from rightcall.loop.settings import Setup
+from rightcall.request.endpoint import close_stream
 
 _INSTRUCTIONS = (
     "You write the summary that takes the place of the beginning of a conversation of a user and an "
@@ -30,6 +31,8 @@ _INSTRUCTIONS = (
     "that they are there, and go on."
 )
 
+_WHOLE = ("end", "length", "stop_sequence")
+"""How a reply stops that is a summary, if a long one may be cut off."""
 _MOST_OF_A_RESULT = 4_000
 """The most bytes of one result, or of one call's arguments, that a summary is made of."""
 _EXCERPT = 120
@@ -92,17 +95,22 @@ async def write_summary(
         system = f"{system}\n\n{instructions}"
     # No tools: whatever the messages say, nothing can be done here.
     request = Request(messages=(user_text("\n".join(lines), "developer"),), system=system)
-    with around(setup.around, ModelExchange, key, model, request) as watched:
-        async with asyncio.timeout(seconds):
-            async for event in model.stream(request):
-                if isinstance(event, ReplyEnd):
-                    reply = event.reply
-                    watched.set_end(ExchangeEnd(reply))
-                    text = reply.text.strip()
-                    if reply.stop not in ("end", "length", "stop_sequence") or not text:
-                        raise ProtocolError(f"the model gave no summary, and stopped with {reply.stop}")
-                    return HistorySummary(text, reply.usage)
-    raise ProtocolError("the model gave no summary")
+    reply: Reply | None = None
+    stream = model.stream(request)
+    try:
+        with around(setup.around, ModelExchange, key, model, request) as watched:
+            async with asyncio.timeout(seconds):
+                async for event in stream:
+                    if isinstance(event, ReplyEnd):
+                        reply = event.reply
+                        watched.set_end(ExchangeEnd(reply))
+    finally:
+        await close_stream(stream)
+    text = "" if reply is None else reply.text.strip()
+    if reply is None or not text or reply.stop not in _WHOLE:
+        stop = "no end" if reply is None else reply.stop
+        raise ProtocolError(f"the model gave no summary, and stopped with {stop}")
+    return HistorySummary(text, reply.usage)
 
 
 def excerpt_messages(earlier: str, messages: Transcript) -> str:

@@ -61,6 +61,9 @@ _OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
     "options={'cache_key': …} of rc.Agent": ("prompt_cache_key",),
     "options={'cache_ttl': …} of rc.Agent": ("prompt_cache_retention", "prompt_cache_ttl"),
     "options={'eager': …} of rc.Agent": ("eager_input_streaming",),
+    "compact=rc.Compaction(…) of rc.Agent": (
+        *("summarise", "summarize", "compaction", "history_processors", "context_management"),
+    ),
     "observers=[…] of rc.Agent": ("callbacks", "event_handler", "tracing"),
     "journal=… of rc.Agent": ("checkpointer", "store"),
     "run=… of agent.run, with a journal": ("session", "session_id", "thread_id", "run_id"),

@@ -40,8 +40,8 @@ from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.executor import Executor, checked_async
 from rightcall.gate.hooks import Hooks, Veto, chain_hooks
 from rightcall.loop.ask import ask
-from rightcall.loop.compacted_history import RecordedCompactions, is_compacted
 from rightcall.loop.delivery import RecordedInbox
+from rightcall.loop.history_view import RecordedCompactions, is_compacted
 from rightcall.loop.inner_runs import Nesting, nesting_of
 from rightcall.loop.result import RunResult, dropped_in
 from rightcall.loop.run import Run

@@ -192,7 +192,7 @@ async def _decisions(
             raise UsageError(f"no call {given!r} waits for a decision; there is {', '.join(ids)}")
     decided: dict[str, FinalDecision] = dict.fromkeys(options.allow, Allow())
     decided |= dict.fromkeys(options.deny, Deny())
-    rest = [proposal for proposal in pending if proposal.call_id not in decided]
+    rest = [each for each in pending if each.call_id not in decided and not each.later]
     answers = await _answers(options, rest, view)
     if rest and not answers:
         call_id = rest[0].call_id
@@ -203,7 +203,11 @@ async def _decisions(
 async def _answers(
     options: Namespace, pending: Sequence[Proposal], view: OutputView
 ) -> dict[str, FinalDecision]:
-    """A person's decision, made now or for all calls; None if nobody is there."""
+    """A person's decision, made now or for all calls; None if nobody is there.
+
+    Calls that were run and are answered later are no question to a person.
+    """
+    pending = [proposal for proposal in pending if not proposal.later]
     ask = approver(options, view)
     answers = dict[str, FinalDecision]()
     show = getattr(ask, "show", None)

@@ -83,9 +83,9 @@ class SentHistory:
             self.head = 0
         indexes += range(summary + 1, len(transcript))
         self.indexes = tuple(indexes)
-        self.messages = tuple([self._shorten(transcript[at], at, latest) for at in indexes])
+        self.messages = tuple([self._stub_message(transcript[at], at, latest) for at in indexes])
 
-    def _shorten(self, message: Message, index: int, mark: CompactionMark | None) -> Message:
+    def _stub_message(self, message: Message, index: int, mark: CompactionMark | None) -> Message:
         if mark is None or index >= self.shortened or not isinstance(message, Results):
             return message
         known = self._stubs.get(id(message))
