@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 import rightcall as rc
 from durable import cast
-from rightcall.core.decision import Allow, Grant
+from rightcall.core.decision import Allow
 from rightcall.core.entry import (
     CallChecked,
     CallFinished,
@@ -29,6 +29,7 @@ from rightcall.durable.engine import DurableEngine, Segment
 from rightcall.durable.stored_run import _NO_LIMIT, story_of
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
+from rightcall.trust.intents import read_intents
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ async def test_a_story_begins_with_what_was_submitted(file, run):
         "budget": rc.Budget(turns=7),
         "choice": "required",
         "sticky_choice": True,
-        "grant": Grant(),
+        "intents": [{"tool": "pay"}],
         "dry_run": True,
     }
     messages = (user_text("Hello."), user_text("look"))
@@ -147,7 +148,7 @@ async def test_a_story_begins_with_what_was_submitted(file, run):
             system="Be kind.",
             choice="required",
             sticky_choice=True,
-            grant=Grant(),
+            intents=tuple([each.notation for each in read_intents([{"tool": "pay"}])]),
             dry_run=True,
             agent="worker",
         )
