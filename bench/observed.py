@@ -146,7 +146,7 @@ async def run(way: str, runs: int, url: str) -> None:
     os._exit(0)
 
 
-async def ask(agent: rc.Agent[str], times: int) -> None:
+async def ask(agent: rc.Agent, times: int) -> None:
     for _ in range(times):
         result = await agent.run("What is the weather in Reykjavik?")
         assert result.text == ANSWER, result

@@ -99,30 +99,30 @@ def test_simple_text() -> str:
 
 
 @rc.tool
-def test_image_content() -> rc.Media:
+def test_image_content() -> rc.models.Media:
     """Give an image."""
-    return rc.Media(PIXEL, "image/png")
+    return rc.models.Media(PIXEL, "image/png")
 
 
 @rc.tool
-def test_audio_content() -> rc.Media:
+def test_audio_content() -> rc.models.Media:
     """Give a sound."""
-    return rc.Media(SILENCE, "audio/wav")
+    return rc.models.Media(SILENCE, "audio/wav")
 
 
 @rc.tool
-def test_embedded_resource() -> rc.Media:
+def test_embedded_resource() -> rc.models.Media:
     """Give a file."""
-    return rc.Media(b"This is an embedded resource content.", "text/plain", "test://embedded-resource")
+    return rc.models.Media(b"This is an embedded resource content.", "text/plain", "test://embedded-resource")
 
 
 @rc.tool
-def test_multiple_content_types() -> list[str | rc.Media]:
+def test_multiple_content_types() -> list[str | rc.models.Media]:
     """Give a text, an image and a file."""
-    document = rc.Media(
+    document = rc.models.Media(
         b'{"test":"data","value":123}', "application/json", "test://mixed-content-resource"
     )
-    return ["Multiple content types test:", rc.Media(PIXEL, "image/png"), document]
+    return ["Multiple content types test:", rc.models.Media(PIXEL, "image/png"), document]
 
 
 @rc.tool
@@ -331,16 +331,16 @@ def complete_arg1(value: str) -> list[str]:
 
 
 @prompt
-def test_prompt_with_embedded_resource(resourceUri: str) -> list[str | rc.Media]:  # noqa: N803
+def test_prompt_with_embedded_resource(resourceUri: str) -> list[str | rc.models.Media]:  # noqa: N803
     """A prompt with a file."""
-    document = rc.Media(b"Embedded resource content for testing.", "text/plain", resourceUri)
+    document = rc.models.Media(b"Embedded resource content for testing.", "text/plain", resourceUri)
     return [document, "Please process the embedded resource above."]
 
 
 @prompt
-def test_prompt_with_image() -> list[str | rc.Media]:
+def test_prompt_with_image() -> list[str | rc.models.Media]:
     """A prompt with an image."""
-    return [rc.Media(PIXEL, "image/png"), "Please analyze the image above."]
+    return [rc.models.Media(PIXEL, "image/png"), "Please analyze the image above."]
 
 
 @prompt

@@ -28,5 +28,9 @@ if __name__ == "__main__":
     with connect() as database:
         for mail in database.execute("select * from inbox").fetchall():
             attached = rc.file(mail["body"].encode(), untrusted="a customer's mail")
-            result = triage.run_sync(["What does this customer want?", attached])
-            print(mail["id"], result.output if result.stop.is_answer else result.stop)
+            try:
+                result = triage.run_sync(["What does this customer want?", attached])
+            except rc.errors.NoOutput as error:
+                print(mail["id"], error)
+            else:
+                print(mail["id"], result.output)

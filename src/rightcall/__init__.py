@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rightcall import errors as errors
     from rightcall import gate as gate
     from rightcall import local as local
-    from rightcall import manifest as manifest
     from rightcall import mcp as mcp
     from rightcall import models as models
     from rightcall import observe as observe
@@ -42,9 +41,9 @@ if TYPE_CHECKING:
     from rightcall.core.handler import Later as Later
     from rightcall.core.limits import Limits as Limits
     from rightcall.core.message import Reply as Reply
+    from rightcall.core.message import Results as Results
     from rightcall.core.message import User as User
     from rightcall.core.parts import Call as Call
-    from rightcall.core.parts import Media as Media
     from rightcall.core.parts import Text as Text
     from rightcall.core.tool import Tool as Tool
     from rightcall.declare.attachment import file as file
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from rightcall.gate.executor import run_calls as run_calls
     from rightcall.gate.hooks import Hooks as Hooks
     from rightcall.loop import events as events
+    from rightcall.loop.handoffs import handoff as handoff
     from rightcall.loop.replay import replay as replay
     from rightcall.loop.result import CallRecord as CallRecord
     from rightcall.loop.result import RunResult as RunResult
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from rightcall.trust.intents import found as found
 
 _MODULES = (
-    "batching", "builtin", "conversation", "durable", "gate", "local", "manifest", "mcp",
+    "batching", "builtin", "conversation", "durable", "gate", "local", "mcp",
     "models", "observe", "programs", "record", "serve", "testing", "tools", "trust", "wire",
 )  # fmt: skip
 _HOMES = index_homes(
@@ -83,8 +83,8 @@ _HOMES = index_homes(
         "core.facts": ("Facts",),
         "core.handler": ("Context", "Later"),
         "core.limits": ("Limits",),
-        "core.message": ("Reply", "User"),
-        "core.parts": ("Call", "Media", "Text"),
+        "core.message": ("Reply", "Results", "User"),
+        "core.parts": ("Call", "Text"),
         "core.tool": ("Tool",),
         "declare.attachment": ("file", "image"),
         "declare.function": ("tool",),
@@ -94,6 +94,7 @@ _HOMES = index_homes(
         "gate.executor": ("check", "run_calls"),
         "gate.hooks": ("Hooks",),
         "loop.events": ("events",),
+        "loop.handoffs": ("handoff",),
         "loop.replay": ("replay",),
         "loop.result": ("CallRecord", "RunResult"),
         "loop.window": ("Window",),

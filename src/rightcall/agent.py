@@ -20,23 +20,26 @@ from rightcall.core.options import check_keywords, fits, other_words
 from rightcall.core.ports import RunInbox, Steps
 from rightcall.core.request import RequiredOutput
 from rightcall.core.tool import Tool
-from rightcall.declare.attachment import Prompt
 from rightcall.declare.function import tool
-from rightcall.declare.toolbox import ToolSource
+from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import RightcallError, ToolFailure, UsageError
 from rightcall.gate.concurrency import RUN_CONCURRENCY
 from rightcall.gate.executor import Executor, checked_async
 from rightcall.gate.gate import Decisions, guard_above, validate_decisions
 from rightcall.loop.agent_config import (
     AgentConfig,
+    is_conversation,
     look_for_tools,
     read_options,
+    split_conversation,
     unpriced_model,
     user_message,
 )
 from rightcall.loop.events import RunStream
+from rightcall.loop.handoffs import Handoff, HandoffAgent, find_agent, read_handoffs
 from rightcall.loop.inner_runs import nesting_of, rules_below
 from rightcall.loop.observers import with_outer_observers
+from rightcall.loop.output_checks import with_check
 from rightcall.loop.replay import check_standing, forget_decisions, resume_once
 from rightcall.loop.result import RunResult, dropped_in, require_output
 from rightcall.loop.run import Run
@@ -50,6 +53,7 @@ from rightcall.loop.settings import (
     RecoverOptions,
     ResumeOptions,
     RunOptions,
+    RunPrompt,
     Setup,
 )
 from rightcall.loop.state import initial_state
@@ -143,9 +147,18 @@ class Agent(Generic[Deps, Answered]):
         form = self._config.form
         if form is None:
             raise UsageError("@agent.validate checks an output, and this agent has none: say output=…")
-        self._config = replace(self._config, form=form.with_check(check))
+        self._config = replace(self._config, form=with_check(form, check))
         self._setup = self._config.compose(self._executor, self._config.mode)
         return check
+
+    def add_handoffs(self, *handoffs: HandoffAgent | Handoff) -> None:
+        """Add agents that its runs may be handed over to, such as one that hands over to this one."""
+        added = read_handoffs(handoffs, self.output)
+        config = self._config
+        tools = Toolbox(config.tools, [each.tool for each in added])
+        self._config = replace(config, handoffs=(*config.handoffs, *added), tools=tools)
+        self.tools = self._config.toolbox()
+        self._setup = self._config.compose(self._executor, self._config.mode)
 
     @property
     def name(self) -> str:
@@ -170,14 +183,14 @@ class Agent(Generic[Deps, Answered]):
     # fits neither is told of both.
     @overload
     async def run(
-        self: "Agent[None, Answered]", prompt: Prompt, **options: Unpack[RunOptions[Any]]
+        self: "Agent[None, Answered]", prompt: RunPrompt, **options: Unpack[RunOptions[Any]]
     ) -> RunResult[Answered]: ...
     @overload
     async def run(
-        self, prompt: Prompt, **options: Unpack[NeedyRunOptions[Deps]]
+        self, prompt: RunPrompt, **options: Unpack[NeedyRunOptions[Deps]]
     ) -> RunResult[Answered]: ...
     @checked_async("agent.run", say="agent.run(…, {}=…)")
-    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[Answered]:
+    async def run(self, prompt: RunPrompt, **options: Unpack[RunOptions[Any]]) -> RunResult[Answered]:
         """Run until an answer, a limit or a pause; ``result.stop`` says which.
 
         Raises NoOutput if the agent has an ``output`` and the run ends without it.
@@ -186,14 +199,14 @@ class Agent(Generic[Deps, Answered]):
 
     @overload
     def run_sync(
-        self: "Agent[None, Answered]", prompt: Prompt, **options: Unpack[RunOptions[Any]]
+        self: "Agent[None, Answered]", prompt: RunPrompt, **options: Unpack[RunOptions[Any]]
     ) -> RunResult[Answered]: ...
     @overload
     def run_sync(
-        self, prompt: Prompt, **options: Unpack[NeedyRunOptions[Deps]]
+        self, prompt: RunPrompt, **options: Unpack[NeedyRunOptions[Deps]]
     ) -> RunResult[Answered]: ...
     @check_keywords("agent.run_sync")
-    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[Answered]:
+    def run_sync(self, prompt: RunPrompt, **options: Unpack[RunOptions[Any]]) -> RunResult[Answered]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
 
@@ -208,7 +221,7 @@ class Agent(Generic[Deps, Answered]):
         await self.close()
 
     @check_keywords("agent.start")
-    def start(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> "RunHandle[Answered]":
+    def start(self, prompt: RunPrompt, **options: Unpack[RunOptions[Deps]]) -> "RunHandle[Answered]":
         """Begin a run that goes on by itself, and that messages can be added to: a RunHandle."""
         from rightcall.conversation.run_handle import RunHandle  # noqa: PLC0415 - light until used
 
@@ -223,14 +236,14 @@ class Agent(Generic[Deps, Answered]):
 
     @overload
     def stream(
-        self: "Agent[None, Answered]", prompt: Prompt, **options: Unpack[RunOptions[Any]]
+        self: "Agent[None, Answered]", prompt: RunPrompt, **options: Unpack[RunOptions[Any]]
     ) -> RunStream[Answered]: ...
     @overload
     def stream(
-        self, prompt: Prompt, **options: Unpack[NeedyRunOptions[Deps]]
+        self, prompt: RunPrompt, **options: Unpack[NeedyRunOptions[Deps]]
     ) -> RunStream[Answered]: ...
     @check_keywords("agent.stream")
-    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunStream[Answered]:
+    def stream(self, prompt: RunPrompt, **options: Unpack[RunOptions[Any]]) -> RunStream[Answered]:
         """``run`` as a stream of events; the last is RunEnd, with the result."""
         return RunStream(partial(self._begin, prompt, options))
 
@@ -323,8 +336,11 @@ class Agent(Generic[Deps, Answered]):
             check_standing(result, decided, decisions_in(held.entries))
             config = self._config.with_overrides(options, self._opened.model)
             state = result.state
-            setup = self._compose(config, result.run, self._steps(held, steps), options, state.wanted)
+            wanted = None if state.path else state.wanted
+            setup = self._compose(config, result.run, self._steps(held, steps), options, wanted)
             setup = _restore_inbox(setup, held.entries)
+            for name in state.path:
+                setup = find_agent(self, name, _handoffs_of).take_over(setup)
             look_for_tools(held.entries, result.pending, setup)
             if state.system is None:
                 state = replace(state, system=await config.system(setup, steps))
@@ -340,6 +356,43 @@ class Agent(Generic[Deps, Answered]):
             is_unknown = self._journal is None and steps is None and bool(decided)
             with resume_once(result, decided, run) if is_unknown else nullcontext():
                 return config.with_output(await run.go(RunResumed(decisions=decided)))
+
+    def take_over(self, before: Setup) -> Setup:
+        """Returns the setup with which it goes on in a run that another agent began, for handoffs."""
+        config = self._config
+        base = self._setup
+        earlier = before.earlier_rules
+        if config.rules is None and before.trust is not None:
+            config = replace(config, rules=before.trust)
+        elif before.trust is not None and before.trust not in (config.rules, *earlier):
+            earlier = (*earlier, before.trust)
+        if config is not self._config or base.follow is not None:
+            base = config.compose(self._executor, config.mode)
+        if base.needs and before.dependencies is None:
+            raise UsageError(f"dependencies=… is missing: the tool {base.needs} needs it")
+        return replace(
+            base,
+            run=before.run,
+            steps=before.steps,
+            executor=self._executor.for_run(),
+            above=before.above,
+            approve=base.approve or before.approve,
+            observers=before.observers,
+            around=before.around,
+            clock=before.clock,
+            inbox=before.inbox,
+            dependencies=before.dependencies,
+            earlier_rules=earlier,
+        )
+
+    async def begin_turn(self, setup: Setup) -> tuple[str, RequiredOutput | None]:
+        """Returns its instructions for a run, and the output that it is to give, for handoffs."""
+        config = self._config
+        mode = config.mode
+        wanted = None
+        if config.form is not None and mode is not None:
+            wanted = config.form.required_output(mode)
+        return await config.system(setup, None), wanted
 
     @checked_async("agent.recover")
     async def recover(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Answered]:
@@ -363,7 +416,9 @@ class Agent(Generic[Deps, Answered]):
             config = self._config.with_overrides(options, self._opened.model)
             setup = self._compose(config, run, held.steps(), options, start.wanted)
             setup = _restore_inbox(setup, held.entries)
-            look_for_tools(held.entries, (), setup)
+            if not config.handoffs:
+                # A run that was handed over changes hands again while it is recovered.
+                look_for_tools(held.entries, (), setup)
             going = Run(
                 setup,
                 replace(initial_state(start), traces=traces_in(held.entries)),
@@ -473,18 +528,23 @@ class Agent(Generic[Deps, Answered]):
         return config.with_output(result)
 
     async def _begin(
-        self, prompt: Prompt, options: RunOptions[Deps], emit: Emit | None = None
+        self, prompt: RunPrompt, options: RunOptions[Deps], emit: Emit | None = None
     ) -> RunResult[Answered]:
-        if isinstance(prompt, str):
-            message = user_text(prompt)
-        else:
-            message = await user_message(prompt)
-        if options and options.get("conversation") is not None:
-            return await self._take_turn(message, options, emit)
-        messages: Transcript = (message,)
         chat = None
         if options.get("history") is not None:
             chat = history_of(options["history"])
+        if isinstance(prompt, str):
+            message = user_text(prompt)
+        elif is_conversation(prompt):
+            chat, message = split_conversation(prompt, chat)
+        else:
+            message = await user_message(prompt)
+        if options and options.get("conversation") is not None:
+            if is_conversation(prompt):
+                raise UsageError("a run continues a conversation= or takes messages, and not both")
+            return await self._take_turn(message, options, emit)
+        messages: Transcript = (message,)
+        if chat is not None:
             messages = (*mend(chat.messages).messages, message)
         name = options.get("run")
         if name:
@@ -602,6 +662,10 @@ class Agent(Generic[Deps, Answered]):
             inbox=options.get("inbox"),
             dependencies=dependencies,
         )
+
+
+def _handoffs_of(agent: Agent[Any, Any]) -> tuple[Handoff, ...]:
+    return agent._config.handoffs  # noqa: SLF001 - its own class
 
 
 def _restore_inbox(setup: Setup, entries: Sequence[Entry]) -> Setup:

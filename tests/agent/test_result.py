@@ -6,11 +6,11 @@ import pytest
 from pydantic import BaseModel
 
 from agent.kit import Desk, told
-from rightcall import Agent, Budget, Media, Output, User
+from rightcall import Agent, Budget, Output, User
 from rightcall.core.budget import Stop
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Reply, Unknown
-from rightcall.core.parts import Call, Text
+from rightcall.core.parts import Call, Media, Text
 from rightcall.core.proposal import Proposal
 from rightcall.declare.function import tool
 from rightcall.errors import NoOutput, ToolFailure, UsageError

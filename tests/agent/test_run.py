@@ -4,13 +4,14 @@ import pytest
 
 from agent.kit import TRUNCATED, Desk, outcomes, told
 from loop.sound import assert_sound
-from rightcall import Agent, Budget, Media, Text, User
+from rightcall import Agent, Budget, Text, User
 from rightcall.core.budget import Stop
 from rightcall.core.message import Reply, user_text
 from rightcall.core.parts import Call, Usage
 from rightcall.core.request import Profile
+from rightcall.errors import UsageError
 from rightcall.loop.decide import ANNOUNCED
-from rightcall.models import Named
+from rightcall.models import Media, Named
 from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -263,3 +264,22 @@ async def test_a_history_that_is_not_sound_is_mended():
     result = await Agent(model).run("Well?", history=open_ended)
     assert_sound(result.transcript)
     assert told(result.transcript)[2].startswith("find interrupted: No result was recorded")
+
+
+async def test_messages_may_be_the_prompt():
+    model = ScriptedModel(["Ann.", "Ann."])
+    agent = Agent(model)
+    earlier = [User((Text("I am Ann."),)), Reply((Text("Hello!"),)), User((Text("Who am I?"),))]
+    result = await agent.run(earlier)
+    assert (result.text, result.transcript[:3], result.begins) == ("Ann.", tuple(earlier), 2)
+    theirs = [{"role": "user", "content": "I am Ann."}, {"role": "assistant", "content": "Hello!"}]
+    result = await agent.run([*theirs, {"role": "user", "content": "Who am I?"}])
+    assert told(result.transcript)[2] == "user: Who am I?"
+
+
+@pytest.mark.parametrize("messages", [[Reply((Text("Hello!"),))], [User((Text("Hi"),)), Reply(())]])
+async def test_messages_that_are_the_prompt_end_with_the_users(messages):
+    with pytest.raises(UsageError, match="must be the user's"):
+        await Agent(ScriptedModel([])).run(messages)
+    with pytest.raises(UsageError, match="and not both"):
+        await Agent(ScriptedModel([])).run([User((Text("Hi"),))], history=messages)

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -72,7 +73,7 @@ async def assert_misspelt_names_are_told(*rooms: ModuleType, at_least: int) -> N
 
 
 async def test_a_misspelt_keyword_is_refused_with_the_nearest() -> None:
-    rooms = (getattr(rc, name) for name in _ROOMS)
+    rooms = [import_module(f"rightcall.{name}") for name in _ROOMS]
     await assert_misspelt_names_are_told(rc, *rooms, at_least=40)
 
 

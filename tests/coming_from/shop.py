@@ -21,6 +21,13 @@ def shop(asked: Asked) -> Reply:
     tools = {tool.name: tool for tool in asked.tools}
     if form := _form(asked):
         return form
+    # pydantic-ai calls a function that gives the answer final_result.
+    hands_over = [tool for tool in asked.tools if "billing" in tool.name or not _fields(tool.schema)]
+    hands_over = [tool for tool in hands_over if tool.name != "opening_hours"]
+    if hands_over and not asked.results:
+        return Reply(calls=(Call(hands_over[0], {}),))
+    if question == "Hand it to whoever refunds.":
+        return _refund(asked, tools)
     if question == "Where is order 17?":
         return _find(asked, tools)
     if question == "Refund it.":
@@ -36,10 +43,23 @@ def _form(asked: Asked) -> Reply | None:
     """The order as data, where the answer must be that, by a schema or by a tool of that form."""
     if _fields(asked.schema) == set(ORDER):
         return Reply(json.dumps(ORDER))
+    receipt = _receipt(asked)
+    if _fields(asked.schema) == set(receipt):
+        return Reply(json.dumps(receipt))
+    for tool in asked.tools:
+        if _fields(tool.schema) == set(receipt):
+            return Reply(calls=(Call(tool, receipt),))
     for tool in asked.tools:
         if tool.name not in ("find_order", "refund") and _fields(tool.schema) == set(ORDER):
             return Reply(calls=(Call(tool, ORDER),))
     return None
+
+
+def _receipt(asked: Asked) -> dict[str, Any]:
+    """A receipt, whose first price is a misprint that a validator finds."""
+    told = " ".join((asked.text, *asked.results))
+    euros = 40.0 if "more than 100 euros" in told else 400.0
+    return {"order": {"number": 17, "euros": euros}, "words": "Thank you."}
 
 
 def _fields(schema: Mapping[str, Any] | None) -> set[str]:
@@ -60,7 +80,7 @@ def _refund(asked: Asked, tools: Mapping[str, Offered]) -> Reply:
     last = asked.results[-1] if asked.results else ""
     if "refunded" in last:
         return Reply("Your 40 euros are on their way.")
-    if not last or "shipped" in last:
+    if not last or "shipped" in last or "goes on" in last:
         return Reply(calls=(Call(tools["refund"], {"number": 17, "euros": 40.0}),))
     return Reply("I may not refund it.")
 

@@ -207,7 +207,7 @@ async def test_media_stay_beside_what_is_stored():
     @rc.tool(effect="read")
     def screen() -> list[object]:
         """A picture and many words."""
-        return ["words " * 5_000, rc.Media(b"\x89PNG\r\n\x1a\n", "image/png")]
+        return ["words " * 5_000, rc.models.Media(b"\x89PNG\r\n\x1a\n", "image/png")]
 
     model = ScriptedModel([reply(call("screen")), "Seen."])
     result = await rc.Agent(model, [screen], large_results=LargeResults()).run("Look.")

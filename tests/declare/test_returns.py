@@ -46,7 +46,19 @@ def promising(hint: Any) -> rc.Tool:
 
 @pytest.mark.parametrize(
     "hint",
-    [None, Any, object, str, bytes, rc.Media, list[rc.Media], list[bytes], Path, "Nowhere", type],
+    [
+        None,
+        Any,
+        object,
+        str,
+        bytes,
+        rc.models.Media,
+        list[rc.models.Media],
+        list[bytes],
+        Path,
+        "Nowhere",
+        type,
+    ],
     ids=str,
 )
 def test_what_is_no_json_or_only_text_promises_nothing(hint):

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 import rightcall as rc
 from rightcall.errors import DeclarationError
+from rightcall.testing import ScriptedModel
 
 
 @rc.tool
@@ -259,3 +260,45 @@ def test_a_tool_without_a_description_is_warned_about_once(caplog):
     assert [words.split("'")[1] for words in warned] == ["track_parcel", "track_box", "TrackCrate"]
     assert warned[0].endswith("write a docstring, or pass description=")
     assert "test_toolbox.test_a_tool_without" in warned[0]
+
+
+class Desk:
+    """Three tools and other things."""
+
+    @rc.tool
+    def find(self, what: str) -> str:
+        """Find something."""
+        return f"{what} of {type(self).__name__}"
+
+    @classmethod
+    @rc.tool
+    def count(cls) -> str:
+        """Count."""
+        return cls.__name__
+
+    @property
+    def explosive(self) -> str:
+        raise AssertionError
+
+    def plain(self) -> None: ...
+
+
+class Office(Desk):
+    @rc.tool
+    def close(self) -> str:
+        """Close."""
+        return "closed"
+
+
+def test_an_object_with_methods_that_are_tools_is_those():
+    assert rc.Toolbox(Office()).names() == ("find", "count", "close")
+    assert rc.Toolbox.of(Desk()).names() == ("find", "count")
+    agent = rc.Agent(ScriptedModel([]), [Office()])
+    assert agent.tools["find"].handler("x") == "x of Office"
+
+
+def test_a_class_in_place_of_its_object_and_an_object_without_tools_are_refused():
+    with pytest.raises(DeclarationError, match="Take it from an instance"):
+        rc.Toolbox(Desk)
+    with pytest.raises(DeclarationError, match="it has no methods that are tools"):
+        rc.Toolbox.of(object())

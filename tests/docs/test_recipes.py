@@ -30,7 +30,7 @@ from rightcall.serve.gateway import Gateway, Place, Served, Settings
 INDEX = RECIPES / "index.md"
 PAGES = sorted(set(RECIPES.glob("*.md")) - {INDEX})
 PROGRAMS = [page for page in PAGES if MAIN in "".join(blocks(page, "python"))]
-APART = {"fallback", "limit-cost-per-user", "migrate-a-journal", "web-streaming"}
+APART = {"fallback", "fastapi", "limit-cost-per-user", "migrate-a-journal", "web-streaming"}
 """What needs two vendors, prices, a client or nobody: test_recipes_apart.py."""
 LONGEST = 90
 

@@ -14,7 +14,7 @@ from rightcall.wire.payload import EncodeCache
 LONG = tuple(
     user_text(f"line {n}") if n % 2 == 0 else rc.Reply((rc.Text(f"yes, {n}"),), "end") for n in range(80)
 )
-LARGE = rc.Media(bytes(2**20 + 1), "application/pdf")
+LARGE = rc.models.Media(bytes(2**20 + 1), "application/pdf")
 
 
 class Asked(ScriptedModel):

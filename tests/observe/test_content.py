@@ -126,10 +126,10 @@ async def test_events_hold_content_as_it_is_and_spans_then_none(kept):
 
 def test_parts_of_every_kind_have_a_shape():
     media = [
-        rc.Media(b"123", "image/png"),
-        rc.Media(url="https://example.com/cat.png", media_type="image/png"),
-        rc.Media(url="data:image/png;base64,AAAA", media_type="image/png"),
-        rc.Media(id="file-1", media_type="application/pdf"),
+        rc.models.Media(b"123", "image/png"),
+        rc.models.Media(url="https://example.com/cat.png", media_type="image/png"),
+        rc.models.Media(url="data:image/png;base64,AAAA", media_type="image/png"),
+        rc.models.Media(id="file-1", media_type="application/pdf"),
     ]
     (shaped,) = content.messages((rc.User(tuple(media)),))
     assert [part["type"] for part in shaped["parts"]] == ["media", "uri", "media", "file"]

@@ -123,7 +123,7 @@ def refusals(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "a command", lambda: asyncio.run(process.run(command))
     yield "files", lambda: rc.builtin.fs(folder)
     yield "web pages", rc.builtin.web
-    yield "a manifest", lambda: rc.manifest.load(manifest)
+    yield "a manifest", lambda: importlib.import_module("rightcall.manifest").load(manifest)
     yield "durable SQLite", lambda: asyncio.run(_submit(rc, folder))
 
 

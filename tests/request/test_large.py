@@ -14,11 +14,11 @@ from rightcall.declare.attachment import reads_files
 from rightcall.wire.payload import base64_raw
 from watchdog import LONGEST, stall_of
 
-LARGE = rc.Media(bytes(range(256)) * 4099, "application/pdf")
-SMALL = rc.Media(b"%PDF", "application/pdf")
+LARGE = rc.models.Media(bytes(range(256)) * 4099, "application/pdf")
+SMALL = rc.models.Media(b"%PDF", "application/pdf")
 
 
-def shown(media: rc.Media) -> Results:
+def shown(media: rc.models.Media) -> Results:
     return Results((Result(call_id="c", name="f", outcome="returned", content=(media,)),))
 
 
@@ -65,7 +65,7 @@ class Refusing:
 async def test_thirty_megabytes_are_written_and_the_loop_turns():
     transport = Refusing()
     agent = rc.Agent(rc.connect("openai:m", api_key="k", transport=transport))
-    media = rc.Media(bytes(30 * 1024 * 1024), "application/pdf")
+    media = rc.models.Media(bytes(30 * 1024 * 1024), "application/pdf")
 
     async def scenario() -> None:
         with pytest.raises(rc.errors.VendorError):

@@ -111,7 +111,7 @@ async def test_a_picture_said_and_one_returned_reach_the_vendor(name, tmp_path):
     picture.write_bytes(PNG)
 
     @rc.tool(effect="read")
-    def see() -> rc.Media:
+    def see() -> rc.models.Media:
         """Look."""
         return rc.image(picture)
 

@@ -250,9 +250,9 @@ async def test_pictures_are_shown_and_what_could_hold_a_script_is_a_download(kep
     def draw() -> list[object]:
         """Draw."""
         return [
-            rc.Media(png, media_type="image/png", name="cat.png"),
-            rc.Media(svg, media_type="image/svg+xml", name='../evil".svg'),
-            rc.Media(url="https://example.org/x.png", media_type="image/png"),
+            rc.models.Media(png, media_type="image/png", name="cat.png"),
+            rc.models.Media(svg, media_type="image/svg+xml", name='../evil".svg'),
+            rc.models.Media(url="https://example.org/x.png", media_type="image/png"),
         ]
 
     await stories.agent((call("draw"),), ("Drawn.",), tools=(draw,), journal=kept).run(

@@ -42,15 +42,15 @@ async def uses() -> None:
 
 
 async def runs() -> None:
-    assert_type(rc.Agent("embedded"), rc.Agent[Any, None])
+    assert_type(rc.Agent("embedded"), rc.Agent[Any, str])
     agent = rc.Agent("embedded", [add], output=Answer)
     assert_type(agent, rc.Agent[Any, Answer])
     assert_type((await agent.run("x")).output, Answer)
     assert_type(agent.run_sync("x").output.text, str)
     assert_type(rc.Agent("embedded", output=int, name="a").run_sync("x").output, int)
-    rc.Agent("embedded", polcy=None)  # type: ignore[call-overload]
-    await agent.run("x", budjet=rc.Budget())  # type: ignore[call-arg]
-    rc.Agent("embedded", options={"temprature": 1})  # type: ignore[call-overload]
+    rc.Agent("embedded", polcy=None)  # type: ignore[call-arg]
+    await agent.run("x", budjet=rc.Budget())  # type: ignore[call-overload]
+    rc.Agent("embedded", options={"temprature": 1})  # type: ignore[arg-type]
     kept: rc.models.ModelOptions = {"temperature": 0.5, "extra": {"anything": 1}}
     rc.Agent("embedded", options=kept)
     stored = rc.RunResult.from_json(b"", output=Answer)
@@ -100,16 +100,16 @@ async def dependencies() -> None:
     assert_type(agent, rc.Agent[Database, Answer])
     assert_type((await agent.run("x", dependencies=database)).output, Answer)
     await agent.run("x", dependencies=mailer)  # type: ignore[arg-type]
-    rc.Agent[Database, None]("embedded", [ask_first, plain, len, Answer, [show, [ask_last]]])
-    rc.Agent[Database, None]("embedded", rc.Toolbox(ask_first))
-    rc.Agent[Database, None]("embedded", [ask_first, post])  # type: ignore[list-item]
-    rc.Agent[Database, None]("embedded", post)  # type: ignore[arg-type]
-    rc.Agent[Mailer, None]("embedded", [Account2().owner])  # type: ignore[list-item]
+    rc.Agent[Database, str]("embedded", [ask_first, plain, len, Answer, [show, [ask_last]]])
+    rc.Agent[Database, str]("embedded", rc.Toolbox(ask_first))
+    rc.Agent[Database, str]("embedded", [ask_first, post])  # type: ignore[list-item]
+    rc.Agent[Database, str]("embedded", post)  # type: ignore[arg-type]
+    rc.Agent[Mailer, str]("embedded", [Account2().owner])  # type: ignore[list-item]
     # Without being told, an agent needs what its tools need.
-    assert_type(rc.Agent("embedded", [ask_first, show]), rc.Agent[Database, None])
+    assert_type(rc.Agent("embedded", [ask_first, show]), rc.Agent[Database, str])
     rc.Agent("embedded", [ask_last]).run_sync("x", dependencies=mailer)  # type: ignore[arg-type]
     rc.Agent("embedded", [show]).run_sync("x", dependencies=mailer)
     rc.Agent("embedded").run_sync("x", dependencies=mailer)
     helper: rc.Tool[Database] = agent.as_tool()
-    rc.Agent[Mailer, None]("embedded", [helper])  # type: ignore[list-item]
+    rc.Agent[Mailer, str]("embedded", [helper])  # type: ignore[list-item]
     await agent.recover("r", dependencies=mailer)  # type: ignore[arg-type]

@@ -270,7 +270,7 @@ def p36() -> None:
     try:
         rc.Agent("m", output=Order).run_sync("x")
     except rc.errors.NoOutput as error:
-        assert error.result is not None
+        rc.RunResult.from_json(error.result.to_json())
 
 
 # Dependencies.
@@ -355,7 +355,7 @@ def p50() -> None:
 
 
 def p51() -> None:
-    rc.Agent("m", [Account()])
+    rc.Agent("m", [rc.Toolbox.of(Account()), add])
 
 
 def p52() -> None:
@@ -377,9 +377,8 @@ def p55() -> None:
 
 
 def p56() -> None:
-    rc.Agent("m").run_sync(
-        [rc.User((rc.Text("Hi"),)), rc.Reply((rc.Text("Hello."),)), rc.User((rc.Text("?"),))]
-    )
+    messages: list[rc.User | rc.Reply | rc.Results] = [rc.User((rc.Text("Hi"),)), rc.Reply(())]
+    rc.Agent("m").run_sync([*messages, rc.User((rc.Text("?"),))])
 
 
 def p57() -> None:

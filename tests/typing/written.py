@@ -37,7 +37,7 @@ async def uses(journal: rc.record.Journal, grant: rc.trust.Grant) -> None:
     result = await agent.run("Hi", grant=grant)
     calls: tuple[rc.CallRecord, ...] = result.calls
     assert_type(result.stop, rc.record.Stop)
-    assert_type(agent.stream("Hi"), AsyncIterator[rc.events.Event])
+    assert_type(agent.stream("Hi"), rc.events.RunStream[str])
     retry, timeouts = rc.models.Retry(attempts=1), rc.models.Timeouts(connect=1)
     async with rc.connect("a:b", retry=retry, timeouts=timeouts) as other, rc.Agent(other) as second:
         await second.run(", ".join(each.name for each in calls))

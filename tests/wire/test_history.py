@@ -427,7 +427,7 @@ def test_the_names_of_googles_python_sdk_are_read():
             },
         ]
     )
-    assert said.messages[0].content == (rc.Media(b"PNG", "image/png"),)
+    assert said.messages[0].content == (rc.models.Media(b"PNG", "image/png"),)
     assert said.messages[1].calls[0].arguments.replace(" ", "") == '{"mime_type":1}'
     assert said.messages[2].results[0].is_error
 
@@ -451,8 +451,8 @@ def test_what_bedrock_answered_is_read_from_json_too_and_what_only_it_has_is_kep
     assert said.system == "Be brief."
     assert user.content == (
         rc.Text("See"),
-        rc.Media(b"\x89PNG\r\n\x1a\n", "image/png"),
-        rc.Media(b"# Hi", "text/markdown", "n"),
+        rc.models.Media(b"\x89PNG\r\n\x1a\n", "image/png"),
+        rc.models.Media(b"# Hi", "text/markdown", "n"),
     )
     assert rc.wire.to_messages(said.messages, "bedrock")[0]["content"][0] == {
         "guardContent": {"text": {"text": "guarded"}}

@@ -18,6 +18,7 @@ from rightcall.cli.formatting import (
 )
 from rightcall.cli.summary import INTERRUPTION, OutputView, Summary
 from rightcall.core.events import (
+    AgentChange,
     CallDelta,
     CallEnd,
     CallStart,
@@ -205,6 +206,8 @@ def event_object(event: Event) -> JsonObject | None:  # noqa: C901 - one case an
             return {"event": "subagent", "agent": agent, "call_id": call_id, "inner": shown}
         case MessageEnd(message):
             return {"event": "message_end", "text": message.text}
+        case AgentChange(agent, before):
+            return {"event": "agent_change", "agent": agent, "before": before}
         case RunEnd():
             return None
     assert_never(event)

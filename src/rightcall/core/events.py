@@ -137,6 +137,15 @@ class CompactionEnd(Struct, frozen=True, gc=False, tag=True):
     """The tokens of those that are sent."""
 
 
+class AgentChange(Struct, frozen=True, gc=False, tag=True):
+    """The run was handed over: from here on another agent goes on in it."""
+
+    agent: str
+    """The name of the agent that goes on."""
+    before: str
+    """The name of the one before."""
+
+
 class SubagentEvent(Struct, frozen=True, gc=False, tag=True):
     """An event of a subagent."""
 
@@ -179,6 +188,7 @@ StreamEvent: TypeAlias = (
     | CallProgress
     | ResultEnd
     | SubagentEvent
+    | AgentChange
     | MessageEnd
     | CompactionStart
     | CompactionEnd

@@ -79,7 +79,6 @@ _OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
     "hooks=rc.Hooks(…) of rc.Agent": (
         *("middleware", "capabilities", "guardrails", "input_guardrails", "output_guardrails"),
     ),
-    "tools=[other.as_tool()] of rc.Agent": ("handoffs",),
     "rc.Agent([first, second])": ("fallbacks", "fallback_models"),
     "agent.resume(paused, {call_id: True})": ("deferred_tool_results",),
     "rc.Agent[Deps, Output](…), for type checkers": ("deps_type", "context_schema"),

@@ -75,6 +75,7 @@ class PartialJson:
     """A view of a JSON text that is still streaming, cut anywhere. Bad JSON never raises."""
 
     __slots__ = (
+        "_changes",
         "_complete",
         "_fragments",
         "_key",
@@ -101,6 +102,7 @@ class PartialJson:
         """The string that is being parsed, as the view shows it."""
         self._rest = ""
         """An escape that was cut in two; its rest comes in the next piece."""
+        self._changes = 0
         self._complete = False
         self._scanned = 0
         """Characters parsed, for the test that reading often costs no more."""
@@ -131,9 +133,9 @@ class PartialJson:
         return None
 
     @property
-    def scanned(self) -> int:
-        """How many characters have been parsed: less than were fed until the view is read."""
-        return self._scanned
+    def changes(self) -> int:
+        """How often the value has changed; it does when it is read, and not when text is fed."""
+        return self._changes
 
     @property
     def is_complete(self) -> bool:
@@ -232,6 +234,9 @@ class PartialJson:
 
     def _grow(self, piece: str) -> None:
         """Append to the open string."""
+        if not piece:
+            return
+        self._changes += 1
         # Python appends to a string in place while nothing else refers to it, so the view drops its
         # reference first: otherwise reading after every fragment would copy the string every time.
         shown = self._shown
@@ -249,6 +254,7 @@ class PartialJson:
             container[-1] = text
 
     def _put(self, value: JsonValue) -> None:
+        self._changes += 1
         container = self._open[-1]
         if isinstance(container, dict):
             container[self._key] = value

@@ -1,16 +1,13 @@
-"""Makes the tool for a structured answer, from a type or a JSON Schema, with functions that check it."""
+"""Makes the tool for a structured answer, from a type or a JSON Schema."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from inspect import isawaitable
 from typing import Any, Concatenate, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from msgspec import Struct
-from msgspec.structs import replace
 from typing_extensions import TypeForm, TypeVar
 
-from rightcall.core.handler import Context, Handler
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.options import TypeCheckedMeta, check_keywords
 from rightcall.core.problem import Description
@@ -18,7 +15,7 @@ from rightcall.core.request import ANY_OBJECT, OutputMode, RequiredOutput
 from rightcall.core.tool import Tool
 from rightcall.declare.partial_output import PartialView, partial_view
 from rightcall.declare.plain import describe_model, describe_parameters, is_model
-from rightcall.errors import DeclarationError, ToolFailure, UsageError
+from rightcall.errors import DeclarationError
 
 ANSWER = "final_answer"
 
@@ -105,82 +102,6 @@ def Output(type: Any = dict, **options: Unpack[OutputOptions]) -> Any:  # noqa: 
     return OutputSettings(type=type, **options)
 
 
-class AnswerHandler(Handler, frozen=True, kw_only=True, eq=False):
-    """Calls the functions that check an answer, and returns the answer as it is."""
-
-    checks: tuple[Callable[..., Any], ...]
-    is_wrapped: bool
-
-    def call(self, bound: Any, context: Context[Any] | None) -> Any:
-        """Check the answer; the caller awaits what is awaitable."""
-        return self._check_from(0, bound, context)
-
-    def _check_from(self, first: int, bound: Any, context: Context[Any] | None) -> Any:
-        value = bound["answer"] if self.is_wrapped else bound
-        for place in range(first, len(self.checks)):
-            check = self.checks[place]
-            try:
-                said = check(value, context) if _takes_two(check) else check(value)
-            except _REFUSALS as error:
-                raise _refusal(error) from error
-            if isawaitable(said):
-                return self._check_awaited(place, said, bound, context)
-            _require_no_change(check, said, value)
-        return bound
-
-    async def _check_awaited(
-        self, place: int, said: Awaitable[Any], bound: Any, context: Context[Any] | None
-    ) -> Any:
-        value = bound["answer"] if self.is_wrapped else bound
-        try:
-            answer = await said
-        except _REFUSALS as error:
-            raise _refusal(error) from error
-        _require_no_change(self.checks[place], answer, value)
-        rest = self._check_from(place + 1, bound, context)
-        return await rest if isawaitable(rest) else rest
-
-
-_REFUSALS = (ValueError, AssertionError)
-"""What a check raises, as pydantic's validators do, to refuse an answer. Anything else is its own fault,
-which the model reads too, and the log has."""
-
-
-def _refusal(error: Exception) -> ToolFailure:
-    return ToolFailure(str(error) or type(error).__name__, own=True)
-
-
-def _require_no_change(check: Callable[..., Any], said: object, value: object) -> None:
-    """Raise UsageError if a check returned something else than its value: it would be lost.
-
-    The output is read from the transcript again where a result is loaded, and no check runs there.
-    """
-    if said is not None and said is not value:
-        name = getattr(check, "__qualname__", repr(check))
-        raise UsageError(
-            f"the output's check {name} returned {type(said).__name__}: a check raises, or returns "
-            "nothing or the answer as it is; a validator of the type itself may change it"
-        )
-
-
-def _takes_two(check: Callable[..., Any]) -> bool:
-    try:
-        parameters = inspect.signature(check).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len(by_position) > 1
-
-
-def _is_async(check: Callable[..., Any]) -> bool:
-    called = check if inspect.isroutine(check) else type(check).__call__
-    return inspect.iscoroutinefunction(called)
-
-
-def _accept(**_: Any) -> None:
-    """Stands for the answer tool's function; ``AnswerHandler`` is what is called."""
-
-
 class AnswerForm(Struct, frozen=True, eq=False):
     """An output type as a tool, and how its arguments become the value."""
 
@@ -215,30 +136,13 @@ class AnswerForm(Struct, frozen=True, eq=False):
 
         return show_wrapped
 
-    def with_check(self, check: Callable[..., Any]) -> "AnswerForm":
-        """Returns the form with another function that checks its answers, after those that it has."""
-        if not callable(check):
-            raise UsageError(f"an output is checked by a function, and not by {type(check).__name__}")
-        calling = self.tool.calling
-        before = calling.checks if isinstance(calling, AnswerHandler) else ()
-        checks = (*before, check)
-        handler = AnswerHandler(
-            function=_accept,
-            is_async=all(map(_is_async, checks)),
-            context="context" if any(map(_takes_two, checks)) else None,
-            checks=checks,
-            is_wrapped=self.wrapped,
-        )
-        checked = self.tool.replace(handler=_accept, calling=handler, errors="words")
-        return replace(self, tool=checked)
-
 
 def form_of(output: Any) -> AnswerForm:
     """The form for a type, or for an Output."""
     if not isinstance(output, OutputSettings):
         output = OutputSettings(type=output)
     try:
-        form = _form_of_type(output)
+        return _form_of_type(output)
     except DeclarationError as error:
         # The developer wrote no tool: they are told of what they wrote.
         if error.where in ("retries", "reasoning"):
@@ -247,9 +151,6 @@ def form_of(output: Any) -> AnswerForm:
         if isinstance(output.type, str):
             reason = f"{output.type!r} is a text, and not a type."
         raise DeclarationError("", reason, where="output", fix=_TYPES_TAKEN) from error
-    if output.check is None:
-        return form
-    return form.with_check(output.check)
 
 
 def _form_of_type(output: OutputSettings) -> AnswerForm:

@@ -1,5 +1,6 @@
 """An ordered set of tools with unique names; and how much of it a model is sent."""
 
+import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache, partial
@@ -92,6 +93,18 @@ class Toolbox:
     def __repr__(self) -> str:
         return f"Toolbox({', '.join(self._tools)})"
 
+    @classmethod
+    def of(cls, source: object) -> "Toolbox":
+        """The methods of an object that are declared with ``@rc.tool``, for type checkers.
+
+        Everything that takes tools takes the object itself, too, which type checkers cannot tell.
+        """
+        methods = _tool_methods(source)
+        if not methods:
+            fix = "Declare some with @rc.tool."
+            raise DeclarationError(type(source).__name__, "it has no methods that are tools.", fix=fix)
+        return cls(methods)
+
     def names(self) -> tuple[str, ...]:
         """The names, in order."""
         return tuple(self._tools)
@@ -166,6 +179,9 @@ def _flatten_sources(sources: Iterable[ToolSource]) -> Iterator[Tool]:
         elif isinstance(source, Iterable) and not isinstance(source, type | str):
             yield from _flatten_sources(source)
             continue
+        elif methods := _tool_methods(source):
+            yield from _flatten_sources(methods)
+            continue
         else:
             declare: Callable[[Any], Tool] = tool()
             declared = declare(source)
@@ -174,6 +190,30 @@ def _flatten_sources(sources: Iterable[ToolSource]) -> Iterator[Tool]:
                 declared.name, "it is a method.", fix="Take it from an instance: instance.method."
             )
         yield declared
+
+
+def _tool_methods(source: object) -> list[FunctionTool[..., Any, Any]]:
+    """Returns the tools among the methods of an object or a class, in the order of their declaration."""
+    kind = source if isinstance(source, type) else type(source)
+    if getattr(kind, "__module__", "builtins") == "builtins":
+        return []
+    names: dict[str, None] = {}
+    for each in reversed(kind.__mro__):
+        names.update(dict.fromkeys(vars(each)))
+    found = []
+    for name in names:
+        method = getattr(source, name, None) if _holds_tool(kind, name) else None
+        if isinstance(method, FunctionTool):
+            found.append(method)
+    return found
+
+
+def _holds_tool(kind: type, name: str) -> bool:
+    """Whether a class's attribute is a tool, also as a class or static method; no property is called."""
+    held = inspect.getattr_static(kind, name, None)
+    if isinstance(held, classmethod | staticmethod):
+        held = held.__func__
+    return isinstance(held, FunctionTool)
 
 
 @lru_cache(maxsize=512)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache, partial
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from rightcall.core.decision import PLAN_CALL, VENDOR_CALL
 from rightcall.core.entry import Entry, RunEnded, RunStarted, StepDone, ToolsChanged
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Transcript, User, estimate_tokens, spec_tokens
+from rightcall.core.message import Reply, Results, Transcript, User, estimate_tokens, spec_tokens
 from rightcall.core.ports import AroundObserver, LiveTools, Model, Observer, Steps, Tools
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import (
@@ -31,7 +31,7 @@ from rightcall.core.request import (
 )
 from rightcall.core.tool import ErrorWords, Tool
 from rightcall.declare.attachment import Prompt, message_of, reads_files
-from rightcall.declare.output import AnswerForm, form_of, system_with_schema
+from rightcall.declare.output import AnswerForm, system_with_schema
 from rightcall.declare.toolbox import (
     DEFAULTS,
     Then,
@@ -45,23 +45,27 @@ from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.gate import check_approver
 from rightcall.gate.hooks import NO_HOOKS, chain_hooks
 from rightcall.log import logger
+from rightcall.loop.handoffs import HANDED_OVER, Handoff, read_handed_over, read_handoffs
 from rightcall.loop.inner_runs import check_inner_tools
+from rightcall.loop.output_checks import checked_form_of
 from rightcall.loop.result import RunResult, with_output
 from rightcall.loop.settings import (
     AgentOptions,
+    Conversation,
     Instructions,
     ModelSource,
     RecoverOptions,
     ResultStoring,
     Runner,
     RunOptions,
+    RunPrompt,
     Setup,
 )
 from rightcall.loop.tool_offer import Offered, ToolDisclosure
 from rightcall.loop.window import UNKNOWN_CONTEXT, Window, default_window
 from rightcall.record.steps import UnrecordedSteps
 from rightcall.trust.rules import Rules, apply_rules
-from rightcall.wire.history import ChatHistory
+from rightcall.wire.history import ChatHistory, history_of
 
 UNNAMED = "agent"
 """The name of an agent that was given none."""
@@ -90,6 +94,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
     disclosure: ToolDisclosure = ToolDisclosure()
     """How and when the model is told of its tools."""
     budget: Budget = Budget()
+    handoffs: tuple[Handoff, ...] = ()
+    """The agents that its runs can be handed over to."""
     retry_broken: bool | None = None
     """None: retry only if the model has another to fall back on."""
     large_results: ResultStoring | None = None
@@ -193,6 +199,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
             window=window,
             needs=_needed_by(offered.tools),
             large_results=self.large_results,
+            handoffs={each.tool.name: each for each in self.handoffs},
             **self.fixed,
         )
         if setup.compact is not None:
@@ -342,6 +349,9 @@ def read_options(
             "rc.Agent: instructions must be text or a function or None, not of the type "
             f"{type(instructions).__name__}"
         )
+    handoffs = read_handoffs(options.get("handoffs") or (), output)
+    if handoffs:
+        tools = [tools, [each.tool for each in handoffs]]
     if not any(True for _ in _live_in(tools)):
         # So that functions are declared once, and not for each use of the tools.
         tools = Toolbox(tools)
@@ -387,12 +397,13 @@ def read_options(
         options=cast("Mapping[str, Any]", model_options),
         max_tokens=options.get("max_tokens"),
         window=options.get("window"),
-        form=None if output is None else form_of(output),
+        form=None if output is None else checked_form_of(output),
         rules=rules,
         skills=skills,
         errors=options.get("errors"),
         disclosure=ToolDisclosure(options.get("descriptions", "full"), options.get("defer", False)),
         budget=options.get("budget") or _DEFAULT_BUDGET,
+        handoffs=handoffs,
         retry_broken=options.get("retry_broken"),
         large_results=large_results,
         fixed=fixed,
@@ -609,6 +620,8 @@ def look_for_tools(entries: Iterable[Entry], pending: Sequence[Proposal], setup:
         match entry:
             case RunStarted(specs=specs) | ToolsChanged(specs=specs):
                 names = {spec.name for spec in specs}
+            case StepDone(key=key) if key.endswith(HANDED_OVER):
+                names = {spec.name for spec in read_handed_over(entry).specs}
             case RunEnded():
                 return
             case _:
@@ -624,8 +637,27 @@ def look_for_tools(entries: Iterable[Entry], pending: Sequence[Proposal], setup:
         check_inner_tools(pending, setup.tools)
 
 
-async def user_message(prompt: Prompt) -> User:
-    """Returns the prompt as a message; files are read in a thread."""
+def is_conversation(prompt: RunPrompt) -> TypeGuard[Conversation]:
+    """Whether a prompt is a list of messages, and not of the parts of one."""
+    if not isinstance(prompt, Sequence) or isinstance(prompt, str | bytes) or not prompt:
+        return False
+    return isinstance(prompt[0], User | Reply | Results | Mapping)
+
+
+def split_conversation(messages: Conversation, history: ChatHistory | None) -> tuple[ChatHistory, User]:
+    """Returns the history before the last of the messages, and that, which must be the user's."""
+    if history is not None:
+        raise UsageError("agent.run takes messages or history=…, and not both: put them into one list")
+    chat = history_of(messages)
+    last = chat.messages[-1] if chat.messages else None
+    if not isinstance(last, User):
+        raise UsageError("the last of the messages that agent.run takes must be the user's")
+    return replace(chat, messages=chat.messages[:-1]), last
+
+
+async def user_message(prompt: RunPrompt) -> User:
+    """Returns the prompt, which is no list of messages, as one; files are read in a thread."""
+    prompt = cast("Prompt", prompt)
     if reads_files(prompt):
         return await to_thread(message_of, prompt)
     return message_of(prompt)

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Any, Generic, TypeAlias
 
 from rightcall.core.events import (
+    AgentChange,
     CallDelta,
     CallEnd,
     CallStart,
@@ -35,6 +36,7 @@ from rightcall.errors import UsageError
 from rightcall.loop.result import Out, RunEnd, RunResult
 
 __all__ = [
+    "AgentChange",
     "CallDelta",
     "CallEnd",
     "CallProgress",
@@ -59,7 +61,7 @@ __all__ = [
 ]
 
 
-Event: TypeAlias = StreamEvent | RunEnd[Any]
+Event: TypeAlias = StreamEvent | RunEnd
 """What ``agent.stream`` yields."""
 
 
@@ -98,7 +100,7 @@ class RunStream(Generic[Out]):
                     continue
                 partial = event.partial
                 # A view is of now: several pieces that came at once show the same.
-                at = (event.so_far, event.so_far.json.scanned)
+                at = (event.so_far, event.so_far.json.changes)
                 if partial is not None and at != seen:
                     yield partial
                 seen = at
@@ -150,6 +152,10 @@ class OutputEvents:
         self._so_far: PartialOutput | None = None
         self._head: str | None = ""
         """The text before it is known what it is; None once that is known."""
+
+    def change(self, wanted: RequiredOutput) -> None:
+        """Have another agent go on, which may give the same output in another way."""
+        self._tool = wanted.tool if wanted.mode == "tool" else None
 
     def __call__(self, event: StreamEvent) -> None:
         """Pass an event on."""

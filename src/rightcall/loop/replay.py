@@ -41,6 +41,7 @@ from rightcall.gate.executor import Executor, checked_async
 from rightcall.gate.hooks import Hooks, Veto, chain_hooks
 from rightcall.loop.ask import ask
 from rightcall.loop.delivery import RecordedInbox
+from rightcall.loop.handoffs import HANDED_OVER, Handoff, RecordedAgent, read_handed_over
 from rightcall.loop.history_view import RecordedCompactions, is_compacted
 from rightcall.loop.inner_runs import Nesting, nesting_of
 from rightcall.loop.result import RunResult, dropped_in
@@ -116,6 +117,7 @@ def _recorded_run(
     asked_about: set[str] = set()
     hooks: set[str] = set()
     agents: set[str] = set()
+    handoffs: dict[str, Handoff] = {}
     # The deferred tools that the model found, so that a live model can find them again.
     later: dict[str, Spec] = {}
     first = {spec.name for spec in start.specs}
@@ -127,6 +129,9 @@ def _recorded_run(
                 hooks.add(hook)
             case Nested(agent=agent) if model is None:
                 agents.add(agent)
+            case StepDone(key=key) if key.endswith(HANDED_OVER):
+                handed = read_handed_over(entry)
+                handoffs[handed.tool] = Handoff(agent=RecordedAgent(handed), name=handed.tool)
             case ToolsChanged(specs=specs):
                 later.update({spec.name: spec for spec in specs if spec.name not in first})
             case _:
@@ -151,6 +156,7 @@ def _recorded_run(
         steps=_RecordedSteps(entries, is_live, seen),
         executor=_RecordedExecutor(entries) if tools is None else Executor(),
         specs=start.specs,
+        handoffs=handoffs,
         offered=Offered(box, start.specs, later),
         system=start.system,
         answer=None if wanted is None else Tool(wanted.tool, "", wanted.schema),

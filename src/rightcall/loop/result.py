@@ -136,6 +136,11 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
         )
 
     @property
+    def agents(self) -> tuple[str, ...]:
+        """The names of the agents that the run was handed over to, in order."""
+        return self.state.path
+
+    @property
     def transcript(self) -> Transcript:
         """All messages, including the history that the run started with."""
         return self.state.messages

@@ -6,7 +6,7 @@ same recorded steps a run ends the same way. What a run does not use is left out
 ``Run.__init__``: it is not in the lists of what is done before a request and to it.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from itertools import count
 from operator import is_
@@ -34,7 +34,7 @@ from rightcall.core.entry import (
     ToolsChanged,
     UnchangedMessages,
 )
-from rightcall.core.events import CompactionEnd, Emit, TurnStart, emit_to_both
+from rightcall.core.events import AgentChange, CompactionEnd, Emit, TurnStart, emit_to_both
 from rightcall.core.message import Message, Reply, Transcript
 from rightcall.core.parts import Call, Usage
 from rightcall.core.ports import RunInbox
@@ -49,6 +49,14 @@ from rightcall.loop.calls import Answering, CallRunner, judge_answer
 from rightcall.loop.decide import AnswerCalls, AskModel, FinishRun, JudgeText, TellModel, decide
 from rightcall.loop.delivery import AskFunction, InterruptibleAsk, InterruptibleRunner, deliver
 from rightcall.loop.events import OutputEvents
+from rightcall.loop.handoffs import (
+    HANDED_OVER,
+    also_judged,
+    find_handoff,
+    hand_over,
+    handed_over_state,
+    read_handed_over,
+)
 from rightcall.loop.inner_runs import is_inside, pause_key
 from rightcall.loop.observers import segment, segment_end, with_trace
 from rightcall.loop.result import CallRecord, RunResult, dropped_in, last_line
@@ -147,7 +155,12 @@ class Run:
         """Whether calls have been run, so that repeating this would run them twice."""
 
         self._guard: Guard | None = None
+        self._earlier_guards: tuple[Guard, ...] = ()
+        """The guards of the agents that handed the run over: they see and judge everything, too."""
         self._ask: Callable[[Run, AskModel], Awaitable[Stop | None]] = Run._ask_model
+        self._after_calls: list[Callable[[Run, AnswerCalls, Sequence[CallFinished]], Awaitable[None]]]
+        self._after_calls = []
+        """What is done once the calls of a reply have their results."""
         self._before_request: list[Callable[[Run], Awaitable[None]]] = []
         """What is done before a turn's request is made. Functions, not bound methods: those would make a
         run a part of itself, to be freed only by the garbage collector."""
@@ -158,15 +171,21 @@ class Run:
     def _compose_steps(self) -> None:
         """Compose what is done in each turn of what the run uses, and nothing else."""
         setup = self._setup
+        if setup.handoffs:
+            self._after_calls.append(Run._hand_over)
         if setup.inbox is not None:
             self._runner = InterruptibleRunner(setup, self._emit, dry_run=self._state.dry_run)
             self._request_reply = InterruptibleAsk(setup.inbox.urgent)
             self._request_steps.append(Run._deliver_messages)
+        if self._state.view is not None:
+            self._request_steps.append(Run._show_view)
         if setup.trust is not None:
             self._guard = make_guard(setup, setup.trust, self._state.intents)
             self._shown = 0
             """How many messages the guard has seen."""
             self._begin_task(self._guard)
+        if self._state.path and self._guard is not None:
+            self._bind_to_earlier_agents(self._guard)
         if setup.compact is not None:
             self._compactor = setup.compact.compactor(setup)
             self._ask = Run._ask_compacting
@@ -404,6 +423,8 @@ class Run:
         self._state = add_results(self._state, results, spent, action.limit)
         if failures:
             self._left_alone = tools_left_alone(self._state)
+        for follow in self._after_calls:
+            await follow(self, action, ends)
         return None
 
     async def _pause(self, action: AnswerCalls, pending: tuple[Proposal, ...]) -> Stop:
@@ -476,7 +497,8 @@ class Run:
         fresh = self._state.messages[self._shown :]
         history = self._begins - self._shown
         # The calls have been answered, so early ones that the reply did not contain can be dropped.
-        await show_messages(guard, fresh, history=history, alone=self._drop_early_calls)
+        for each in (guard, *self._earlier_guards):
+            await show_messages(each, fresh, history=history, alone=self._drop_early_calls)
         self._shown = len(self._state.messages)
 
     def _begin_task(self, guard: "Guard") -> None:
@@ -506,6 +528,53 @@ class Run:
         progress = self._state.progress
         progress = replace(progress, usage=progress.usage + found.usage)
         self._state = replace(self._state, intents=found.task, progress=progress)
+
+    async def _hand_over(self, action: AnswerCalls, ends: Sequence[CallFinished]) -> None:
+        """Have another agent go on, if a call has asked for it."""
+        before = self._setup
+        given = find_handoff(before.handoffs, [entry.result for entry in ends])
+        if given is None or self._state.answered:
+            return
+        setup = given.agent.take_over(before)
+        key = f"t{action.turn}{HANDED_OVER}"
+        entry = await before.steps.step(key, partial(hand_over, key, given, setup, self._state.messages))
+        assert isinstance(entry, StepDone)
+        handed = read_handed_over(entry)
+        setup = replace(setup, system=handed.system)
+        self._state = handed_over_state(self._state, handed)
+        self._setup = setup
+        self._carryover = NO_CARRYOVER
+        self._cache = NO_CARRYOVER.take(self._state.messages, self._begins)
+        self._runner = CallRunner(setup, self._emit, dry_run=self._state.dry_run)
+        self._speculates = setup.speculate and not setup.hooks.changes_calls
+        self._left_alone = {}
+        self._ask = Run._ask_model
+        self._request_reply = ask
+        self._before_request = []
+        self._request_steps = []
+        self._after_calls = []
+        self._compose_steps()
+        if isinstance(self._emit, OutputEvents) and handed.wanted is not None:
+            self._emit.change(handed.wanted)
+        if self._emit is not None:
+            self._emit(AgentChange(setup.agent, before.agent))
+
+    def _bind_to_earlier_agents(self, guard: "Guard") -> None:
+        """Have the rules of the agents that handed the run over apply, too: rights never widen."""
+        rules = self._setup.earlier_rules
+        earlier = [make_guard(self._setup, each, self._state.intents) for each in rules]
+        self._earlier_guards = tuple(earlier)
+        if earlier:
+            self._setup = replace(self._setup, policy=also_judged(self._setup.policy, earlier))
+        # They may have read what no guard of this agent sees, such as a tool's description.
+        is_tainted = any(isinstance(each, Reply) and each.tainted for each in self._state.messages)
+        for each in (guard, *earlier):
+            each.tainted = each.tainted or is_tainted
+
+    async def _show_view(self, _: AskModel, request: Request) -> Request:
+        """Leave out what the agent that handed over did not want this one to see."""
+        assert self._state.view is not None
+        return replace(request, messages=self._state.view.show(request.messages))
 
     async def _discover_tools(self, action: AskModel, request: Request) -> Request:
         """Offer the tools that exist now, and those that the model has found."""

@@ -11,7 +11,7 @@ from rightcall.core.budget import Budget
 from rightcall.core.entry import HistoryCompacted
 from rightcall.core.events import Emit
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Message, Transcript, estimate_tokens
+from rightcall.core.message import Message, Transcript, User, estimate_tokens
 from rightcall.core.ports import (
     AroundObserver,
     AsyncJournal,
@@ -26,12 +26,14 @@ from rightcall.core.ports import (
 )
 from rightcall.core.request import ModelOptions, ToolChoice
 from rightcall.core.tool import CheckedCall, ErrorWords, Spec, Tool
+from rightcall.declare.attachment import Piece
 from rightcall.declare.partial_output import PartialView
 from rightcall.declare.toolbox import Descriptions, Then, Thresholds, Toolbox, ToolSource
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import Approve, Policy
 from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks
+from rightcall.loop.handoffs import Handoff, HandoffAgent
 from rightcall.loop.tool_offer import Deferred, Offered
 from rightcall.loop.window import Window
 from rightcall.trust.intents import Stated
@@ -48,6 +50,12 @@ Deps = TypeVar("Deps", default=Any)
 Instructions: TypeAlias = str | Callable[..., str | Awaitable[str]]
 """What the model is told first: a text, or a function that gives one for each run. It may be async, and
 may take the run's Context, or nothing."""
+
+Conversation: TypeAlias = Sequence[Message] | Sequence[Mapping[str, Any]]
+"""Messages, ours or a vendor's."""
+
+RunPrompt: TypeAlias = Piece | User | Sequence[Piece | Message | Mapping[str, Any]]
+"""What a run is asked: a text, parts of a message, a message, or messages that end with the user's."""
 
 ModelSource: TypeAlias = Model | str | Sequence[Model | str]
 """A model, the name of one, or several of those to fall back on in order."""
@@ -88,7 +96,7 @@ class QuestionOptions(TypedDict, Generic[Deps], total=False):
     """Tokens that one reply may have, in place of the agent's; None for the vendor's own limit."""
     instructions: Instructions | None
     """In place of the agent's; ``""`` for none."""
-    history: Sequence[Message] | Sequence[Mapping[str, Any]] | ChatHistory | None
+    history: Conversation | ChatHistory | None
     """An earlier transcript to continue; repaired if calls and results do not match. Messages in the
     format of OpenAI, Anthropic or Gemini work, too; their system text becomes the run's instructions."""
     dependencies: Deps
@@ -166,6 +174,9 @@ class AgentOptions(TypedDict, total=False):
     other thresholds: ``{"tools": (10, 30, 40), "share": (0.1, 0.2), "then": "refuse"}``."""
     skills: Any
     """Skills that the model may read: a folder, an ``rc.conversation.Skills``, or several of those."""
+    handoffs: Sequence[HandoffAgent | Handoff] | None
+    """Agents that the model may hand the run over to: they go on in it, with their own instructions,
+    tools, model and rules. ``rc.handoff(agent, when="…")`` says when."""
     policy: Policy | None
     """A function that decides about each checked call: allow, deny, ask, rewrite or answer."""
     trust: Rules | None
@@ -343,6 +354,10 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     inbox: RunInbox | None = None
     """Where messages to the run under way come from."""
     dependencies: Any = None
+    handoffs: Mapping[str, Handoff] = {}
+    """The agents that the run can be handed over to, by the name of the tool that does it."""
+    earlier_rules: tuple[Rules, ...] = ()
+    """The trust rules of the agents that handed the run over, which still apply."""
     needs: str = ""
     """What the dependencies are for, if a tool needs some: ``look(context: Context[Database])``."""
     clock: Clock = SystemClock()

@@ -22,6 +22,7 @@ from rightcall.core.message import Reply, Results, Transcript, User
 from rightcall.core.parts import Call, Result, Usage
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import RequiredOutput, ToolChoice
+from rightcall.loop.handoffs import HistoryView
 from rightcall.trust.task_intents import TaskIntents
 
 # Detects a model that goes round in circles: the same calls, or the same cycle of calls, again.
@@ -141,6 +142,10 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The number of the last queued message that was delivered."""
     stopped: bool = False
     """Somebody stopped the run."""
+    path: tuple[str, ...] = ()
+    """The names of the agents that the run was handed over to; the last is at work."""
+    view: HistoryView | None = None
+    """What that agent sees of the messages before; None for all."""
     traces: tuple[str, ...] = ()
     """The observers' trace ids of the run's segments so far; has no effect on the run."""
 

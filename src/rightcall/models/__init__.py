@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import index_homes, lazily
 
 if TYPE_CHECKING:
+    from rightcall.core.parts import Media as Media
     from rightcall.core.parts import Usage as Usage
     from rightcall.core.ports import Model as Model
     from rightcall.core.request import ModelOptions as ModelOptions
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from rightcall.request.retry import Retry as Retry
 
 _HOMES = {
-    "core.parts": ("Usage",),
+    "core.parts": ("Media", "Usage"),
     "core.ports": ("Model",),
     "core.request": ("ModelOptions", "Named", "Profile", "Request"),
     "core.transport": ("Timeouts",),

@@ -39,7 +39,9 @@ async def test_an_agent_uses_the_everything_server():
     echo, total, image, weather, _ = (each.result for each in result.calls)
     assert "Echo: hi" in echo.text
     assert "is 40" in total.text
-    assert [part.media_type for part in image.content if isinstance(part, rc.Media)] == ["image/png"]
+    assert [part.media_type for part in image.content if isinstance(part, rc.models.Media)] == [
+        "image/png"
+    ]
     assert "temperature" in weather.text
 
 

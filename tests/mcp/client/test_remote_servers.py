@@ -101,13 +101,13 @@ async def test_an_agent_calls_its_tools_and_reads_labelled_results(plain):
 RETURNED = {
     "price": ({"item": "tea"}, {"item": "tea", "cents": 250}),
     "empty": ({"context": "a", "self": "b"}, "emptied a b"),
-    "picture": ({}, ["The shop:", rc.Media(b"\x89PNG\r\n\x1a\n", "image/png")]),
-    "jingle": ({}, rc.Media(b"RIFF0000WAVE", "audio/wav")),
+    "picture": ({}, ["The shop:", rc.models.Media(b"\x89PNG\r\n\x1a\n", "image/png")]),
+    "jingle": ({}, rc.models.Media(b"RIFF0000WAVE", "audio/wav")),
     "papers": (
         {},
         [
             "[shop://terms.txt]\nNo returns.",
-            rc.Media(b"%PDF-", "application/pdf", "bill.pdf"),
+            rc.models.Media(b"%PDF-", "application/pdf", "bill.pdf"),
             "[link to https://shop.example/all (all: Every paper)]",
         ],
     ),

@@ -40,8 +40,8 @@ def terms() -> str:
 
 
 @resource("shop://logo")
-async def logo() -> rc.Media:
-    return rc.Media(b"\x89PNG\r\n\x1a\n", "image/png")
+async def logo() -> rc.models.Media:
+    return rc.models.Media(b"\x89PNG\r\n\x1a\n", "image/png")
 
 
 @resource("shop://raw", media_type="application/zip")
@@ -65,7 +65,11 @@ async def numbers(value: str) -> list[int]:
 @prompt(title="A review")
 def review(text: str, tone: Literal["kind", "keen", "harsh"] = "kind", times: int = 1) -> list[Any]:
     """Review a text."""
-    return [User((rc.Media(b"\x89PNG\r\n\x1a\n", "image/png"),)), f"{tone} {times}: {text}", Reply(())]
+    return [
+        User((rc.models.Media(b"\x89PNG\r\n\x1a\n", "image/png"),)),
+        f"{tone} {times}: {text}",
+        Reply(()),
+    ]
 
 
 @review.complete("text")

@@ -33,14 +33,20 @@ def binary_file(uri, media_type, data):
     ("part", "expected"),
     [
         (rc.Text("hello"), TextContent(text="hello")),
-        (rc.Media(b"p", "image/png"), ImageContent(data="cA==", mime_type="image/png")),
-        (rc.Media(b"w", "audio/wav"), AudioContent(data="dw==", mime_type="audio/wav")),
-        (rc.Media(b"{}", "application/json"), text_file("result://c/1", "application/json", "{}")),
-        (rc.Media(b"a", "text/csv", "a b.csv"), text_file("result://c/1/a%20b.csv", "text/csv", "a")),
-        (rc.Media(b"a", "text/plain", "file:///a"), text_file("file:///a", "text/plain", "a")),
-        (rc.Media(b"\xff", "text/plain"), binary_file("result://c/1", "text/plain", b"\xff")),
+        (rc.models.Media(b"p", "image/png"), ImageContent(data="cA==", mime_type="image/png")),
+        (rc.models.Media(b"w", "audio/wav"), AudioContent(data="dw==", mime_type="audio/wav")),
         (
-            rc.Media(b"%PDF-", "application/pdf"),
+            rc.models.Media(b"{}", "application/json"),
+            text_file("result://c/1", "application/json", "{}"),
+        ),
+        (
+            rc.models.Media(b"a", "text/csv", "a b.csv"),
+            text_file("result://c/1/a%20b.csv", "text/csv", "a"),
+        ),
+        (rc.models.Media(b"a", "text/plain", "file:///a"), text_file("file:///a", "text/plain", "a")),
+        (rc.models.Media(b"\xff", "text/plain"), binary_file("result://c/1", "text/plain", b"\xff")),
+        (
+            rc.models.Media(b"%PDF-", "application/pdf"),
             binary_file("result://c/1", "application/pdf", b"%PDF-"),
         ),
         (

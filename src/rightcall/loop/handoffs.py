@@ -1,0 +1,279 @@
+"""Hands a run over to another agent, which goes on in it with its own instructions, tools and model.
+
+A handoff is a tool that the model calls. Once its call has returned, the run continues as the other
+agent's: same transcript, budget, record and trust labels. What the other agent begins with is a step of
+the record, so that a run that is recovered changes hands at the same place. Rights never widen: the
+rules of the agents before still judge every call, beside those of the agent that goes on.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rightcall.core.decision import Answer, Ask, Decision, Deny, Rewrite
+from rightcall.core.entry import StepDone, UnchangedMessages
+from rightcall.core.history import mend
+from rightcall.core.message import Message, Reply, Results, Transcript, User
+from rightcall.core.options import check_keywords
+from rightcall.core.parts import Result
+from rightcall.core.request import RequiredOutput
+from rightcall.core.tool import CheckedCall, Spec, Tool
+from rightcall.declare.output import OutputSettings
+from rightcall.errors import UsageError
+from rightcall.gate.gate import Policy
+
+if TYPE_CHECKING:
+    from rightcall.loop.settings import Setup
+    from rightcall.loop.state import State
+    from rightcall.trust.guard import Guard
+
+HistoryFilter: TypeAlias = Callable[[Transcript], Sequence[Message]]
+"""Says what the next agent sees of the transcript; the transcript itself stays as it is."""
+
+HANDED_OVER = ".handoff"
+"""The end of the key of the step in which a run was handed over."""
+_WHEN = "Hand the conversation over to {name}, who goes on with it."
+_RETURNED = "{name} goes on."
+
+
+class HandoffAgent(Protocol):
+    """An agent that a run can be handed over to."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    def take_over(self, before: "Setup") -> "Setup":
+        """Returns the setup with which it goes on in a run that another agent began."""
+        ...
+
+    @property
+    def output(self) -> Any:
+        """What it answers with."""
+        ...
+
+    async def begin_turn(self, setup: "Setup") -> tuple[str, RequiredOutput | None]:
+        """Returns its instructions for this run, and the output that it is to give."""
+        ...
+
+
+class Handoff(Struct, frozen=True, kw_only=True, eq=False):
+    """An agent that another may hand its run over to, and when. ``rc.handoff`` makes one."""
+
+    agent: HandoffAgent
+    when: str = ""
+    filter: HistoryFilter | None = None
+    name: str = ""
+
+    @property
+    def tool(self) -> Tool:
+        """The tool that the model calls to hand over."""
+        name = self.agent.name
+        words = _RETURNED.format(name=name)
+        return Tool(
+            self.name or f"transfer_to_{name}",
+            self.when or _WHEN.format(name=name),
+            handler=lambda: words,
+            effect="pure",
+            errors="neutral",
+        )
+
+
+@check_keywords("rc.handoff")
+def handoff(
+    agent: HandoffAgent,
+    *,
+    when: str = "",
+    filter: HistoryFilter | None = None,  # noqa: A002 - the word for it
+    name: str = "",
+) -> Handoff:
+    """An agent for ``handoffs=[…]`` of another, with more settings than the agent alone.
+
+    Args:
+        agent: The agent that goes on.
+        when: What the model is told of it: when to hand over.
+        filter: A function of the transcript that returns what the next agent sees of it.
+        name: What the tool is called that hands over; ``transfer_to_NAME``, unless given.
+    """
+    return Handoff(agent=agent, when=when, filter=filter, name=name)
+
+
+def read_handoffs(given: Iterable[object], output: Any) -> tuple[Handoff, ...]:
+    """Returns what was given as ``handoffs=``: agents, or handoffs to them.
+
+    They must answer with the same type, since it is ``result.output`` of the run.
+    """
+    found: list[Handoff] = []
+    for each in given:
+        if isinstance(each, Handoff):
+            found.append(each)
+        elif hasattr(each, "take_over"):
+            found.append(Handoff(agent=each))  # type: ignore[arg-type]  # by its one method of that name
+        else:
+            kind = type(each).__name__
+            raise UsageError(f"handoffs=[…] of rc.Agent takes agents and rc.handoff(agent), not {kind}")
+    for each in found:
+        theirs = each.agent.output
+        if _type_of(theirs) != _type_of(output):
+            raise UsageError(
+                f"handoffs: the agent {each.agent.name} has another output than the one that hands "
+                "over; a run answers with one type, so give both the same output="
+            )
+    return tuple(found)
+
+
+def _type_of(output: Any) -> Any:
+    return output.type if isinstance(output, OutputSettings) else output
+
+
+class RecordedAgent:
+    """Stands in for an agent that a recorded run was handed over to."""
+
+    output = None
+
+    def __init__(self, handed: "HandedOver") -> None:
+        self._handed = handed
+        self.name = handed.agent
+
+    def take_over(self, before: "Setup") -> "Setup":
+        """Returns the recorded run's setup, with what that agent began with."""
+        wanted = self._handed.wanted
+        answer = None if wanted is None else Tool(wanted.tool, "", wanted.schema)
+        return replace(before, agent=self.name, specs=self._handed.specs, answer=answer)
+
+    async def begin_turn(self, _: "Setup") -> tuple[str, RequiredOutput | None]:
+        """Returns what was recorded."""
+        return self._handed.system, self._handed.wanted
+
+
+class HandedOver(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent begins with that a run was handed over to."""
+
+    agent: str
+    tool: str
+    """The tool that handed over."""
+    system: str = ""
+    specs: tuple[Spec, ...] = ()
+    wanted: RequiredOutput | None = None
+    messages: tuple[UnchangedMessages | User | Reply | Results, ...] | None = None
+    """What a filter left of the transcript; None for all."""
+
+
+class HistoryView(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the agent at work sees of the first ``until`` messages of the transcript."""
+
+    until: int
+    messages: tuple[UnchangedMessages | User | Reply | Results, ...]
+
+    def show(self, messages: Transcript) -> Transcript:
+        """Returns what it sees of the whole transcript."""
+        shown: list[Message] = []
+        for each in self.messages:
+            if isinstance(each, UnchangedMessages):
+                shown += messages[each.first : each.last]
+            else:
+                shown.append(each)
+        return (*shown, *messages[self.until :])
+
+
+def find_handoff(handoffs: Mapping[str, Handoff], results: Iterable[Result]) -> Handoff | None:
+    """Returns the handoff that the calls of a reply ask for; the first of several."""
+    for result in results:
+        if result.outcome == "returned" and result.name in handoffs:
+            return handoffs[result.name]
+    return None
+
+
+async def hand_over(key: str, given: Handoff, setup: "Setup", messages: Transcript) -> StepDone:
+    """Returns the step of the record that says what the next agent begins with."""
+    system, wanted = await given.agent.begin_turn(setup)
+    left = None
+    if given.filter is not None:
+        left = mend(tuple(given.filter(messages))).messages
+    handed = HandedOver(
+        agent=setup.agent,
+        tool=given.tool.name,
+        system=system,
+        specs=setup.specs,
+        wanted=wanted,
+        messages=None if left is None else tuple(message_difference(messages, left)),
+    )
+    return StepDone(key=key, value=json.encode(handed).decode())
+
+
+def read_handed_over(entry: StepDone) -> HandedOver:
+    """Decode what the next agent begins with from its recorded step."""
+    return json.decode(entry.value, type=HandedOver)
+
+
+def handed_over_state(state: "State", handed: HandedOver) -> "State":
+    """Returns the state of a run in which another agent goes on."""
+    view = None
+    if handed.messages is not None:
+        view = HistoryView(until=len(state.messages), messages=handed.messages)
+    progress = replace(state.progress, bad_answers=0, failures={})
+    return replace(
+        state,
+        path=(*state.path, handed.agent),
+        system=handed.system,
+        wanted=handed.wanted,
+        choice="auto",
+        view=view,
+        progress=progress,
+    )
+
+
+def also_judged(policy: Policy | None, guards: Sequence["Guard"]) -> Policy:
+    """Returns a policy that is no laxer than the guards of the agents before: rights never widen."""
+
+    def judge(checked: CheckedCall) -> Decision | None:
+        decision = None if policy is None else policy(checked)
+        for guard in guards:
+            if isinstance(decision, Deny | Answer | Rewrite):
+                return decision
+            finding = guard.judge(checked).decision
+            if isinstance(finding, Deny | Ask):
+                decision = finding
+        return decision
+
+    return judge
+
+
+def message_difference(
+    before: Transcript, after: Transcript
+) -> Iterator[UnchangedMessages | User | Reply | Results]:
+    """Yields the messages after, with those that were there before as references by index."""
+    places = dict(zip(map(id, before), count()))
+    run: UnchangedMessages | None = None
+    for message in after:
+        at = places.get(id(message))
+        if run is not None and at == run.last:
+            run = UnchangedMessages(run.first, at + 1)
+            continue
+        if run is not None:
+            yield run
+            run = None
+        if at is None:
+            yield message
+        else:
+            run = UnchangedMessages(at, at + 1)
+    if run is not None:
+        yield run
+
+
+def find_agent(first: Any, name: str, handoffs_of: Callable[[Any], Iterable[Handoff]]) -> Any:
+    """Returns the agent of that name among those that an agent's runs can be handed over to."""
+    seen = [first]
+    for agent in seen:
+        if agent.name == name:
+            return agent
+        for each in handoffs_of(agent):
+            if each.agent not in seen:
+                seen.append(each.agent)
+    raise UsageError(
+        f"the run was handed over to the agent {name!r}, and no handoffs of {first.name} lead there"
+    )
