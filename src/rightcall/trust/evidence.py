@@ -18,6 +18,7 @@ from rightcall.trust.facts import (
     ResolvedFacts,
     default_of,
     names_on,
+    properties_of,
     offered_values,
     resolve_facts,
 )
@@ -40,6 +41,10 @@ class ToolKnowledge(Struct, frozen=True, eq=False):
     names: frozenset[str]
     """Every property name in its schema, at any depth."""
     required: frozenset[str]
+    spends: bool = True
+    """Whether a call may name an amount."""
+    widens: bool = True
+    """Whether a call may set a flag, or make a choice, that gives more access or costs more."""
 
     def kind_at(self, place: Place) -> Kind | None:
         """The kind of a value: by the property name inside its parameter, or else by the parameter."""
@@ -66,12 +71,41 @@ def tool_knowledge(tool: Tool) -> ToolKnowledge:
         if isinstance(properties, Mapping):
             names.update(properties)
     required = tool.parameters.get("required")
+    facts = resolve_facts(tool)
+    is_plain = _has_plain_parameters(tool)
+    spends = bool(facts.bounded) or any(kinds.kind_of_name(name) == "amount" for name in names)
+    spends = spends or "amount" in facts.kinds.values()
+    widens = bool(facts.widens or facts.flags)
+    for name in names:
+        widens = (
+            widens or kinds.is_widening_flag(name) or kinds.is_unit(name) or kinds.is_repetition(name)
+        )
     return ToolKnowledge(
         tool,
-        resolve_facts(tool),
+        facts,
         names=frozenset(names),
         required=frozenset(required if isinstance(required, list) else ()),
+        spends=facts.acts and (spends or not is_plain),
+        widens=facts.acts and (widens or not is_plain),
     )
+
+
+_PLAIN = ("string", "integer", "number", "boolean")
+
+
+def _has_plain_parameters(tool: Tool) -> bool:
+    """Whether every parameter that the schema names is a plain value, or a list of these."""
+    for schema in properties_of(tool.parameters).values():
+        if not isinstance(schema, Mapping):
+            return False
+        items = schema.get("items")
+        inner = (
+            items.get("type") if schema.get("type") == "array" and isinstance(items, Mapping) else None
+        )
+        if schema.get("type") not in _PLAIN and inner not in _PLAIN:
+            return False
+    # One that the schema does not name is a target, whatever it is.
+    return True
 
 
 def leaves_of(checked: CheckedCall, name: str) -> Iterator[tuple[Place, str]]:
@@ -226,6 +260,10 @@ class CallEvidence:
         facts = self._knowledge.facts
         arguments = self._checked.arguments
         used: dict[float, int] = {}
+        if not self._knowledge.spends:
+            if self._knowledge.widens:
+                yield from self._choices()
+            return
         for name in arguments:
             for place, text in leaves_of(self._checked, name):
                 is_count = name in facts.bounded and facts.kind_of(name) != "amount"
@@ -235,7 +273,7 @@ class CallEvidence:
                     yield self._amount(place, text, spent, used)
                 elif is_count and place[0] == name and len(place) == 1:
                     yield self._count(place, text)
-        if facts.acts:
+        if self._knowledge.widens:
             yield from self._choices()
 
     def _amount(

@@ -173,7 +173,7 @@ class Guard:
             self._count_result(result, knowledge)
         if facts.is_consequential and (ran or result.withheld) and self._led:
             # The call may have stored them where a later result returns them as the system's own data.
-            self.seen.add_written(*self._unvouched_values(self._arguments(result), knowledge))
+            self.seen.add_written(self._arguments(result), facts.targets)
         for piece in attached_pieces(result.content):
             self.tainted = True
             self.seen.add_text(piece.text, piece.label.source)
@@ -240,7 +240,7 @@ class Guard:
     def _amounts_used(self, arguments: JsonValue, knowledge: ToolKnowledge) -> tuple[Use, ...]:
         """The typed amounts that a call uses up, each for the targets that it goes to."""
         facts = knowledge.facts
-        if not facts.acts or not isinstance(arguments, dict):
+        if not knowledge.spends or not isinstance(arguments, dict):
             return ()
         goals = _goals(arguments, knowledge)
         uses = []
@@ -297,25 +297,12 @@ class Guard:
     def _arguments(self, result: Result) -> JsonValue:
         return decode_arguments(self._calls.get(result.call_id))
 
-    def _unvouched_values(
-        self, arguments: JsonValue, knowledge: ToolKnowledge
-    ) -> tuple[list[str], list[str]]:
-        """The values in a call that nobody has typed, and those of them that are targets."""
-        values = []
-        targets = []
-        for place, leaf in leaves(arguments):
-            if not _is_name(place) and self.typed.origin_of(leaf) is None:
-                values.append(leaf)
-                if place and place[0] in knowledge.facts.targets:
-                    targets.append(leaf)
-        return values, targets
-
     def traces_of(self, checked: CheckedCall) -> frozenset[str]:
         """The traces by which a later run must recognise what a call writes; empty for most calls."""
         knowledge = self._tool_knowledge(checked.tool.name, checked.tool)
         if not self.tainted or not knowledge.facts.is_consequential:
             return frozenset()
-        return self.seen.traces_written(*self._unvouched_values(checked.arguments, knowledge))
+        return self.seen.traces_written(checked.arguments, knowledge.facts.targets)
 
     def recall(self, message: Message) -> Message:
         """A message of an earlier run, relabelled: its labels may not all have been stored."""
@@ -409,8 +396,9 @@ class Guard:
                 named = chain(named, seen.words())
             targets = _limit_evidence(seen.targets())
             links = _limit_evidence(named)
-            goals = _goals(checked.arguments, knowledge)
-            bounds = _limit_evidence(seen.bounds(partial(self._spent, goals, checked.call.id)))
+            if knowledge.spends or knowledge.widens:
+                goals = _goals(checked.arguments, knowledge)
+                bounds = _limit_evidence(seen.bounds(partial(self._spent, goals, checked.call.id)))
         return RuleCase(
             checked=checked,
             facts=facts,

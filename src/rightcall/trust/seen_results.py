@@ -5,8 +5,8 @@ vouches for an act only from a field that identifies it, that was typed, and tha
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -24,6 +24,8 @@ from rightcall.trust.typed_values import TypedValues
 _WORD = re.compile(r"\w+")
 _PIECE = 64 * 1024
 """Characters that are split at once: the event loop of another thread gets its turn in between."""
+_MOST_PENDING = 32 * 1024
+"""Characters that are taken in at once, when a value is asked about."""
 _MOST_CANDIDATES = 64
 """Results in which one value is looked for; a value that stands in more of them identifies nothing."""
 _IDENTIFYING: frozenset[Kind | None] = frozenset({"record", "account", "address", "path", "person"})
@@ -82,9 +84,14 @@ class SeenResults:
         self._results: list[SeenResult] = []
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         """By word: the results that it stands in."""
+        self._indexed = 0
+        """How many of the results are in it."""
+        self._pending = 0
+        """Characters of the others."""
         self._sources: list[tuple[str, str]] = []
         """Other texts of outsiders, each with its source."""
-        self._written: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+        self._written: deque[tuple[JsonValue, tuple[str, ...]]] = deque()
+        """The arguments of calls that wrote something, with the names of the targets among them."""
         self._traces: set[str] = set()
         self._last: list[str] = []
         """The text that was written last: the next may be its other half."""
@@ -97,26 +104,49 @@ class SeenResults:
 
     def add(self, seen: SeenResult) -> None:
         """Add a result."""
-        number = len(self._results)
         self._results.append(seen)
+        self._pending += len(seen.result.text)
+        if self._pending > _MOST_PENDING:
+            self._index()
+
+    def _index(self) -> None:
+        """Take in the words of the results that were not asked about before: most runs never ask."""
         places = self._places
-        text = seen.result.text
-        if "\\u" in text:
-            # Letters may be written as escapes.
-            text = f"{text} {' '.join([leaf for _, leaf in leaves(seen.parse())])}"
-        for word in words_in(text):
-            places[word].append(number)
+        for number in range(self._indexed, len(self._results)):
+            seen = self._results[number]
+            text = seen.result.text
+            if "\\u" in text:
+                # Letters may be written as escapes.
+                text = f"{text} {' '.join([leaf for _, leaf in leaves(seen.parse())])}"
+            for word in words_in(text):
+                places[word].append(number)
+        self._indexed = len(self._results)
+        self._pending = 0
 
     def add_text(self, text: str, source: str) -> None:
         """Add another text that outsiders could have written."""
         self._sources.append((plain(text).casefold(), source))
 
-    def add_written(self, texts: Iterable[str], targets: Iterable[str]) -> None:
-        """Add what a run that outsiders may have led has written somewhere."""
-        texts = tuple(texts)
-        if texts:
-            self._written.append(((*self._last, *texts), tuple(targets)))
-            self._last[:] = texts[-1:]
+    def add_written(self, arguments: JsonValue, targets: tuple[str, ...] = ()) -> None:
+        """Add what a run that outsiders may have led has written somewhere, by a call's arguments.
+
+        ``targets`` are the parameters that are targets.
+        """
+        self._written.append((arguments, targets))
+
+    def _unvouched(
+        self, arguments: JsonValue, targets: tuple[str, ...]
+    ) -> tuple[list[str], frozenset[str]]:
+        """The values in a call that nobody has typed, and those of them that are targets."""
+        texts = []
+        aims = []
+        for place, text in leaves(arguments):
+            is_name = len(place) == 1 and is_key(place)
+            if not is_name and self._typed.origin_of(text) is None:
+                texts.append(text)
+                if place and place[0] in targets:
+                    aims.append(text)
+        return texts, frozenset(aims)
 
     def source_of(self, value: str) -> str:
         """The tool through which outsiders' text with this value came; empty if there is none."""
@@ -183,6 +213,8 @@ class SeenResults:
         words = list(words_in(value))
         if not words:
             return []
+        if self._pending:
+            self._index()
         found: list[list[int]] = []
         for word in words:
             places = self._places.get(word)
@@ -216,8 +248,10 @@ class SeenResults:
     def _came_back(self, seen: SeenResult) -> frozenset[str]:
         """The texts of a result that a model wrote: in this call, or before, where outsiders led it."""
         while self._written:
-            texts, targets = self._written.pop()
-            self._traces |= traces_of(texts, frozenset(targets), self._is_typed_trace)
+            texts, aims = self._unvouched(*self._written.popleft())
+            if texts:
+                self._traces |= traces_of((*self._last, *texts), aims, self._is_typed_trace)
+                self._last[:] = texts[-1:]
         found = set(seen.result.planted)
         if self._traces:
             found |= came_back(seen.parse(), self._traces.__contains__)
@@ -227,11 +261,7 @@ class SeenResults:
 
     def _repeated(self, seen: SeenResult) -> set[str]:
         """The texts of a result that may merely repeat what nobody typed in the call."""
-        given = []
-        for place, text in leaves(seen.arguments):
-            is_name = len(place) == 1 and is_key(place)
-            if not is_name and self._typed.origin_of(text) is None:
-                given.append(text)
+        given, _ = self._unvouched(seen.arguments, ())
         if not given:
             return set()
         texts = {text for _, text in leaves(seen.parse())}
@@ -248,12 +278,12 @@ class SeenResults:
         """The texts of a result that were written before: in this run, or in another (``planted``)."""
         return self._came_back(SeenResult(result, _NOTHING, {}, is_outside=False, is_led=False))
 
-    def traces_written(self, texts: Iterable[str], targets: Iterable[str]) -> frozenset[str]:
-        """The traces that these texts would leave if they were written now."""
-        texts = tuple(texts)
+    def traces_written(self, arguments: JsonValue, targets: tuple[str, ...] = ()) -> frozenset[str]:
+        """The traces that a call would leave if it wrote its arguments now."""
+        texts, aims = self._unvouched(arguments, targets)
         if not texts:
             return frozenset()
-        return traces_of((*self._last, *texts), frozenset(targets), self._is_typed_trace)
+        return traces_of((*self._last, *texts), aims, self._is_typed_trace)
 
 
 _NOTHING = ResolvedFacts()
