@@ -18,8 +18,8 @@ from rightcall.trust.facts import (
     ResolvedFacts,
     default_of,
     names_on,
-    properties_of,
     offered_values,
+    properties_of,
     resolve_facts,
 )
 from rightcall.trust.seen_results import SeenResults

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall.core.decision import Allow, Ask, Deny, Evidence, Origin
+from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.options import check_keywords
@@ -501,7 +502,7 @@ class Guard:
             uses = (*self._amounts_used(checked.arguments, knowledge), *match.uses)
             self.tally.reserve(checked.call.id, uses)
         if match.asked:
-            whole = book.outside_values() or match.asked
+            whole = book.outside_values(self._kind_of) or match.asked
             why = (
                 "the task's stated intents rest on these values, which outsiders wrote or chose, "
                 "or which nobody typed; you are asked once for all of them"
@@ -509,6 +510,9 @@ class Guard:
             return Finding(decision=Ask(why), reason=why, evidence=whole, is_for_task=True)
         why = f"it is what was stated: {book.intents[match.number].tool}"
         return Finding(decision=Allow(), reason=why)
+
+    def _kind_of(self, tool: str, parameter: str) -> Kind | None:
+        return self._tool_knowledge(tool).facts.kind_of(parameter)
 
     def _blame(self, evidence: Evidence) -> Evidence:
         """A value that fits no intent, with who could have written it."""

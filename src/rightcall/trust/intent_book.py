@@ -6,7 +6,7 @@ transcript, and from what the results of inner runs say was used in them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -37,6 +37,7 @@ from rightcall.trust.intents import (
 from rightcall.trust.references import (
     as_text,
     is_mentioned,
+    mentioned_in,
     top_references,
     words_for,
 )
@@ -55,6 +56,7 @@ from rightcall.trust.typed_values import TypedValues
 
 _GAP = "{}"
 _LONGEST_GAP = 500
+_MENTIONABLE: tuple[Kind, ...] = ("account", "address", "web", "amount", "date")
 
 
 class IntentMatch(Struct, frozen=True, kw_only=True):
@@ -440,12 +442,15 @@ class IntentBook:
             case _:
                 return f"{name} is stated otherwise"
 
-    def outside_values(self) -> tuple[Evidence, ...]:
-        """Every value of the task that outsiders write or choose, or that a model made up."""
+    def outside_values(self, kind_of: Callable[[str, str], Kind | None]) -> tuple[Evidence, ...]:
+        """Every value of the task that outsiders write or choose, or that a model made up.
+
+        ``kind_of``: the kind of a tool's parameter.
+        """
         shown: dict[tuple[str, str], Evidence] = {}
         for intent in self.intents:
             for name, value in intent.values.items():
-                for text, source in self._outside_in(value, None):
+                for text, source in self._outside_in(value, kind_of(intent.tool, name)):
                     origin: Origin = "untrusted" if source else "nowhere"
                     at = f"{intent.tool}.{name}"
                     shown.setdefault((at, text), Evidence(at, text[:_LONGEST_GAP], origin, source))
@@ -462,19 +467,24 @@ class IntentBook:
             case OneOf(values):
                 for each in values:
                     yield from self._outside_in(each, kind)
-            case AtMost(Found() as reference) | Mentioned(reference) | (Found() as reference):
-                for candidate in self._resolved.get(id(reference), Resolution()).candidates:
-                    if candidate.grade == OUTSIDE:
-                        yield as_text(candidate.value), candidate.source
+            case Mentioned(text):
+                given = self._resolved.get(id(text), Resolution()).candidates
+                # Whoever decides reads what could be used; of other kinds, the text that it stands in.
+                mentions = mentioned_in(given, kind) if kind in _MENTIONABLE else given
+                yield from _outsiders(mentions)
+            case AtMost(Found() as reference) | (Found() as reference):
+                yield from _outsiders(self._resolved.get(id(reference), Resolution()).candidates)
             case AtMost(bound):
                 if not isinstance(bound, Found) and self._exact_grade(bound, "amount") == OUTSIDE:
                     yield as_text(bound), ""
             case _:
                 pass
 
-    def empty_references(self) -> list[str]:
-        """What every reference that gave nothing says, so that it can be repaired before the run reads."""
-        return [each.problem for each in self._resolved.values() if each.problem]
+
+def _outsiders(candidates: Iterable[Candidate]) -> Iterator[tuple[str, str]]:
+    for candidate in candidates:
+        if candidate.grade == OUTSIDE:
+            yield as_text(candidate.value), candidate.source
 
 
 def is_same_as_default(value: JsonValue, name: str, knowledge: ToolKnowledge) -> bool:
