@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 import rightcall as rc
 from durable import cast
-from rightcall.core.decision import Allow, Grant
+from rightcall.core.decision import Allow
 from rightcall.core.entry import (
     CallChecked,
     CallFinished,
@@ -134,7 +134,7 @@ async def test_a_story_begins_with_what_was_submitted(file, run):
         "budget": rc.Budget(turns=7),
         "choice": "required",
         "sticky_choice": True,
-        "grant": Grant(),
+        "intents": [],
         "dry_run": True,
     }
     messages = (user_text("Hello."), user_text("look"))
@@ -147,7 +147,7 @@ async def test_a_story_begins_with_what_was_submitted(file, run):
             system="Be kind.",
             choice="required",
             sticky_choice=True,
-            grant=Grant(),
+            intents=(),
             dry_run=True,
             agent="worker",
         )

@@ -375,7 +375,8 @@ class TestContents:
 
 
 class TestWhoStates:
-    def script(self, *answers, calls=(pay(ANN, 40), pay(EVE, 40))):
+    def script(self, *answers, calls=()):
+        calls = calls or (pay(ANN, 40), pay(EVE, 40))
         stated = [reply(call("state_intents", intents=each)) for each in answers]
         return [*stated, reply(call("inbox")), *map(reply, calls), "done"]
 

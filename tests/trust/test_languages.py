@@ -20,7 +20,9 @@ PAY = tool(
     targets=("iban",),
 )
 SEND = tool("send", parameters={"to": "string", "body": "string"}, reach="outside", targets=("to",))
-DELETE = tool("delete_file", parameters={"file_id": "string"}, dangers=("deletes",), targets=("file_id",))
+DELETE = tool(
+    "delete_file", parameters={"file_id": "string"}, dangers=("deletes",), targets=("file_id",)
+)
 BOOK = tool("book", parameters={"room": "string", "day": "string"}, targets=("room", "day"))
 UNLOCK = tool("unlock", parameters={"door": {"enum": ["front", "back"]}})
 INBOX = tool("inbox", "read", untrusted=("body",), private=True)

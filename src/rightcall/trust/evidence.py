@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import filterfalse
+from math import isfinite
 
 from msgspec import Struct
 
@@ -56,7 +57,7 @@ class ToolKnowledge(Struct, frozen=True, eq=False):
         return self.facts.kind_of(names[0])
 
     def kind_of_value(self, place: Place, text: str) -> Kind | None:
-        """The kind of a value: as stated; if it was only guessed, what the value looks like counts first."""
+        """The kind of a value: as stated; of one that was guessed, what it looks like counts first."""
         names = names_on(place)
         if names[-1] in self.facts.kinds or names[0] in self.facts.kinds:
             return self.kind_at(place)
@@ -189,10 +190,10 @@ class CallEvidence:
         if leaf in default_of(knowledge.tool.parameters, name) and not knowledge.tool.origin:
             return evidence_at(place, leaf, "developer", "default")
         origin, source = self.origin_of(leaf, kind, is_read=not facts.acts)
-        if origin not in _PEOPLE and not facts.acts and not knowledge.tool.origin:
-            # What the developer lists may be looked up; to act on it, somebody must name it.
-            if leaf in offered_values(knowledge.tool.parameters, name):
-                return evidence_at(place, leaf, "developer")
+        # What the developer lists may be looked up; to act on it, somebody must name it.
+        may_be_listed = origin not in _PEOPLE and not facts.acts and not knowledge.tool.origin
+        if may_be_listed and leaf in offered_values(knowledge.tool.parameters, name):
+            return evidence_at(place, leaf, "developer")
         if is_undirected and origin in _PEOPLE:
             return evidence_at(place, leaf, "unfit", "direction")
         return evidence_at(place, leaf, origin, source)
@@ -280,7 +281,7 @@ class CallEvidence:
         self, place: Place, text: str, spent: Callable[[float], int], used: dict[float, int]
     ) -> Evidence:
         number = number_of(text)
-        if number is None or number in (float("inf"), float("-inf")) or number != number:
+        if number is None or not isfinite(number):
             origin, source = self.origin_of(text, "amount")
             return evidence_at(place, text, "unfit" if origin == "listed" else origin, source)
         if number == 0 or text in default_of(self._knowledge.tool.parameters, str(place[0])):

@@ -427,7 +427,7 @@ class Guard:
         return same
 
     def _reserve_earlier(self, call_id: str) -> None:
-        """Reserve what the calls before a call in the same reply use up: they have not run yet, but may."""
+        """Reserve what the calls before a call in the same reply use up: they may still run."""
         if call_id not in self._calls:
             return
         for call in self._calls.values():

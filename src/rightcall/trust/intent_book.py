@@ -1,8 +1,8 @@
 """Compares calls with the intents that were stated for a task, and counts what was done of them.
 
-An intent binds its fields together: 50 to AA and 30 to BB is not 80 to AA. What a call uses up is counted
-when it starts, across the run, the runs inside it and its resumptions: the counts follow from the
-transcript, and from what the results of inner runs say was used in them.
+An intent binds its fields together: 50 to AA and 30 to BB is not 80 to AA. What a call uses up is
+counted when it starts, across the run, the runs inside it and its resumptions: the counts follow from
+the transcript, and from what the results of inner runs say was used in them.
 """
 
 import re
@@ -118,7 +118,7 @@ class IntentBook:
         return spell(text) in self._stated or text in self._stated
 
     def is_bound(self, value: Value) -> bool:
-        """Whether a stated value says all that may stand in a parameter, so that nothing in it is new."""
+        """Whether a stated value says all that may stand in a parameter."""
         match value:
             case None | Free() | Like():
                 return False
@@ -254,7 +254,7 @@ class IntentBook:
                 goals = self._goals(arguments, knowledge, name)
                 uses.append((f"i/{number}/sum/{name}/{goals}", sum(_numbers_in(given))))
         if intent.each and intent.each in arguments:
-            for place, leaf in _plain_leaves(arguments[intent.each], intent.each, knowledge):
+            for _, leaf in _plain_leaves(arguments[intent.each], intent.each, knowledge):
                 for part in _parts(leaf):
                     uses.append((f"i/{root}/each/{spell(part)}", 1))
         for name, argument in arguments.items():
@@ -359,16 +359,21 @@ class IntentBook:
                     if is_same(candidate.value, leaf):
                         return candidate
                 return None
-            case Mentioned(text):
-                for candidate in self._resolved.get(id(text), Resolution()).candidates:
-                    if is_mentioned(as_text(candidate.value), as_text(leaf), kind):
-                        return replace(candidate, value=leaf)
-                return None
-            case ResultOf(label, name):
-                for candidate in self._own_results.get(f"{label}\n{name}", ()):
-                    if is_same(candidate.value, leaf) or as_text(leaf) == candidate.value:
-                        return candidate
-                return None
+            case Mentioned() | ResultOf():
+                return self._fit_text(value, leaf, kind)
+
+    def _fit_text(
+        self, value: Mentioned | ResultOf, leaf: JsonValue, kind: Kind | None
+    ) -> Candidate | None:
+        if isinstance(value, ResultOf):
+            for candidate in self._own_results.get(f"{value.intent}\n{value.field}", ()):
+                if is_same(candidate.value, leaf) or as_text(leaf) == candidate.value:
+                    return candidate
+            return None
+        for candidate in self._resolved.get(id(value.text), Resolution()).candidates:
+            if is_mentioned(as_text(candidate.value), as_text(leaf), kind):
+                return replace(candidate, value=leaf)
+        return None
 
     def _exact_grade(self, value: JsonValue, kind: Kind | None) -> ReferenceGrade:
         """The grade of a value that was stated as it is: a model may have made it up."""

@@ -238,7 +238,7 @@ def parse_result(text: str) -> JsonValue:
 def _records_in(
     document: JsonValue, fields: Sequence[str], way: int, *, is_outside: bool
 ) -> Iterator[_Record]:
-    """The outermost objects that have all the fields; without fields, what the result holds at its top."""
+    """The outermost objects that have all the fields; without fields, what stands at the top."""
     if not fields:
         whole = document if isinstance(document, list) else [document]
         for each in whole:

@@ -128,8 +128,8 @@ with another text, such as a summary; ``Deny`` to withhold it, with a reason for
 class Rules(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """The trust rules of an agent. The defaults already protect a run with a hijacked model.
 
-    Once a run has read untrusted text, a consequential call runs unasked only if its targets were typed by
-    the user or the developer, or are in ``vouched``; with intents, only if it was stated.
+    Once a run has read untrusted text, a consequential call runs unasked only if its targets were typed
+    by the user or the developer, or are in ``vouched``; with intents, only if it was stated.
     """
 
     vouched: tuple[str, ...] = ()

@@ -230,7 +230,7 @@ class SeenResults:
         return [self._results[number] for number in numbers[-_MOST_CANDIDATES:]]
 
     def _places_of(self, seen: SeenResult, value: str, kind: Kind | None) -> Iterator[tuple[str, Place]]:
-        """Where a value stands in a result by itself, in fields of its kind; nowhere, if it was sent there."""
+        """Where a value stands in a result by itself, in fields of its kind; no model put it there."""
         if seen.is_outside or seen.facts.derived:
             return
         back: frozenset[str] | None = None
