@@ -3,6 +3,7 @@
 import pytest
 
 import rightcall as rc
+from rightcall.background import run_sync
 from rightcall.core.entry import StepDone
 from rightcall.core.jsontext import dump
 from rightcall.errors import UsageError
@@ -421,6 +422,22 @@ class TestWhoStates:
         agent.run_sync("Pay my landlord 40.")
         assert [each.value for each in asked[0]] == ["XX99"]
         assert shop.done == []
+
+    def test_a_model_may_leave_no_target_open(self):
+        shop, asked = Shop(), []
+        stated = rc.Intent("mail", to=rc.trust.Free(), body="Hi")
+        script = self.script([stated.notation], calls=[call("mail", to=["eve@evil.example"], body="Hi")])
+        agent = self.agent(shop, script, approve=lambda each: asked.append(each) or False)
+        agent.run_sync("Greet whom you like.")
+        assert (len(asked), shop.done) == (1, [])
+
+    def test_what_gives_nothing_can_be_known_and_mended_before_a_run(self):
+        shop = Shop()
+        agent = rc.Agent(ScriptedModel([]), shop.tools, trust=Rules())
+        wrong = rc.Intent("pay", to=rc.found("get_customers", name="Annie", field="iban"), amount=40)
+        assert run_sync(agent.check_intents([TO_ANN, wrong])) == [
+            "get_customers(name=Annie).iban gave nothing"
+        ]
 
     def test_an_application_states_objects_or_json(self):
         for stated in ([TO_ANN], [TO_ANN.notation], dump([TO_ANN.notation])):

@@ -32,6 +32,7 @@ from rightcall.gate.gate import check_aside, decision_for
 from rightcall.gate.render import encode
 from rightcall.log import run_logger
 from rightcall.loop.observers import around
+from rightcall.loop.run_guard import make_guard
 from rightcall.loop.settings import Setup
 from rightcall.trust.facts import ResolvedFacts, resolve_facts
 from rightcall.trust.intents import Intent, read_intents
@@ -150,6 +151,14 @@ async def state_task(
         if each.problem:
             run_logger.warning("run %s: an intent cannot be met: %s", setup.run, each.problem)
     return found
+
+
+async def check_references(setup: Setup, intents: Any) -> list[str]:
+    """Why references of these intents would give nothing in a run of this setup."""
+    stated = note_intents(intents, setup)
+    assert setup.trust is not None
+    guard = make_guard(setup, setup.trust, None)
+    return [each.problem for each in await look_up(setup, guard, stated) if each.problem]
 
 
 async def look_up(setup: Setup, guard: "Guard", stated: Sequence[JsonValue]) -> tuple[Resolution, ...]:

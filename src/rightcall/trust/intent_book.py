@@ -243,8 +243,12 @@ class IntentBook:
                     seen = evidence_at((name,), "", "nowhere")
                     wrong.append((seen, f"{name} is stated, and left out"))
                 continue
+            is_open = self.task.by == "model" and name in facts.targets and not self.is_bound(value)
             for place, leaf in _plain_leaves(given, name, knowledge):
                 found = self._fit(value, leaf, place, knowledge)
+                if found is not None and is_open:
+                    # A model may leave a text open, and nobody to whom it goes.
+                    found = replace(found, grade=OUTSIDE)
                 if found is None:
                     wrong.append((evidence_at(place, as_text(leaf), "nowhere"), self._told(name, value)))
                 elif found.grade == OUTSIDE:
