@@ -123,13 +123,14 @@ async def test_what_the_run_has_read_binds_a_program_in_it():
 
 async def test_what_was_stated_binds_inside_and_is_counted():
     office = Office()
-    program = "await inbox()\nawait send(['bob@firm.example'], 'a')\nawait send(['bob@firm.example'], 'b')"
+    program = (
+        "await inbox()\nawait send(['bob@firm.example'], 'a')\nawait send(['bob@firm.example'], 'b')"
+    )
     agent = agent_of(office, program, trust=Rules(otherwise="deny"))
     stated = [rc.Intent("send", to="bob@firm.example", body=rc.trust.Free())]
     result = await agent.run("Answer.", intents=stated)
     assert "send was stated once, and that is used up" in result_of(result).text
     assert office.done == ["send bob@firm.example: a"]
-
 
 
 async def test_a_suspicion_inside_is_the_results():

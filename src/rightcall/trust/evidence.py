@@ -1,6 +1,6 @@
 """Finds what in a call's arguments must be vouched for, each value with who could have written it."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import filterfalse
 from math import isfinite
 
@@ -31,7 +31,6 @@ _NOTHING = frozenset({"", "null", "none", "undefined"})
 _LONGEST_SHOWN = 120
 _LONGEST = 20_000
 """Limit of a value that can be vouched for, in characters."""
-_RECORDED: frozenset[Kind | None] = frozenset({None, "record", "account", "address", "path", "person"})
 
 
 class ToolKnowledge(Struct, frozen=True, eq=False):
@@ -373,6 +372,3 @@ def _shorten(text: str) -> str:
     if len(text) <= _LONGEST_SHOWN:
         return text
     return text[: _LONGEST_SHOWN - 1] + "…"
-
-
-Names = Collection[str]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rightcall.core.decision import Allow, Ask, Deny, Evidence, Origin
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
+from rightcall.core.jsontext import JsonValue, is_key, leaves
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.options import check_keywords
 from rightcall.core.parts import Call, Result
@@ -47,7 +47,6 @@ from rightcall.trust.typed_values import TypedValues, number_of
 
 _NO_GOAL = ("amount", "date")
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
-_VOUCHED: tuple[Origin, ...] = ("user", "developer", "operator", "stated", "trusted")
 _MOST_EVIDENCE = 200
 GO_ON = "What was refused stays refused. Go on with the rest of the task without it."
 """The message to the model, in a turn of its own, after results that include a refused call."""
@@ -600,11 +599,6 @@ def _limit_evidence(evidence: Iterator[Evidence]) -> tuple[Evidence, ...]:
     if more is None:
         return found
     return (*found, Evidence(more.path, "and more", "nowhere"))
-
-
-def _is_name(place: Place) -> bool:
-    """Whether the text at a place in the arguments is a parameter's name."""
-    return len(place) == 1 and is_key(place)
 
 
 def decode_arguments(call: Call | None) -> JsonValue:

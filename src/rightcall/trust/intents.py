@@ -40,6 +40,10 @@ class Day(Struct, frozen=True, metaclass=NameCheckedMeta):
 
     day: str
 
+    def __post_init__(self) -> None:
+        if _DAY.fullmatch(self.day) is None:
+            raise UsageError(f"a day is written as 2025-01-31, and not {self.day!r}")
+
 
 class OneOf(Struct, frozen=True, metaclass=NameCheckedMeta):
     """One of several values; for a parameter that takes a list, any of them."""
@@ -81,7 +85,7 @@ class Mentioned(Struct, frozen=True, metaclass=NameCheckedMeta):
 
 
 class ResultOf(Struct, frozen=True, metaclass=NameCheckedMeta):
-    """What an own act of this run returned."""
+    """What an own act of this run returned: the act with this label, and the field."""
 
     intent: str
     field: str = ""
@@ -227,39 +231,16 @@ def at_most(value: float | Found, *, scale: float = 1, plus: float = 0) -> AtMos
     return _read_at_most({"at_most": value, "scale": scale, "plus": plus}, "at_most")
 
 
-@check_keywords("rc.trust.like")
-def like(text: str) -> Like:
-    """A text with gaps, each written ``{}``: ``rc.trust.like("Dinner at {}")``."""
-    return cast("Like", as_value({"like": text}, "like"))
-
-
-@check_keywords("rc.trust.day")
-def day(date: str) -> Day:
-    """Any time of one day: ``rc.trust.day("2025-01-31")``."""
-    return cast("Day", as_value({"day": date}, "day"))
-
-
 def one_of(*values: Any) -> OneOf:
     """One of several values; for a parameter that takes a list, any of them."""
-    return cast("OneOf", as_value({"one_of": [*values]}, "one_of"))
+    return cast("OneOf", as_value([*values], "one_of"))
 
 
-@check_keywords("rc.trust.free")
-def free() -> Free:
-    """Any value; links, addresses and accounts in it must have been typed or stated."""
-    return Free()
-
-
-@check_keywords("rc.trust.mentioned")
-def mentioned(text: Found) -> Mentioned:
-    """Whatever a text mentions that is of the parameter's kind: ``rc.trust.mentioned(rc.found(…))``."""
-    return cast("Mentioned", as_value({"mentioned": text}, "mentioned"))
-
-
-@check_keywords("rc.trust.result_of")
-def result_of(label: str, field: str = "") -> ResultOf:
-    """What the act with this label returned: ``rc.trust.result_of("trip", "id")``."""
-    return cast("ResultOf", as_value({"result_of": label, "field": field}, "result_of"))
+like = Like
+day = Day
+free = Free
+mentioned = Mentioned
+result_of = ResultOf
 
 
 def read_intents(source: str | bytes | JsonValue | Sequence[Any]) -> tuple[Stated, ...]:

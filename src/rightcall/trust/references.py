@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonObject, JsonValue, dump, leaves
+from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.tool import Tool
 from rightcall.trust.accounts import accounts
 from rightcall.trust.characters import plain
@@ -532,8 +532,3 @@ def words_for(reference: Found) -> str:
             parts.append(f"{name}=…")
     field = f".{reference.field}" if reference.field else ""
     return f"{reference.tool}({', '.join(parts)}){field}"
-
-
-def leaf_texts(value: JsonValue) -> list[str]:
-    """The texts of a value, without its keys."""
-    return [text for _, text in leaves(value)]
