@@ -94,16 +94,16 @@ async def test_calls_are_judged_where_they_were_made_and_nothing_runs(journal):
     assert str(trial).splitlines()[-1] == "runs: 1, calls: 4 (2 allowed, 1 asked, 1 not judged)"
 
 
-async def test_without_facts_everything_is_the_worst(journal):
+async def test_without_facts_every_parameter_is_a_target(journal):
     trial = await try_rules(journal, Rules(otherwise="deny"))
-    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "denied", "not judged"]
+    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "allowed", "not judged"]
 
 
 async def test_rules_and_the_tools_own_facts_count(journal):
     rules = Rules(policy=(Rule(action="deny", tools=("send_*",)), Rule(action="allow")))
     tools = parse_facts(FACTS, "x").over([read_inbox, send_mail])
     trial = await try_rules(journal, rules, tools, runs=["first"])
-    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "denied", "not judged"]
+    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "allowed", "not judged"]
     assert trial.calls[2].reason == "a rule says deny"
 
 

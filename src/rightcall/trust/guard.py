@@ -42,7 +42,7 @@ from rightcall.trust.seen_results import SeenResult, SeenResults
 from rightcall.trust.spelling import spell, without_links
 from rightcall.trust.tally import Tally, Use
 from rightcall.trust.task_intents import TaskIntents
-from rightcall.trust.traces import EARLIER, restore_label
+from rightcall.trust.traces import EARLIER, content_of, restore_label
 from rightcall.trust.typed_values import TypedValues, number_of
 
 _NO_GOAL = ("amount", "date")
@@ -201,7 +201,9 @@ class Guard:
         facts = seen.facts
         if facts.identity == () or facts.effect == "pure":
             return False
-        return any(facts.is_identity(field) for field in seen.fields())
+        if facts.identity is None:
+            return any(map(facts.is_identity, seen.keys()))
+        return not seen.keys().isdisjoint([each.rpartition(".")[2] for each in facts.identity])
 
     def _count_result(self, result: Result, knowledge: ToolKnowledge) -> None:
         """Count what a call that ran has used up. Its result says so, unless nobody saw it end."""
@@ -216,8 +218,7 @@ class Guard:
             return
         for name, _ in uses:
             if name.startswith("m/"):
-                seen = SeenResult(result, knowledge.facts, {}, is_outside=False, is_led=False)
-                self.book.note_result(int(name[2:]), seen.parse(), knowledge)
+                self.book.note_result(int(name[2:]), content_of(result), knowledge)
 
     def _uses_of(self, call: Call, arguments: JsonValue, knowledge: ToolKnowledge) -> tuple[Use, ...]:
         """What a call uses up: typed amounts, and what the intent says that it fits."""
@@ -491,7 +492,7 @@ class Guard:
         stated = book.intents[match.number].values
         links = []
         for each in seen.content():
-            name = each.path.partition(".")[0].partition("[")[0]
+            name = each.path.removeprefix("$.").partition(".")[0].partition("[")[0]
             if not each.is_vouched and not book.is_bound(stated.get(name)):
                 links.append(each)
         if links:
