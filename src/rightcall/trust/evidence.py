@@ -41,6 +41,8 @@ class ToolKnowledge(Struct, frozen=True, eq=False):
     names: frozenset[str]
     """Every property name in its schema, at any depth."""
     required: frozenset[str]
+    defaults: Mapping[str, frozenset[str]]
+    """By parameter that has one: what it is if nobody fills it in."""
     spends: bool = True
     """Whether a call may name an amount."""
     widens: bool = True
@@ -72,6 +74,11 @@ def tool_knowledge(tool: Tool) -> ToolKnowledge:
             names.update(properties)
     required = tool.parameters.get("required")
     facts = resolve_facts(tool)
+    defaults = {}
+    for name in properties_of(tool.parameters):
+        usual = default_of(tool.parameters, name)
+        if usual:
+            defaults[name] = usual
     is_plain = _has_plain_parameters(tool)
     spends = bool(facts.bounded) or any(kinds.kind_of_name(name) == "amount" for name in names)
     spends = spends or "amount" in facts.kinds.values()
@@ -85,6 +92,7 @@ def tool_knowledge(tool: Tool) -> ToolKnowledge:
         facts,
         names=frozenset(names),
         required=frozenset(required if isinstance(required, list) else ()),
+        defaults=defaults,
         spends=facts.acts and (spends or not is_plain),
         widens=facts.acts and (widens or not is_plain),
     )
@@ -115,6 +123,8 @@ def leaves_of(checked: CheckedCall, name: str) -> Iterator[tuple[Place, str]]:
 
 def is_blank(value: JsonValue) -> bool:
     """Whether a value is missing, empty, blank, or a container of only such values."""
+    if type(value) is str and value.isascii():
+        return value.strip().lower() in _NOTHING
     return all(plain(text).strip().lower() in _NOTHING for _, text in leaves(value))
 
 
@@ -186,7 +196,7 @@ class CallEvidence:
         facts = knowledge.facts
         name = str(place[0])
         kind = knowledge.kind_of_value(place, leaf)
-        if leaf in default_of(knowledge.tool.parameters, name) and not knowledge.tool.origin:
+        if leaf in knowledge.defaults.get(name, ()) and not knowledge.tool.origin:
             return evidence_at(place, leaf, "developer", "default")
         origin, source = self.origin_of(leaf, kind, is_read=not facts.acts)
         # What the developer lists may be looked up; to act on it, somebody must name it.
@@ -283,7 +293,7 @@ class CallEvidence:
         if number is None or not isfinite(number):
             origin, source = self.origin_of(text, "amount")
             return evidence_at(place, text, "unfit" if origin == "listed" else origin, source)
-        if number == 0 or text in default_of(self._knowledge.tool.parameters, str(place[0])):
+        if number == 0 or text in self._knowledge.defaults.get(str(place[0]), ()):
             return evidence_at(place, text, "developer", "default")
         typed = self._typed.numbers[number]
         if typed:
@@ -307,7 +317,7 @@ class CallEvidence:
         """How often something is done: once, as usual, or as often as somebody typed."""
         number = number_of(text)
         is_usual = number is not None and 0 <= number <= 1
-        is_usual = is_usual or text in default_of(self._knowledge.tool.parameters, str(place[0]))
+        is_usual = is_usual or text in self._knowledge.defaults.get(str(place[0]), ())
         is_asked = number is not None and self._typed.numbers[number] > 0
         return evidence_at(place, text, "user" if is_usual or is_asked else "nowhere")
 
@@ -318,7 +328,7 @@ class CallEvidence:
         for name, value in arguments.items():
             if name in facts.targets:
                 continue
-            usual = default_of(self._knowledge.tool.parameters, name)
+            usual = self._knowledge.defaults.get(name, ())
             for place, flag in _flags_in(value, (name,)):
                 is_wide = name in facts.flags or name in facts.widens
                 if is_wide or kinds.is_widening_flag(str(place[-1])):

@@ -53,7 +53,7 @@ GO_ON = "What was refused stays refused. Go on with the rest of the task without
 _COUNTED: Use = ("n/", 0.0)
 """A use that says that there are no others."""
 _GONE = ToolKnowledge(
-    Tool("gone", "A tool that is not there any more."), WORST, frozenset(), frozenset()
+    Tool("gone", "A tool that is not there any more."), WORST, frozenset(), frozenset(), {}
 )
 
 
@@ -236,6 +236,9 @@ class Guard:
         knowledge = self._tool_knowledge(checked.tool.name, checked.tool)
         if not knowledge.facts.is_consequential:
             return ()
+        reserved = self.tally.reserved_for(checked.call.id)
+        if reserved:
+            return reserved
         return self._uses_of(checked.call, checked.arguments, knowledge)
 
     def _amounts_used(self, arguments: JsonValue, knowledge: ToolKnowledge) -> tuple[Use, ...]:

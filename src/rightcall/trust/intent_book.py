@@ -19,7 +19,6 @@ from rightcall.trust import kinds
 from rightcall.trust.accounts import accounts
 from rightcall.trust.characters import plain
 from rightcall.trust.evidence import ToolKnowledge, evidence_at, is_blank
-from rightcall.trust.facts import default_of
 from rightcall.trust.intents import (
     AtMost,
     Day,
@@ -498,7 +497,7 @@ def _outsiders(candidates: Iterable[Candidate]) -> Iterator[tuple[str, str]]:
 
 def is_same_as_default(value: JsonValue, name: str, knowledge: ToolKnowledge) -> bool:
     """Whether a parameter has the value that it has if nobody fills it in."""
-    defaults = default_of(knowledge.tool.parameters, name)
+    defaults = knowledge.defaults.get(name, frozenset())
     texts = _texts(value)
     return bool(defaults) and bool(texts) and all(text in defaults for text in texts)
 

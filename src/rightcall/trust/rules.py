@@ -222,7 +222,11 @@ def strictness(finding: Finding) -> int:
 
 def secrets_in(checked: CheckedCall, is_known: Callable[[str], bool]) -> Iterator[Evidence]:
     """Evidence of what looks like a key or a password in a call, unless somebody typed or stated it."""
-    for place, text in leaves(checked.arguments):
+    found = list(leaves(checked.arguments))
+    if not may_hold_secret("\n".join([text for _, text in found])):
+        # Nearly always so.
+        return
+    for place, text in found:
         if may_hold_secret(text) and redact_formats(text) != text and not is_known(text):
             yield Evidence(json_path(list(place)), "[redacted]", "nowhere")
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, Place, dump, is_key, leaves
+from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
 from rightcall.core.parts import Result
 from rightcall.trust.characters import plain
 from rightcall.trust.facts import ResolvedFacts
@@ -109,6 +109,8 @@ class SeenResults:
         """How many of the results are in it."""
         self._pending = 0
         """Characters of the others."""
+        self._found: dict[str, list[SeenResult]] = {}
+        """What was looked for since the last result."""
         self._sources: list[tuple[str, str]] = []
         """Other texts of outsiders, each with its source."""
         self._written: deque[tuple[JsonValue, tuple[str, ...]]] = deque()
@@ -126,6 +128,7 @@ class SeenResults:
     def add(self, seen: SeenResult) -> None:
         """Add a result."""
         self._results.append(seen)
+        self._found.clear()
         size = len(seen.result.text)
         self._pending += size
         if size > _LONG and not seen.is_outside:
@@ -236,6 +239,13 @@ class SeenResults:
 
     def _having(self, value: str) -> list[SeenResult]:
         """The results in which all the words of a value stand, in order."""
+        known = self._found.get(value)
+        if known is not None:
+            return known
+        found = self._found[value] = self._find(value)
+        return found
+
+    def _find(self, value: str) -> list[SeenResult]:
         words = list(words_in(value))
         if not words:
             return []
@@ -256,7 +266,7 @@ class SeenResults:
         return [self._results[each] for each in numbers[-_MOST_CANDIDATES:]]
 
     def _places_of(self, seen: SeenResult, value: str, kind: Kind | None) -> Iterator[tuple[str, Place]]:
-        """Where a value stands in a result by itself, in fields of its kind, if no model put it in."""
+        """Where a value stands in a result by itself, in fields of its kind; no model put it in."""
         if seen.is_outside or seen.facts.derived:
             return
         for place in seen.places_of(value):

@@ -62,6 +62,10 @@ class Tally:
         self._reserved.pop(call_id, None)
         self._mine.pop(call_id, None)
 
+    def reserved_for(self, call_id: str) -> tuple[Use, ...]:
+        """What a call has reserved."""
+        return self._reserved.get(call_id, ())
+
     def is_reserved(self, call_id: str) -> bool:
         """Whether a call has reserved anything."""
         return call_id in self._reserved
