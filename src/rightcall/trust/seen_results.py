@@ -277,7 +277,7 @@ class SeenResults:
                 yield field, place
 
     def _was_written(self, seen: SeenResult, place: Place) -> bool:
-        """Whether a model wrote a value of a result, or what stands beside it, where outsiders led it."""
+        """Whether a model that outsiders led wrote a value of a result, or what stands beside it."""
         text = as_text(_at(seen.document, place))
         if text in seen.result.planted:
             return True
