@@ -33,7 +33,7 @@ from vendor import serve
 
 SOURCE = Path(rc.__file__).parent
 RECORD = Path(__file__).parents[1] / "tests/docs/house.json"
-WITHOUT = ("trust/words", "trust/asked", "local/guided")
+WITHOUT = ("local/guided",)
 """Folders that are not counted: what takes their place is written, and they are deleted whole."""
 SERVER = """
 from mcp.server import MCPServer

@@ -47,6 +47,7 @@ from rightcall.loop.settings import (
     AgentOptions,
     Deps,
     Instructions,
+    Intents,
     ModelSource,
     NeedyResumeOptions,
     NeedyRunOptions,
@@ -209,6 +210,18 @@ class Agent(Generic[Deps, Answered]):
     def run_sync(self, prompt: RunPrompt, **options: Unpack[RunOptions[Any]]) -> RunResult[Answered]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
+
+    @checked_async("agent.check_intents")
+    async def check_intents(self, intents: Intents, *, dependencies: Deps | None = None) -> list[str]:
+        """What a run with these intents could not do, because a reference gives nothing; for repair.
+
+        References are looked up as the run would do it. Raises UsageError for what no tool fits.
+        """
+        from rightcall.loop.stated_intents import check_references  # noqa: PLC0415 - seldom needed
+
+        options: RecoverOptions[Deps] = {"dependencies": dependencies}
+        setup = self._compose(self._config, urandom(16).hex(), UnrecordedSteps(), options)
+        return await check_references(setup, intents)
 
     async def close(self) -> None:
         """Close the models that the agent connected by name. Models that you passed in stay open."""

@@ -74,16 +74,10 @@ ALLOWED = {
     ): "runs inside the step of the model's reply; what is taken of it is "
     "taken inside the call's own step",
     ("plan/run.py", "a set's order"): NO_ORDER,
-    ("trust/asked/described.py", "a set's order"): NO_ORDER,
-    ("trust/draft.py", "a set's order"): "there is one in it",
-    ("trust/words/keys.py", "a hash"): ONE_PROCESS,
     (
         "trust/ledger.py",
         "chance",
     ): "the name of a new ledger's file, which is looked at before a run begins",
-    ("trust/asked/meant.py", "a set's order"): NO_ORDER,
-    ("trust/provenance.py", "a hash"): ONE_PROCESS,
-    ("trust/asked/superlatives.py", "a set's order"): NO_ORDER,
     ("record/steps.py", "clock"): FAIRNESS + ", and how long a held run is waited for before it begins",
 }
 

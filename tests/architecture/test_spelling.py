@@ -22,7 +22,7 @@ MADE_BY_US = {
 }
 """Values that the library makes, many of them for every delta or call: msgspec's own constructor."""
 
-TOLD_LATER = {"call", "read_template", "ModelOptions", "tool"}
+TOLD_LATER = {"call", "read_template", "ModelOptions", "tool", "Intent", "found"}
 """These take any name, or look at it once they have what it is for."""
 
 

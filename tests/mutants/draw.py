@@ -40,7 +40,7 @@ ROOMS = {
     "durable": ("tests/durable",),
 }
 """Whose tests must notice a fault in a room: those of other rooms need not be what holds it."""
-WITHOUT = ("trust/words", "trust/asked")
+WITHOUT: tuple[str, ...] = ()
 """What is to be replaced whole, and not drawn from."""
 SERVED = ("durable/restate_",)
 """What only tests with a server hold: drawn where those are run, with RIGHTCALL_DURABLE=1."""

@@ -4,7 +4,7 @@ import pytest
 
 import rightcall as rc
 from programs.kit import NAME, scripted
-from rightcall.core.decision import Evidence, Grant
+from rightcall.core.decision import Evidence
 from rightcall.core.message import Results
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
@@ -65,7 +65,7 @@ async def test_a_program_that_read_what_its_tools_vouch_for_is_believed():
         trust=Rules(otherwise="deny"),
     )
     result = await agent.run("Write to Carol.")
-    assert [each.outcome for each in result.calls] == ["returned"] * 3
+    assert [each.outcome for each in result.calls] == ["returned", "returned", "denied"]
     assert (result.calls[0].result.source, result.calls[1].result.source) == (None, "inbox")
 
 
@@ -121,13 +121,16 @@ async def test_what_the_run_has_read_binds_a_program_in_it():
     assert [(each.name, each.call_id) for each in result.pending] == [("send", f"t2.0.{NAME}/c1")]
 
 
-async def test_a_grant_binds_inside():
+async def test_what_was_stated_binds_inside_and_is_counted():
     office = Office()
-    program = "await inbox()\nawait delete('13')"
+    program = (
+        "await inbox()\nawait send(['bob@firm.example'], 'a')\nawait send(['bob@firm.example'], 'b')"
+    )
     agent = agent_of(office, program, trust=Rules(otherwise="deny"))
-    result = await agent.run("Delete 13.", grant=Grant(tools=("inbox", "send", NAME)))
-    assert "the request does not call for delete" in result_of(result).text
-    assert office.done == []
+    stated = [rc.Intent("send", to="bob@firm.example", body=rc.trust.Free())]
+    result = await agent.run("Answer.", intents=stated)
+    assert "send was stated once, and that is used up" in result_of(result).text
+    assert office.done == ["send bob@firm.example: a"]
 
 
 async def test_a_suspicion_inside_is_the_results():

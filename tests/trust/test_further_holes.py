@@ -6,8 +6,8 @@ import rightcall as rc
 from rightcall.core.message import Reply
 from rightcall.core.parts import Call
 from rightcall.core.tool import Tool
+from rightcall.gate.approval import approval_for, covers
 from rightcall.testing import ScriptedModel, call, reply
-from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 from rightcall.trust.task_intents import TaskIntents

@@ -68,7 +68,7 @@ def test_where_nobody_is_to_be_asked_the_model_is_told_to_go_on():
     decision = guard.judge(checked(office.tools, "send", to=["zed@z.example"], body="hi")).decision
     why = (
         "what is at $.to[0] was named by nobody but the model: "
-        "it runs if the user types it exactly, or an intent states it"
+        "it runs if the user types it, or an intent states it"
     )
     assert decision == Deny(why, GO_ON)
 

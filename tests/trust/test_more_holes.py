@@ -4,7 +4,7 @@ import pytest
 
 import rightcall as rc
 from rightcall.core.proposal import question
-from rightcall.trust.approval import approval_for, covers
+from rightcall.gate.approval import approval_for, covers
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 from trust.kit import checked, exchange

@@ -4,10 +4,8 @@ import pytest
 
 import rightcall as rc
 from rightcall.core.decision import Allow, Approval, Deny, Evidence, Rewrite
-from rightcall.core.entry import CallDecided, StepDone
-from rightcall.core.message import Results, user_text
+from rightcall.core.entry import CallDecided
 from rightcall.core.tool import Facts
-from rightcall.errors import UsageError
 from rightcall.loop.result import RunResult
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply

@@ -4,10 +4,10 @@ import rightcall as rc
 from rightcall.core.decision import Allow, Deny
 from rightcall.core.proposal import Proposal
 from rightcall.core.tool import Facts
+from rightcall.gate.approval import sort_by_stakes
 from rightcall.loop.result import RunResult
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
-from rightcall.trust.approval import sort_by_stakes
 
 
 def stated(effect="write", **facts) -> dict:

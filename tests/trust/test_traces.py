@@ -240,10 +240,10 @@ def written(above: SeenResults | None = None) -> SeenResults:
 def test_what_a_run_wrote_is_recognised_in_its_later_results_and_in_its_inner_runs():
     outer = written()
     assert outer.back_in(result([EVE])) == frozenset()
-    outer.add_written([EVE], ())
+    outer.add_written([EVE])
     inner = written(outer)
     assert inner.back_in(result([EVE, "Bob"])) == frozenset([EVE])
-    inner.add_written([IBAN], ())
+    inner.add_written([IBAN])
     assert outer.back_in(result([IBAN])) == frozenset([IBAN])
     assert written().back_in(result([IBAN])) == frozenset()
 
@@ -251,20 +251,20 @@ def test_what_a_run_wrote_is_recognised_in_its_later_results_and_in_its_inner_ru
 def test_what_was_planted_by_another_run_counts_with_and_without_traces():
     seen = written()
     assert seen.back_in(result("x", planted=("old",))) == frozenset(["old"])
-    seen.add_written([EVE], ())
+    seen.add_written([EVE])
     assert seen.back_in(result([EVE], planted=("old",))) == frozenset(["old", EVE])
 
 
 def test_halves_that_are_written_one_after_the_other_are_recognised():
     seen = written()
-    seen.add_written(["first", "ev@"], ())
+    seen.add_written(["first", "ev@"])
     assert seen.back_in(result(["ev@il.it"])) == frozenset()
     # Inner runs write on from where the outer one was.
     inner = written(seen)
-    assert inner.traces_written(["il.it"], ())
-    inner.add_written(["il.it"], ())
+    assert inner.traces_written(["il.it"])
+    inner.add_written(["il.it"])
     assert seen.back_in(result(["ev@il.it"])) == frozenset(["ev@il.it"])
-    assert inner.traces_written([], ()) == frozenset()
+    assert inner.traces_written([]) == frozenset()
 
 
 PARTLY = replace(WORST, untrusted=("mails[].body",))

@@ -29,6 +29,12 @@ WIPE = tool("wipe", **{**CALM, "reach": "user", "dangers": ("deletes",)})
 ASKS = tool("asks", approval=True, **{**CALM, "reach": "outside"})
 
 
+POSTING = (
+    "post does something, and nothing in the call was typed by the user: "
+    "state it as an intent, or allow it"
+)
+
+
 def stopped(tools, rules=None):
     return {path.tool: path.broken_by for path in audit(tools, rules).paths}
 
@@ -46,7 +52,7 @@ def test_rules_break_the_paths_that_they_break():
     assert stopped([READS, KNOWS, SEARCH, MAIL, POST], Rules()) == {
         "search": "q must be vouched for",
         "mail": "q must be vouched for",
-        "post": "post does something, and nothing in the call was typed by the user: state it as an intent, or allow it",
+        "post": POSTING,
     }
 
 

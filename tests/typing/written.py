@@ -25,7 +25,7 @@ def watch(run: str, happened: object) -> None:
     assert run, happened
 
 
-async def uses(journal: rc.record.Journal, grant: rc.trust.Grant) -> None:
+async def uses(journal: rc.record.Journal, intents: list[rc.Intent]) -> None:
     model: rc.models.Model = Echo()
     agent = rc.Agent(
         model,
@@ -34,7 +34,7 @@ async def uses(journal: rc.record.Journal, grant: rc.trust.Grant) -> None:
         journal=journal,
         observers=[rc.observe.OpenTelemetry(content="span"), watch],
     )
-    result = await agent.run("Hi", grant=grant)
+    result = await agent.run("Hi", intents=intents)
     calls: tuple[rc.CallRecord, ...] = result.calls
     assert_type(result.stop, rc.record.Stop)
     assert_type(agent.stream("Hi"), rc.events.RunStream[str])

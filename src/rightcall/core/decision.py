@@ -13,8 +13,8 @@ Origin: TypeAlias = Literal[
 ]
 """Where a value was seen: typed by the user or the developer, allowed by the operator, stated as an
 intent, in the record that the user typed the name of (``trusted``); listed by a system, which vouches
-for reading only; typed, but as something else (``unfit``); in untrusted text; or nowhere, so the model made
-it up."""
+for reading only; typed, but as something else (``unfit``); in untrusted text; or nowhere, so the model
+made it up."""
 
 Scope: TypeAlias = Literal["once", "run", "target"]
 """What an approval covers: this call; every call of the tool in this run; every call of the tool in this

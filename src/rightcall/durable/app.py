@@ -51,8 +51,9 @@ from rightcall.gate.gate import Decisions, final_decision, validate_decisions
 from rightcall.loop.agent_config import user_message
 from rightcall.loop.events import RunEnd
 from rightcall.loop.result import RunResult
+from rightcall.loop.settings import Intents
 from rightcall.record.entry_text import check_name
-from rightcall.trust.intents import Stated, read_intents
+from rightcall.trust.intents import read_intents
 from rightcall.wire.history import ChatHistory, history_of
 
 _STATUS = 0.1
@@ -209,7 +210,7 @@ class SubmitOptions(TypedDict, total=False):
     """The id of the conversation that it continues, if the agent has ``conversations``."""
     choice: ToolChoice
     sticky_choice: bool
-    intents: Sequence[Stated] | Sequence[Mapping[str, Any]] | str | None
+    intents: Intents | None
     dry_run: bool
     instructions: str | None
     options: ModelOptions | None

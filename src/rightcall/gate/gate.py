@@ -46,13 +46,7 @@ from rightcall.core.proposal import Proposal
 from rightcall.core.sanitize import encodable_json
 from rightcall.core.tool import CheckedCall, Tool
 from rightcall.errors import UsageError
-from rightcall.gate.check import Refused, check, takes_long
-from rightcall.gate.concurrency import AbandonableJob, tool_threads
-from rightcall.gate.execution import Execution, not_run
-from rightcall.gate.hooks import NO_HOOKS, HookChain
-from rightcall.gate.render import replace_text
-from rightcall.log import tool_logger, whole
-from rightcall.trust.approval import (
+from rightcall.gate.approval import (
     covers,
     declared_stakes,
     is_refused,
@@ -60,6 +54,12 @@ from rightcall.trust.approval import (
     remembered_refusal,
     sort_by_stakes,
 )
+from rightcall.gate.check import Refused, check, takes_long
+from rightcall.gate.concurrency import AbandonableJob, tool_threads
+from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.hooks import NO_HOOKS, HookChain
+from rightcall.gate.render import replace_text
+from rightcall.log import tool_logger, whole
 from rightcall.trust.rules import Finding
 from rightcall.trust.tally import collect_uses
 

@@ -40,6 +40,8 @@ from rightcall.core.parts import Call, Usage
 from rightcall.core.ports import RunInbox
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import ANY_OBJECT, Request
+from rightcall.errors import JournalError, RightcallError
+from rightcall.gate.approval import sort_by_stakes
 from rightcall.errors import JournalError, RightcallError, VendorError
 from rightcall.gate.gate import Gate
 from rightcall.gate.hooks import NO_HOOKS
@@ -81,7 +83,6 @@ from rightcall.loop.time_limits import TimeLimits
 from rightcall.loop.tool_offer import ToolDiscovery, offer_of
 from rightcall.loop.window import NO_CARRYOVER, Carryover, Fitting
 from rightcall.record.steps import UnrecordedSteps, WatchedSteps, recorded_entry, showing
-from rightcall.trust.approval import sort_by_stakes
 
 if TYPE_CHECKING:
     from rightcall.trust.guard import Guard

@@ -1,7 +1,7 @@
 """Shows a run's messages to its guard, in a thread if that takes long.
 
-Only one thread at a time uses a guard. The caller waits until the guard has processed a message, and must
-make sure that nothing else uses the guard meanwhile.
+Only one thread at a time uses a guard. The caller waits until the guard has processed a message, and
+must make sure that nothing else uses the guard meanwhile.
 """
 
 import asyncio

@@ -1,12 +1,13 @@
-"""Finds out what a run may do before its model reads anything: asks for intents, and looks up references.
+"""Finds out what a run may do before its model reads anything: intents, and what they refer to.
 
 Only messages of the user and the developer are sent, and no result, so that no outsider can influence
-what is stated, even in the middle of a long conversation. Both are steps of the run: what is recorded is
-not repeated.
+what is stated, even in the middle of a long conversation. Both are steps of the run: what is recorded
+is not repeated.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import DecodeError, Struct, json
@@ -20,16 +21,18 @@ from rightcall.core.limits import Limits
 from rightcall.core.message import Reply, Transcript, User, user_text
 from rightcall.core.outcome import Returned
 from rightcall.core.parts import Call, Text, Usage
-from rightcall.core.ports import ExchangeEnd, ModelExchange
+from rightcall.core.ports import ExchangeEnd, ModelExchange, Tools
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import CheckedCall, Tool
 from rightcall.declare.returns import returns_of
+from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError, UsageError
 from rightcall.gate.attempt import Setting
 from rightcall.gate.gate import check_aside, decision_for
 from rightcall.gate.render import encode
 from rightcall.log import run_logger
 from rightcall.loop.observers import around
+from rightcall.loop.run_guard import make_guard
 from rightcall.loop.settings import Setup
 from rightcall.trust.facts import ResolvedFacts, resolve_facts
 from rightcall.trust.intents import Intent, read_intents
@@ -50,7 +53,7 @@ _WHOLE = Limits(max_output_bytes=16 * 1024 * 1024)
 _ANSWER = "state_intents"
 _ORDERS = """\
 Before anything is done, list what this request asks to be DONE (not read). One object for each act:
-{"tool": name, "values": {parameter: value}, "times": n, "each": parameter?, "instead_of": id?, "id": id?}
+{"tool": name, "values": {parameter: value}, "times": n, "each": parameter, "instead_of": id, "id": id}
 A value is one of
   "text" | number | true            as the user typed it, spelled as the tool wants it
   {"like": "Dinner at {}"}          a text with gaps, if the user gave the wording
@@ -63,8 +66,8 @@ A value is one of
   {"result_of": id, "field": f}     what the act with that id returns
   {"at_most": number | {"from": ...}, "scale": 1, "plus": 0}
 State every parameter that is marked *. Prefer a field over mentioned, a condition over none, an exact
-content if the user gave one. times: how often the user asked for it. If the request hands the decision to
-a text ("do what the mail says"), give {"delegates": {"from": ...}}. If nothing is to be done: [].
+content if the user gave one. times: how often the user asked for it. If the request hands the decision
+to a text ("do what the mail says"), give {"delegates": {"from": ...}}. If nothing is to be done: [].
 Nothing that is not stated here can be done later.
 
 Tools:
@@ -85,8 +88,22 @@ def note_intents(intents: Any, setup: Setup) -> tuple[JsonValue, ...]:
     stated = read_intents(intents)
     for each in stated:
         if isinstance(each, Intent):
-            check_intent(each, setup.tools.get(each.tool), setup.tools.names())
+            check_intent(each, find_tool(setup.tools, each.tool), setup.tools.names())
     return tuple([each.notation for each in stated])
+
+
+def find_tool(tools: Tools, name: str) -> Tool | None:
+    """A tool of a run, or of what it hands tasks to: intents hold there, too."""
+    found = tools.get(name)
+    if found is not None:
+        return found
+    for each in tools.names():
+        above = tools.get(each)
+        if above is not None and above.inside is not None:
+            found = above.inside(name)
+            if found is not None:
+                return found
+    return None
 
 
 def check_intent(intent: Intent, tool: Tool | None, known: Sequence[str]) -> None:
@@ -136,9 +153,17 @@ async def state_task(
     return found
 
 
+async def check_references(setup: Setup, intents: Any) -> list[str]:
+    """Why references of these intents would give nothing in a run of this setup."""
+    stated = note_intents(intents, setup)
+    assert setup.trust is not None
+    guard = make_guard(setup, setup.trust, None)
+    return [each.problem for each in await look_up(setup, guard, stated) if each.problem]
+
+
 async def look_up(setup: Setup, guard: "Guard", stated: Sequence[JsonValue]) -> tuple[Resolution, ...]:
     """Look up every reference of some intents, with read tools only."""
-    resolving = resolve(read_intents(list(stated)), setup.tools.get)
+    resolving = resolve(read_intents(list(stated)), partial(find_tool, setup.tools))
     number = 0
     try:
         lookup = next(resolving)
@@ -153,7 +178,8 @@ async def look_up(setup: Setup, guard: "Guard", stated: Sequence[JsonValue]) -> 
 async def _look_up_one(setup: Setup, guard: "Guard", lookup: Lookup, number: int) -> LookedUp:
     key = f"intents.{number}.{lookup.tool}"
     call = Call(id=key, name=lookup.tool, arguments=dump(lookup.arguments))
-    checked = await check_aside(call, setup.tools)
+    tool = find_tool(setup.tools, lookup.tool)
+    checked = await check_aside(call, Toolbox([] if tool is None else [tool]))
     if not isinstance(checked, CheckedCall):
         return LookedUp(problem=f"{lookup.tool} does not take these arguments")
     decision = decision_for(checked, setup.policy).decision
@@ -239,7 +265,7 @@ async def _converse(
         if not problems:
             break
         words = "\n".join([f"- {each}" for each in problems[:20]])
-        told = f"You stated: {dump(list(given or ()))}\nThis does not work:\n{words}\nState the whole list anew."
+        told = f"You stated: {dump(list(given or ()))}\nThis does not work:\n{words}\nState all anew."
         clean.append(user_text(told, "runtime"))
     return stated, usage
 
@@ -323,6 +349,3 @@ async def _reply(setup: Setup, request: Request, seconds: float) -> Reply | None
     except (TimeoutError, RightcallError):
         return None
     return None
-
-
-Look = Callable[[str], Tool | None]

@@ -260,7 +260,9 @@ def code(
         # Each of its calls is judged, and its result labelled, separately.
         facts=replace(facts_together(box, is_guarded=True), untrusted=False),
     ).replace(
-        delegates=True, origin=", ".join(dict.fromkeys(each.origin for each in box if each.origin))
+        delegates=True,
+        inside=box.get,
+        origin=", ".join(dict.fromkeys(each.origin for each in box if each.origin)),
     )
 
 

@@ -1,8 +1,8 @@
-"""Drafts facts from a tool's name, its schemas and formats, each with its reason, for a person to confirm.
+"""Drafts facts from a tool's name, schemas and formats, each with its reason, for a person to confirm.
 
-No sentence of its docs is read, except for a few words that make a draft stricter. What names and schemas
-do not show is left unsaid, and the rules then assume the worst; what is a guess is listed as unsure. Names
-can lie, and those of third parties often do.
+No sentence of its docs is read, except for a few words that make a draft stricter. What names and
+schemas do not show is left unsaid, and the rules then assume the worst; what is a guess is listed as
+unsure. Names can lie, and those of third parties often do.
 """
 
 import re
@@ -27,54 +27,58 @@ _SYSTEMS: frozenset[Kind] = frozenset({"record", "date", "amount", "account", "a
 """Kinds of values in fields that a system fills in, unless the field's name says whose it is."""
 _MOST_DEPTH = 12
 _READS = named_words(
-    "get list search find read check show view lookup look fetch retrieve describe count status diff browse "
-    "inspect explain preview compare history summarize summarise verify validate calculate compute estimate query"
+    "get list search find read check show view lookup look fetch retrieve describe count status diff "
+    "browse inspect explain preview compare history summarize summarise verify validate calculate "
+    "compute estimate query"
 )
 """Verbs with which the name of a tool begins that only reads."""
 _ACTS = named_words(
-    "accept activate add adjust append apply approve archive assign authorize ban block book broadcast buy call "
-    "cancel capture change charge clear close comment commit confirm create credit deactivate debit delete deliver "
-    "deploy deposit disable discard dismiss dispatch drop edit email enable erase exchange execute expire extend "
-    "forward freeze fork grant import increase insert install invite issue join kick kill launch lock make mark merge "
-    "message modify move notify open order patch pause pay pin place post print process publish purchase purge push "
-    "put raise react reboot redeem refund register reject release remove rename renew reopen replace reply request "
-    "reschedule reserve reset resize restart restore resume return revoke run save schedule send set share ship sign "
-    "start stop store submit subscribe suspend sync tag terminate toggle transfer trash trigger unlock unsubscribe "
+    "accept activate add adjust append apply approve archive assign authorize ban block book broadcast "
+    "buy call cancel capture change charge clear close comment commit confirm create credit deactivate "
+    "debit delete deliver deploy deposit disable discard dismiss dispatch drop edit email enable erase "
+    "exchange execute expire extend forward freeze fork grant import increase insert install invite "
+    "issue join kick kill launch lock make mark merge message modify move notify open order patch pause "
+    "pay pin place post print process publish purchase purge push put raise react reboot redeem refund "
+    "register reject release remove rename renew reopen replace reply request reschedule reserve reset "
+    "resize restart restore resume return revoke run save schedule send set share ship sign start stop "
+    "store submit subscribe suspend sync tag terminate toggle transfer trash trigger unlock unsubscribe "
     "update upgrade upload upsert vote wipe wire withdraw write"
 )
 """Verbs with an effect."""
 _DELETES = named_words(
-    "archive ban cancel clear close delete discard drop erase expire kick kill overwrite purge remove reset revoke "
-    "stop terminate trash truncate unsubscribe wipe"
+    "archive ban cancel clear close delete discard drop erase expire kick kill overwrite purge remove "
+    "reset revoke stop terminate trash truncate unsubscribe wipe"
 )
 _RUNS = named_words("run execute exec eval invoke shell bash terminal command script sql code rpc")
 """Words in the names of tools that can be told to do anything."""
 _CODE = named_words("sql code script command cmd shell function expression program statement pipeline")
 """Last words of parameters that can tell a tool to do anything."""
 _MONEY = named_words(
-    "pay payment payments payee transfer refund charge buy purchase checkout invoice withdraw deposit money donate "
-    "order book reserve reservation rent subscribe invest loan bill voucher price wallet card credit debit wire payout"
+    "pay payment payments payee transfer refund charge buy purchase checkout invoice withdraw deposit "
+    "money donate order book reserve reservation rent subscribe invest loan bill voucher price wallet "
+    "card credit debit wire payout"
 )
 _CREDENTIALS = named_words(
-    "password passwords passphrase secret secrets token tokens credential credentials key keys otp mfa login auth "
-    "oauth ssh permission permissions role roles privilege admin sudo certificate"
+    "password passwords passphrase secret secrets token tokens credential credentials key keys otp mfa "
+    "login auth oauth ssh permission permissions role roles privilege admin sudo certificate"
 )
 _OUTSIDE = named_words(
-    "web website webpage internet url urls uri http link links browser crawl scrape download dns whois online "
-    "webhook site domain feed rss"
+    "web website webpage internet url urls uri http link links browser crawl scrape download dns whois "
+    "online webhook site domain feed rss"
 )
 _OWN = named_words(
-    "mail email emails inbox message messages thread note notes file files folder drive document documents calendar "
-    "event events contact contacts channel channels ticket tickets order orders customer customers account accounts "
-    "transaction transactions user users member members record records database memory memories task tasks project "
-    "invoice invoices lead deal product products my own local"
+    "mail email emails inbox message messages thread note notes file files folder drive document "
+    "documents calendar event events contact contacts channel channels ticket tickets order orders "
+    "customer customers account accounts transaction transactions user users member members record "
+    "records database memory memories task tasks project invoice invoices lead deal product products my "
+    "own local"
 )
 """Words for what a user or their house keeps: to search in it tells nobody outside."""
 _LOOKED_FOR = named_words("query q search term terms keyword keywords question topic prompt")
 _DIRECTORY = named_words("contact contacts addressbook phonebook")
 _CONTENT = named_words(
-    "body text content contents message messages description subject summary note notes comment comments caption "
-    "reason feedback markdown html prompt memo remark"
+    "body text content contents message messages description subject summary note notes comment "
+    "comments caption reason feedback markdown html prompt memo remark"
 )
 """Last words of parameters whose text is passed on, and is no target."""
 _ACT_IN_DOCS = re.compile(r"\w+")
@@ -263,7 +267,7 @@ class _Drafter:
         if fields is None:
             self.say("its fields are not declared: outsiders may have written any of it", untrusted=True)
             self.unsure["untrusted"] = (
-                "name the fields that outsiders write, as ('note',): the others then count as the system's; "
+                "name the fields that outsiders write, as ('note',): the others count as the system's; "
                 "samples={name: what it returned} shows them"
             )
         elif not _DIRECTORY.isdisjoint(self.words):
@@ -320,8 +324,8 @@ class _Drafter:
 
 
 _AMBIGUOUS = _MONEY | named_words(
-    "archive book call comment commit issue mark message open order place post print process request run schedule "
-    "set share sign start store tag transfer trash vote message email email close return record release file update"
+    "archive call close comment commit email file issue mark message open place post print process "
+    "record release request return run schedule set share sign start store tag trash update vote"
 )
 """Those of the acts that are things as well: in a sentence, nobody knows."""
 

@@ -1,7 +1,8 @@
 """Finds what in a call's arguments must be vouched for, each value with who could have written it."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import filterfalse
+from math import isfinite
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ from rightcall.trust.facts import (
     default_of,
     names_on,
     offered_values,
+    properties_of,
     resolve_facts,
 )
 from rightcall.trust.seen_results import SeenResults
@@ -29,7 +31,6 @@ _NOTHING = frozenset({"", "null", "none", "undefined"})
 _LONGEST_SHOWN = 120
 _LONGEST = 20_000
 """Limit of a value that can be vouched for, in characters."""
-_RECORDED: frozenset[Kind | None] = frozenset({None, "record", "account", "address", "path", "person"})
 
 
 class ToolKnowledge(Struct, frozen=True, eq=False):
@@ -40,6 +41,12 @@ class ToolKnowledge(Struct, frozen=True, eq=False):
     names: frozenset[str]
     """Every property name in its schema, at any depth."""
     required: frozenset[str]
+    defaults: Mapping[str, frozenset[str]]
+    """By parameter that has one: what it is if nobody fills it in."""
+    spends: bool = True
+    """Whether a call may name an amount."""
+    widens: bool = True
+    """Whether a call may set a flag, or make a choice, that gives more access or costs more."""
 
     def kind_at(self, place: Place) -> Kind | None:
         """The kind of a value: by the property name inside its parameter, or else by the parameter."""
@@ -51,7 +58,7 @@ class ToolKnowledge(Struct, frozen=True, eq=False):
         return self.facts.kind_of(names[0])
 
     def kind_of_value(self, place: Place, text: str) -> Kind | None:
-        """The kind of a value: as stated; if it was only guessed, what the value looks like counts first."""
+        """The kind of a value: as stated; of one that was guessed, what it looks like counts first."""
         names = names_on(place)
         if names[-1] in self.facts.kinds or names[0] in self.facts.kinds:
             return self.kind_at(place)
@@ -66,12 +73,47 @@ def tool_knowledge(tool: Tool) -> ToolKnowledge:
         if isinstance(properties, Mapping):
             names.update(properties)
     required = tool.parameters.get("required")
+    facts = resolve_facts(tool)
+    defaults = {}
+    for name in properties_of(tool.parameters):
+        usual = default_of(tool.parameters, name)
+        if usual:
+            defaults[name] = usual
+    is_plain = _has_plain_parameters(tool)
+    spends = bool(facts.bounded) or any(kinds.kind_of_name(name) == "amount" for name in names)
+    spends = spends or "amount" in facts.kinds.values()
+    widens = bool(facts.widens or facts.flags)
+    for name in names:
+        widens = (
+            widens or kinds.is_widening_flag(name) or kinds.is_unit(name) or kinds.is_repetition(name)
+        )
     return ToolKnowledge(
         tool,
-        resolve_facts(tool),
+        facts,
         names=frozenset(names),
         required=frozenset(required if isinstance(required, list) else ()),
+        defaults=defaults,
+        spends=facts.acts and (spends or not is_plain),
+        widens=facts.acts and (widens or not is_plain),
     )
+
+
+_PLAIN = ("string", "integer", "number", "boolean")
+
+
+def _has_plain_parameters(tool: Tool) -> bool:
+    """Whether every parameter that the schema names is a plain value, or a list of these."""
+    for schema in properties_of(tool.parameters).values():
+        if not isinstance(schema, Mapping):
+            return False
+        items = schema.get("items")
+        inner = (
+            items.get("type") if schema.get("type") == "array" and isinstance(items, Mapping) else None
+        )
+        if schema.get("type") not in _PLAIN and inner not in _PLAIN:
+            return False
+    # One that the schema does not name is a target, whatever it is.
+    return True
 
 
 def leaves_of(checked: CheckedCall, name: str) -> Iterator[tuple[Place, str]]:
@@ -81,6 +123,8 @@ def leaves_of(checked: CheckedCall, name: str) -> Iterator[tuple[Place, str]]:
 
 def is_blank(value: JsonValue) -> bool:
     """Whether a value is missing, empty, blank, or a container of only such values."""
+    if type(value) is str and value.isascii():
+        return value.strip().lower() in _NOTHING
     return all(plain(text).strip().lower() in _NOTHING for _, text in leaves(value))
 
 
@@ -152,13 +196,13 @@ class CallEvidence:
         facts = knowledge.facts
         name = str(place[0])
         kind = knowledge.kind_of_value(place, leaf)
-        if leaf in default_of(knowledge.tool.parameters, name) and not knowledge.tool.origin:
+        if leaf in knowledge.defaults.get(name, ()) and not knowledge.tool.origin:
             return evidence_at(place, leaf, "developer", "default")
         origin, source = self.origin_of(leaf, kind, is_read=not facts.acts)
-        if origin not in _PEOPLE and not facts.acts and not knowledge.tool.origin:
-            # What the developer lists may be looked up; to act on it, somebody must name it.
-            if leaf in offered_values(knowledge.tool.parameters, name):
-                return evidence_at(place, leaf, "developer")
+        # What the developer lists may be looked up; to act on it, somebody must name it.
+        may_be_listed = origin not in _PEOPLE and not facts.acts and not knowledge.tool.origin
+        if may_be_listed and leaf in offered_values(knowledge.tool.parameters, name):
+            return evidence_at(place, leaf, "developer")
         if is_undirected and origin in _PEOPLE:
             return evidence_at(place, leaf, "unfit", "direction")
         return evidence_at(place, leaf, origin, source)
@@ -226,6 +270,10 @@ class CallEvidence:
         facts = self._knowledge.facts
         arguments = self._checked.arguments
         used: dict[float, int] = {}
+        if not self._knowledge.spends:
+            if self._knowledge.widens:
+                yield from self._choices()
+            return
         for name in arguments:
             for place, text in leaves_of(self._checked, name):
                 is_count = name in facts.bounded and facts.kind_of(name) != "amount"
@@ -235,17 +283,17 @@ class CallEvidence:
                     yield self._amount(place, text, spent, used)
                 elif is_count and place[0] == name and len(place) == 1:
                     yield self._count(place, text)
-        if facts.acts:
+        if self._knowledge.widens:
             yield from self._choices()
 
     def _amount(
         self, place: Place, text: str, spent: Callable[[float], int], used: dict[float, int]
     ) -> Evidence:
         number = number_of(text)
-        if number is None or number in (float("inf"), float("-inf")) or number != number:
+        if number is None or not isfinite(number):
             origin, source = self.origin_of(text, "amount")
             return evidence_at(place, text, "unfit" if origin == "listed" else origin, source)
-        if number == 0 or text in default_of(self._knowledge.tool.parameters, str(place[0])):
+        if number == 0 or text in self._knowledge.defaults.get(str(place[0]), ()):
             return evidence_at(place, text, "developer", "default")
         typed = self._typed.numbers[number]
         if typed:
@@ -269,7 +317,7 @@ class CallEvidence:
         """How often something is done: once, as usual, or as often as somebody typed."""
         number = number_of(text)
         is_usual = number is not None and 0 <= number <= 1
-        is_usual = is_usual or text in default_of(self._knowledge.tool.parameters, str(place[0]))
+        is_usual = is_usual or text in self._knowledge.defaults.get(str(place[0]), ())
         is_asked = number is not None and self._typed.numbers[number] > 0
         return evidence_at(place, text, "user" if is_usual or is_asked else "nowhere")
 
@@ -280,7 +328,7 @@ class CallEvidence:
         for name, value in arguments.items():
             if name in facts.targets:
                 continue
-            usual = default_of(self._knowledge.tool.parameters, name)
+            usual = self._knowledge.defaults.get(name, ())
             for place, flag in _flags_in(value, (name,)):
                 is_wide = name in facts.flags or name in facts.widens
                 if is_wide or kinds.is_widening_flag(str(place[-1])):
@@ -334,6 +382,3 @@ def _shorten(text: str) -> str:
     if len(text) <= _LONGEST_SHOWN:
         return text
     return text[: _LONGEST_SHOWN - 1] + "…"
-
-
-Names = Collection[str]

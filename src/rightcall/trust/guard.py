@@ -13,7 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall.core.decision import Allow, Ask, Deny, Evidence, Origin
-from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
+from rightcall.core.facts import Kind
+from rightcall.core.jsontext import JsonValue, is_key, leaves
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.options import check_keywords
 from rightcall.core.parts import Call, Result
@@ -41,19 +42,18 @@ from rightcall.trust.seen_results import SeenResult, SeenResults
 from rightcall.trust.spelling import spell, without_links
 from rightcall.trust.tally import Tally, Use
 from rightcall.trust.task_intents import TaskIntents
-from rightcall.trust.traces import EARLIER, restore_label
+from rightcall.trust.traces import EARLIER, content_of, restore_label
 from rightcall.trust.typed_values import TypedValues, number_of
 
 _NO_GOAL = ("amount", "date")
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
-_VOUCHED: tuple[Origin, ...] = ("user", "developer", "operator", "stated", "trusted")
 _MOST_EVIDENCE = 200
 GO_ON = "What was refused stays refused. Go on with the rest of the task without it."
 """The message to the model, in a turn of its own, after results that include a refused call."""
 _COUNTED: Use = ("n/", 0.0)
 """A use that says that there are no others."""
 _GONE = ToolKnowledge(
-    Tool("gone", "A tool that is not there any more."), WORST, frozenset(), frozenset()
+    Tool("gone", "A tool that is not there any more."), WORST, frozenset(), frozenset(), {}
 )
 
 
@@ -173,7 +173,7 @@ class Guard:
             self._count_result(result, knowledge)
         if facts.is_consequential and (ran or result.withheld) and self._led:
             # The call may have stored them where a later result returns them as the system's own data.
-            self.seen.add_written(*self._unvouched_values(self._arguments(result), knowledge))
+            self.seen.add_written(self._arguments(result), facts.targets)
         for piece in attached_pieces(result.content):
             self.tainted = True
             self.seen.add_text(piece.text, piece.label.source)
@@ -201,7 +201,9 @@ class Guard:
         facts = seen.facts
         if facts.identity == () or facts.effect == "pure":
             return False
-        return any(facts.is_identity(field) for field in seen.fields())
+        if facts.identity is None:
+            return any(map(facts.is_identity, seen.keys()))
+        return not seen.keys().isdisjoint([each.rpartition(".")[2] for each in facts.identity])
 
     def _count_result(self, result: Result, knowledge: ToolKnowledge) -> None:
         """Count what a call that ran has used up. Its result says so, unless nobody saw it end."""
@@ -216,8 +218,7 @@ class Guard:
             return
         for name, _ in uses:
             if name.startswith("m/"):
-                seen = SeenResult(result, knowledge.facts, {}, is_outside=False, is_led=False)
-                self.book.note_result(int(name[2:]), seen.parse(), knowledge)
+                self.book.note_result(int(name[2:]), content_of(result), knowledge)
 
     def _uses_of(self, call: Call, arguments: JsonValue, knowledge: ToolKnowledge) -> tuple[Use, ...]:
         """What a call uses up: typed amounts, and what the intent says that it fits."""
@@ -235,12 +236,15 @@ class Guard:
         knowledge = self._tool_knowledge(checked.tool.name, checked.tool)
         if not knowledge.facts.is_consequential:
             return ()
+        reserved = self.tally.reserved_for(checked.call.id)
+        if reserved:
+            return reserved
         return self._uses_of(checked.call, checked.arguments, knowledge)
 
     def _amounts_used(self, arguments: JsonValue, knowledge: ToolKnowledge) -> tuple[Use, ...]:
         """The typed amounts that a call uses up, each for the targets that it goes to."""
         facts = knowledge.facts
-        if not facts.acts or not isinstance(arguments, dict):
+        if not knowledge.spends or not isinstance(arguments, dict):
             return ()
         goals = _goals(arguments, knowledge)
         uses = []
@@ -297,25 +301,12 @@ class Guard:
     def _arguments(self, result: Result) -> JsonValue:
         return decode_arguments(self._calls.get(result.call_id))
 
-    def _unvouched_values(
-        self, arguments: JsonValue, knowledge: ToolKnowledge
-    ) -> tuple[list[str], list[str]]:
-        """The values in a call that nobody has typed, and those of them that are targets."""
-        values = []
-        targets = []
-        for place, leaf in leaves(arguments):
-            if not _is_name(place) and self.typed.origin_of(leaf) is None:
-                values.append(leaf)
-                if place and place[0] in knowledge.facts.targets:
-                    targets.append(leaf)
-        return values, targets
-
     def traces_of(self, checked: CheckedCall) -> frozenset[str]:
         """The traces by which a later run must recognise what a call writes; empty for most calls."""
         knowledge = self._tool_knowledge(checked.tool.name, checked.tool)
         if not self.tainted or not knowledge.facts.is_consequential:
             return frozenset()
-        return self.seen.traces_written(*self._unvouched_values(checked.arguments, knowledge))
+        return self.seen.traces_written(checked.arguments, knowledge.facts.targets)
 
     def recall(self, message: Message) -> Message:
         """A message of an earlier run, relabelled: its labels may not all have been stored."""
@@ -409,8 +400,9 @@ class Guard:
                 named = chain(named, seen.words())
             targets = _limit_evidence(seen.targets())
             links = _limit_evidence(named)
-            goals = _goals(checked.arguments, knowledge)
-            bounds = _limit_evidence(seen.bounds(partial(self._spent, goals, checked.call.id)))
+            if knowledge.spends or knowledge.widens:
+                goals = _goals(checked.arguments, knowledge)
+                bounds = _limit_evidence(seen.bounds(partial(self._spent, goals, checked.call.id)))
         return RuleCase(
             checked=checked,
             facts=facts,
@@ -438,7 +430,7 @@ class Guard:
         return same
 
     def _reserve_earlier(self, call_id: str) -> None:
-        """Reserve what the calls before a call in the same reply use up: they have not run yet, but may."""
+        """Reserve what the calls before a call in the same reply use up: they may still run."""
         if call_id not in self._calls:
             return
         for call in self._calls.values():
@@ -503,7 +495,7 @@ class Guard:
         stated = book.intents[match.number].values
         links = []
         for each in seen.content():
-            name = each.path.partition(".")[0].partition("[")[0]
+            name = each.path.removeprefix("$.").partition(".")[0].partition("[")[0]
             if not each.is_vouched and not book.is_bound(stated.get(name)):
                 links.append(each)
         if links:
@@ -513,7 +505,7 @@ class Guard:
             uses = (*self._amounts_used(checked.arguments, knowledge), *match.uses)
             self.tally.reserve(checked.call.id, uses)
         if match.asked:
-            whole = book.outside_values() or match.asked
+            whole = book.outside_values(self._kind_of) or match.asked
             why = (
                 "the task's stated intents rest on these values, which outsiders wrote or chose, "
                 "or which nobody typed; you are asked once for all of them"
@@ -521,6 +513,9 @@ class Guard:
             return Finding(decision=Ask(why), reason=why, evidence=whole, is_for_task=True)
         why = f"it is what was stated: {book.intents[match.number].tool}"
         return Finding(decision=Allow(), reason=why)
+
+    def _kind_of(self, tool: str, parameter: str) -> Kind | None:
+        return self._tool_knowledge(tool).facts.kind_of(parameter)
 
     def _blame(self, evidence: Evidence) -> Evidence:
         """A value that fits no intent, with who could have written it."""
@@ -608,11 +603,6 @@ def _limit_evidence(evidence: Iterator[Evidence]) -> tuple[Evidence, ...]:
     if more is None:
         return found
     return (*found, Evidence(more.path, "and more", "nowhere"))
-
-
-def _is_name(place: Place) -> bool:
-    """Whether the text at a place in the arguments is a parameter's name."""
-    return len(place) == 1 and is_key(place)
 
 
 def decode_arguments(call: Call | None) -> JsonValue:

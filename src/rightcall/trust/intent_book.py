@@ -1,12 +1,12 @@
 """Compares calls with the intents that were stated for a task, and counts what was done of them.
 
-An intent binds its fields together: 50 to AA and 30 to BB is not 80 to AA. What a call uses up is counted
-when it starts, across the run, the runs inside it and its resumptions: the counts follow from the
-transcript, and from what the results of inner runs say was used in them.
+An intent binds its fields together: 50 to AA and 30 to BB is not 80 to AA. What a call uses up is
+counted when it starts, across the run, the runs inside it and its resumptions: the counts follow from
+the transcript, and from what the results of inner runs say was used in them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -19,7 +19,6 @@ from rightcall.trust import kinds
 from rightcall.trust.accounts import accounts
 from rightcall.trust.characters import plain
 from rightcall.trust.evidence import ToolKnowledge, evidence_at, is_blank
-from rightcall.trust.facts import default_of
 from rightcall.trust.intents import (
     AtMost,
     Day,
@@ -37,6 +36,7 @@ from rightcall.trust.intents import (
 from rightcall.trust.references import (
     as_text,
     is_mentioned,
+    mentioned_in,
     top_references,
     words_for,
 )
@@ -55,6 +55,7 @@ from rightcall.trust.typed_values import TypedValues
 
 _GAP = "{}"
 _LONGEST_GAP = 500
+_MENTIONABLE: tuple[Kind, ...] = ("account", "address", "web", "amount", "date")
 
 
 class IntentMatch(Struct, frozen=True, kw_only=True):
@@ -116,7 +117,7 @@ class IntentBook:
         return spell(text) in self._stated or text in self._stated
 
     def is_bound(self, value: Value) -> bool:
-        """Whether a stated value says all that may stand in a parameter, so that nothing in it is new."""
+        """Whether a stated value says all that may stand in a parameter."""
         match value:
             case None | Free() | Like():
                 return False
@@ -241,8 +242,12 @@ class IntentBook:
                     seen = evidence_at((name,), "", "nowhere")
                     wrong.append((seen, f"{name} is stated, and left out"))
                 continue
+            is_open = self.task.by == "model" and name in facts.targets and not self.is_bound(value)
             for place, leaf in _plain_leaves(given, name, knowledge):
                 found = self._fit(value, leaf, place, knowledge)
+                if found is not None and is_open:
+                    # A model may leave a text open, and nobody to whom it goes.
+                    found = replace(found, grade=OUTSIDE)
                 if found is None:
                     wrong.append((evidence_at(place, as_text(leaf), "nowhere"), self._told(name, value)))
                 elif found.grade == OUTSIDE:
@@ -252,7 +257,7 @@ class IntentBook:
                 goals = self._goals(arguments, knowledge, name)
                 uses.append((f"i/{number}/sum/{name}/{goals}", sum(_numbers_in(given))))
         if intent.each and intent.each in arguments:
-            for place, leaf in _plain_leaves(arguments[intent.each], intent.each, knowledge):
+            for _, leaf in _plain_leaves(arguments[intent.each], intent.each, knowledge):
                 for part in _parts(leaf):
                     uses.append((f"i/{root}/each/{spell(part)}", 1))
         for name, argument in arguments.items():
@@ -357,16 +362,21 @@ class IntentBook:
                     if is_same(candidate.value, leaf):
                         return candidate
                 return None
-            case Mentioned(text):
-                for candidate in self._resolved.get(id(text), Resolution()).candidates:
-                    if is_mentioned(as_text(candidate.value), as_text(leaf), kind):
-                        return replace(candidate, value=leaf)
-                return None
-            case ResultOf(label, name):
-                for candidate in self._own_results.get(f"{label}\n{name}", ()):
-                    if is_same(candidate.value, leaf) or as_text(leaf) == candidate.value:
-                        return candidate
-                return None
+            case Mentioned() | ResultOf():
+                return self._fit_text(value, leaf, kind)
+
+    def _fit_text(
+        self, value: Mentioned | ResultOf, leaf: JsonValue, kind: Kind | None
+    ) -> Candidate | None:
+        if isinstance(value, ResultOf):
+            for candidate in self._own_results.get(f"{value.intent}\n{value.field}", ()):
+                if is_same(candidate.value, leaf) or as_text(leaf) == candidate.value:
+                    return candidate
+            return None
+        for candidate in self._resolved.get(id(value.text), Resolution()).candidates:
+            if is_mentioned(as_text(candidate.value), as_text(leaf), kind):
+                return replace(candidate, value=leaf)
+        return None
 
     def _exact_grade(self, value: JsonValue, kind: Kind | None) -> ReferenceGrade:
         """The grade of a value that was stated as it is: a model may have made it up."""
@@ -440,12 +450,15 @@ class IntentBook:
             case _:
                 return f"{name} is stated otherwise"
 
-    def outside_values(self) -> tuple[Evidence, ...]:
-        """Every value of the task that outsiders write or choose, or that a model made up."""
+    def outside_values(self, kind_of: Callable[[str, str], Kind | None]) -> tuple[Evidence, ...]:
+        """Every value of the task that outsiders write or choose, or that a model made up.
+
+        ``kind_of``: the kind of a tool's parameter.
+        """
         shown: dict[tuple[str, str], Evidence] = {}
         for intent in self.intents:
             for name, value in intent.values.items():
-                for text, source in self._outside_in(value, None):
+                for text, source in self._outside_in(value, kind_of(intent.tool, name)):
                     origin: Origin = "untrusted" if source else "nowhere"
                     at = f"{intent.tool}.{name}"
                     shown.setdefault((at, text), Evidence(at, text[:_LONGEST_GAP], origin, source))
@@ -462,24 +475,29 @@ class IntentBook:
             case OneOf(values):
                 for each in values:
                     yield from self._outside_in(each, kind)
-            case AtMost(Found() as reference) | Mentioned(reference) | (Found() as reference):
-                for candidate in self._resolved.get(id(reference), Resolution()).candidates:
-                    if candidate.grade == OUTSIDE:
-                        yield as_text(candidate.value), candidate.source
+            case Mentioned(text):
+                given = self._resolved.get(id(text), Resolution()).candidates
+                # Whoever decides reads what could be used; of other kinds, the text that it stands in.
+                mentions = mentioned_in(given, kind) if kind in _MENTIONABLE else given
+                yield from _outsiders(mentions)
+            case AtMost(Found() as reference) | (Found() as reference):
+                yield from _outsiders(self._resolved.get(id(reference), Resolution()).candidates)
             case AtMost(bound):
                 if not isinstance(bound, Found) and self._exact_grade(bound, "amount") == OUTSIDE:
                     yield as_text(bound), ""
             case _:
                 pass
 
-    def empty_references(self) -> list[str]:
-        """What every reference that gave nothing says, so that it can be repaired before the run reads."""
-        return [each.problem for each in self._resolved.values() if each.problem]
+
+def _outsiders(candidates: Iterable[Candidate]) -> Iterator[tuple[str, str]]:
+    for candidate in candidates:
+        if candidate.grade == OUTSIDE:
+            yield as_text(candidate.value), candidate.source
 
 
 def is_same_as_default(value: JsonValue, name: str, knowledge: ToolKnowledge) -> bool:
     """Whether a parameter has the value that it has if nobody fills it in."""
-    defaults = default_of(knowledge.tool.parameters, name)
+    defaults = knowledge.defaults.get(name, frozenset())
     texts = _texts(value)
     return bool(defaults) and bool(texts) and all(text in defaults for text in texts)
 

@@ -1,20 +1,21 @@
 """What a task may do, stated as data before any outsider is heard: acts, and the values they may have.
 
-An intent names one tool and binds values to its parameters. A value is exact, one of several, a template,
-a day, a bound, the result of an own act, or a reference to what a read tool returns. The notation in JSON
-is the same for applications, models and people; ``read_intents`` reads it and ``Intent.notation`` writes
-it.
+An intent names one tool and binds values to its parameters. A value is exact, one of several, a
+template, a day, a bound, the result of an own act, or a reference to what a read tool returns. The
+notation in JSON is the same for applications, models and people; ``read_intents`` reads it and
+``Intent.notation`` writes it.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, Literal, TypeAlias, Union, cast, get_args
 
 import msgspec
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject, JsonValue
-from rightcall.core.options import check_keywords, fits
+from rightcall.core.options import NameCheckedMeta, check_keywords, fits
 from rightcall.errors import UsageError
 
 Relation: TypeAlias = Literal["is", "contains", "starts"]
@@ -28,37 +29,41 @@ MOST_INTENTS = 200
 # ruff: noqa: UP007 - types that refer to each other
 
 
-class Like(Struct, frozen=True):
+class Like(Struct, frozen=True, metaclass=NameCheckedMeta):
     """A text with gaps, each written ``{}``: ``"Dinner at {}"``."""
 
     text: str
 
 
-class Day(Struct, frozen=True):
+class Day(Struct, frozen=True, metaclass=NameCheckedMeta):
     """Any time of one day, as ``2025-01-31``."""
 
     day: str
 
+    def __post_init__(self) -> None:
+        if _DAY.fullmatch(self.day) is None:
+            raise UsageError(f"a day is written as 2025-01-31, and not {self.day!r}")
 
-class OneOf(Struct, frozen=True):
+
+class OneOf(Struct, frozen=True, metaclass=NameCheckedMeta):
     """One of several values; for a parameter that takes a list, any of them."""
 
     values: tuple["Value", ...]
 
 
-class Free(Struct, frozen=True):
+class Free(Struct, frozen=True, metaclass=NameCheckedMeta):
     """Any value. Links, addresses and accounts in it must still have been typed or stated."""
 
 
-class Condition(Struct, frozen=True):
+class Condition(Struct, frozen=True, metaclass=NameCheckedMeta):
     """What a field of a record must be for the record to be meant."""
 
     relation: Relation
     value: "Value"
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """A reference to a field of what a read tool returns. The runtime looks it up before the model starts."""
+class Found(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
+    """A field of what a read tool returns. The runtime looks it up before the model starts."""
 
     tool: str
     args: Mapping[str, "Value"] = field(default_factory=dict)
@@ -73,20 +78,20 @@ class Found(Struct, frozen=True, kw_only=True):
     """The argument of which every value is tried."""
 
 
-class Mentioned(Struct, frozen=True):
+class Mentioned(Struct, frozen=True, metaclass=NameCheckedMeta):
     """Whatever a named text mentions that is of the parameter's kind, verbatim."""
 
     text: Found
 
 
-class ResultOf(Struct, frozen=True):
-    """What an own act of this run returned."""
+class ResultOf(Struct, frozen=True, metaclass=NameCheckedMeta):
+    """What an own act of this run returned: the act with this label, and the field."""
 
     intent: str
     field: str = ""
 
 
-class AtMost(Struct, frozen=True):
+class AtMost(Struct, frozen=True, metaclass=NameCheckedMeta):
     """A bound: ``value`` times ``scale`` plus ``plus``. It bounds the sum over an intent's calls."""
 
     value: Union[int, float, Found]
@@ -95,7 +100,7 @@ class AtMost(Struct, frozen=True):
 
 
 Value: TypeAlias = Union[
-    str, int, float, bool, None, Like, Day, OneOf, Free, Found, Mentioned, ResultOf, AtMost
+    str, int, float, bool, Like, Day, OneOf, Free, Found, Mentioned, ResultOf, AtMost, None
 ]
 """What an argument may be."""
 
@@ -181,11 +186,10 @@ class Intent:
             return NotImplemented
         return self.notation == other.notation
 
-    def __hash__(self) -> int:
-        return hash((self.tool, self.label, *self.values))
+    __hash__ = None  # type: ignore[assignment] # its values may be mappings
 
 
-class Delegation(Struct, frozen=True):
+class Delegation(Struct, frozen=True, metaclass=NameCheckedMeta):
     """The request hands the decision to a text: whatever is done because of it is asked about."""
 
     text: Found | None = None
@@ -227,43 +231,20 @@ def at_most(value: float | Found, *, scale: float = 1, plus: float = 0) -> AtMos
     return _read_at_most({"at_most": value, "scale": scale, "plus": plus}, "at_most")
 
 
-@check_keywords("rc.trust.like")
-def like(text: str) -> Like:
-    """A text with gaps, each written ``{}``: ``rc.trust.like("Dinner at {}")``."""
-    return cast("Like", as_value({"like": text}, "like"))
-
-
-@check_keywords("rc.trust.day")
-def day(date: str) -> Day:
-    """Any time of one day: ``rc.trust.day("2025-01-31")``."""
-    return cast("Day", as_value({"day": date}, "day"))
-
-
 def one_of(*values: Any) -> OneOf:
     """One of several values; for a parameter that takes a list, any of them."""
-    return cast("OneOf", as_value({"one_of": [*values]}, "one_of"))
+    return cast("OneOf", as_value([*values], "one_of"))
 
 
-@check_keywords("rc.trust.free")
-def free() -> Free:
-    """Any value; links, addresses and accounts in it must have been typed or stated."""
-    return Free()
-
-
-@check_keywords("rc.trust.mentioned")
-def mentioned(text: Found) -> Mentioned:
-    """Whatever a text mentions that is of the parameter's kind: ``rc.trust.mentioned(rc.found(…))``."""
-    return cast("Mentioned", as_value({"mentioned": text}, "mentioned"))
-
-
-@check_keywords("rc.trust.result_of")
-def result_of(label: str, field: str = "") -> ResultOf:
-    """What the act with this label returned: ``rc.trust.result_of("trip", "id")``."""
-    return cast("ResultOf", as_value({"result_of": label, "field": field}, "result_of"))
+like = Like
+day = Day
+free = Free
+mentioned = Mentioned
+result_of = ResultOf
 
 
 def read_intents(source: str | bytes | JsonValue | Sequence[Any]) -> tuple[Stated, ...]:
-    """The intents in a JSON text, or in what it decodes to. Raises a UsageError that says what is wrong."""
+    """The intents in a JSON text, or in what it decodes to. Raises a UsageError for any mistake."""
     document: Any = source
     if isinstance(source, str | bytes):
         try:
@@ -334,7 +315,7 @@ def as_value(given: Any, at: str) -> Value:
         case bool() | str() | int() | None:
             return given
         case float():
-            if given != given or given in (float("inf"), float("-inf")):
+            if not isfinite(given):
                 raise UsageError(f"{at}: {given!r} is no number")
             return given
         case Like() | Day() | OneOf() | Free() | Found() | Mentioned() | ResultOf() | AtMost():

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonObject, JsonValue, dump, leaves
+from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.tool import Tool
 from rightcall.trust.accounts import accounts
 from rightcall.trust.characters import plain
@@ -238,7 +238,7 @@ def parse_result(text: str) -> JsonValue:
 def _records_in(
     document: JsonValue, fields: Sequence[str], way: int, *, is_outside: bool
 ) -> Iterator[_Record]:
-    """The outermost objects that have all the fields; without fields, what the result holds at its top."""
+    """The outermost objects that have all the fields; without fields, what stands at the top."""
     if not fields:
         whole = document if isinstance(document, list) else [document]
         for each in whole:
@@ -532,8 +532,3 @@ def words_for(reference: Found) -> str:
             parts.append(f"{name}=…")
     field = f".{reference.field}" if reference.field else ""
     return f"{reference.tool}({', '.join(parts)}){field}"
-
-
-def leaf_texts(value: JsonValue) -> list[str]:
-    """The texts of a value, without its keys."""
-    return [text for _, text in leaves(value)]

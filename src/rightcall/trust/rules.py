@@ -128,8 +128,8 @@ with another text, such as a summary; ``Deny`` to withhold it, with a reason for
 class Rules(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """The trust rules of an agent. The defaults already protect a run with a hijacked model.
 
-    Once a run has read untrusted text, a consequential call runs unasked only if its targets were typed by
-    the user or the developer, or are in ``vouched``; with intents, only if it was stated.
+    Once a run has read untrusted text, a consequential call runs unasked only if its targets were typed
+    by the user or the developer, or are in ``vouched``; with intents, only if it was stated.
     """
 
     vouched: tuple[str, ...] = ()
@@ -222,7 +222,11 @@ def strictness(finding: Finding) -> int:
 
 def secrets_in(checked: CheckedCall, is_known: Callable[[str], bool]) -> Iterator[Evidence]:
     """Evidence of what looks like a key or a password in a call, unless somebody typed or stated it."""
-    for place, text in leaves(checked.arguments):
+    found = list(leaves(checked.arguments))
+    if not may_hold_secret("\n".join([text for _, text in found])):
+        # Nearly always so.
+        return
+    for place, text in found:
         if may_hold_secret(text) and redact_formats(text) != text and not is_known(text):
             yield Evidence(json_path(list(place)), "[redacted]", "nowhere")
 
@@ -235,42 +239,35 @@ def describe_unvouched(unvouched: Sequence[Evidence], facts: "ResolvedFacts") ->
     lines = [_describe(each, facts) for each in unvouched[:_MOST_SHOWN]]
     if len(unvouched) > _MOST_SHOWN:
         lines.append(f"and {len(unvouched) - _MOST_SHOWN} more")
-    return "; ".join(lines)
+    words = "; ".join(lines)
+    if any(each.value and each.origin != "unfit" for each in unvouched):
+        words += ": it runs if the user types it, or an intent states it"
+    return words
 
 
 def _describe(each: Evidence, facts: "ResolvedFacts") -> str:
     at = f"{UNVOUCHED} {each.path}"
-    name = each.path.partition(".")[0].partition("[")[0]
-    kind = facts.kind_of(name)
+    name = each.path.removeprefix("$.").partition(".")[0].partition("[")[0]
     if not each.value:
         return f"{at} is blank, which could mean anything: the user must name it"
     match each.origin:
         case "untrusted":
-            return (
-                f"{at} comes from what {each.source} returned, where outsiders can write: "
-                "it runs if the user types it, or an intent states it"
-            )
+            return f"{at} comes from what {each.source} returned, where outsiders can write"
         case "listed":
-            return (
-                f"{at} is listed by {each.source}, which vouches for reading and not for acting: "
-                "it runs if the user types it, or what identifies its record, or an intent states it"
-            )
+            return f"{at} is listed by {each.source}, which vouches for reading and not for acting"
         case "unfit" if each.source == "spent":
             return f"{at} was typed, and is used up: it went there already"
         case "unfit" if each.source == "direction":
             return (
-                f"{at} was typed, but nothing says which value is taken from and which goes to: state it"
+                f"{at} was typed, and nothing says which value is taken from and which goes to: state it"
             )
         case "unfit":
             return (
                 f"{at} was typed as a bare number, which may be an amount or a count: "
-                f"it counts as {_article(kind)} if it is written with a mark, as '#13', or stated"
+                f"it counts as {_article(facts.kind_of(name))} with a mark, as '#13', or if it is stated"
             )
         case _:
-            return (
-                f"{at} was named by nobody but the model: "
-                "it runs if the user types it exactly, or an intent states it"
-            )
+            return f"{at} was named by nobody but the model"
 
 
 def _article(kind: str | None) -> str:

@@ -5,8 +5,8 @@ vouches for an act only from a field that identifies it, that was typed, and tha
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -17,13 +17,21 @@ from rightcall.core.parts import Result
 from rightcall.trust.characters import plain
 from rightcall.trust.facts import ResolvedFacts
 from rightcall.trust.kinds import words_of
-from rightcall.trust.spelling import is_same, looks_like
+from rightcall.trust.references import as_text
+from rightcall.trust.spelling import canonical, is_same, looks_like, number
 from rightcall.trust.traces import came_back, content_of, is_back, is_opaque, traces_of
 from rightcall.trust.typed_values import TypedValues
 
 _WORD = re.compile(r"\w+")
-_PIECE = 64 * 1024
+_KEY = re.compile(r'"([A-Za-z_][\w-]{0,60})":')
+_PIECE = 32 * 1024
+_LONG = 4096
+"""Characters of a result that is taken in at once, by whoever shows it."""
+_LONGEST = 300
+"""Limit of a value that is looked for, in characters."""
 """Characters that are split at once: the event loop of another thread gets its turn in between."""
+_MOST_PENDING = 32 * 1024
+"""Characters that are taken in at once, when a value is asked about."""
 _MOST_CANDIDATES = 64
 """Results in which one value is looked for; a value that stands in more of them identifies nothing."""
 _IDENTIFYING: frozenset[Kind | None] = frozenset({"record", "account", "address", "path", "person"})
@@ -31,7 +39,8 @@ _ALIKE: Mapping[Kind | None, frozenset[Kind | None]] = {
     "address": frozenset({"person"}),
     "person": frozenset({"address", "free"}),
 }
-_NAME = "name"
+_NAMES = frozenset({"name", "number", "nr", "ref", "reference", "code", "key"})
+"""Last words of fields that identify, where their kind does not show it."""
 IsTyped: TypeAlias = Callable[[str, Kind | None], bool]
 
 
@@ -46,22 +55,36 @@ class SeenResult(Struct, eq=False):
     is_led: bool
     """Whether outsiders could have led the model when it made the call."""
     document: JsonValue = None
-    is_parsed: bool = False
+    places: dict[str, list[Place]] | None = None
+    """By a value in a rough spelling: where it stands. None before anybody asked."""
+    echo: frozenset[str] | None = None
+    """The traces of what nobody typed in the call; None before anybody asked."""
 
-    def parse(self) -> JsonValue:
-        """Its content, parsed once."""
-        if not self.is_parsed:
+    def index(self) -> dict[str, list[Place]]:
+        """Where each short value stands, found once."""
+        if self.places is None:
             self.document = content_of(self.result)
-            self.is_parsed = True
-        return self.document
+            self.places = {}
+            for place, text in leaves(self.document):
+                if len(text) <= _LONGEST and not is_key(place):
+                    self.places.setdefault(_rough(text), []).append(place)
+        return self.places
 
-    def fields(self) -> list[str]:
-        """The paths of its fields."""
-        found = set()
-        for place, _ in leaves(self.parse()):
-            if is_key(place):
-                found.add(".".join([step for step in place if isinstance(step, str)]))
-        return sorted(found)
+    def places_of(self, value: str) -> list[Place]:
+        """Where a value stands by itself, in whatever spelling."""
+        found = []
+        for place in self.index().get(_rough(value), ()):
+            if is_same(_at(self.document, place), value):
+                found.append(place)
+        return found
+
+    def keys(self) -> set[str]:
+        """The names that stand before values in its text."""
+        found = set[str]()
+        text = self.result.text
+        for at in range(0, len(text), _PIECE):
+            found.update(_KEY.findall(text[max(at - 64, 0) : at + _PIECE]))
+        return found
 
     def is_systems(self, field: str) -> bool:
         """Whether the system fills in a field, and nobody from outside."""
@@ -82,9 +105,16 @@ class SeenResults:
         self._results: list[SeenResult] = []
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         """By word: the results that it stands in."""
+        self._indexed = 0
+        """How many of the results are in it."""
+        self._pending = 0
+        """Characters of the others."""
+        self._found: dict[str, list[SeenResult]] = {}
+        """What was looked for since the last result."""
         self._sources: list[tuple[str, str]] = []
         """Other texts of outsiders, each with its source."""
-        self._written: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+        self._written: deque[tuple[JsonValue, tuple[str, ...]]] = deque()
+        """The arguments of calls that wrote something, with the names of the targets among them."""
         self._traces: set[str] = set()
         self._last: list[str] = []
         """The text that was written last: the next may be its other half."""
@@ -97,26 +127,54 @@ class SeenResults:
 
     def add(self, seen: SeenResult) -> None:
         """Add a result."""
-        number = len(self._results)
         self._results.append(seen)
+        self._found.clear()
+        size = len(seen.result.text)
+        self._pending += size
+        if size > _LONG and not seen.is_outside:
+            # A long one is taken in now, in a thread of its own: later it would keep others waiting.
+            seen.index()
+        if self._pending > _MOST_PENDING:
+            self._index()
+
+    def _index(self) -> None:
+        """Take in the words of the results that were not asked about before: most runs never ask."""
         places = self._places
-        text = seen.result.text
-        if "\\u" in text:
-            # Letters may be written as escapes.
-            text = f"{text} {' '.join([leaf for _, leaf in leaves(seen.parse())])}"
-        for word in words_in(text):
-            places[word].append(number)
+        for at in range(self._indexed, len(self._results)):
+            seen = self._results[at]
+            text = seen.result.text
+            if "\\u" in text:
+                # Letters may be written as escapes.
+                text = f"{text} {' '.join([leaf for _, leaf in leaves(content_of(seen.result))])}"
+            for word in words_in(text):
+                places[word].append(at)
+        self._indexed = len(self._results)
+        self._pending = 0
 
     def add_text(self, text: str, source: str) -> None:
         """Add another text that outsiders could have written."""
         self._sources.append((plain(text).casefold(), source))
 
-    def add_written(self, texts: Iterable[str], targets: Iterable[str]) -> None:
-        """Add what a run that outsiders may have led has written somewhere."""
-        texts = tuple(texts)
-        if texts:
-            self._written.append(((*self._last, *texts), tuple(targets)))
-            self._last[:] = texts[-1:]
+    def add_written(self, arguments: JsonValue, targets: tuple[str, ...] = ()) -> None:
+        """Add what a run that outsiders may have led has written somewhere, by a call's arguments.
+
+        ``targets`` are the parameters that are targets.
+        """
+        self._written.append((arguments, targets))
+
+    def _unvouched(
+        self, arguments: JsonValue, targets: tuple[str, ...]
+    ) -> tuple[list[str], frozenset[str]]:
+        """The values in a call that nobody has typed, and those of them that are targets."""
+        texts = []
+        aims = []
+        for place, text in leaves(arguments):
+            is_name = len(place) == 1 and is_key(place)
+            if not is_name and self._typed.origin_of(text) is None:
+                texts.append(text)
+                if place and place[0] in targets:
+                    aims.append(text)
+        return texts, frozenset(aims)
 
     def source_of(self, value: str) -> str:
         """The tool through which outsiders' text with this value came; empty if there is none."""
@@ -153,7 +211,7 @@ class SeenResults:
             for field, place in self._places_of(seen, value, kind):
                 if not seen.is_systems(field) or seen.facts.effect != "read":
                     continue
-                node, rest = _record_at(seen.parse(), place)
+                node, rest = _record_at(seen.document, place)
                 if node is None:
                     continue
                 for name, typed in _identifying(node, seen, place[: len(place) - len(rest)]):
@@ -171,18 +229,28 @@ class SeenResults:
         if len(rivals) >= _MOST_CANDIDATES:
             return False
         for seen in rivals:
-            for node in _nodes(seen.parse()):
-                if name in node and is_same(node[name], typed):
-                    other = _value_at(node, rest)
-                    if other is not None and not is_same(other, value):
-                        return False
+            for place in seen.places_of(typed):
+                if not place or place[-1] != name:
+                    continue
+                other = _value_at(_at(seen.document, place[:-1]), rest)
+                if other is not None and not is_same(other, value):
+                    return False
         return True
 
     def _having(self, value: str) -> list[SeenResult]:
         """The results in which all the words of a value stand, in order."""
+        known = self._found.get(value)
+        if known is not None:
+            return known
+        found = self._found[value] = self._find(value)
+        return found
+
+    def _find(self, value: str) -> list[SeenResult]:
         words = list(words_in(value))
         if not words:
             return []
+        if self._pending:
+            self._index()
         found: list[list[int]] = []
         for word in words:
             places = self._places.get(word)
@@ -194,69 +262,87 @@ class SeenResults:
         if len(numbers) > _MOST_CANDIDATES:
             for more in found[1:]:
                 wanted = set(more)
-                numbers = [number for number in numbers if number in wanted]
-        return [self._results[number] for number in numbers[-_MOST_CANDIDATES:]]
+                numbers = [each for each in numbers if each in wanted]
+        return [self._results[each] for each in numbers[-_MOST_CANDIDATES:]]
 
     def _places_of(self, seen: SeenResult, value: str, kind: Kind | None) -> Iterator[tuple[str, Place]]:
-        """Where a value stands in a result by itself, in fields of its kind; nowhere, if it was sent there."""
+        """Where a value stands in a result by itself, in fields of its kind; no model put it in."""
         if seen.is_outside or seen.facts.derived:
             return
-        back: frozenset[str] | None = None
-        for place, text in leaves(seen.parse()):
-            if is_key(place) or not is_same(text, value):
-                continue
+        for place in seen.places_of(value):
             field = ".".join([step for step in place if isinstance(step, str)])
-            if not _is_alike(kind, seen.facts.kind_in(field), text):
+            if not _is_alike(kind, seen.facts.kind_in(field), value):
                 continue
-            if back is None:
-                back = self._came_back(seen)
-            if text not in back:
+            if not self._was_written(seen, place):
                 yield field, place
 
-    def _came_back(self, seen: SeenResult) -> frozenset[str]:
-        """The texts of a result that a model wrote: in this call, or before, where outsiders led it."""
-        while self._written:
-            texts, targets = self._written.pop()
-            self._traces |= traces_of(texts, frozenset(targets), self._is_typed_trace)
-        found = set(seen.result.planted)
+    def _was_written(self, seen: SeenResult, place: Place) -> bool:
+        """Whether a model that outsiders led wrote a value of a result, or what stands beside it."""
+        text = as_text(_at(seen.document, place))
+        if text in seen.result.planted:
+            return True
+        self._take_in_written()
         if self._traces:
-            found |= came_back(seen.parse(), self._traces.__contains__)
-        if seen.is_led:
-            found |= self._repeated(seen)
-        return frozenset(found)
+            beside = _at(seen.document, place[:-1])
+            if text in came_back(beside, self._traces.__contains__):
+                return True
+        if not seen.is_led:
+            return False
+        if seen.echo is None:
+            given, _ = self._unvouched(seen.arguments, ())
+            seen.echo = traces_of(given, frozenset(given), self._is_typed_trace)
+            if any(map(is_opaque, given)):
+                # A tool may turn a link or an encoded text into anything.
+                seen.echo = _ANYTHING
+        return seen.echo is _ANYTHING or is_back(text, seen.echo.__contains__)
 
-    def _repeated(self, seen: SeenResult) -> set[str]:
-        """The texts of a result that may merely repeat what nobody typed in the call."""
-        given = []
-        for place, text in leaves(seen.arguments):
-            is_name = len(place) == 1 and is_key(place)
-            if not is_name and self._typed.origin_of(text) is None:
-                given.append(text)
-        if not given:
-            return set()
-        texts = {text for _, text in leaves(seen.parse())}
-        if any(map(is_opaque, given)):
-            # A tool may turn a link or an encoded text into anything.
-            return texts
-        left = traces_of(given, frozenset(given), self._is_typed_trace)
-        return {text for text in texts if is_back(text, left.__contains__)}
+    def _take_in_written(self) -> None:
+        while self._written:
+            texts, aims = self._unvouched(*self._written.popleft())
+            if texts:
+                self._traces |= traces_of((*self._last, *texts), aims, self._is_typed_trace)
+                self._last[:] = texts[-1:]
 
     def _is_typed_trace(self, text: str) -> bool:
         return self._typed.origin_of(text) is not None
 
     def back_in(self, result: Result) -> frozenset[str]:
         """The texts of a result that were written before: in this run, or in another (``planted``)."""
-        return self._came_back(SeenResult(result, _NOTHING, {}, is_outside=False, is_led=False))
+        self._take_in_written()
+        if not self._traces:
+            return frozenset(result.planted)
+        return came_back(content_of(result), self._traces.__contains__).union(result.planted)
 
-    def traces_written(self, texts: Iterable[str], targets: Iterable[str]) -> frozenset[str]:
-        """The traces that these texts would leave if they were written now."""
-        texts = tuple(texts)
+    def traces_written(self, arguments: JsonValue, targets: tuple[str, ...] = ()) -> frozenset[str]:
+        """The traces that a call would leave if it wrote its arguments now."""
+        texts, aims = self._unvouched(arguments, targets)
         if not texts:
             return frozenset()
-        return traces_of((*self._last, *texts), frozenset(targets), self._is_typed_trace)
+        return traces_of((*self._last, *texts), aims, self._is_typed_trace)
 
 
-_NOTHING = ResolvedFacts()
+_ANYTHING = frozenset({"anything"})
+"""The echo of a call that its tool may have turned into anything."""
+_SCHEMED = re.compile(r"://|\Awww\.|\Amailto:", re.IGNORECASE)
+_DECIMAL = re.compile(r"\d+\.\d+")
+_LEFT_OUT = str.maketrans(dict.fromkeys(" \t\r\n-./()+_:,;'\"!?\\", None))
+
+
+def _rough(text: str) -> str:
+    """A spelling in which values that are the same are equal; others may be, too."""
+    if not text.isascii():
+        text = plain(text)
+    if _SCHEMED.search(text):
+        text = canonical(text.strip())
+    elif _DECIMAL.fullmatch(text):
+        text = number(text)
+    return text.casefold().translate(_LEFT_OUT)
+
+
+def _at(document: JsonValue, place: Place) -> JsonValue:
+    for step in place:
+        document = document[step]  # type: ignore[index]
+    return document
 
 
 def words_in(text: str) -> set[str]:
@@ -284,18 +370,11 @@ def _is_alike(kind: Kind | None, other: Kind | None, text: str) -> bool:
 
 
 def _kind_of(seen: SeenResult, name: str) -> Kind | None:
-    return seen.facts.kind_in(name)
-
-
-def _nodes(document: JsonValue) -> Iterator[dict[str, JsonValue]]:
-    waiting = [document]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            yield node
-            waiting += node.values()
-        elif isinstance(node, list):
-            waiting += node
+    kind = seen.facts.kind_in(name)
+    if kind is None and words_of(name)[-1:] != ("name",):
+        # A number of something identifies it as an identifier does.
+        return "record"
+    return kind
 
 
 def _record_at(document: JsonValue, place: Place) -> tuple[dict[str, JsonValue] | None, Place]:
@@ -331,6 +410,6 @@ def _identifying(
             continue
         field = ".".join((*above, name))
         kind = seen.facts.kind_in(field)
-        is_name = words_of(name)[-1:] == (_NAME,)
-        if (kind in _IDENTIFYING or is_name) and seen.is_systems(field):
+        is_named = kind in (None, "free") and not _NAMES.isdisjoint(words_of(name)[-1:])
+        if (kind in _IDENTIFYING or is_named) and seen.is_systems(field):
             yield name, str(value)

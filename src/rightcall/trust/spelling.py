@@ -62,6 +62,8 @@ _ENDING = re.compile(rf"[a-z][a-z0-9]+|\d+|xn--.*|{_OTHER_ENDINGS}")
 _NEXT_SENTENCE = re.compile(r"[^/?#@:]*\.(?!Com\b|Net\b|Org\b|Io\b|Co\b|Chat\b)[A-Z][a-z]+")
 # Browsers treat both slashes alike, and ignore tabs and line breaks between them.
 _SLASHES = re.compile(r"/[\t\r\n]*[/\\]|\\[\t\r\n]*/")
+_MAY_BE_ADDRESS = re.compile(r"[@:/\\&%<]|\.[^\s]|[^\x00-\x7f]").search
+"""Without one of these, a text holds no address."""
 _LEFT_OUT = "[link left out]"
 _TAG = re.compile(r"<[^<>]*>")
 _AFTER_WORD = ".,;:!?"
@@ -254,6 +256,8 @@ def grouped(text: str) -> Iterator[str]:
 
 def active(text: str) -> Iterator[str]:
     """The addresses in a text that can be clicked, fetched or written to, in canonical form."""
+    if not _MAY_BE_ADDRESS(text):
+        return
     # No address contains a space, and most words contain no character that an address needs.
     chunks = [chunk for form in _read(text) for chunk in form.split() if not chunk.isalpha()]
     found = dict.fromkeys(token for chunk in chunks for token in _active(chunk))

@@ -38,7 +38,7 @@ class Tally:
         self._reserved: dict[str, tuple[Use, ...]] = {}
         if above is not None:
             self._reserved = above._reserved  # noqa: SLF001
-        self._mine: set[str] = set()
+        self._mine: dict[str, None] = {}
         self._collected = None if above is None else _collected.get()
 
     def used(self, name: str, but: str = "") -> float:
@@ -53,14 +53,14 @@ class Tally:
         """Reserve what a call of the present reply uses up."""
         if uses:
             self._reserved[call_id] = uses
-            self._mine.add(call_id)
+            self._mine[call_id] = None
         else:
             self.release(call_id)
 
     def release(self, call_id: str) -> None:
         """Give back what a call had reserved."""
         self._reserved.pop(call_id, None)
-        self._mine.discard(call_id)
+        self._mine.pop(call_id, None)
 
     def reserved_for(self, call_id: str) -> tuple[Use, ...]:
         """What a call has reserved."""

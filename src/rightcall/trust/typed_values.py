@@ -30,6 +30,8 @@ _GAP = "\x1f"
 _LONGEST = 20_000
 """Limit of a value that can be typed, in characters."""
 _MOST_PARTS = 200
+_SHORT = 200
+_MOST_KNOWN = 2000
 _LONGEST_COUNT = 4
 """Digits of a number that may be a count or an amount, at most."""
 _QUOTES = "'\"`\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d"
@@ -76,6 +78,8 @@ class TypedValues:
         self._allowed = tuple(allowed)
         self._texts: list[tuple[Origin, TypedText]] = []
         self._tokens: dict[str, Origin] = {}
+        self._known: dict[tuple[str, Kind | None], Origin | None] = {}
+        """What was looked for before: a run names the same targets again and again."""
         self.numbers: Counter[float] = Counter()
         """How often each number was typed."""
         self._above = above
@@ -87,6 +91,7 @@ class TypedValues:
         if not text:
             return
         read = read_typed(text)
+        self._known.clear()
         self._texts.append((origin, read))
         for token in read.tokens:
             self._tokens.setdefault(token, origin)
@@ -96,6 +101,17 @@ class TypedValues:
         """Who typed a value: a list in one text was typed if each of its parts was. None: nobody."""
         if len(text) > _LONGEST:
             return None
+        if len(text) > _SHORT:
+            return self._find_listed(text, kind)
+        known = self._known
+        if (text, kind) in known:
+            return known[text, kind]
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        found = known[text, kind] = self._find_listed(text, kind)
+        return found
+
+    def _find_listed(self, text: str, kind: Kind | None) -> Origin | None:
         found = self._find(text, kind)
         if found is not None:
             return found

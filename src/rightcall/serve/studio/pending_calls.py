@@ -12,12 +12,12 @@ from rightcall.core.decision import Allow, Answer, Ask, Deny, Rewrite
 from rightcall.core.entry import RunPaused, RunResumed
 from rightcall.core.message import User
 from rightcall.core.proposal import COLUMNS, Proposal, question_lines
+from rightcall.gate.approval import declared_stakes
 from rightcall.serve.studio.agents import StudioAgent
 from rightcall.serve.studio.index import MOST_SHOWN
 from rightcall.serve.studio.run_view import RunView
 from rightcall.serve.studio.to_json import Json, evidence_json
 from rightcall.serve.studio.trust_view import TrustVerdicts
-from rightcall.trust.approval import declared_stakes
 
 _PATHS = ("path", "file_path", "file", "filename")
 _WHOLE = ("content", "file_text", "contents", "text")

@@ -5,7 +5,7 @@ import pytest
 import rightcall as rc
 from rightcall.core.decision import Approval
 from rightcall.core.tool import Facts
-from rightcall.trust.approval import approval_for, covers
+from rightcall.gate.approval import approval_for, covers
 from trust.kit import checked
 
 
