@@ -89,7 +89,7 @@ async def fits(model: Any, made: rc.Tool, *, strict: bool) -> tuple[bool, bool]:
         if isinstance(event, rc.events.ReplyEnd):
             calls = event.reply.calls
     box = rc.Toolbox(made)
-    passed = [isinstance(rc.check(call, box), rc.gate.CheckedCall) for call in calls]
+    passed = [isinstance(rc.gate.check(call, box), rc.gate.CheckedCall) for call in calls]
     return bool(calls), bool(calls) and all(passed)
 
 

@@ -12,7 +12,7 @@ from shown import show
 
 import rightcall as rc
 from rightcall.core.parts import Call
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 
 COUNTS = (1, 10, 500)
 RUNS = 100

@@ -17,7 +17,7 @@ from rightcall.core.message import Reply, Results, user_text
 from rightcall.core.outcome import Returned
 from rightcall.core.parts import Call
 from rightcall.core.tool import CheckedCall
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 from rightcall.gate.render import render
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust import Guard, Rules

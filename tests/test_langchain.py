@@ -93,7 +93,7 @@ async def test_pictures_come_and_go():
     ours = from_langchain(see)
     (done,) = await rc.run_calls(called("see"), ours)
     picture = rc.models.Media(PNG, "image/png")
-    assert done.result.content == (rc.Text("Here"), picture, picture)
+    assert done.result.content == (rc.models.Text("Here"), picture, picture)
     message = await to_langchain(ours).ainvoke(
         {"type": "tool_call", "id": "x", "name": "see", "args": {}}
     )

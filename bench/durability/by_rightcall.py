@@ -54,7 +54,9 @@ def script(request: rc.models.Request) -> rc.Reply | str:
     turn = sum(isinstance(message, rc.Reply) for message in request.messages)
     first = request.messages[0]
     assert isinstance(first, rc.User)
-    job, turns = prompt_of("".join(part.text for part in first.content if isinstance(part, rc.Text)))
+    job, turns = prompt_of(
+        "".join(part.text for part in first.content if isinstance(part, rc.models.Text))
+    )
     if job == "kill":
         act("model")
         calls = [call("quick", run="r"), call("charge", run="r")] if turn == 0 else []

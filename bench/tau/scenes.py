@@ -15,7 +15,7 @@ from rightcall.core.message import Message, Reply, Results, user_text
 from rightcall.core.outcome import Outcome
 from rightcall.core.parts import Call
 from rightcall.core.tool import CheckedCall
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 from rightcall.gate.render import render
 from rightcall.trust import Guard, Rules
 

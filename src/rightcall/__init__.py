@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from rightcall import conversation as conversation
     from rightcall import durable as durable
     from rightcall import errors as errors
+    from rightcall import evals as evals
     from rightcall import gate as gate
     from rightcall import local as local
+    from rightcall import manifest as manifest
     from rightcall import mcp as mcp
     from rightcall import models as models
     from rightcall import observe as observe
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from rightcall.core.message import Results as Results
     from rightcall.core.message import User as User
     from rightcall.core.parts import Call as Call
-    from rightcall.core.parts import Text as Text
     from rightcall.core.tool import Tool as Tool
     from rightcall.declare.attachment import file as file
     from rightcall.declare.attachment import image as image
@@ -52,17 +53,13 @@ if TYPE_CHECKING:
     from rightcall.declare.output import Output as Output
     from rightcall.declare.toolbox import Toolbox as Toolbox
     from rightcall.errors import ToolFailure as ToolFailure
-    from rightcall.gate.executor import check as check
     from rightcall.gate.executor import run_calls as run_calls
     from rightcall.gate.hooks import Hooks as Hooks
     from rightcall.loop import events as events
     from rightcall.loop.handoffs import handoff as handoff
     from rightcall.loop.replay import replay as replay
-    from rightcall.loop.result import CallRecord as CallRecord
     from rightcall.loop.result import RunResult as RunResult
-    from rightcall.loop.window import Window as Window
     from rightcall.models.connect import connect as connect
-    from rightcall.models.fallback import fallback as fallback
     from rightcall.plan.plan_mode import Plan as Plan
     from rightcall.question import ask as ask
     from rightcall.trust.intents import Intent as Intent
@@ -70,7 +67,7 @@ if TYPE_CHECKING:
     from rightcall.trust.intents import found as found
 
 _MODULES = (
-    "batching", "builtin", "conversation", "durable", "gate", "local", "mcp",
+    "batching", "builtin", "conversation", "durable", "evals", "gate", "local", "manifest", "mcp",
     "models", "observe", "programs", "record", "serve", "testing", "tools", "trust", "wire",
 )  # fmt: skip
 _HOMES = index_homes(
@@ -84,22 +81,20 @@ _HOMES = index_homes(
         "core.handler": ("Context", "Later"),
         "core.limits": ("Limits",),
         "core.message": ("Reply", "Results", "User"),
-        "core.parts": ("Call", "Text"),
+        "core.parts": ("Call",),
         "core.tool": ("Tool",),
         "declare.attachment": ("file", "image"),
         "declare.function": ("tool",),
         "declare.output": ("Output",),
         "declare.toolbox": ("Toolbox",),
         "errors": ("ToolFailure", "errors"),
-        "gate.executor": ("check", "run_calls"),
+        "gate.executor": ("run_calls",),
         "gate.hooks": ("Hooks",),
         "loop.events": ("events",),
         "loop.handoffs": ("handoff",),
         "loop.replay": ("replay",),
-        "loop.result": ("CallRecord", "RunResult"),
-        "loop.window": ("Window",),
+        "loop.result": ("RunResult",),
         "models.connect": ("connect",),
-        "models.fallback": ("fallback",),
         "plan.plan_mode": ("Plan",),
         "question": ("ask",),
         "trust.intents": ("Intent", "at_most", "found"),

@@ -59,7 +59,7 @@ from rightcall.loop.settings import (
 )
 from rightcall.loop.state import initial_state
 from rightcall.loop.window import Carryover
-from rightcall.models.fallback import OpenedModels
+from rightcall.models.fallback_model import OpenedModels
 from rightcall.record.steps import (
     Holding,
     UnrecordedSteps,

@@ -17,7 +17,6 @@ from rightcall import (
     Reply,
     Rewrite,
     RunResult,
-    Text,
     User,
     replay,
 )
@@ -31,7 +30,7 @@ from rightcall.core.entry import (
 from rightcall.core.message import user_text
 from rightcall.errors import UsageError
 from rightcall.gate import CheckedCall, Execution, Veto
-from rightcall.models import Request
+from rightcall.models import Request, Text
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, Turn, call, reply

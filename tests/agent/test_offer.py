@@ -10,7 +10,7 @@ from rightcall.core.decision import VENDOR_CALL
 from rightcall.core.entry import CallChecked, ReplyReceived, RunStarted
 from rightcall.core.outcome import NotOffered, UnknownTool
 from rightcall.core.tool import CheckedCall
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 from rightcall.gate.render import render
 from rightcall.models import Named, Request
 from rightcall.record.memory import MemoryJournal

@@ -4,14 +4,14 @@ import pytest
 
 from agent.kit import TRUNCATED, Desk, outcomes, told
 from loop.sound import assert_sound
-from rightcall import Agent, Budget, Text, User
+from rightcall import Agent, Budget, User
 from rightcall.core.budget import Stop
 from rightcall.core.message import Reply, user_text
 from rightcall.core.parts import Call, Usage
 from rightcall.core.request import Profile
 from rightcall.errors import UsageError
 from rightcall.loop.decide import ANNOUNCED
-from rightcall.models import Media, Named
+from rightcall.models import Media, Named, Text
 from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")

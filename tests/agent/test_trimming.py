@@ -4,7 +4,8 @@ import pytest
 
 from agent.kit import Desk
 from loop.sound import assert_sound
-from rightcall import Agent, Window
+from rightcall import Agent
+from rightcall.conversation import Window
 from rightcall.core.budget import Stop
 from rightcall.core.message import Reply, Results, estimate_tokens, spec_tokens
 from rightcall.core.request import Profile

@@ -19,7 +19,7 @@ PURE = [
     "batching/openai.py",
     "batching/anthropic.py",
     "batching/gemini.py",
-    "gate/check.py",
+    "gate/call_check.py",
     "gate/render.py",
     "gate/repair.py",
     "transport/http1.py",
@@ -148,7 +148,7 @@ def test_the_check_finds_what_it_looks_for(source, found):
 
 
 def test_the_check_finds_the_pure_modules():
-    assert {"core/parts.py", "core/schema.py", "gate/check.py", "gate/render.py"} <= {
+    assert {"core/parts.py", "core/schema.py", "gate/call_check.py", "gate/render.py"} <= {
         name_of(path) for path in PURE_FILES
     }
     assert printed("print(1)\nx.print()") == [1]

@@ -469,7 +469,8 @@ def test_what_the_model_makes_is_saved_over_nothing_that_is_there(home, capsys):
     (home / "draws.py").write_text(
         "import rightcall as rc\n"
         "from rightcall.testing import ScriptedModel\n"
-        "made = (rc.models.Media(b'PNG', 'image/png'), rc.models.Media(id='file_1'), rc.Text('A cat.'))\n"
+        "made = (rc.models.Media(b'PNG', 'image/png'), rc.models.Media(id='file_1'), "
+        "rc.models.Text('A cat.'))\n"
         "model = ScriptedModel(lambda request: rc.Reply(made))\n"
     )
     draw = ["ask", "-n", "--model", "draws.py:model", "Draw a cat."]

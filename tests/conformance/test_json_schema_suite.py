@@ -94,7 +94,7 @@ def failures_in(path: Path, root: Path, *, formats: bool = False) -> tuple[Tally
         for test in case["tests"]:
             total += 1
             arguments = json.dumps({"value": test["data"]})
-            verdict = rc.check(rc.Call(id="1", name="case", arguments=arguments), tool)
+            verdict = rc.gate.check(rc.Call(id="1", name="case", arguments=arguments), tool)
             assert isinstance(verdict, rc.gate.CheckedCall | Invalid), verdict
             if isinstance(verdict, rc.gate.CheckedCall) != test["valid"]:
                 failures.append(f"{path.name}: {case['description']}: {test['description']}")
@@ -139,5 +139,5 @@ def test_a_resource_may_be_registered_under_another_address_than_its_own_name():
     parameters = {"type": "object", "properties": {"value": {"$ref": "urn:other"}}}
     tool = rc.Tool("case", "One case.", parameters, resources={"urn:other": resource})
     assert isinstance(
-        rc.check(rc.Call(id="1", name="case", arguments='{"value": 1}'), tool), rc.gate.CheckedCall
+        rc.gate.check(rc.Call(id="1", name="case", arguments='{"value": 1}'), tool), rc.gate.CheckedCall
     )

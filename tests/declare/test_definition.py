@@ -168,7 +168,9 @@ def test_a_definition_that_is_strict_is_sent_so_and_the_others_as_the_agent_says
         rc.tool(SHAPES["Anthropic"], handler=weather, name="open"),
     )
     specs = tuple(tool.spec for tool in box)
-    request = Request(messages=(rc.User((rc.Text("Hi"),)),), specs=specs, options={"strict": everywhere})
+    request = Request(
+        messages=(rc.User((rc.models.Text("Hi"),)),), specs=specs, options={"strict": everywhere}
+    )
     if name == "ollama":
         with pytest.raises(EncodeError, match="does not hold models"):
             load(name).encode(request, model="m", stream=False)

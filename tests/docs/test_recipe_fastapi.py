@@ -1,4 +1,4 @@
-"""The page about FastAPI: its program, with injected agents, a client that leaves, and a hundred at once."""
+"""The page about FastAPI: its program, injected agents, a client that leaves, and a hundred at once."""
 
 import asyncio
 import runpy
@@ -36,7 +36,8 @@ async def ask(app, path, *, leaves_after=None):
     headers = [(b"x-user", b"ann")]
     scope = {
         "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "method": "GET", "path": path,
-        "raw_path": path.encode(), "query_string": b"question=Where", "headers": headers, "http_version": "1.1",
+        "raw_path": path.encode(), "query_string": b"question=Where", "headers": headers,
+        "http_version": "1.1",
         "scheme": "http", "server": ("test", 80), "client": ("test", 1), "root_path": "",
     }  # fmt: skip
     asked = [{"type": "http.request", "body": b"", "more_body": False}]

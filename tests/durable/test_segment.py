@@ -166,7 +166,7 @@ async def test_an_input_is_read_as_it_was_written_or_refused(address, run, size)
     engine = engine_at(address)
     await engine.open(None, ())
     try:
-        given = BeginInput(message=rc.User((rc.Text("x" * size),)))
+        given = BeginInput(message=rc.User((rc.models.Text("x" * size),)))
         text = await encode_input(run, given, engine.blobs)
         assert (len(text) < 200) is True if size > 10 else "xxx" in text
         job = dbos_worker.SegmentJob(run=run, segment=0, agent="clerk", input=text)

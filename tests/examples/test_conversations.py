@@ -18,8 +18,10 @@ PRINTED = {
         "read: And its invoice?\nread: Do not search the archive.\nOrder 17 and its invoice: sent.\n",
     ),
     "skills": (
-        "- refunds: How refunds are made. Use when somebody wants money back.\n"
-        "Ask for the number of the order first.",
+        (
+            "- refunds: How refunds are made. Use when somebody wants money back.\n"
+            "Ask for the number of the order first."
+        ),
         "First I ask for the order.\n",
     ),
     "later": ("It is here. ['order of tea']",),

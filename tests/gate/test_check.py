@@ -9,7 +9,7 @@ from pydantic import BaseModel, field_validator
 import rightcall as rc
 from rightcall.core.outcome import Failed, Invalid, Truncated, UnknownTool
 from rightcall.core.problem import Problem
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 
 
 @rc.tool
@@ -88,7 +88,7 @@ def test_a_good_call_passes_with_its_tool_its_json_and_its_bound_arguments(name,
 
 
 def test_the_public_gate_takes_functions_and_lists_of_them():
-    checked = rc.check(call("search", '{"query": "x"}'), [[search], ping])
+    checked = rc.gate.check(call("search", '{"query": "x"}'), [[search], ping])
     assert isinstance(checked, rc.gate.CheckedCall)
     assert checked.bound == {"query": "x", "limit": 10}
 
@@ -204,9 +204,9 @@ def test_arguments_over_the_limit_are_refused_unread():
     tool = rc.tool(search, limits=rc.Limits(max_arguments_bytes=20))
     fits, over = '{"query": "0123456"}', '{"query": "01234é"}!'
     assert (len(fits), len(over), len(over.encode())) == (20, 20, 21)
-    assert isinstance(rc.check(call("search", fits), tool), rc.gate.CheckedCall)
+    assert isinstance(rc.gate.check(call("search", fits), tool), rc.gate.CheckedCall)
     words = "21 bytes of arguments are too many; at most 20"
-    assert rc.check(call("search", over), tool) == Invalid((Problem("$", words),))
+    assert rc.gate.check(call("search", over), tool) == Invalid((Problem("$", words),))
 
 
 def test_a_megabyte_of_arguments_is_one_byte_too_many_by_default():
@@ -263,7 +263,7 @@ def test_a_validator_may_not_swallow_the_end_of_the_process():
             raise SystemExit(3)
 
     with pytest.raises(SystemExit):
-        rc.check(call("Ends", '{"x": 1}'), Ends)
+        rc.gate.check(call("Ends", '{"x": 1}'), Ends)
 
 
 def test_checking_runs_nothing():
@@ -273,5 +273,5 @@ def test_checking_runs_nothing():
     def act(x: int) -> None:
         ran.append(x)
 
-    assert isinstance(rc.check(call("act", '{"x": 1}'), act), rc.gate.CheckedCall)
+    assert isinstance(rc.gate.check(call("act", '{"x": 1}'), act), rc.gate.CheckedCall)
     assert ran == []

@@ -16,7 +16,7 @@ import rightcall as rc
 from effort import often
 from gate.instances import instances, json_values
 from rightcall.core.outcome import Failed, Invalid, UnknownTool
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 
 
 class Address(BaseModel):
@@ -124,7 +124,7 @@ def test_whatever_fits_a_typed_tools_own_schema_passes_its_gate(tool):
     @given(instances(tool.parameters))
     @settings(max_examples=often(60))
     def passes(arguments):
-        verdict = rc.check(rc.Call(id="1", name=tool.name, arguments=json.dumps(arguments)), tool)
+        verdict = rc.gate.check(rc.Call(id="1", name=tool.name, arguments=json.dumps(arguments)), tool)
         assert isinstance(verdict, rc.gate.CheckedCall), verdict
 
     passes()
@@ -179,7 +179,7 @@ def schemas_with_instances(draw: st.DrawFn) -> tuple[dict, dict]:
 
 def verdict_of(schema: dict, arguments: dict) -> object:
     tool = rc.Tool("raw", "", schema)
-    return rc.check(rc.Call(id="1", name="raw", arguments=json.dumps(arguments)), tool)
+    return rc.gate.check(rc.Call(id="1", name="raw", arguments=json.dumps(arguments)), tool)
 
 
 @given(schemas_with_instances())

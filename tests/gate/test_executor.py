@@ -147,7 +147,7 @@ async def test_a_call_that_does_not_pass_is_not_run_and_costs_no_time():
         call_id="1",
         name="quikc",
         outcome="unknown",
-        content=(rc.Text('There is no tool "quikc". Did you mean quick? Available: quick.'),),
+        content=(rc.models.Text('There is no tool "quikc". Did you mean quick? Available: quick.'),),
     )
 
 

@@ -17,7 +17,7 @@ from rightcall.core.problem import Problem
 
 def judge(schema: dict, arguments: object, *, repair: bool = True) -> rc.gate.CheckedCall | Invalid:
     tool = rc.Tool("f", "", {"type": "object", "properties": {"x": schema}}, repair=repair)
-    verdict = rc.check(rc.Call(id="1", name="f", arguments=json.dumps({"x": arguments})), tool)
+    verdict = rc.gate.check(rc.Call(id="1", name="f", arguments=json.dumps({"x": arguments})), tool)
     assert isinstance(verdict, rc.gate.CheckedCall | Invalid)
     return verdict
 
@@ -140,7 +140,7 @@ def test_the_problems_reported_are_those_of_what_the_model_sent():
         {"type": "object", "properties": {"x": INTEGER, "y": INTEGER}, "required": ["y"]},
         repair=True,
     )
-    verdict = rc.check(rc.Call(id="1", name="f", arguments='{"x": "2", "y": null}'), tool)
+    verdict = rc.gate.check(rc.Call(id="1", name="f", arguments='{"x": "2", "y": null}'), tool)
     assert verdict == Invalid(
         (
             Problem("$.x", 'must be an integer, not a string ("2")'),
@@ -151,7 +151,7 @@ def test_the_problems_reported_are_those_of_what_the_model_sent():
 
 def test_arguments_that_are_wrong_as_a_whole_are_past_mending():
     schema = {"type": "object", "anyOf": [{"type": "array"}, {"type": "null"}]}
-    verdict = rc.check(rc.Call(id="1", name="f"), rc.Tool("f", "", schema, repair=True))
+    verdict = rc.gate.check(rc.Call(id="1", name="f"), rc.Tool("f", "", schema, repair=True))
     assert verdict == Invalid((Problem("$", "must be an array or null, not an empty object"),))
 
 
@@ -192,7 +192,7 @@ def move(to: Point, steps: list[int], speed: int | None = None, name: str = "") 
     ],
 )
 def test_a_typed_tool_is_repaired_by_its_own_schema(sent, bound):
-    verdict = rc.check(rc.Call(id="1", name="move", arguments=json.dumps(sent)), move)
+    verdict = rc.gate.check(rc.Call(id="1", name="move", arguments=json.dumps(sent)), move)
     assert isinstance(verdict, rc.gate.CheckedCall), verdict
     assert verdict.bound == bound
     assert verdict.repairs
@@ -211,8 +211,8 @@ async def test_a_repaired_call_runs_and_its_execution_tells_what_was_changed():
 @settings(max_examples=often(80))
 def test_repair_never_raises_and_keeps_what_was_valid(arguments):
     call = rc.Call(id="1", name="move", arguments=json.dumps(arguments))
-    verdict = rc.check(call, move)
-    strict = rc.check(call, move.replace(repair=False))
+    verdict = rc.gate.check(call, move)
+    strict = rc.gate.check(call, move.replace(repair=False))
     if isinstance(strict, rc.gate.CheckedCall):
         assert isinstance(verdict, rc.gate.CheckedCall)
         assert (verdict.bound, verdict.repairs) == (strict.bound, ())
@@ -250,7 +250,7 @@ STRICT = {
 def test_nulls_that_a_strict_mode_forced_are_taken_out_and_nothing_else_is_mended(sent, used, is_forced):
     tool = rc.Tool("f", "", STRICT, repair=False)
     call = rc.Call(id="1", name="f", arguments=json.dumps(sent), nulls=is_forced)
-    verdict = rc.check(call, tool)
+    verdict = rc.gate.check(call, tool)
     if used is None or not is_forced:
         assert isinstance(verdict, Invalid)
     else:

@@ -17,7 +17,7 @@ def entry(letter: str) -> object:
     if letter == "x":
         return Invalid(())
     tool = ALONE if letter == "S" else TOGETHER
-    checked = rc.check(rc.Call(id=letter, name=tool.name), tool)
+    checked = rc.gate.check(rc.Call(id=letter, name=tool.name), tool)
     assert isinstance(checked, rc.gate.CheckedCall)
     return checked
 

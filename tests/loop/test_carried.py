@@ -12,7 +12,8 @@ from rightcall.testing import ScriptedModel
 from rightcall.wire.payload import EncodeCache
 
 LONG = tuple(
-    user_text(f"line {n}") if n % 2 == 0 else rc.Reply((rc.Text(f"yes, {n}"),), "end") for n in range(80)
+    user_text(f"line {n}") if n % 2 == 0 else rc.Reply((rc.models.Text(f"yes, {n}"),), "end")
+    for n in range(80)
 )
 LARGE = rc.models.Media(bytes(2**20 + 1), "application/pdf")
 
@@ -120,7 +121,7 @@ async def test_what_is_sent_is_the_same_and_only_what_is_new_is_written(monkeypa
 
     monkeypatch.setattr(EncodeCache, "write_messages", counting)
     echo = Echo()
-    window = rc.Window(tokens=tokens)
+    window = rc.conversation.Window(tokens=tokens)
     agents = [rc.Agent(rc.connect("ollama:m", transport=echo), window=window) for _ in range(2)]
     first = await agents[0].run("And now?", history=LONG)
     for agent in agents:

@@ -14,7 +14,7 @@ from rightcall.core.message import Reasoning
 from rightcall.core.request import Profile
 from rightcall.errors import TransportError, TransportTimeout, UsageError, VendorError
 from rightcall.loop.result import RunEnd
-from rightcall.models.fallback import DOWN_OR_BUSY, kind_of
+from rightcall.models.fallback_model import DOWN_OR_BUSY, kind_of
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 BUSY = VendorError("too many requests", status=429, retryable=True)
@@ -59,7 +59,7 @@ async def test_when_one_vendor_is_overloaded_another_goes_on_with_the_transcript
         claude(first, retry=rc.models.Retry(attempts=2, base=0.001)) as one,
         gpt(second) as two,
     ):
-        agent = rc.Agent(rc.fallback(one, two), [desk.tool("find", "read")], journal=journal)
+        agent = rc.Agent(rc.models.fallback(one, two), [desk.tool("find", "read")], journal=journal)
         result = await agent.run("Weather?", run="r")
     assert (result.text, result.models) == ("Sunny.", ("anthropic:claude", "openai:gpt"))
     # Asked, asked again, and then asked once more before it was given up.
@@ -112,7 +112,7 @@ async def test_the_run_stays_with_the_model_that_answers_and_the_next_begins_wit
 
 async def test_a_model_that_fails_later_gives_way_and_all_are_tried_before_the_run_fails():
     one, two = scripted("one", down(), "I am back."), scripted("two", reply(call("nope")), down())
-    result = await rc.Agent(rc.fallback(one, two)).run("Go.")
+    result = await rc.Agent(rc.models.fallback(one, two)).run("Go.")
     assert result.models == ("two", "one")
     broken = rc.Agent([scripted("a", down(TransportError("gone"))), scripted("b", down())])
     with pytest.raises(VendorError, match="too many") as caught:
@@ -181,7 +181,7 @@ async def test_the_next_is_asked_for_what_is_down_or_busy_and_for_nothing_else(e
 async def test_what_the_next_is_asked_for_can_be_said(on):
     refused = VendorError("no key", status=401)
     models = [scripted("one", down(refused)), scripted("two", "Here.")]
-    assert (await rc.Agent(rc.fallback(*models, on=on)).run("Go.")).text == "Here."
+    assert (await rc.Agent(rc.models.fallback(*models, on=on)).run("Go.")).text == "Here."
 
 
 @pytest.mark.parametrize(
@@ -190,12 +190,12 @@ async def test_what_the_next_is_asked_for_can_be_said(on):
 )
 def test_what_makes_no_fallback_is_refused(arguments, on, words):
     with pytest.raises(UsageError, match=words):
-        rc.fallback(*arguments, on=on)
+        rc.models.fallback(*arguments, on=on)
 
 
 async def test_a_fallback_all_of_whose_models_are_down_gives_way_to_the_next():
-    both = rc.fallback(scripted("one", down()), scripted("two", down()))
-    result = await rc.Agent(rc.fallback(both, scripted("three", "Sunny."))).run("Weather?")
+    both = rc.models.fallback(scripted("one", down()), scripted("two", down()))
+    result = await rc.Agent(rc.models.fallback(both, scripted("three", "Sunny."))).run("Weather?")
     assert (result.text, result.models) == ("Sunny.", ("three",))
 
 
@@ -212,7 +212,7 @@ async def test_a_model_that_cannot_be_forced_is_asked_and_one_with_less_room_is_
     desk = Desk()
     one = scripted("one", down(), context_window=100_000)
     two = scripted("two", "Done.", forced_choice=False, context_window=2_000)
-    history = [rc.User((rc.Text("word " * 300),)) for _ in range(20)]
+    history = [rc.User((rc.models.Text("word " * 300),)) for _ in range(20)]
     agent = rc.Agent([one, two], [desk.tool("find")])
     result = await agent.run("Go.", history=history, choice="required")
     assert (one.requests[0].choice, two.requests[0].choice) == ("required", "auto")
@@ -241,7 +241,7 @@ async def test_thoughts_go_back_to_the_model_that_had_them_and_to_no_other():
 
 
 async def test_two_models_of_one_name_can_be_told_apart():
-    both = rc.fallback(scripted("same", down()), scripted("same", "Here."))
+    both = rc.models.fallback(scripted("same", down()), scripted("same", "Here."))
     assert [member.name for member in both.members] == ["same", "same #2"]
     assert (await rc.Agent(both).run("Go.")).models == ("same #2",)
 

@@ -98,7 +98,7 @@ def test_a_room_has_faults_and_tests(room):
 
 
 def test_the_tests_of_a_faults_own_file_are_run_first():
-    path = str(draw.SOURCE / "gate/check.py")
+    path = str(draw.SOURCE / "gate/call_check.py")
     fault = make_mutants(path, b"x = 3")[0]
     tests = draw.tests_of(fault, draw.ROOT)
     assert tests[0] == "tests/gate/test_check.py"

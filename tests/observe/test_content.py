@@ -139,7 +139,7 @@ def test_parts_of_every_kind_have_a_shape():
         "mime_type": "image/png",
         "bytes": 3,
     }
-    (answer,) = content.output([rc.Reply((Reasoning("hm"), rc.Text("yes")), "length")])
+    (answer,) = content.output([rc.Reply((Reasoning("hm"), rc.models.Text("yes")), "length")])
     assert [part["type"] for part in answer["parts"]] == ["reasoning", "text"]
     assert answer["finish_reason"] == "length"
 

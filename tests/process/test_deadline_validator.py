@@ -84,7 +84,7 @@ async def test_what_is_soon_judged_is_judged_as_ever():
     assert (await answered(tool, '{"n": 1}')).result.text == "took 1"
     (problem,) = (await answered(tool, '{"m": 1}')).outcome.problems
     assert str(problem) == '$.m: is not a parameter; there is "n"'
-    assert rc.check(rc.Call(id="1", name="take", arguments='{"n": "x"}'), [tool]).kind == "invalid"
+    assert rc.gate.check(rc.Call(id="1", name="take", arguments='{"n": "x"}'), [tool]).kind == "invalid"
     assert DeadlineValidator(doubling(3)).problems({"n": 1}) == ()
 
 

@@ -7,11 +7,12 @@ import pytest
 
 from agent.kit import Desk
 from programs.kit import NAME, agent_of, came_to, read
-from rightcall import Agent, Budget, Deny, Hooks, Text, ToolFailure, User, run_calls, tool
+from rightcall import Agent, Budget, Deny, Hooks, ToolFailure, User, run_calls, tool
 from rightcall.core.events import CallEnd, ResultEnd, SubagentEvent
 from rightcall.core.jsontext import dump
 from rightcall.core.parts import Call
 from rightcall.errors import DeclarationError, MissingExtra, UsageError
+from rightcall.models import Text
 from rightcall.programs import code
 from rightcall.testing import ScriptedModel, call, reply
 

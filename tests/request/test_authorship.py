@@ -10,7 +10,7 @@ from request.test_conversations import Recorder
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, user_text
 from rightcall.core.parts import Call, Result, Text
 from rightcall.core.request import Request
-from rightcall.models.fallback import fallback
+from rightcall.models.fallback_model import fallback
 from rightcall.request.authorship import may_render, writer_at
 from rightcall.request.endpoint import Address
 from rightcall.request.wire_model import WireModel

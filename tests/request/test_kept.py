@@ -86,7 +86,10 @@ async def test_a_history_that_was_trimmed_or_changed_is_sent_anew():
     async with serving(said(1, "Hi."), said(2, "Yes.")) as server:
         agent = rc.Agent(model_at(server.url))
         first = await agent.run("one")
-        for history in (first.transcript[1:], (rc.User((rc.Text("other"),)), *first.transcript[1:])):
+        for history in (
+            first.transcript[1:],
+            (rc.User((rc.models.Text("other"),)), *first.transcript[1:]),
+        ):
             await agent.run("two", history=history)
             assert "previous_response_id" not in bodies(server)[-1]
 
@@ -104,8 +107,8 @@ async def test_no_other_place_is_given_the_id():
 
 async def test_what_another_wrote_before_is_no_reason_to_send_everything_again():
     thought = Reasoning("Hm.", {"anthropic": {"signature": "s"}})
-    elsewhere = rc.Reply((thought, rc.Text("Hello.")), written_by="claude")
-    history = (rc.User((rc.Text("Hi"),)), elsewhere)
+    elsewhere = rc.Reply((thought, rc.models.Text("Hello.")), written_by="claude")
+    history = (rc.User((rc.models.Text("Hi"),)), elsewhere)
     async with serving(said(1, "", "a"), said(2, "Seen.")) as server:
         await rc.Agent(model_at(server.url), [look]).run("Look!", history=history)
         one, two = bodies(server)
@@ -140,7 +143,10 @@ async def test_a_conversation_is_named_in_place_of_a_reply_and_told_what_is_new(
         agent = rc.Agent(model_at(server.url), [look], options=CONV)
         first = await agent.run("Look!")
         # Another model spoke in between: the conversation has not heard it.
-        elsewhere = (rc.User((rc.Text("And?"),)), rc.Reply((rc.Text("Nothing."),), written_by="claude"))
+        elsewhere = (
+            rc.User((rc.models.Text("And?"),)),
+            rc.Reply((rc.models.Text("Nothing."),), written_by="claude"),
+        )
         await agent.run("Thanks.", history=(*first.transcript, *elsewhere))
         sent = bodies(server)
         assert [body["conversation"] for body in sent] == ["conv_1"] * 3

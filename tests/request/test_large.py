@@ -24,10 +24,10 @@ def shown(media: rc.models.Media) -> Results:
 
 @pytest.mark.parametrize(("media", "much"), [(LARGE, True), (SMALL, False)])
 def test_a_large_file_is_known_wherever_it_stands(media, much):
-    assert holds_much((rc.User((rc.Text("Look."), media)),)) is much
+    assert holds_much((rc.User((rc.models.Text("Look."), media)),)) is much
     assert holds_much((shown(media),)) is much
     assert holds_much((rc.Reply((media,)),)) is much
-    history = (rc.User((media,)), rc.Reply(()), rc.User((rc.Text("And now?"),)))
+    history = (rc.User((media,)), rc.Reply(()), rc.User((rc.models.Text("And now?"),)))
     assert holds_much(history) is much
     assert not holds_much(history, begun=True)
     assert reads_files([media.data, "Look."]) is much

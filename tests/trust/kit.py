@@ -9,7 +9,7 @@ from rightcall.core.outcome import Returned
 from rightcall.core.parts import Call
 from rightcall.core.tool import CheckedCall, Facts, Tool
 from rightcall.declare.toolbox import Toolbox
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 from rightcall.gate.render import render
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust.guard import Guard

@@ -44,7 +44,7 @@ def test_pasted_into_the_prompt_it_would_be_the_users_own_word():
 )
 def test_a_run_that_reads_it_is_tainted(part):
     guard = Guard(Rules(), rc.Toolbox(Office().tools))
-    message = rc.User((rc.Text(PROMPT), part))
+    message = rc.User((rc.models.Text(PROMPT), part))
     guard.see(message)
     own, *theirs = guard.label(message)
     assert own.label.writer == "user"
@@ -55,7 +55,7 @@ def test_a_run_that_reads_it_is_tainted(part):
 
 def test_a_users_own_file_taints_nothing():
     guard = Guard(Rules(), rc.Toolbox(Office().tools))
-    guard.see(rc.User((rc.Text(PROMPT), rc.file(MAIL))))
+    guard.see(rc.User((rc.models.Text(PROMPT), rc.file(MAIL))))
     assert not guard.tainted
     assert guard.trace("eve@evil.example")[0].origin == "nowhere"
 
@@ -65,7 +65,7 @@ def test_a_model_that_states_intents_does_not_read_it():
     agent = rc.Agent(model, Office().tools, trust=Rules(intents="model"))
     agent.run_sync([PROMPT, rc.file(MAIL, untrusted="a mail")])
     asked, answered = model.requests
-    assert asked.messages == (rc.User((rc.Text(PROMPT),)),)
+    assert asked.messages == (rc.User((rc.models.Text(PROMPT),)),)
     assert answered.messages[0].content[1].untrusted == "a mail"
 
 

@@ -23,7 +23,7 @@ def after(tools: list[Tool], prompt: str, *results: tuple[str, object], **rules)
     """A guard of these tools and a mailbox that has seen a prompt, the attacker's mail, and results."""
     every = [INBOX, *tools]
     found = Guard(Rules(**rules), rc.Toolbox(every))
-    found.see(rc.User((rc.Text(prompt),)))
+    found.see(rc.User((rc.models.Text(prompt),)))
     for name, value in (("inbox", MAIL), *results):
         for message in exchange(every, name, value):
             found.see(message)

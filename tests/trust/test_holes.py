@@ -78,7 +78,7 @@ def guard(*seen, **rules) -> Guard:
     found = Guard(Rules(**rules), rc.Toolbox(TOOLS))
     for each in (*seen, ("inbox", MAIL)):
         if isinstance(each, str):
-            found.see(rc.User((rc.Text(each),)))
+            found.see(rc.User((rc.models.Text(each),)))
         else:
             for message in exchange(TOOLS, *each):
                 found.see(message)

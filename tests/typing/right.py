@@ -377,8 +377,8 @@ def p55() -> None:
 
 
 def p56() -> None:
-    messages: list[rc.User | rc.Reply | rc.Results] = [rc.User((rc.Text("Hi"),)), rc.Reply(())]
-    rc.Agent("m").run_sync([*messages, rc.User((rc.Text("?"),))])
+    messages: list[rc.User | rc.Reply | rc.Results] = [rc.User((rc.models.Text("Hi"),)), rc.Reply(())]
+    rc.Agent("m").run_sync([*messages, rc.User((rc.models.Text("?"),))])
 
 
 def p57() -> None:
@@ -393,7 +393,7 @@ class Echo:
 
 
 def p58() -> None:
-    assert_type(rc.Agent(Echo(), output=Order).run_sync("x").calls, tuple[rc.CallRecord, ...])
+    assert_type(rc.Agent(Echo(), output=Order).run_sync("x").calls, tuple[rc.events.CallRecord, ...])
 
 
 async def p59(agent: rc.Agent[Any, Any]) -> None:

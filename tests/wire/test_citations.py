@@ -281,7 +281,7 @@ def test_logprobs_of_chat_and_gemini():
 
 
 async def test_a_run_gives_those_of_its_answer():
-    cited = Reply((rc.Text("So."),), citations=(Citation(start=0, end=2, url="https://a"),))
+    cited = Reply((rc.models.Text("So."),), citations=(Citation(start=0, end=2, url="https://a"),))
     result = await rc.Agent(ScriptedModel([cited])).run("Is it so?")
     assert result.citations == cited.citations
     assert rc.RunResult.from_json(result.to_json()).citations == cited.citations

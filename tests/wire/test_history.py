@@ -407,7 +407,8 @@ def test_the_objects_of_the_sdks_are_read_where_people_append_them():
         [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": reply.content}]
     )
     assert (
-        rc.wire.to_messages((*said.messages, rc.User((rc.Text("Go"),))), "anthropic")[1] == ANTHROPIC[1]
+        rc.wire.to_messages((*said.messages, rc.User((rc.models.Text("Go"),))), "anthropic")[1]
+        == ANTHROPIC[1]
     )
 
     contents = [google.Content.model_validate(content) for content in GEMINI]
@@ -450,7 +451,7 @@ def test_what_bedrock_answered_is_read_from_json_too_and_what_only_it_has_is_kep
     (user,) = said.messages
     assert said.system == "Be brief."
     assert user.content == (
-        rc.Text("See"),
+        rc.models.Text("See"),
         rc.models.Media(b"\x89PNG\r\n\x1a\n", "image/png"),
         rc.models.Media(b"# Hi", "text/markdown", "n"),
     )
@@ -561,7 +562,7 @@ async def test_the_system_text_of_a_history_does_not_fight_the_agents_instructio
 
 
 async def test_ours_and_a_vendors_messages_do_not_mix():
-    mixed = [rc.User((rc.Text("Hi"),)), {"role": "assistant", "content": "Ho"}]
+    mixed = [rc.User((rc.models.Text("Hi"),)), {"role": "assistant", "content": "Ho"}]
     with pytest.raises(UsageError, match=r"history\[1\]: messages of ours and of a vendor's"):
         await rc.Agent(ScriptedModel([])).run("Bye", history=mixed)
 

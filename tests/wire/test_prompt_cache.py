@@ -23,10 +23,10 @@ SPECS = tuple(
 )
 ASKED = rc.User(
     (
-        rc.Text("The contract:"),
+        rc.models.Text("The contract:"),
         rc.file(PDF, name="contract.pdf", cache=True),
-        rc.Text("Rules.", cache=True),
-        rc.Text("Who pays?"),
+        rc.models.Text("Rules.", cache=True),
+        rc.models.Text("Who pays?"),
     )
 )
 CLAUDE = "us.anthropic.claude-x-v1:0"

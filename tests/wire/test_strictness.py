@@ -229,9 +229,9 @@ def draw(shape: Circle | Square, times: int = 3, note: str | None = None) -> str
 def test_nulls_that_strict_mode_forced_are_left_out_for_that_call_alone():
     tool = rc.tool(draw)
     text = '{"shape":{"kind":"square","label":null,"side":null},"times":null,"note":null}'
-    plain = rc.check(rc.Call(id="1", name="draw", arguments=text), tool)
+    plain = rc.gate.check(rc.Call(id="1", name="draw", arguments=text), tool)
     assert not isinstance(plain, rc.gate.CheckedCall)
-    checked = rc.check(rc.Call(id="1", name="draw", arguments=text, nulls=True), tool)
+    checked = rc.gate.check(rc.Call(id="1", name="draw", arguments=text, nulls=True), tool)
     assert isinstance(checked, rc.gate.CheckedCall)
     assert checked.arguments == {"shape": {"kind": "square", "label": None}, "note": None}
     assert checked.bound["times"] == 3
@@ -239,7 +239,7 @@ def test_nulls_that_strict_mode_forced_are_left_out_for_that_call_alone():
     assert sorted(repair.path for repair in checked.repairs) == ["$.shape.side", "$.times"]
     # What is null and must not be, is not made good.
     wrong = rc.Call(id="1", name="draw", arguments='{"shape":null,"times":null}', nulls=True)
-    verdict = rc.check(wrong, tool)
+    verdict = rc.gate.check(wrong, tool)
     assert "$.shape" in str(verdict)
     assert not isinstance(verdict, rc.gate.CheckedCall)
 
@@ -312,6 +312,6 @@ def test_whatever_a_tool_takes_can_be_written_strictly_and_means_the_same(data):
     meant, written = answers(data.draw, schema)
     assert jsonschema_rs.is_valid(found.schema, written)
     call = rc.Call(id="1", name="t", arguments=dump(written), nulls=found.nulled)
-    checked = rc.check(call, rc.Tool("t", "T.", schema))
+    checked = rc.gate.check(call, rc.Tool("t", "T.", schema))
     assert isinstance(checked, rc.gate.CheckedCall), checked
     assert checked.arguments == meant

@@ -10,7 +10,7 @@ import rightcall as rc
 from rightcall.core.message import Reply, Results, user_text
 from rightcall.core.parts import Call, Result, Text
 from rightcall.core.request import Named, Request
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, reply
 from rightcall.wire import anthropic, bedrock, gemini, openai_chat, openai_responses

@@ -33,7 +33,7 @@ from rightcall.core.tool import CheckedCall, Spec, Tool
 from rightcall.declare.returns import return_hint
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import DeclarationError, UsageError
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 from rightcall.gate.render import render
 from rightcall.loop.stated_intents import INTENTS_KEY, read_task
 from rightcall.record.steps import entries_of

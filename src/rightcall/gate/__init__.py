@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rightcall.core.tool import CheckedCall as CheckedCall
     from rightcall.gate.execution import Execution as Execution
     from rightcall.gate.executor import Executor as Executor
+    from rightcall.gate.executor import check as check
     from rightcall.gate.hooks import Veto as Veto
 
 lazily(
@@ -28,6 +29,7 @@ lazily(
         "Proposal": "core.proposal",
         "Result": "core.parts",
         "Veto": "gate.hooks",
+        "check": "gate.executor",
         "outcome": "core.outcome",
     },
 )

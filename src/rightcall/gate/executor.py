@@ -15,7 +15,7 @@ from rightcall.core.proposal import Proposal
 from rightcall.core.tool import CheckedCall
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
-from rightcall.gate import check as gate_check
+from rightcall.gate import call_check
 from rightcall.gate.attempt import Setting, SystemClock, attempt
 from rightcall.gate.concurrency import RUN_CONCURRENCY, CallSlots, wait_for_rate
 from rightcall.gate.execution import Execution, not_run
@@ -203,10 +203,10 @@ class Executor:
         )
 
 
-@check_keywords("rc.check")
+@check_keywords("rc.gate.check")
 def check(call: Call, tools: ToolSource) -> CheckedCall | Outcome:
     """Check one call without running it: a checked call, or the outcome that says why not."""
-    return gate_check.check(call, _toolbox(tools))
+    return call_check.check(call, _toolbox(tools))
 
 
 @checked_async("rc.run_calls")

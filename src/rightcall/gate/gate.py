@@ -54,7 +54,7 @@ from rightcall.gate.approval import (
     remembered_refusal,
     sort_by_stakes,
 )
-from rightcall.gate.check import Refused, check, takes_long
+from rightcall.gate.call_check import Refused, check, takes_long
 from rightcall.gate.concurrency import AbandonableJob, tool_threads
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.hooks import NO_HOOKS, HookChain

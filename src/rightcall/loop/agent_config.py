@@ -177,7 +177,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
                 name = getattr(self.model, "name", type(self.model).__name__)
                 _inform_once(
                     f"the context window of {name} is not known: {UNKNOWN_CONTEXT:,} tokens are "
-                    "assumed; rc.Agent(…, window=rc.Window(tokens=…)) says how much history is sent"
+                    "assumed; rc.Agent(…, window=rc.conversation.Window(tokens=…)) says how much "
+                    "history is sent"
                 )
             window = default_window(context, self.max_tokens, tokens + found)
         setup = Setup(
@@ -324,6 +325,38 @@ def _needed_by(tools: Tools) -> str:
 _MOST_SHOWN = 60
 
 
+def _check_what_is_told(tools: ToolSource, instructions: Instructions | None) -> None:
+    """Refuse a text in place of tools, and instructions that are none."""
+    if isinstance(tools, str | bytes):
+        shown = repr(tools if len(tools) <= _MOST_SHOWN else f"{tools[:_MOST_SHOWN]}…")
+        raise UsageError(
+            f"rc.Agent: tools are functions and tools, and not the text {shown}; what the model is "
+            f"told is instructions={shown}"
+        )
+    if not (instructions is None or isinstance(instructions, str) or callable(instructions)):
+        raise UsageError(
+            "rc.Agent: instructions must be text or a function or None, not of the type "
+            f"{type(instructions).__name__}"
+        )
+
+
+def _check_composed(options: AgentOptions) -> None:
+    """Refuse what is no plan, compaction or store of results, and what does not go together."""
+    plan = options.get("plan")
+    if plan is not None and not hasattr(plan, "connect_models"):
+        raise UsageError(f"plan= is rc.Plan(reader=…), and not {plan!r}")
+    compact = options.get("compact")
+    if compact is not None and not hasattr(compact, "connect_models"):
+        raise UsageError(f"compact= is rc.Compaction(…), and not {compact!r}")
+    large_results = options.get("large_results")
+    if large_results is not None and not hasattr(large_results, "store_for"):
+        raise UsageError(f"large_results= is rc.conversation.LargeResults(…), and not {large_results!r}")
+    if plan is not None and (compact is not None or large_results is not None):
+        raise UsageError(
+            "plan= goes with neither compact= nor large_results=: a plan reads every result whole"
+        )
+
+
 def read_options(
     model: Model,
     tools: ToolSource | None,
@@ -338,17 +371,7 @@ def read_options(
     check_model_options(model_options)
     if tools is None:
         tools = ()
-    if isinstance(tools, str | bytes):
-        shown = repr(tools if len(tools) <= _MOST_SHOWN else f"{tools[:_MOST_SHOWN]}…")
-        raise UsageError(
-            f"rc.Agent: tools are functions and tools, and not the text {shown}; what the model is "
-            f"told is instructions={shown}"
-        )
-    if not (instructions is None or isinstance(instructions, str) or callable(instructions)):
-        raise UsageError(
-            "rc.Agent: instructions must be text or a function or None, not of the type "
-            f"{type(instructions).__name__}"
-        )
+    _check_what_is_told(tools, instructions)
     handoffs = read_handoffs(options.get("handoffs") or (), output)
     if handoffs:
         tools = [tools, [each.tool for each in handoffs]]
@@ -357,22 +380,11 @@ def read_options(
         tools = Toolbox(tools)
     check_approver(options.get("approve"))
     rules = options.get("trust")
+    _check_composed(options)
     plan = options.get("plan")
-    if plan is not None and not hasattr(plan, "connect_models"):
-        raise UsageError(f"plan= is rc.Plan(reader=…), and not {plan!r}")
     compact = options.get("compact")
-    if compact is not None and not hasattr(compact, "connect_models"):
-        raise UsageError(f"compact= is rc.Compaction(…), and not {compact!r}")
-    if plan is not None and (compact is not None or options.get("large_results") is not None):
-        raise UsageError(
-            "plan= goes with neither compact= nor large_results=: a plan reads every result whole"
-        )
     large_results = options.get("large_results")
     if large_results is not None:
-        if not hasattr(large_results, "store_for"):
-            raise UsageError(
-                f"large_results= is rc.conversation.LargeResults(…), and not {large_results!r}"
-            )
         large_results = large_results.store_for(options.get("journal"))
     given = options.get("observers") or ()
     around = [each for each in given if isinstance(each, AroundObserver)]

@@ -20,7 +20,7 @@ from rightcall.core.sanitize import encodable_json
 from rightcall.core.tool import CheckedCall, Tool
 from rightcall.declare.output import AnswerForm, form_of
 from rightcall.errors import NoOutput, UsageError
-from rightcall.gate.check import Refused, check
+from rightcall.gate.call_check import Refused, check
 from rightcall.loop.state import PLAN, State, total_usage
 
 Out = TypeVar("Out", default=Any)

@@ -29,7 +29,7 @@ from rightcall.core.parts import Call, Usage
 from rightcall.core.tool import CheckedCall
 from rightcall.errors import UsageError
 from rightcall.gate.attempt import is_raised
-from rightcall.gate.check import check, takes_long
+from rightcall.gate.call_check import check, takes_long
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import decision_for, guarded_by
 from rightcall.gate.render import render

@@ -6,6 +6,7 @@ from rightcall.core.lazy import index_homes, lazily
 
 if TYPE_CHECKING:
     from rightcall.core.parts import Media as Media
+    from rightcall.core.parts import Text as Text
     from rightcall.core.parts import Usage as Usage
     from rightcall.core.ports import Model as Model
     from rightcall.core.request import ModelOptions as ModelOptions
@@ -13,13 +14,15 @@ if TYPE_CHECKING:
     from rightcall.core.request import Profile as Profile
     from rightcall.core.request import Request as Request
     from rightcall.core.transport import Timeouts as Timeouts
+    from rightcall.models.fallback_model import fallback as fallback
     from rightcall.request.retry import Retry as Retry
 
 _HOMES = {
-    "core.parts": ("Media", "Usage"),
+    "core.parts": ("Media", "Text", "Usage"),
     "core.ports": ("Model",),
     "core.request": ("ModelOptions", "Named", "Profile", "Request"),
     "core.transport": ("Timeouts",),
+    "models.fallback_model": ("fallback",),
     "request.retry": ("Retry",),
 }
 lazily(__name__, index_homes(_HOMES))

@@ -31,7 +31,7 @@ from rightcall.errors import UsageError
 from rightcall.loop.tool_offer import Deferred, ToolDisclosure
 from rightcall.loop.window import UNKNOWN_CONTEXT
 from rightcall.models.connect import connect
-from rightcall.models.fallback import Fallback
+from rightcall.models.fallback_model import Fallback
 
 # The tokens that a vendor adds to a request for having tools, and for forcing one, if published.
 # Anthropic puts a system prompt of its own before the tools, and publishes how long it is for each

@@ -211,7 +211,7 @@ def test_a_key_has_many_names(name, key):
 
 def test_each_vendor_gets_its_own_definition():
     spec = builtin.computer(Recorder()).spec
-    request = Request(messages=(rc.User((rc.Text("Hi"),)),), specs=(spec,))
+    request = Request(messages=(rc.User((rc.models.Text("Hi"),)),), specs=(spec,))
     sent = anthropic.encode(request, model="m", stream=True)
     (tool,) = json.loads(sent.body)["tools"]
     assert (tool["type"], tool["display_width_px"], tool["enable_zoom"]) == (

@@ -32,7 +32,7 @@ def binary_file(uri, media_type, data):
 @pytest.mark.parametrize(
     ("part", "expected"),
     [
-        (rc.Text("hello"), TextContent(text="hello")),
+        (rc.models.Text("hello"), TextContent(text="hello")),
         (rc.models.Media(b"p", "image/png"), ImageContent(data="cA==", mime_type="image/png")),
         (rc.models.Media(b"w", "audio/wav"), AudioContent(data="dw==", mime_type="audio/wav")),
         (
@@ -74,12 +74,12 @@ def test_each_part_becomes_content(part, expected):
 
 @pytest.mark.parametrize("outcome", ["failed", "invalid", "denied", "timed_out", "cancelled"])
 def test_whatever_is_not_returned_is_an_error(outcome):
-    assert to_mcp(result(rc.Text("no"), outcome=outcome)) == CallToolResult(
+    assert to_mcp(result(rc.models.Text("no"), outcome=outcome)) == CallToolResult(
         content=[TextContent(text="no")], is_error=True
     )
 
 
 def test_structure_goes_beside_the_content():
-    assert to_mcp(result(rc.Text("1")), {"result": 1}) == CallToolResult(
+    assert to_mcp(result(rc.models.Text("1")), {"result": 1}) == CallToolResult(
         content=[TextContent(text="1")], structured_content={"result": 1}
     )

@@ -22,7 +22,7 @@ from rightcall.core.sanitize import printable, visible
 from rightcall.core.tool import CheckedCall, Tool
 from rightcall.errors import UsageError
 from rightcall.evals.rules_trial import try_rules
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 from rightcall.gate.render import render
 from rightcall.trust.draft import as_python, as_toml, suggest
 from rightcall.trust.facts import label_untrusted

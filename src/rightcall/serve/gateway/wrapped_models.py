@@ -26,7 +26,7 @@ from rightcall.core.request import Profile, Request
 from rightcall.core.tool import CheckedCall, Spec, Tool
 from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import RightcallError, UsageError, VendorError
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 from rightcall.log import gateway_logger
 from rightcall.loop.result import RunEnd, RunResult
 from rightcall.loop.run_guard import is_long

@@ -31,7 +31,7 @@ from rightcall.core.schema import Schema, SchemaError
 from rightcall.core.tool import CheckedCall
 from rightcall.errors import AlreadyDecided, RightcallError, RunHeld, UsageError
 from rightcall.gate.attempt import Setting
-from rightcall.gate.check import check
+from rightcall.gate.call_check import check
 from rightcall.gate.execution import not_run
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Gate, validate_decisions

@@ -18,7 +18,7 @@ from rightcall.core.problem import json_path
 from rightcall.core.tool import CheckedCall, Tool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError
-from rightcall.gate.check import check, takes_long
+from rightcall.gate.call_check import check, takes_long
 from rightcall.gate.gate import decision_for
 from rightcall.serve.studio.agents import StudioAgent
 from rightcall.serve.studio.run_view import RunView

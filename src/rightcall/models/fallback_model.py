@@ -283,7 +283,7 @@ def _matches(condition: Condition, error: Exception) -> bool:
     return bool(condition(error))
 
 
-@check_keywords("rc.fallback")
+@check_keywords("rc.models.fallback")
 def fallback(*models: Model | str, on: Condition | Sequence[Condition] = DOWN_OR_BUSY) -> Fallback:
     """Several models as one: if one is down or overloaded, the next is asked.
 
