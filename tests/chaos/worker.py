@@ -11,6 +11,7 @@ has to import anything; when all have ended, a line says how: exit code and last
     slow      seconds that each tool takes
     wait      how long to wait for a run that is held
     says      whether messages are added to the run while it goes on, by its own tools
+    talks     what is said in a conversation, whose store is beside the journal
     files     the largest file that it may write, in bytes
     open      how many descriptors it may open beyond those that it has
 
@@ -212,7 +213,15 @@ def agent_for(job: Job, journal: Any) -> rc.Agent:
 
     TOOLS.inbox = rc.conversation.Inbox() if job.get("says") else None
     hooks = rc.Hooks(after_model=answered) if job.get("says") else None
-    return rc.Agent(ScriptedModel(script), ALL, journal=used, approve=asks, hooks=hooks)
+    store = rc.Conversations(f"{job['journal']}.chat") if "talks" in job else None
+    return rc.Agent(
+        ScriptedModel(script),
+        ALL,
+        journal=used,
+        approve=asks,
+        hooks=hooks,
+        conversations=store,
+    )
 
 
 async def work(job: Job) -> str:
@@ -220,7 +229,9 @@ async def work(job: Job) -> str:
     with journal_at(job["journal"]) as journal:
         agent = agent_for(job, journal)
         wait = job.get("wait", 0.0)
-        if job["what"] == "run":
+        if job["what"] == "talk":
+            result = await agent.run(job["talks"], conversation="user-7", run=job["talks"])
+        elif job["what"] == "run":
             result = await agent.run("Go.", run=RUN, inbox=TOOLS.inbox)
         elif job["what"] == "recover":
             result = await agent.recover(RUN, wait=wait, inbox=TOOLS.inbox)

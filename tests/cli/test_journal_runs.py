@@ -388,3 +388,22 @@ def test_in_a_narrow_terminal_every_line_of_a_call_that_is_watched_has_its_mark(
     shown = [line for line in told.splitlines() if "bob bob" in line]
     assert len(shown) > 4
     assert all(line.startswith("  | ") and len(line) <= 40 for line in shown)
+
+
+def test_what_was_added_to_a_run_is_shown_where_it_was_said_and_where_it_was_read(home):
+    inbox = rc.conversation.Inbox()
+
+    @rc.tool
+    async def look() -> str:
+        """Look."""
+        await inbox.say("And the invoice?")
+        return "seen"
+
+    with journal_at(str(home / "runs.jsonl")) as journal:
+        agent = rc.Agent(ScriptedModel([reply(call("look")), "Both."]), [look], journal=journal)
+        asyncio.run(agent.run("The order?", run="r", inbox=inbox))
+    shown = run(home, "journal", "show", str(home / "runs.jsonl"), "r").out.splitlines()
+    said = shown.index("     added to the run: And the invoice?")
+    read = shown.index("user: And the invoice?")
+    answer = shown.index(next(line for line in shown if line.startswith("model") and "Both." in line))
+    assert said < read < answer

@@ -112,6 +112,7 @@ async def test_calls_that_have_not_begun_when_a_message_comes_now_do_not_begin()
     bell.go.set()
     result = await run
     assert [each.outcome for each in result.calls] == ["returned", "cancelled"]
+    assert result.calls[1].result.text == "pay was not run."
     assert bell.done == ["pay"]
 
 

@@ -85,6 +85,7 @@ def capped(limit: int, tool: rc.Tool = TOOL) -> rc.Tool:
             id="timed-out-abandoned",
         ),
         pytest.param(Cancelled(), "search was cancelled before it finished.", id="cancelled"),
+        pytest.param(Cancelled(began=False), "search was not run.", id="cancelled before it began"),
         pytest.param(
             Truncated(),
             "search was not run; the reply was cut off in the middle of its arguments. "

@@ -500,8 +500,7 @@ def alike(result: Result, dropped: set[str]) -> Result:
     *_, rest = result.text.partition("was started while the reply still came, ")
     rest = rest.partition(" and its result was dropped")[2]
     assert rest, result.text
-    words = "was cancelled before it finished" if rest == "." else "was not run"
-    return replace(result, content=(Text(f"{result.name} {words}{rest}"),))
+    return replace(result, content=(Text(f"{result.name} was not run{rest}"),))
 
 
 def test_what_was_started_and_then_refused_has_stopped_before_the_model_is_asked_again():

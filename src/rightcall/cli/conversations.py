@@ -25,6 +25,8 @@ from rightcall.core.entry import (
     CallFinished,
     CallStarted,
     Entry,
+    MessageQueued,
+    MessagesDelivered,
     ReplyReceived,
     RunFailed,
     RunPaused,
@@ -173,6 +175,8 @@ def _unfinished_transcript(entries: tuple[Entry, ...]) -> Transcript:
                     results.append(result)
             if results:
                 messages.append(Results(tuple(results)))
+        elif isinstance(entry, MessagesDelivered):
+            messages += entry.messages
     return tuple(messages)
 
 
@@ -364,6 +368,8 @@ def _lines(entry: Entry, calls: Mapping[str, bool], at: str, *, reasoning: bool)
             arguments = one_line(call.arguments, _LONGEST_LINE)
             yield f"     [{call.id}] started early and dropped: {call.name} {arguments}"
             yield f"     [{call.id}] {result.outcome} in {entry.seconds:.1f} s: {_result(result)}"
+        case MessageQueued() | MessagesDelivered():
+            yield from _added_lines(entry)
         case RunFailed(message=message):
             yield f"\nfailed: {message}"
         case RunPaused(call_ids=call_ids):
@@ -373,6 +379,17 @@ def _lines(entry: Entry, calls: Mapping[str, bool], at: str, *, reasoning: bool)
             yield f"\nresumed: {told}".removesuffix(": ")
         case _:
             pass
+
+
+def _added_lines(entry: MessageQueued | MessagesDelivered) -> Iterator[str]:
+    """What was added to the run while it went on: when it was said, and where the model read it."""
+    if isinstance(entry, MessagesDelivered):
+        for each in entry.messages:
+            yield from _message(each, reasoning=False)
+    elif entry.message is None:
+        yield "     the run is to stop"
+    else:
+        yield f"     added to the run: {one_line(entry.message.text, _LONGEST_LINE)}"
 
 
 def _message(message: Message, *, reasoning: bool) -> Iterator[str]:

@@ -116,6 +116,9 @@ class Cancelled(Struct, frozen=True, gc=False, tag="cancelled"):
 
     kind: ClassVar[OutcomeKind] = "cancelled"
 
+    began: bool = True
+    """False: it was not run at all."""
+
 
 class Truncated(Struct, frozen=True, gc=False, tag="truncated"):
     """The model's reply stopped in the middle of the call; it was not run."""

@@ -177,8 +177,10 @@ def _words(call: Call, outcome: Outcome, dropped: Dropped) -> str:
                 f"{name} did not finish within {seconds:g} s and was given up. "
                 "It may have done part of its work."
             )
-        case Cancelled():
-            return f"{name} {'was cancelled before it finished' if dropped is None else not_run}."
+        case Cancelled(began):
+            if began and dropped is None:
+                return f"{name} was cancelled before it finished."
+            return f"{name} {not_run}."
         case Truncated():
             return (
                 f"{name} {not_run}; the reply was cut off in the middle of its arguments. "

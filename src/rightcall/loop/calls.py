@@ -183,7 +183,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             elif call.truncated:
                 verdicts.append(Truncated())
             else:
-                verdicts.append(Cancelled())
+                verdicts.append(Cancelled(began=False))
         if asks:
             return await self.gate.ask_about(verdicts, self.action.key)
         return verdicts
@@ -219,7 +219,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         if len(stage) == 1 or left == 0:
             for index, checked in stage:
                 # With nothing left, an earlier stage has used up the run's time.
-                verdict = Cancelled() if left == 0 else checked
+                verdict = Cancelled(began=False) if left == 0 else checked
                 answered.add(index, await self._take_step(index, verdict, left))
             return
         try:

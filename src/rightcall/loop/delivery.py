@@ -145,7 +145,7 @@ class InterruptibleRunner(CallRunner):
     ) -> Execution:
         """Run the call; one that is cut off, or does not begin, is cancelled."""
         if self._urgent.is_set():
-            return not_run(checked.call, Cancelled())
+            return not_run(checked.call, Cancelled(began=False))
         if checked.tool.effect not in _CANCELLABLE:
             return await super().run(checked, key, ledger, began)
         started = self._clock.now()

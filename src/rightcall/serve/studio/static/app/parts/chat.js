@@ -22,14 +22,19 @@ export function chatPanel(agent, session, signal) {
   const button = h("button.main", { type: "submit", disabled: !session.can_write }, "Send");
   let after = null;
   let going = null;
-  /** Add to the run that goes on; its agent reads it at its next turn, or at once. */
+  let late = "";
+  /** Add to the run that goes on; its agent reads it at its next turn, or at once. What comes too late is
+   * the next run's. */
   const add = async (prompt, now) => {
     try {
       await post("/api/run/say", { run: going, text: prompt, now });
       text.value = "";
       fill(note, h("p.small.soft", now ? "It is read at once." : "It is read at the next turn."));
     } catch (error) {
-      if (!signal.aborted) fill(note, h("p.fault", inline(error.message, 1000)));
+      const isOver = ["run_over", "run_held"].includes(error.code);
+      if (isOver && going) late = prompt;
+      else if (isOver) send();
+      else if (!signal.aborted) fill(note, h("p.fault", inline(error.message, 1000)));
     }
   };
   const send = async (now = false) => {
@@ -59,6 +64,10 @@ export function chatPanel(agent, session, signal) {
       button.textContent = "Send";
       text.focus();
     }
+    if (!late || signal.aborted) return;
+    text.value = late;
+    late = "";
+    send();
   };
   const form = h(
     "form.chat-form.stack",
