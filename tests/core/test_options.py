@@ -98,7 +98,6 @@ ELSEWHERE = {
     "thread_id": "run=… of agent.run",
     "instrument": "observers=[rc.observe.OpenTelemetry()] of rc.Agent",
     "middleware": "hooks=rc.Hooks(…) of rc.Agent",
-    "handoffs": "tools=[other.as_tool()] of rc.Agent",
     "fallbacks": "rc.Agent([first, second])",
     "deferred_tool_results": "agent.resume(paused, {call_id: True})",
 }

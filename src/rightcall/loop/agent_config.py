@@ -338,17 +338,7 @@ def read_options(
     check_model_options(model_options)
     if tools is None:
         tools = ()
-    if isinstance(tools, str | bytes):
-        shown = repr(tools if len(tools) <= _MOST_SHOWN else f"{tools[:_MOST_SHOWN]}…")
-        raise UsageError(
-            f"rc.Agent: tools are functions and tools, and not the text {shown}; what the model is "
-            f"told is instructions={shown}"
-        )
-    if not (instructions is None or isinstance(instructions, str) or callable(instructions)):
-        raise UsageError(
-            "rc.Agent: instructions must be text or a function or None, not of the type "
-            f"{type(instructions).__name__}"
-        )
+    _check_texts(tools, instructions)
     handoffs = read_handoffs(options.get("handoffs") or (), output)
     if handoffs:
         tools = [tools, [each.tool for each in handoffs]]
@@ -408,6 +398,21 @@ def read_options(
         large_results=large_results,
         fixed=fixed,
     )
+
+
+def _check_texts(tools: object, instructions: object) -> None:
+    """Raise UsageError for a text in place of tools, and for instructions that are none."""
+    if isinstance(tools, str | bytes):
+        shown = repr(tools if len(tools) <= _MOST_SHOWN else f"{tools[:_MOST_SHOWN]!s}…")
+        raise UsageError(
+            f"rc.Agent: tools are functions and tools, and not the text {shown}; what the model is "
+            f"told is instructions={shown}"
+        )
+    if not (instructions is None or isinstance(instructions, str) or callable(instructions)):
+        raise UsageError(
+            "rc.Agent: instructions must be text or a function or None, not of the type "
+            f"{type(instructions).__name__}"
+        )
 
 
 async def _read_instructions(instructions: Any, setup: Setup, steps: Steps | None) -> str:
