@@ -1,4 +1,4 @@
-"""The page about FastAPI: its program, with injected agents, a client that leaves, and a hundred at once."""
+"""The page about FastAPI: its program, with injected agents, who leaves, and a hundred at once."""
 
 import asyncio
 import runpy
@@ -36,8 +36,8 @@ async def ask(app, path, *, leaves_after=None):
     headers = [(b"x-user", b"ann")]
     scope = {
         "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "method": "GET", "path": path,
-        "raw_path": path.encode(), "query_string": b"question=Where", "headers": headers, "http_version": "1.1",
-        "scheme": "http", "server": ("test", 80), "client": ("test", 1), "root_path": "",
+        "raw_path": path.encode(), "query_string": b"question=Where", "headers": headers,
+        "http_version": "1.1", "scheme": "http", "server": ("test", 80), "client": ("test", 1), "root_path": "",
     }  # fmt: skip
     asked = [{"type": "http.request", "body": b"", "more_body": False}]
     gone = asyncio.Event()
@@ -84,13 +84,13 @@ async def test_a_client_that_leaves_cancels_its_run(program):
 async def test_a_hundred_clients_share_one_agent(program):
     def answer(request):
         asked = len(request.messages) == 1
-        return reply(call("find_parcels") if asked else call("final_answer", text="In Bern."))
+        return reply(call("find_parcels") if asked else call("final_answer", text="In Bern.", parcel=17))
 
     agent = rc.Agent(ScriptedModel(answer), [program["find_parcels"]], output=program["Answer"])
     app = program["app"]
     app.dependency_overrides[program["get_desk"]] = lambda: agent
     told = await asyncio.gather(*[ask(app, "/stream") for _ in range(100)])
-    assert told == ['{"text":"In Bern."}'] * 100
+    assert told == ['{"text":"In Bern.","parcel":17}'] * 100
 
 
 async def test_what_is_no_answer_is_a_status(program):

@@ -47,7 +47,7 @@ from rightcall.gate.hooks import NO_HOOKS, chain_hooks
 from rightcall.log import logger
 from rightcall.loop.handoffs import HANDED_OVER, Handoff, read_handed_over, read_handoffs
 from rightcall.loop.inner_runs import check_inner_tools
-from rightcall.loop.output_checks import checked_form_of
+from rightcall.loop.output_checks import form_with_check
 from rightcall.loop.result import RunResult, with_output
 from rightcall.loop.settings import (
     AgentOptions,
@@ -339,8 +339,9 @@ def read_options(
     if tools is None:
         tools = ()
     _check_texts(tools, instructions)
-    handoffs = read_handoffs(options.get("handoffs") or (), output)
-    if handoffs:
+    handoffs: tuple[Handoff, ...] = ()
+    if given_handoffs := options.get("handoffs"):
+        handoffs = read_handoffs(given_handoffs, output)
         tools = [tools, [each.tool for each in handoffs]]
     if not any(True for _ in _live_in(tools)):
         # So that functions are declared once, and not for each use of the tools.
@@ -387,7 +388,7 @@ def read_options(
         options=cast("Mapping[str, Any]", model_options),
         max_tokens=options.get("max_tokens"),
         window=options.get("window"),
-        form=None if output is None else checked_form_of(output),
+        form=None if output is None else form_with_check(output),
         rules=rules,
         skills=skills,
         errors=options.get("errors"),

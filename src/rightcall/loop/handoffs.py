@@ -210,7 +210,7 @@ def read_handed_over(entry: StepDone) -> HandedOver:
     return json.decode(entry.value, type=HandedOver)
 
 
-def handed_over_state(state: "State", handed: HandedOver) -> "State":
+def with_handoff(state: "State", handed: HandedOver) -> "State":
     """Returns the state of a run in which another agent goes on."""
     view = None
     if handed.messages is not None:
@@ -227,7 +227,7 @@ def handed_over_state(state: "State", handed: HandedOver) -> "State":
     )
 
 
-def also_judged(policy: Policy | None, guards: Sequence["Guard"]) -> Policy:
+def join_guards(policy: Policy | None, guards: Sequence["Guard"]) -> Policy:
     """Returns a policy that is no laxer than the guards of the agents before: rights never widen."""
 
     def judge(checked: CheckedCall) -> Decision | None:
