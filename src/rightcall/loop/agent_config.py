@@ -45,7 +45,7 @@ from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.gate import check_approver
 from rightcall.gate.hooks import NO_HOOKS, chain_hooks
 from rightcall.log import logger
-from rightcall.loop.handoffs import HANDED_OVER, Handoff, read_handed_over, read_handoffs
+from rightcall.loop.handoffs import HANDED_OVER, Handoff, ReachableTools, read_handed_over, read_handoffs
 from rightcall.loop.inner_runs import check_inner_tools
 from rightcall.loop.output_checks import form_with_check
 from rightcall.loop.result import RunResult, with_output
@@ -250,7 +250,11 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
         if intents is not None:
             from rightcall.loop.stated_intents import note_intents  # noqa: PLC0415 - only some runs need it
 
-            stated = note_intents(intents, setup)
+            whole = setup
+            if self.handoffs:
+                # They are stated for the task, whoever goes on with it.
+                whole = replace(setup, tools=ReachableTools(setup))
+            stated = note_intents(intents, whole)
         budget = options.get("budget") or self.budget
         # By identity: a developer who writes the default must be warned if it cannot be enforced.
         if budget.cost is not None and (budget.strict or budget.cost is not DEFAULT_COST):
