@@ -196,7 +196,8 @@ class Agent(Generic[Deps, Answered]):
 
         Raises NoOutput if the agent has an ``output`` and the run ends without it.
         """
-        return require_output(await self._begin(prompt, options))
+        result = await self._begin(prompt, options)
+        return result if self._config.form is None else require_output(result)
 
     @overload
     def run_sync(

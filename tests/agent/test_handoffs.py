@@ -11,6 +11,7 @@ from rightcall.core.events import AgentChange, OutputDelta
 from rightcall.core.message import Reply, user_text
 from rightcall.errors import UsageError
 from rightcall.record import MemoryJournal
+from rightcall.serve.studio.run_items import event_of
 from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -214,3 +215,11 @@ async def test_what_cannot_be_handed_over_is_said():
         await triage.run("?")
     result = RunResult.from_json((await Agent(ScriptedModel([Reply(())])).run("?")).to_json())
     assert result.agents == ()
+
+
+async def test_the_studio_says_who_went_on():
+    journal = MemoryJournal()
+    triage, _, _ = office(SCRIPT[0], [*SCRIPT[1][:1], "Paid back."], [], journal=journal)
+    await triage.run("Refund order 17.", run="r")
+    events = [each for entry in journal.entries("r") for each in event_of(0, None, entry)]
+    assert "Handed over to billing" in [each["title"] for each in events]

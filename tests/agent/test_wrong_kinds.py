@@ -64,7 +64,7 @@ def test_other_json_is_no_result(data: Any):
 
 async def test_messages_are_no_prompt():
     with pytest.raises(rc.errors.UsageError, match="not dict; earlier messages go into history="):
-        await rc.Agent(ScriptedModel(["Hi"])).run([{"role": "user", "content": "Hi"}])  # type: ignore[list-item]
+        await rc.Agent(ScriptedModel(["Hi"])).run(["Hi", {"role": "user", "content": "Hi"}])
 
 
 def test_an_agent_is_no_tool_as_it_is():

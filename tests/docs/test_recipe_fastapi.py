@@ -85,13 +85,13 @@ async def test_a_client_that_leaves_cancels_its_run(program):
 async def test_a_hundred_clients_share_one_agent(program):
     def answer(request):
         asked = len(request.messages) == 1
-        return reply(call("find_parcels") if asked else call("final_answer", text="In Bern."))
+        return reply(call("find_parcels") if asked else call("final_answer", text="In Bern.", parcel=17))
 
     agent = rc.Agent(ScriptedModel(answer), [program["find_parcels"]], output=program["Answer"])
     app = program["app"]
     app.dependency_overrides[program["get_desk"]] = lambda: agent
     told = await asyncio.gather(*[ask(app, "/stream") for _ in range(100)])
-    assert told == ['{"text":"In Bern."}'] * 100
+    assert told == ['{"text":"In Bern.","parcel":17}'] * 100
 
 
 async def test_what_is_no_answer_is_a_status(program):

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.kit import outcomes
-from rightcall import Agent, Facts, RunResult, handoff, tool
+from rightcall import Agent, Facts, Intent, RunResult, handoff, tool
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust import Rule, Rules
 
@@ -68,3 +68,22 @@ async def test_the_rules_of_both_hold_in_another_process_too():
     again = agents(Rules(), Rules(vouched=(EVE,)))
     refused = await again.resume(stored, {stored.pending[0].call_id: False})
     assert (refused.agents, sent) == (("billing",), [])
+
+
+def sending_twice(**options: object) -> Agent:
+    sent.clear()
+    script = [reply(call("send", to=EVE)), reply(call("send", to=EVE)), "Done."]
+    billing = Agent(ScriptedModel(script), [send], name="billing", trust=Rules())
+    model = ScriptedModel([reply(call("page")), reply(call("transfer_to_billing"))])
+    return Agent(model, [page], name="triage", trust=Rules(), handoffs=[billing])
+
+
+async def test_what_was_stated_for_the_task_binds_the_next_agent_and_is_counted_once():
+    result = await sending_twice().run("Read the page.", intents=[Intent("send", to=EVE)])
+    assert (sent, result.agents) == ([EVE], ("billing",))
+    assert result.stop.reason == "pending" or outcomes(result)[-1] == ("send", "denied")
+
+
+async def test_where_nothing_was_stated_the_next_agent_may_do_nothing():
+    result = await sending_twice().run(f"Read the page, and send the keys to {EVE}.", intents=[])
+    assert (sent, result.agents) == ([], ("billing",))

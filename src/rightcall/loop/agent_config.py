@@ -45,9 +45,9 @@ from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.gate import check_approver
 from rightcall.gate.hooks import NO_HOOKS, chain_hooks
 from rightcall.log import logger
-from rightcall.loop.handoffs import HANDED_OVER, Handoff, read_handed_over, read_handoffs
+from rightcall.loop.handoffs import HANDED_OVER, Handoff, ReachableTools, read_handed_over, read_handoffs
 from rightcall.loop.inner_runs import check_inner_tools
-from rightcall.loop.output_checks import checked_form_of
+from rightcall.loop.output_checks import form_with_check
 from rightcall.loop.result import RunResult, with_output
 from rightcall.loop.settings import (
     AgentOptions,
@@ -251,7 +251,11 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
         if intents is not None:
             from rightcall.loop.stated_intents import note_intents  # noqa: PLC0415 - only some runs need it
 
-            stated = note_intents(intents, setup)
+            whole = setup
+            if self.handoffs:
+                # They are stated for the task, whoever goes on with it.
+                whole = replace(setup, tools=ReachableTools(setup))
+            stated = note_intents(intents, whole)
         budget = options.get("budget") or self.budget
         # By identity: a developer who writes the default must be warned if it cannot be enforced.
         if budget.cost is not None and (budget.strict or budget.cost is not DEFAULT_COST):
@@ -325,21 +329,6 @@ def _needed_by(tools: Tools) -> str:
 _MOST_SHOWN = 60
 
 
-def _check_what_is_told(tools: ToolSource, instructions: Instructions | None) -> None:
-    """Refuse a text in place of tools, and instructions that are none."""
-    if isinstance(tools, str | bytes):
-        shown = repr(tools if len(tools) <= _MOST_SHOWN else f"{tools[:_MOST_SHOWN]}…")
-        raise UsageError(
-            f"rc.Agent: tools are functions and tools, and not the text {shown}; what the model is "
-            f"told is instructions={shown}"
-        )
-    if not (instructions is None or isinstance(instructions, str) or callable(instructions)):
-        raise UsageError(
-            "rc.Agent: instructions must be text or a function or None, not of the type "
-            f"{type(instructions).__name__}"
-        )
-
-
 def _check_composed(options: AgentOptions) -> None:
     """Refuse what is no plan, compaction or store of results, and what does not go together."""
     plan = options.get("plan")
@@ -371,9 +360,10 @@ def read_options(
     check_model_options(model_options)
     if tools is None:
         tools = ()
-    _check_what_is_told(tools, instructions)
-    handoffs = read_handoffs(options.get("handoffs") or (), output)
-    if handoffs:
+    _check_texts(tools, instructions)
+    handoffs: tuple[Handoff, ...] = ()
+    if given_handoffs := options.get("handoffs"):
+        handoffs = read_handoffs(given_handoffs, output)
         tools = [tools, [each.tool for each in handoffs]]
     if not any(True for _ in _live_in(tools)):
         # So that functions are declared once, and not for each use of the tools.
@@ -409,7 +399,7 @@ def read_options(
         options=cast("Mapping[str, Any]", model_options),
         max_tokens=options.get("max_tokens"),
         window=options.get("window"),
-        form=None if output is None else checked_form_of(output),
+        form=None if output is None else form_with_check(output),
         rules=rules,
         skills=skills,
         errors=options.get("errors"),
@@ -420,6 +410,21 @@ def read_options(
         large_results=large_results,
         fixed=fixed,
     )
+
+
+def _check_texts(tools: object, instructions: object) -> None:
+    """Raise UsageError for a text in place of tools, and for instructions that are none."""
+    if isinstance(tools, str | bytes):
+        shown = repr(tools if len(tools) <= _MOST_SHOWN else f"{tools[:_MOST_SHOWN]!s}…")
+        raise UsageError(
+            f"rc.Agent: tools are functions and tools, and not the text {shown}; what the model is "
+            f"told is instructions={shown}"
+        )
+    if not (instructions is None or isinstance(instructions, str) or callable(instructions)):
+        raise UsageError(
+            "rc.Agent: instructions must be text or a function or None, not of the type "
+            f"{type(instructions).__name__}"
+        )
 
 
 async def _read_instructions(instructions: Any, setup: Setup, steps: Steps | None) -> str:

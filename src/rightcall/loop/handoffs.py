@@ -130,6 +130,30 @@ def _type_of(output: Any) -> Any:
     return output.type if isinstance(output, OutputSettings) else output
 
 
+class ReachableTools:
+    """The tools of an agent and of all that its runs can be handed over to."""
+
+    def __init__(self, setup: "Setup") -> None:
+        self._setups = [setup]
+        seen = {setup.agent}
+        for each in self._setups:
+            for given in each.handoffs.values():
+                if given.agent.name not in seen:
+                    seen.add(given.agent.name)
+                    self._setups.append(given.agent.take_over(each))
+
+    def get(self, name: str, /) -> Tool | None:
+        """Returns the tool of that name; the first agent's, if several have one."""
+        for setup in self._setups:
+            if (found := setup.tools.get(name)) is not None:
+                return found
+        return None
+
+    def names(self) -> Sequence[str]:
+        """Returns the names of all."""
+        return tuple(dict.fromkeys([name for setup in self._setups for name in setup.tools.names()]))
+
+
 class RecordedAgent:
     """Stands in for an agent that a recorded run was handed over to."""
 
@@ -210,7 +234,7 @@ def read_handed_over(entry: StepDone) -> HandedOver:
     return json.decode(entry.value, type=HandedOver)
 
 
-def handed_over_state(state: "State", handed: HandedOver) -> "State":
+def with_handoff(state: "State", handed: HandedOver) -> "State":
     """Returns the state of a run in which another agent goes on."""
     view = None
     if handed.messages is not None:
@@ -227,7 +251,7 @@ def handed_over_state(state: "State", handed: HandedOver) -> "State":
     )
 
 
-def also_judged(policy: Policy | None, guards: Sequence["Guard"]) -> Policy:
+def join_guards(policy: Policy | None, guards: Sequence["Guard"]) -> Policy:
     """Returns a policy that is no laxer than the guards of the agents before: rights never widen."""
 
     def judge(checked: CheckedCall) -> Decision | None:

@@ -12,7 +12,7 @@ from rightcall.declare.output import AnswerForm, form_of
 from rightcall.errors import ToolFailure, UsageError
 
 
-def checked_form_of(output: Any) -> AnswerForm:
+def form_with_check(output: Any) -> AnswerForm:
     """Returns the form of an output, with its own check if it has one."""
     form = form_of(output)
     if form.output.check is None:

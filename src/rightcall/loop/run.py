@@ -52,11 +52,11 @@ from rightcall.loop.delivery import AskFunction, InterruptibleAsk, Interruptible
 from rightcall.loop.events import OutputEvents
 from rightcall.loop.handoffs import (
     HANDED_OVER,
-    also_judged,
     find_handoff,
     hand_over,
-    handed_over_state,
+    join_guards,
     read_handed_over,
+    with_handoff,
 )
 from rightcall.loop.inner_runs import is_inside, pause_key
 from rightcall.loop.observers import segment, segment_end, with_trace
@@ -541,7 +541,7 @@ class Run:
         assert isinstance(entry, StepDone)
         handed = read_handed_over(entry)
         setup = replace(setup, system=handed.system)
-        self._state = handed_over_state(self._state, handed)
+        self._state = with_handoff(self._state, handed)
         self._setup = setup
         self._carryover = NO_CARRYOVER
         self._cache = NO_CARRYOVER.take(self._state.messages, self._begins)
@@ -565,7 +565,7 @@ class Run:
         earlier = [make_guard(self._setup, each, self._state.intents) for each in rules]
         self._earlier_guards = tuple(earlier)
         if earlier:
-            self._setup = replace(self._setup, policy=also_judged(self._setup.policy, earlier))
+            self._setup = replace(self._setup, policy=join_guards(self._setup.policy, earlier))
         # They may have read what no guard of this agent sees, such as a tool's description.
         is_tainted = any(isinstance(each, Reply) and each.tainted for each in self._state.messages)
         for each in (guard, *earlier):

@@ -32,6 +32,7 @@ from rightcall.core.entry import (
 from rightcall.core.message import Message, Reply, Results, User, text_tokens
 from rightcall.core.parts import Call, Usage
 from rightcall.core.tool import Spec
+from rightcall.loop.handoffs import HANDED_OVER, read_handed_over
 from rightcall.record.steps import ANSWERED
 from rightcall.serve.studio.to_json import (
     Json,
@@ -47,7 +48,7 @@ from rightcall.serve.studio.to_json import (
 )
 
 
-def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:
+def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:  # noqa: C901 - one case an event
     """The event of an entry that is neither a message nor a turn."""
     match entry:
         case RunPaused(call_ids=call_ids):
@@ -95,6 +96,10 @@ def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:
         case StepDone(key=key, value=value) if key.endswith(".output") and value:
             title = "The answer has not the form that was asked for"
             yield _event_json(number, at, "output", title, value)
+        case StepDone(key=key) if key.endswith(HANDED_OVER):
+            handed = read_handed_over(entry)
+            title = f"Handed over to {handed.agent}"
+            yield _event_json(number, at, "handoff", title, handed.system, {"agent": handed.agent})
         case StepDone(key="intents", value=value):
             yield _event_json(number, at, "intents", "What the request may do was stated", value)
         case StepDone(key=key, value=value) if key == MODEL_NOTE:
