@@ -204,7 +204,7 @@ async def test_a_request_that_the_vendor_refuses_as_too_long_is_compacted_and_se
 
 
 async def test_wherever_a_process_dies_the_run_ends_with_the_same_transcript():
-    """At every entry of a record with both kinds of compaction; and what is recorded is asked for once."""
+    """At every entry of a record with both kinds of compaction; and nobody is asked twice."""
 
     def summarise(earlier, messages):
         asked.append(len(messages))
