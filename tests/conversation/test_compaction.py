@@ -164,6 +164,33 @@ async def test_pinned_messages_and_the_tools_that_are_kept_stay():
     assert result.transcript[:4] == history
 
 
+async def test_what_was_asked_since_the_last_answer_stays():
+    """The task, and what was added to it while it was worked on."""
+    added = user_text("And mind the doors.")
+    history = [user_text("An old question."), reply("An old answer.")]
+
+    by, model = Kept(), ScriptedModel(pages)
+    pages_read = [
+        message
+        for page in (1, 2)
+        for message in (
+            reply(call("read", page=page, id=f"c{page}")),
+            Results(
+                (
+                    rc.gate.Result(
+                        call_id=f"c{page}", name="read", outcome="returned", content=(rc.Text("x"),)
+                    ),
+                )
+            ),
+        )
+    ]
+    task = user_text("Read the book.")
+    await agent_of(model, by).run(added, history=[*history, task, *pages_read])
+    assert len(by.asked) >= 2
+    assert model.requests[-1].messages[:2] == (task, added)
+    assert any(history[0] in messages for _, messages in by.asked)
+
+
 async def test_what_is_all_pinned_is_not_summarised():
     by = Kept()
     history = [rc.User((rc.Text(f"Rule {n}. " * 40),), pinned=True) for n in range(6)]
