@@ -260,6 +260,25 @@ async def test_wherever_a_process_dies_the_run_ends_with_the_same_transcript():
         assert len(asked) == len(reasons) - len(known)
 
 
+async def test_a_recorded_compaction_counts_once_where_the_same_turn_overflows_after_it():
+    def agent(journal, limit):
+        script, _ = refuses(limit, times=1)
+        window = rc.Window(tokens=1_000)
+        return agent_of(ScriptedModel(script), Kept(), window=window, journal=journal)
+
+    whole = MemoryJournal()
+    await agent(whole, 10**6).run("Read the book.", run="r")
+    entries = whole.entries("r")
+    at = next(n for n, entry in enumerate(entries) if isinstance(entry, HistoryCompacted))
+    journal = MemoryJournal()
+    for entry in entries[: at + 1]:
+        journal.append("r", entry)
+    result = await agent(journal, 400).recover("r")
+    compacted = [entry for entry in journal.entries("r") if isinstance(entry, HistoryCompacted)]
+    assert [entry.reason for entry in compacted][:2] == ["window", "overflow"]
+    assert marks(result.transcript) == [entry.message for entry in compacted]
+
+
 async def test_what_is_still_too_long_is_the_vendors_error():
     script, refused = refuses(10)
     with pytest.raises(VendorError, match="too long"):
