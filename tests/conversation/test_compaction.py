@@ -273,7 +273,7 @@ async def test_a_recorded_compaction_counts_once_where_the_same_turn_overflows_a
     journal = MemoryJournal()
     for entry in entries[: at + 1]:
         journal.append("r", entry)
-    result = await agent(journal, 400).recover("r")
+    result = await agent(journal, entries[at].after - 1).recover("r")
     compacted = [entry for entry in journal.entries("r") if isinstance(entry, HistoryCompacted)]
     assert [entry.reason for entry in compacted][:2] == ["window", "overflow"]
     assert marks(result.transcript) == [entry.message for entry in compacted]
