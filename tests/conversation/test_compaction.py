@@ -172,6 +172,33 @@ async def test_pinned_messages_and_the_tools_that_are_kept_stay():
     assert result.transcript[:4] == history
 
 
+async def test_what_was_asked_since_the_last_answer_stays():
+    """The task, and what was added to it while it was worked on."""
+    added = user_text("And mind the doors.")
+    history = [user_text("An old question."), reply("An old answer.")]
+
+    by, model = Kept(), ScriptedModel(pages)
+    pages_read = [
+        message
+        for page in (1, 2)
+        for message in (
+            reply(call("read", page=page, id=f"c{page}")),
+            Results(
+                (
+                    rc.gate.Result(
+                        call_id=f"c{page}", name="read", outcome="returned", content=(rc.models.Text("x"),)
+                    ),
+                )
+            ),
+        )
+    ]
+    task = user_text("Read the book.")
+    await agent_of(model, by).run(added, history=[*history, task, *pages_read])
+    assert len(by.asked) >= 2
+    assert model.requests[-1].messages[:2] == (task, added)
+    assert any(history[0] in messages for _, messages in by.asked)
+
+
 async def test_what_is_all_pinned_is_not_summarised():
     by = Kept()
     history = [rc.User((rc.models.Text(f"Rule {n}. " * 40),), pinned=True) for n in range(6)]
@@ -216,7 +243,7 @@ async def test_a_request_that_the_vendor_refuses_as_too_long_is_compacted_and_se
 
 
 async def test_wherever_a_process_dies_the_run_ends_with_the_same_transcript():
-    """At every entry of a record with both kinds of compaction; what is recorded is asked for once."""
+    """At every entry of a record with both kinds of compaction; and nobody is asked twice."""
 
     def summarise(earlier, messages):
         asked.append(len(messages))
@@ -246,6 +273,25 @@ async def test_wherever_a_process_dies_the_run_ends_with_the_same_transcript():
         again = await agent(journal, times=0 if "overflow" in known else 1).recover("r")
         assert again.transcript == result.transcript
         assert len(asked) == len(reasons) - len(known)
+
+
+async def test_a_recorded_compaction_counts_once_where_the_same_turn_overflows_after_it():
+    def agent(journal, limit):
+        script, _ = refuses(limit, times=1)
+        window = rc.conversation.Window(tokens=1_000)
+        return agent_of(ScriptedModel(script), Kept(), window=window, journal=journal)
+
+    whole = MemoryJournal()
+    await agent(whole, 10**6).run("Read the book.", run="r")
+    entries = whole.entries("r")
+    at = next(n for n, entry in enumerate(entries) if isinstance(entry, HistoryCompacted))
+    journal = MemoryJournal()
+    for entry in entries[: at + 1]:
+        journal.append("r", entry)
+    result = await agent(journal, entries[at].after - 1).recover("r")
+    compacted = [entry for entry in journal.entries("r") if isinstance(entry, HistoryCompacted)]
+    assert [entry.reason for entry in compacted][:2] == ["window", "overflow"]
+    assert marks(result.transcript) == [entry.message for entry in compacted]
 
 
 async def test_what_is_still_too_long_is_the_vendors_error():

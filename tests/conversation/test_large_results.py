@@ -129,6 +129,14 @@ async def test_a_handle_that_nobody_knows_is_the_models_mistake():
     )
 
 
+async def test_a_store_of_ones_own_is_used():
+    store = MemoryResults()
+    settings = LargeResults(store=store)
+    result = await rc.Agent(then_read("log"), [log], large_results=settings).run("Which?")
+    kept = await store.get(results_of(result)[0].reference)
+    assert (kept.name, kept.source, len(kept.text.splitlines())) == ("log", None, 3_000)
+
+
 async def test_a_replay_and_a_recovery_give_the_same(tmp_path):
     journal = rc.record.JsonLinesJournal(tmp_path / "runs.jsonl")
     agent = rc.Agent(
@@ -288,6 +296,14 @@ def test_what_is_no_setting_and_what_has_no_place_is_refused():
                 'object (2), with the keys "a" in 1, "b" in 1.'
             ),
             ['{"a":1}', '{"b":null}'],
+        ),
+        (
+            '{"b": ["x", "y", "z"], "longer_name": [1, 2]}',
+            (
+                'It is an object with "b" (list of 3), "longer_name" (list of 2).\n'
+                'Its rows are the 3 items of "b", a list of 3: text (3).'
+            ),
+            ['"x"', '"y"', '"z"'],
         ),
         (
             '{"a": {"b": "text"}, "c": true}',

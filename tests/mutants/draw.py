@@ -37,6 +37,7 @@ ROOMS = {
     "record": ("tests/record", "tests/agent"),
     "transport": ("tests/transport", "tests/request"),
     "trust": ("tests/trust",),
+    "conversation": ("tests/conversation",),
     "durable": ("tests/durable",),
 }
 """Whose tests must notice a fault in a room: those of other rooms need not be what holds it."""

@@ -320,13 +320,13 @@ class HistoryCompactor:
 
     def _pinned_before(self, messages: Transcript, cut: int) -> list[int]:
         """Returns the indexes of the messages that stay, of those that are sent before a place."""
-        task = _last_request(messages)
+        tasks = _open_requests(messages)
         pinned: list[int] = []
         last = -1
         for index in self._sent.indexes[:cut]:
             match messages[index]:
                 case User(pinned=is_pinned):
-                    stays = is_pinned or index == task
+                    stays = is_pinned or index in tasks
                 case Reply(calls=calls):
                     stays = any(call.name in self._settings.keep_tools for call in calls)
                 case Results():
@@ -382,13 +382,24 @@ def _last_summary(messages: Transcript) -> CompactionMark | None:
     return None
 
 
-def _last_request(messages: Transcript) -> int:
-    """Returns the index of the last message that is not of the runtime: what is being worked on."""
+def _open_requests(messages: Transcript) -> set[int]:
+    """Returns the indexes of what people have asked since the last answer: what is being worked on."""
+    found: set[int] = set()
+    after: Message | None = None
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if isinstance(message, User) and message.author != "runtime":
-            return index
-    return -1
+        if _is_said(message):
+            found.add(index)
+        elif isinstance(message, Reply) and not message.calls and after is not None and _is_said(after):
+            # An answer, after which somebody asked the next thing.
+            break
+        after = message
+    return found
+
+
+def _is_said(message: Message) -> bool:
+    """Whether somebody said it, and not the runtime."""
+    return isinstance(message, User) and message.author != "runtime"
 
 
 def describe_compaction(entry: HistoryCompacted) -> str:

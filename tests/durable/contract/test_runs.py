@@ -60,7 +60,9 @@ async def test_a_call_is_answered_later_from_any_process(working, asking, run):
         result = await app.result(run)
     assert result.text == "done after 2 turns"
     assert '{"arrived":true}' in [each.result.text for each in result.calls]
-    assert cast.logged() == ["pay", "ship", "look"]
+    # The first two are of one reply, and run at once.
+    assert sorted(cast.logged()[:2]) == ["pay", "ship"]
+    assert cast.logged()[2:] == ["look"]
 
 
 async def test_of_two_who_decide_at_once_one_wins(working, run):
