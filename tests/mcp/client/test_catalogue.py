@@ -4,13 +4,17 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from mcp.server.lowlevel.server import Server as LowLevelServer
+from mcp_types import ListResourcesResult, Resource
 
 import rightcall as rc
 import warm
+from mcp import Client
 from rightcall.core.message import Reply, User
 from rightcall.core.parts import Text
 from rightcall.errors import ToolFailure
 from rightcall.mcp import Server, connect
+from rightcall.mcp.client import catalogue
 from rightcall.testing import ScriptedModel, call, reply
 
 
@@ -101,6 +105,18 @@ async def test_a_prompt_is_one_message_with_the_servers_words_attached_or_all_of
         asked, promised = await server.prompt("review", text="Hm.", tone="harsh")
         assert asked == User((Text("Review, harsh: Hm."),))
         assert promised == Reply((Text("I will."),))
+
+
+async def test_a_server_may_have_resources_and_know_no_templates():
+    async def list_resources(*_: object) -> ListResourcesResult:
+        return ListResourcesResult(resources=[Resource(uri="a://b", name="b")])
+
+    async with Client(LowLevelServer("plain", on_list_resources=list_resources)) as client:
+
+        async def fetch(ask):
+            return await ask(client)
+
+        assert [each.uri for each in await catalogue.list_resources(fetch)] == ["a://b"]
 
 
 async def test_a_server_without_any_has_none(shop):
