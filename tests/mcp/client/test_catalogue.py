@@ -92,11 +92,14 @@ async def test_a_watched_resource_is_told_of_when_it_changes(protocol):
     started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.ensure_future(served.http(Listen(port=0), started=started.set_result))
     try:
-        async with connect(await started, protocol=protocol) as server:
-            async with server.watch("book://mine", "book://other") as changes, asyncio.timeout(20):
-                for uri in ("book://nobodys", "book://mine", "book://other"):
-                    await served.announce_update(uri)
-                assert [await anext(changes), await anext(changes)] == ["book://mine", "book://other"]
+        async with (
+            connect(await started, protocol=protocol) as server,
+            server.watch("book://mine", "book://other") as changes,
+            asyncio.timeout(20),
+        ):
+            for uri in ("book://nobodys", "book://mine", "book://other"):
+                await served.announce_update(uri)
+            assert [await anext(changes), await anext(changes)] == ["book://mine", "book://other"]
     finally:
         serving.cancel()
         await asyncio.wait({serving})
