@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 import rightcall as rc
+from rightcall.mcp import connect
 from rightcall.mcp.server import Bounds, Filled, Form, Listen, TaskSupport, ToolServer, caller
 
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -55,6 +56,7 @@ class Wire:
         self.http = http
         self.address = address
         self.knows = True
+        self.server: ToolServer
 
     async def __call__(self, method: str, named: str = "", **params: Any) -> dict[str, Any]:
         extensions = {EXTENSION: {}} if self.knows else {}
@@ -96,7 +98,9 @@ async def wire() -> AsyncIterator[Wire]:
     started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.ensure_future(server.http(Listen(port=0), started=started.set_result))
     async with httpx2.AsyncClient(timeout=10) as http:
-        yield Wire(http, await started)
+        client = Wire(http, await started)
+        client.server = server
+        yield client
     serving.cancel()
     await asyncio.wait({serving})
     await asyncio.sleep(0)
@@ -169,3 +173,23 @@ async def test_tasks_are_found_by_their_id_only_and_bounded(wire):
         await wire.call("compute", seconds=60)
     full = await wire("tools/call", name="compute", arguments={"seconds": 60})
     assert "5 tasks already" in full["error"]["message"]
+
+
+async def bob(_: Any) -> rc.Rewrite:
+    return rc.Rewrite({"name": "Bob", "sure": True})
+
+
+async def test_our_own_client_follows_a_task_to_its_end(wire):
+    async with connect(wire.address, protocol="newest", approve=bob) as server:
+        assert await server.call("compute", {"seconds": 0.1}) == "computed"
+        assert await server.call("ask") == "Hello, Bob."
+        with pytest.raises(rc.ToolFailure, match="It did not work"):
+            await server.call("fail")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await server.call("compute", {"seconds": 60})
+    task = (await wire.call("compute", seconds=0))["taskId"]
+    await wire.until(task, "completed")
+    async with asyncio.timeout(10):
+        while wire.server.running:
+            await asyncio.sleep(0.02)

@@ -200,7 +200,7 @@ class ToolServer:
 
     @asynccontextmanager
     async def _service(self) -> AsyncIterator[None]:
-        """While serving: announce the changes of tools that change by themselves; end tasks at its end."""
+        """Announce the changes of tools that change by themselves, and end tasks with the server."""
 
         async def watch() -> None:
             seen = self._offered.look().listed
