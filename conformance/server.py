@@ -20,6 +20,7 @@ from rightcall.mcp.server import (
     Roots,
     Sample,
     Sampled,
+    TaskSupport,
     caller,
     serve,
 )
@@ -29,6 +30,7 @@ PIXEL = b64decode(
 )
 SILENCE = b64decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=")
 NAME = Form(message="What is your name?", fields={"name": {"type": "string"}}, required=("name",))
+AGREE = Form(message="Go on?", fields={"confirm": {"type": "boolean"}}, required=("confirm",))
 CONFIRM = Form(message="Please confirm", fields={"ok": {"type": "boolean"}}, required=("ok",))
 PERSON: dict[str, JsonValue] = {
     "username": {"type": "string", "description": "User's response"},
@@ -356,6 +358,67 @@ async def test_input_required_result_prompt() -> str:
     return f"Use this: {filled.content.get('context')}"
 
 
+@rc.tool
+def greet(name: str) -> str:
+    """Greet, at once."""
+    return f"Hello, {name}!"
+
+
+@rc.tool
+async def slow_compute(seconds: float, label: str = "") -> str:
+    """Compute for so many seconds."""
+    await asyncio.sleep(seconds)
+    return f"computed {label}"
+
+
+@rc.tool
+async def failing_job() -> str:
+    """Fail after a second."""
+    await asyncio.sleep(1)
+    raise rc.ToolFailure("The job failed.")
+
+
+@rc.tool
+def protocol_error_job() -> str:
+    """Is never run: what decides on it fails, which is the server's own error."""
+    return ""
+
+
+def decide(checked: rc.gate.CheckedCall) -> rc.Allow:
+    if checked.tool.name == "protocol_error_job":
+        raise RuntimeError("the policy is broken")
+    return rc.Allow()
+
+
+@rc.tool
+async def confirm_delete(filename: str) -> str:
+    """Delete after a yes."""
+    await client().ask(confirm=AGREE)
+    return f"deleted {filename}"
+
+
+@rc.tool
+async def multi_input() -> str:
+    """Ask two things at once."""
+    return str(await client().ask(name=NAME, confirm=AGREE))
+
+
+@rc.tool
+async def test_tool_with_task() -> str:
+    """Ask for a name, and then take a while."""
+    filled = (await client().ask(user_name=NAME))["user_name"]
+    assert isinstance(filled, Filled)
+    return f"Hello, {filled.content.get('name')}!"
+
+
+TASKS = {
+    "slow_compute": TaskSupport(),
+    "failing_job": TaskSupport(required=True),
+    "protocol_error_job": TaskSupport(),
+    "confirm_delete": TaskSupport(),
+    "multi_input": TaskSupport(),
+    "test_tool_with_task": TaskSupport(required=True, asks_first=True),
+}
 TOOLS = [each for each in dict(globals()).values() if isinstance(each, rc.Tool)]
 RESOURCES = [each for each in dict(globals()).values() if isinstance(each, OfferedResource)]
 PROMPTS = [each for each in dict(globals()).values() if isinstance(each, OfferedPrompt)]
@@ -368,4 +431,6 @@ if __name__ == "__main__":
         name="rightcall-conformance",
         resources=RESOURCES,
         prompts=PROMPTS,
+        tasks=TASKS,
+        policy=decide,
     )

@@ -4,13 +4,18 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from mcp.server.lowlevel.server import Server as LowLevelServer
+from mcp_types import ListResourcesResult, Resource
 
 import rightcall as rc
 import warm
+from mcp import Client
 from rightcall.core.message import Reply, User
 from rightcall.core.parts import Text
 from rightcall.errors import ToolFailure
 from rightcall.mcp import Server, connect
+from rightcall.mcp.client import catalogue
+from rightcall.mcp.server import Listen, ToolServer
 from rightcall.testing import ScriptedModel, call, reply
 
 
@@ -64,19 +69,40 @@ async def test_resources_are_tools_where_that_is_asked_for():
     ]
 
 
+async def test_a_server_without_subscriptions_says_so():
+    async with library(protocol="legacy") as server:
+        # The SDK's server has none for older clients.
+        with pytest.raises(ToolFailure, match="refused"):
+            async with server.watch("book://one"):
+                pass
+    async with library() as server, server.watch("book://one") as changes, asyncio.timeout(20):
+        await server.call("touch", {"uri": "book://picture"})
+        await server.call("touch", {"uri": "book://one"})
+        assert await anext(changes) == "book://one"
+
+
+@rc.mcp.resource("book://mine")
+def mine() -> str:
+    return "Mine."
+
+
 @pytest.mark.parametrize("protocol", ["newest", "legacy"])
 async def test_a_watched_resource_is_told_of_when_it_changes(protocol):
-    async with library(protocol=protocol) as server:
-        if protocol == "legacy":
-            # The SDK's server has no subscriptions for older clients.
-            with pytest.raises(ToolFailure, match="refused"):
-                async with server.watch("book://one"):
-                    pass
-            return
-        async with server.watch("book://one") as changes, asyncio.timeout(20):
-            await server.call("touch", {"uri": "book://picture"})
-            await server.call("touch", {"uri": "book://one"})
-            assert await anext(changes) == "book://one"
+    served = ToolServer([], resources=[mine])
+    started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    serving = asyncio.ensure_future(served.http(Listen(port=0), started=started.set_result))
+    try:
+        async with (
+            connect(await started, protocol=protocol) as server,
+            server.watch("book://mine", "book://other") as changes,
+            asyncio.timeout(20),
+        ):
+            for uri in ("book://nobodys", "book://mine", "book://other"):
+                await served.announce_update(uri)
+            assert [await anext(changes), await anext(changes)] == ["book://mine", "book://other"]
+    finally:
+        serving.cancel()
+        await asyncio.wait({serving})
 
 
 async def test_a_prompt_is_one_message_with_the_servers_words_attached_or_all_of_them():
@@ -101,6 +127,18 @@ async def test_a_prompt_is_one_message_with_the_servers_words_attached_or_all_of
         asked, promised = await server.prompt("review", text="Hm.", tone="harsh")
         assert asked == User((Text("Review, harsh: Hm."),))
         assert promised == Reply((Text("I will."),))
+
+
+async def test_a_server_may_have_resources_and_know_no_templates():
+    async def list_resources(*_: object) -> ListResourcesResult:
+        return ListResourcesResult(resources=[Resource(uri="a://b", name="b")])
+
+    async with Client(LowLevelServer("plain", on_list_resources=list_resources)) as client:
+
+        async def fetch(ask):
+            return await ask(client)
+
+        assert [each.uri for each in await catalogue.list_resources(fetch)] == ["a://b"]
 
 
 async def test_a_server_without_any_has_none(shop):

@@ -13,7 +13,7 @@ import pytest
 
 from oauth_issuer import Issuer, guarded, visit
 from rightcall.errors import ToolFailure, TransportError, UsageError
-from rightcall.mcp import ClientCredentials, Http, Login, connect
+from rightcall.mcp import ClientCredentials, Http, Login, connect, connect_all
 from rightcall.mcp.client.login_store import LoginStore
 from rightcall.mcp.client.oauth import CallbackServer, log_in, log_out
 
@@ -243,4 +243,5 @@ def test_what_cannot_be_a_login_is_refused():
         ClientCredentials(issuer="https://a.example", client_id="x")
     with pytest.raises(UsageError, match="auth is for servers at a URL"):
         connect(["program"], auth="oauth")
+    connect_all({"a": ["program"], "b": "https://b.example/mcp"}, auth="oauth")
     assert "hidden" not in repr(ClientCredentials(issuer="i", client_id="x", client_secret="hidden"))

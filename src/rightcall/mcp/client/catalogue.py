@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 from msgspec import Struct
 
@@ -118,7 +119,13 @@ async def _resource_page(cursor: str | None, client: Client) -> tuple[list[Any],
 async def _template_page(cursor: str | None, client: Client) -> tuple[list[Any], str | None]:
     if client.server_capabilities.resources is None:
         return [], None
-    page = await client.list_resource_templates(cursor=cursor)
+    try:
+        page = await client.list_resource_templates(cursor=cursor)
+    except MCPError as error:
+        # Servers with resources need not have templates, and many know no request for them.
+        if error.code != types.METHOD_NOT_FOUND:
+            raise
+        return [], None
     return page.resource_templates, page.next_cursor
 
 

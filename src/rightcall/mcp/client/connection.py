@@ -338,7 +338,8 @@ class ServerConnection:
                     # A server that announces changes without end must not keep us busy without end.
                     await asyncio.sleep(_REFRESH_PAUSE)
         except Exception as error:  # noqa: BLE001 - the border: whatever the SDK and servers come up with
-            if self._opening and self._by_handshake and self._settings.protocol == "auto":
+            is_first = self._opening and not self._was_open
+            if is_first and self._by_handshake and self._settings.protocol == "auto":
                 # A server may speak the newest protocol only.
                 is_refused = any(isinstance(each, MCPError) for each in leaves(error))
                 self._by_handshake = not is_refused or self._status in _KNOWS_US_NOT or is_sse(target)

@@ -294,13 +294,19 @@ def connect_all(servers: Mapping[str, Given], **options: Unpack[ConnectOptions])
     """Servers by name, as ``load_config`` returns them, to be opened together with ``async with``.
 
     Each server's tools have its name and ``_`` in front of their own. The options apply to every
-    server, except ``facts``, which belong to one server.
+    server, but for ``facts``, which belong to one, and ``auth``, which is for those at a URL.
     """
     if not isinstance(servers, Mapping):
         raise UsageError("rc.mcp.connect_all takes servers by name: rc.mcp.load_config(file) reads them")
     if "facts" in options:
         raise UsageError("facts are one server's: give them to rc.mcp.connect(server, facts=...)")
-    return Group({name: connect(target, name=name, **options) for name, target in servers.items()})
+    opened = {}
+    for name, given in servers.items():
+        own = options.copy()
+        if not isinstance(endpoint_of(given), Http):
+            own.pop("auth", None)
+        opened[name] = connect(given, name=name, **own)
+    return Group(opened)
 
 
 class LiveView:

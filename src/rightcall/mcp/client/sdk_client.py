@@ -48,6 +48,7 @@ from rightcall.mcp.client.endpoints import (
     program_of,
 )
 from rightcall.mcp.client.note_log import NoteLog
+from rightcall.mcp.client.remote_tasks import TasksExtension
 from rightcall.mcp.client.settings import ConnectionSettings
 from rightcall.mcp.client.stdio_client import stdio_streams
 from rightcall.mcp.client.tool_list import filter_tools
@@ -234,6 +235,7 @@ def client_of(
         logging_callback=log,
         log_level="info",
         message_handler=hear,
+        extensions=[TasksExtension()],
         client_info=Implementation(name="rightcall", version=own_version()),
         # A list is requested when it may have changed, so it must not come from a cache.
         cache=None,

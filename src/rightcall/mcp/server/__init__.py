@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rightcall.mcp.server.serve_options import Bounds as Bounds
     from rightcall.mcp.server.serve_options import Listen as Listen
     from rightcall.mcp.server.serve_options import OAuth as OAuth
+    from rightcall.mcp.server.tasks import TaskSupport as TaskSupport
     from rightcall.mcp.server.tool_server import ServerSettings as ServerSettings
     from rightcall.mcp.server.tool_server import ToolServer as ToolServer
     from rightcall.mcp.server.tool_server import serve as serve
@@ -39,6 +40,7 @@ _HOMES = {
         "caller",
     ),
     "mcp.server.serve_options": ("Bounds", "Listen", "OAuth"),
+    "mcp.server.tasks": ("TaskSupport",),
     "mcp.server.tool_server": ("ServerSettings", "ToolServer", "serve"),
 }
 lazily(__name__, index_homes(_HOMES))

@@ -50,6 +50,7 @@ from rightcall.mcp.server.request_handlers import CallRequests, ToolsList
 from rightcall.mcp.server.serve_options import Bounds, Listen
 from rightcall.mcp.server.served_calls import SerialLock, ServedCallSetup
 from rightcall.mcp.server.stdio_server import serve_stdio
+from rightcall.mcp.server.tasks import EXTENSION, TaskParams, Tasks, TaskSupport, TaskUpdateParams
 
 _A_WHILE = 5 * 60 * 1000
 """Milliseconds for which a client may cache a list of tools that do not change."""
@@ -77,6 +78,8 @@ class ServerSettings(TypedDict, total=False):
     bounds: Bounds
     resources: Sequence[OfferedResource | ResourceList] | None
     """What clients may read, made by ``rc.mcp.resource``; or objects that list theirs."""
+    tasks: Mapping[str, TaskSupport] | None
+    """By name: tools that go on as tasks, for clients that know these."""
     prompts: Sequence[OfferedPrompt] | None
     """What clients' users may begin with, made by ``rc.mcp.prompt``."""
 
@@ -109,6 +112,8 @@ class ToolServer:
         self.offers = Offers(settings.get("resources") or (), settings.get("prompts") or ())
         """Its resources and prompts. Who changes these lists tells clients by ``announce``."""
         self._changes = Changes(self.bounds.sessions)
+        support = settings.get("tasks")
+        self._tasks = None if support is None else Tasks(support, self.bounds.calls)
         self.sdk = self._make_sdk(settings.get("instructions") or None, settings)
 
     def _make_sdk(self, instructions: str | None, settings: ServerSettings) -> Server[Any]:
@@ -143,6 +148,11 @@ class ToolServer:
             add("prompts/get", GetPromptRequestParams, self._get_prompt)
         if has_resources or has_prompts:
             add("completion/complete", CompleteRequestParams, self._complete)
+        if self._tasks is not None:
+            sdk.extensions[EXTENSION] = {}
+            add("tasks/get", TaskParams, self._tasks.get)
+            add("tasks/update", TaskUpdateParams, self._tasks.update)
+            add("tasks/cancel", TaskParams, self._tasks.cancel)
         add("logging/setLevel", SetLevelRequestParams, self._set_level)
         security = RequestStateSecurity.ephemeral(ttl=self.bounds.patience)
         sdk.middleware.append(RequestStateBoundary(security, default_audience=self.name))
@@ -161,14 +171,14 @@ class ToolServer:
     async def stdio(self) -> None:
         """Serve the program at the other end of standard input and output, until it closes the input."""
         with loop_named():
-            async with self._watch_tools():
+            async with self._service():
                 await serve_stdio(self.sdk, self.bounds)
 
     async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
         """Serve over HTTP until cancelled; ``started`` is called with the address."""
         try:
             with loop_named():
-                async with self._watch_tools():
+                async with self._service():
                     await _http_server().serve_http(self.sdk, listen, self.bounds, started or ignore)
         finally:
             # Give cancelled calls time to stop.
@@ -189,8 +199,8 @@ class ToolServer:
         await self._changes.update(uri)
 
     @asynccontextmanager
-    async def _watch_tools(self) -> AsyncIterator[None]:
-        """Announce the changes of tools that change by themselves, such as a proxied server's."""
+    async def _service(self) -> AsyncIterator[None]:
+        """Announce the changes of tools that change by themselves, and end tasks with the server."""
 
         async def watch() -> None:
             seen = self._offered.look().listed
@@ -199,14 +209,14 @@ class ToolServer:
                 if seen is not (seen := self._offered.look().listed):
                     await self.announce("tools")
 
-        if not self._offered.changes:
-            yield
-            return
-        watching = asyncio.ensure_future(watch())
+        watching = asyncio.ensure_future(watch()) if self._offered.changes else None
         try:
             yield
         finally:
-            watching.cancel()
+            if watching is not None:
+                watching.cancel()
+            if self._tasks is not None:
+                await self._tasks.close()
 
     async def _list(
         self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
@@ -262,9 +272,16 @@ class ToolServer:
     async def _call(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        answer: CallToolResult | InputRequiredResult = await self._requests.call(
-            context, params, self._offered.look()
-        )
+        offered = self._offered.look()
+
+        async def run(params: CallToolRequestParams) -> Any:
+            return await self._requests.call(context, params, offered)
+
+        answer: CallToolResult | InputRequiredResult
+        if self._tasks is None:
+            answer = await run(params)
+        else:
+            answer = await self._tasks.call(context, params, run)
         return answer
 
     async def _set_level(
