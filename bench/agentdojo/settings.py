@@ -3,21 +3,19 @@
 from typing import Literal, TypeAlias, get_args
 
 from attacks import Form
-from defence import granted, ungranted
-from facts import Stated
 from msgspec import Struct
 from msgspec.structs import replace
 from pairs import OWN_TOOL, Approver, Case, Defence, Position
 from standin import When
 
-Row: TypeAlias = Literal["no defence", "rules", "rules, perfect grant", "rules, no identities"]
-"""What stands in the attacker's way. A perfect grant is read off the right answers: nobody stated it."""
+Row: TypeAlias = Literal["no defence", "rules", "intents", "intents, one repair"]
+"""What stands in the attacker's way."""
 
-DEFENCES: dict[Row, tuple[Defence | None, Stated]] = {
-    "no defence": (None, "nothing"),
-    "rules": (ungranted, "facts"),
-    "rules, perfect grant": (granted, "facts"),
-    "rules, no identities": (ungranted, "facts without identities"),
+DEFENCES: dict[Row, Defence] = {
+    "no defence": Defence(has_rules=False),
+    "rules": Defence(),
+    "intents": Defence(intents="first"),
+    "intents, one repair": Defence(intents="repaired"),
 }
 POSITIONS: tuple[Position, ...] = get_args(Position)
 TIMES: tuple[When, ...] = get_args(When)
@@ -32,6 +30,7 @@ class Setting(Struct, frozen=True, kw_only=True):
     when: When = "at once"
     form: Form = "plain"
     own_tool: bool = False
+    by_intents: bool = False
 
     def case(self, suite: str, user: str, injection: str = "") -> Case:
         """The case of this pair."""
@@ -40,6 +39,7 @@ class Setting(Struct, frozen=True, kw_only=True):
             user=user,
             injection=OWN_TOOL if self.own_tool and injection else injection,
             form=self.form,
+            by_intents=self.by_intents,
             when=self.when,
             position=self.position,
             # Comparing whole environments takes longer than the run.
@@ -50,6 +50,7 @@ class Setting(Struct, frozen=True, kw_only=True):
     def told(self) -> str:
         """How the attack differs from the plain one."""
         form = "own tool" if self.own_tool else self.form
+        form = "any intent" if self.by_intents else form
         return ", ".join([self.row, self.position, self.when, *([form] if form != "plain" else [])])
 
 
@@ -58,10 +59,11 @@ def quiet(row: Row) -> tuple[Setting, ...]:
     return Setting(row=row, approver="nobody"), Setting(row=row)
 
 
-def attacked(row: Row) -> tuple[Setting, ...]:
+def attacked(row: Row, *, is_quick: bool = False) -> tuple[Setting, ...]:
     """Under attack, with the user to be asked: a task that is refused nothing reads every attack."""
+    times = TIMES[:1] if is_quick else TIMES
     return tuple(
-        Setting(row=row, position=position, when=when) for position in POSITIONS for when in TIMES
+        Setting(row=row, position=position, when=when) for position in POSITIONS for when in times
     )
 
 
@@ -70,3 +72,13 @@ def written(row: Row) -> tuple[Setting, ...]:
     plain = Setting(row=row)
     forms: tuple[Form, ...] = ("split", "base64", "escaped")
     return (*[replace(plain, form=form) for form in forms], replace(plain, own_tool=True))
+
+
+def knowing(row: Row) -> tuple[Setting, ...]:
+    """By an attacker who knows what was stated, and uses any of it with any identity.
+
+    There is a user to be asked, so that everything is read; none of his calls is one to be allowed.
+    """
+    if DEFENCES[row].intents is None:
+        return ()
+    return tuple(Setting(row=row, position=position, by_intents=True) for position in POSITIONS)
