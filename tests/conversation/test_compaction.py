@@ -186,7 +186,10 @@ async def test_what_was_asked_since_the_last_answer_stays():
             Results(
                 (
                     rc.gate.Result(
-                        call_id=f"c{page}", name="read", outcome="returned", content=(rc.models.Text("x"),)
+                        call_id=f"c{page}",
+                        name="read",
+                        outcome="returned",
+                        content=(rc.models.Text("x"),),
                     ),
                 )
             ),
