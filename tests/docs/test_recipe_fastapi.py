@@ -37,7 +37,8 @@ async def ask(app, path, *, leaves_after=None):
     scope = {
         "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "method": "GET", "path": path,
         "raw_path": path.encode(), "query_string": b"question=Where", "headers": headers,
-        "http_version": "1.1", "scheme": "http", "server": ("test", 80), "client": ("test", 1), "root_path": "",
+        "http_version": "1.1", "scheme": "http", "server": ("test", 80), "client": ("test", 1),
+        "root_path": "",
     }  # fmt: skip
     asked = [{"type": "http.request", "body": b"", "more_body": False}]
     gone = asyncio.Event()
