@@ -90,20 +90,8 @@ def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:  # 
                 "problem": problem,
             }
             yield _event_json(number, at, "summary", title, text, numbers)
-        case StepDone(key=key, value=value) if key.endswith(".summary"):
-            # As versions before 0.3 recorded it.
-            yield _event_json(number, at, "summary", "What no longer fits was summed up", value)
-        case StepDone(key=key, value=value) if key.endswith(".output") and value:
-            title = "The answer has not the form that was asked for"
-            yield _event_json(number, at, "output", title, value)
-        case StepDone(key=key) if key.endswith(HANDED_OVER):
-            handed = read_handed_over(entry)
-            title = f"Handed over to {handed.agent}"
-            yield _event_json(number, at, "handoff", title, handed.system, {"agent": handed.agent})
-        case StepDone(key="intents", value=value):
-            yield _event_json(number, at, "intents", "What the request may do was stated", value)
-        case StepDone(key=key, value=value) if key == MODEL_NOTE:
-            yield _event_json(number, at, "note", "The model, as it was asked for", value)
+        case StepDone(key=key, value=value):
+            yield from _step_events(number, at, key, value)
         case HookAnswered(hook="before_model"):
             words = entry.veto or ", ".join(each.text for each in entry.notes)
             title = "A hook changed the request"
@@ -113,6 +101,24 @@ def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:  # 
                 yield _event_json(number, at, "hook", title, words)
         case _:
             pass
+
+
+def _step_events(number: int, at: float | None, key: str, value: str) -> Iterator[Json]:
+    """The event of a step that is neither a reply nor a call."""
+    if key.endswith(".summary"):
+        # As versions before 0.3 recorded it.
+        yield _event_json(number, at, "summary", "What no longer fits was summed up", value)
+    elif key.endswith(".output") and value:
+        title = "The answer has not the form that was asked for"
+        yield _event_json(number, at, "output", title, value)
+    elif key.endswith(HANDED_OVER):
+        handed = read_handed_over(StepDone(key=key, value=value))
+        title = f"Handed over to {handed.agent}"
+        yield _event_json(number, at, "handoff", title, handed.system, {"agent": handed.agent})
+    elif key == "intents":
+        yield _event_json(number, at, "intents", "What the request may do was stated", value)
+    elif key == MODEL_NOTE:
+        yield _event_json(number, at, "note", "The model, as it was asked for", value)
 
 
 def _event_json(
