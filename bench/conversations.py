@@ -3,8 +3,8 @@
 The conversation is scripted: a user who mentions a fact in turns 3, 50 and 120, a model that reads a
 page by a tool in every turn, and at the end a question about the three facts. It is the one of
 ``tests/conversation/talk.py``: run this with ``PYTHONPATH=tests``, as ``make bench WHAT=parts`` does.
-Tokens are estimated as ``rc.Window`` does. *Again* is what a vendor's prompt cache may hold: the
-messages at the beginning of a request that the one before had, too.
+Tokens are estimated as ``rc.conversation.Window`` does. *Again* is what a vendor's prompt cache may
+hold: the messages at the beginning of a request that the one before had, too.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from conversation.talk import (  # type: ignore[import-not-found]
 from rightcall.core.message import estimate_tokens
 
 WAYS: dict[str, dict[str, Any]] = {
-    "everything is sent": {"window": rc.Window(tokens=10**7), "compact": None},
+    "everything is sent": {"window": rc.conversation.Window(tokens=10**7), "compact": None},
     "a window of 8,000": {"compact": None},
     "… and excerpts": {"compact": rc.Compaction(by="excerpts")},
     "… and a summary": {},

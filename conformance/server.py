@@ -113,7 +113,9 @@ def test_audio_content() -> rc.models.Media:
 @rc.tool
 def test_embedded_resource() -> rc.models.Media:
     """Give a file."""
-    return rc.models.Media(b"This is an embedded resource content.", "text/plain", "test://embedded-resource")
+    return rc.models.Media(
+        b"This is an embedded resource content.", "text/plain", "test://embedded-resource"
+    )
 
 
 @rc.tool

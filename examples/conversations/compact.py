@@ -5,7 +5,7 @@ from rightcall.testing import ScriptedModel
 
 model = ScriptedModel(["Noted."] * 40)  # in its place: "anthropic:claude-opus-4-8"
 cheap = ScriptedModel(["The user is called Ada, and counts."] * 9)  # "anthropic:claude-haiku-4-5"
-agent = rc.Agent(model, window=rc.Window(tokens=600), compact=rc.Compaction(by=cheap))
+agent = rc.Agent(model, window=rc.conversation.Window(tokens=600), compact=rc.Compaction(by=cheap))
 result = agent.run_sync("Remark 0: my name is Ada.")
 for turn in range(1, 40):
     result = agent.run_sync(f"Remark {turn}: {turn} is a number.", history=result.transcript)

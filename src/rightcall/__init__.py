@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rightcall import observe as observe
     from rightcall import programs as programs
     from rightcall import record as record
-    from rightcall import serve as serve
     from rightcall import testing as testing
     from rightcall import tools as tools
     from rightcall import trust as trust
@@ -58,9 +57,7 @@ if TYPE_CHECKING:
     from rightcall.loop import events as events
     from rightcall.loop.handoffs import handoff as handoff
     from rightcall.loop.replay import replay as replay
-    from rightcall.loop.result import CallRecord as CallRecord
     from rightcall.loop.result import RunResult as RunResult
-    from rightcall.loop.window import Window as Window
     from rightcall.models.connect import connect as connect
     from rightcall.models.fallback import fallback as fallback
     from rightcall.plan.plan_mode import Plan as Plan
@@ -71,7 +68,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     "batching", "builtin", "conversation", "durable", "gate", "local", "mcp",
-    "models", "observe", "programs", "record", "serve", "testing", "tools", "trust", "wire",
+    "models", "observe", "programs", "record", "testing", "tools", "trust", "wire",
 )  # fmt: skip
 _HOMES = index_homes(
     {
@@ -96,8 +93,7 @@ _HOMES = index_homes(
         "loop.events": ("events",),
         "loop.handoffs": ("handoff",),
         "loop.replay": ("replay",),
-        "loop.result": ("CallRecord", "RunResult"),
-        "loop.window": ("Window",),
+        "loop.result": ("RunResult",),
         "models.connect": ("connect",),
         "models.fallback": ("fallback",),
         "plan.plan_mode": ("Plan",),

@@ -10,7 +10,7 @@ from rightcall.testing import ScriptedModel, call, reply
 from rightcall.wire import openai_chat
 
 TURNS = 200
-WINDOW = rc.Window(tokens=8_000)
+WINDOW = rc.conversation.Window(tokens=8_000)
 FACTS = {3: "the gate code is 4711", 50: "the invoice number is INV-2031", 120: "Ada lives in Lyon"}
 QUESTION = "What are the gate code, the invoice number and Ada's city?"
 

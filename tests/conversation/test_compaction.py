@@ -20,7 +20,7 @@ from rightcall.trust.rules import Rules
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 PAGES = 12
-SMALL = rc.Window(tokens=900)
+SMALL = rc.conversation.Window(tokens=900)
 
 
 @rc.tool(effect="read")
@@ -114,7 +114,9 @@ async def test_a_recovered_run_and_a_replay_ask_nobody_for_a_summary():
         each.messages for each in [*model.requests[:-2], model.requests[-1]]
     ]
     # Settings that have changed since do not change what was asked.
-    other = agent_of(ScriptedModel([]), Kept(), journal=journal, window=rc.Window(tokens=200))
+    other = agent_of(
+        ScriptedModel([]), Kept(), journal=journal, window=rc.conversation.Window(tokens=200)
+    )
     assert (await other.recover("r")).transcript == result.transcript
 
 
@@ -129,7 +131,9 @@ async def test_large_results_become_stubs_first_and_nobody_is_asked():
         return reply(call("fetch", page=done)) if done < 4 else reply("Done.")
 
     by, model = Kept(), ScriptedModel(fetches)
-    agent = agent_of(model, by, tools=[fetch], window=rc.Window(tokens=2_000), compaction={"stub": 500})
+    agent = agent_of(
+        model, by, tools=[fetch], window=rc.conversation.Window(tokens=2_000), compaction={"stub": 500}
+    )
     result = await agent.run("Fetch.")
     assert (result.text, by.asked) == ("Done.", [])
     mark = marks(result.transcript)[0].compaction
@@ -168,7 +172,9 @@ async def test_what_is_all_pinned_is_not_summarised():
     by = Kept()
     history = [rc.User((rc.Text(f"Rule {n}. " * 40),), pinned=True) for n in range(6)]
     model = ScriptedModel(["Well."])
-    result = await agent_of(model, by, window=rc.Window(tokens=600)).run("And?", history=history)
+    result = await agent_of(model, by, window=rc.conversation.Window(tokens=600)).run(
+        "And?", history=history
+    )
     assert (result.text, by.asked, marks(result.transcript)) == ("Well.", [], [])
 
 
@@ -189,7 +195,7 @@ def refuses(limit: int, times: int = 10**6):
 async def test_a_request_that_the_vendor_refuses_as_too_long_is_compacted_and_sent_again_once(caplog):
     script, refused = refuses(700)
     by, journal, model = Kept(), MemoryJournal(), ScriptedModel(script)
-    agent = agent_of(model, by, window=rc.Window(tokens=100_000), journal=journal)
+    agent = agent_of(model, by, window=rc.conversation.Window(tokens=100_000), journal=journal)
     with caplog.at_level(logging.WARNING):
         result = await agent.run("Read the book.", run="r")
     assert (result.text, len(refused)) == ("I have read it.", 1)
@@ -199,7 +205,9 @@ async def test_a_request_that_the_vendor_refuses_as_too_long_is_compacted_and_se
     # The limit is known from then on.
     assert {entry.reason for entry in compacted[1:]} == {"window"}
     assert (await rc.replay(journal, "r")).transcript == result.transcript
-    again = agent_of(ScriptedModel([]), Kept(), window=rc.Window(tokens=100_000), journal=journal)
+    again = agent_of(
+        ScriptedModel([]), Kept(), window=rc.conversation.Window(tokens=100_000), journal=journal
+    )
     assert (await again.recover("r")).transcript == result.transcript
 
 
@@ -213,7 +221,10 @@ async def test_wherever_a_process_dies_the_run_ends_with_the_same_transcript():
     def agent(journal, times=1):
         script, _ = refuses(700, times=times)
         return agent_of(
-            ScriptedModel(script), summarise, window=rc.Window(tokens=1_000), journal=journal
+            ScriptedModel(script),
+            summarise,
+            window=rc.conversation.Window(tokens=1_000),
+            journal=journal,
         )
 
     asked: list[int] = []
@@ -323,7 +334,7 @@ async def test_a_summary_of_an_outsiders_words_is_not_the_users_and_taints_whoev
 
     settings = {
         "tools": [inbox, send],
-        "window": rc.Window(tokens=700),
+        "window": rc.conversation.Window(tokens=700),
         "compaction": {"stub": None},
         "trust": Rules(),
     }

@@ -109,7 +109,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "limits": partial(struct, Limits),
     "facts": partial(struct, rc.Facts),
     "defer": partial(struct, rc.tools.Defer),
-    "window": partial(struct, rc.Window),
+    "window": partial(struct, rc.conversation.Window),
     "retry": partial(struct, rc.models.Retry),
     "timeouts": partial(struct, rc.models.Timeouts),
     "profile": partial(struct, rc.models.Profile),

@@ -393,7 +393,16 @@ def test_a_lock_that_was_given_back_is_not_taken_again(tmp_path, monkeypatch):
 
 
 async def test_none_of_a_submitted_run_is_not_given(tmp_path, run):
-    told = ["deadline", "details", "budget", "history", "intents", "instructions", "options", "max_tokens"]
+    told = [
+        "deadline",
+        "details",
+        "budget",
+        "history",
+        "intents",
+        "instructions",
+        "options",
+        "max_tokens",
+    ]
     options: dict[str, Any] = dict.fromkeys(told)
     model = ScriptedModel([reply("Hi.")])
     agent = rc.Agent(model, instructions="Be brief.", name="clerk")

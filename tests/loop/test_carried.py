@@ -120,7 +120,7 @@ async def test_what_is_sent_is_the_same_and_only_what_is_new_is_written(monkeypa
 
     monkeypatch.setattr(EncodeCache, "write_messages", counting)
     echo = Echo()
-    window = rc.Window(tokens=tokens)
+    window = rc.conversation.Window(tokens=tokens)
     agents = [rc.Agent(rc.connect("ollama:m", transport=echo), window=window) for _ in range(2)]
     first = await agents[0].run("And now?", history=LONG)
     for agent in agents:

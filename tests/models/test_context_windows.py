@@ -92,10 +92,10 @@ async def test_a_long_history_is_cut_for_an_address_and_sent_whole_where_it_fits
         assert "not known" not in caplog.text
         assumed = await count_sent("my-own")
         assert 40 < assumed < 120
-        assert await count_sent("my-own", window=rc.Window(tokens=500_000)) == 242
-        assert await count_sent("my-own", window=rc.Window(tokens=10_000)) < 12
+        assert await count_sent("my-own", window=rc.conversation.Window(tokens=500_000)) == 242
+        assert await count_sent("my-own", window=rc.conversation.Window(tokens=10_000)) < 12
         assert await count_sent("my-own") == assumed
     notes = [record.getMessage() for record in caplog.records if "not known" in record.getMessage()]
     assert len(notes) == 1
     assert "my-own is not known: 128,000 tokens are assumed" in notes[0]
-    assert "window=rc.Window(tokens=…)" in notes[0]
+    assert "window=rc.conversation.Window(tokens=…)" in notes[0]

@@ -102,7 +102,7 @@ def _agents(journal: Any) -> dict[str, rc.Agent[Any, Any]]:
             [look, add, send],
             hooks=[hooks],
             instructions=lambda: "Be brief.",
-            window=rc.Window(tokens=60),
+            window=rc.conversation.Window(tokens=60),
             compact=rc.Compaction(by=_summary, stub=None),
             journal=journal,
         ),

@@ -121,7 +121,7 @@ async def test_what_was_sent_is_what_the_model_was_really_asked(kept):
     model = ScriptedModel(
         [reply(call("look", what="x" * 900)) for _ in range(6)] + [reply("Done.")], name="scripted"
     )
-    window = rc.Window(tokens=900, recent=1, stub_tokens=100)
+    window = rc.conversation.Window(tokens=900, recent=1, stub_tokens=100)
     agent = rc.Agent(model, [stories.look], name="shop", journal=kept, window=window)
     await agent.run("Look six times.", run="long", budget=rc.Budget(repeats=None))
     async with serving(kept, agents=agent) as studio:
@@ -141,7 +141,7 @@ def rc_messages(request):
 
 async def test_a_cut_that_the_record_does_not_explain_is_called_a_guess(kept):
     model = ScriptedModel([reply(call("look", what="x" * 900)) for _ in range(6)] + [reply("Done.")])
-    window = rc.Window(tokens=900, recent=1, stub_tokens=100)
+    window = rc.conversation.Window(tokens=900, recent=1, stub_tokens=100)
     agent = rc.Agent(model, [stories.look], journal=kept, window=window)
     await agent.run("Look.", run="long", budget=rc.Budget(repeats=None))
     async with serving(kept) as studio:

@@ -393,7 +393,7 @@ class Echo:
 
 
 def p58() -> None:
-    assert_type(rc.Agent(Echo(), output=Order).run_sync("x").calls, tuple[rc.CallRecord, ...])
+    assert_type(rc.Agent(Echo(), output=Order).run_sync("x").calls, tuple[rc.events.CallRecord, ...])
 
 
 async def p59(agent: rc.Agent[Any, Any]) -> None:

@@ -35,7 +35,7 @@ async def uses(journal: rc.record.Journal, intents: list[rc.Intent]) -> None:
         observers=[rc.observe.OpenTelemetry(content="span"), watch],
     )
     result = await agent.run("Hi", intents=intents)
-    calls: tuple[rc.CallRecord, ...] = result.calls
+    calls: tuple[rc.events.CallRecord, ...] = result.calls
     assert_type(result.stop, rc.record.Stop)
     assert_type(agent.stream("Hi"), rc.events.RunStream[str])
     retry, timeouts = rc.models.Retry(attempts=1), rc.models.Timeouts(connect=1)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rightcall.conversation.skills import Skills as Skills
     from rightcall.conversation.skills import read_agents_md as read_agents_md
     from rightcall.core.handler import Later as Later
+    from rightcall.loop.window import Window as Window
 
 _HOMES = {
     "conversation.compaction": ("Compaction",),
@@ -29,5 +30,6 @@ _HOMES = {
     "conversation.run_handle": ("RunHandle",),
     "conversation.skills": ("Skills", "read_agents_md"),
     "core.handler": ("Later",),
+    "loop.window": ("Window",),
 }
 lazily(__name__, index_homes(_HOMES))

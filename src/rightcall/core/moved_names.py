@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 MOVED: Mapping[str, str] = {
     "AsyncJournal": "rc.record.AsyncJournal",
+    "CallRecord": "rc.events.CallRecord",
     "CheckedCall": "rc.gate.CheckedCall",
     "Decision": "rc.gate.Decision",
     "Defer": "rc.tools.Defer",
@@ -30,6 +31,7 @@ MOVED: Mapping[str, str] = {
     "Timeouts": "rc.models.Timeouts",
     "Usage": "rc.models.Usage",
     "Veto": "rc.gate.Veto",
+    "Window": "rc.conversation.Window",
     "batch": "rc.batching.batch",
     "code": "rc.programs.code",
     "evals": "rightcall.evals",
@@ -42,6 +44,7 @@ MOVED: Mapping[str, str] = {
     "outcome": "rc.gate.outcome",
     "plan": "rightcall.plan",
     "process": "rightcall.process",
+    "serve": "rightcall.serve",
     "to_langchain": "rightcall.langchain.to_langchain",
     "to_messages": "rc.wire.to_messages",
 }

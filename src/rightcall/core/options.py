@@ -100,7 +100,7 @@ _HINTS = {
     "rate": "so many calls in so many seconds, as in (5, 60)",
     "retry_on": "as in (ConnectionError, TimeoutError)",
     "hooks": "as in rc.Hooks(before_tool=…)",
-    "window": "as in rc.Window(tokens=…)",
+    "window": "as in rc.conversation.Window(tokens=…)",
     "journal": 'as in rc.record.SqliteJournal("runs.db")',
     "observers": "as in [watch]",
     "history": "as in history=result.transcript; an empty one is ()",
@@ -331,6 +331,7 @@ _ROOMS = (
 )
 """The packages that are part of a public name: ``rc.trust.Rules``."""
 _OFFERED_BY = {
+    "Window": "conversation",
     **dict.fromkeys(("LargeResults",), "conversation"),
     **dict.fromkeys(("Named", "Profile", "Request", "Retry", "Timeouts"), "models"),
     **dict.fromkeys(("Defer", "Spec"), "tools"),

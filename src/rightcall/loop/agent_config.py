@@ -177,7 +177,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
                 name = getattr(self.model, "name", type(self.model).__name__)
                 _inform_once(
                     f"the context window of {name} is not known: {UNKNOWN_CONTEXT:,} tokens are "
-                    "assumed; rc.Agent(…, window=rc.Window(tokens=…)) says how much history is sent"
+                    "assumed; rc.Agent(…, window=rc.conversation.Window(tokens=…)) says how much is sent"
                 )
             window = default_window(context, self.max_tokens, tokens + found)
         setup = Setup(

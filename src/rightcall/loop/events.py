@@ -33,13 +33,14 @@ from rightcall.core.partial import PartialJson, PartialOutput
 from rightcall.core.request import RequiredOutput
 from rightcall.declare.partial_output import PartialView
 from rightcall.errors import UsageError
-from rightcall.loop.result import Out, RunEnd, RunResult
+from rightcall.loop.result import CallRecord, Out, RunEnd, RunResult
 
 __all__ = [
     "AgentChange",
     "CallDelta",
     "CallEnd",
     "CallProgress",
+    "CallRecord",
     "CallStart",
     "CompactionEnd",
     "CompactionStart",

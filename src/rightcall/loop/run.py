@@ -43,6 +43,7 @@ from rightcall.core.request import ANY_OBJECT, Request
 from rightcall.errors import JournalError, RightcallError
 from rightcall.gate.approval import sort_by_stakes
 from rightcall.errors import JournalError, RightcallError, VendorError
+from rightcall.gate.approval import sort_by_stakes
 from rightcall.gate.gate import Gate
 from rightcall.gate.hooks import NO_HOOKS
 from rightcall.log import run_logger

@@ -102,5 +102,5 @@ def _file_findings(skill: Skill) -> Iterator[Finding]:
         yield Finding(
             *(skill.name, "files", "advice", f"scripts: {', '.join(scripts)}", "", "skill-script"),
             "a model can read them, and run none",
-            "make those that it may run tools of a manifest: rc.manifest.load(…)",
+            "make those that it may run tools of a manifest: rightcall.manifest.load(…)",
         )
