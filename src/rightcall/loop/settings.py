@@ -51,9 +51,6 @@ Instructions: TypeAlias = str | Callable[..., str | Awaitable[str]]
 """What the model is told first: a text, or a function that gives one for each run. It may be async, and
 may take the run's Context, or nothing."""
 
-Intents: TypeAlias = Sequence[Stated] | Sequence[Mapping[str, Any]] | str
-"""What a task may do: ``rc.Intent(…)``, or the same in JSON."""
-
 Conversation: TypeAlias = Sequence[Message] | Sequence[Mapping[str, Any]]
 """Messages, ours or a vendor's."""
 
