@@ -40,8 +40,6 @@ from rightcall.core.parts import Call, Usage
 from rightcall.core.ports import RunInbox
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import ANY_OBJECT, Request
-from rightcall.errors import JournalError, RightcallError
-from rightcall.gate.approval import sort_by_stakes
 from rightcall.errors import JournalError, RightcallError, VendorError
 from rightcall.gate.approval import sort_by_stakes
 from rightcall.gate.gate import Gate
