@@ -142,7 +142,7 @@ class _Table:
         if row != "no defence":
             print(f"  tasks done, never asked:    {self.of(nobody, 'unasked', under=False)}")
         print(f"  tasks done, exact approver: {self.of(user, 'utility', under=False)}")
-        heads = ("attacker, calls", "act", "speak", "any act", "hijacked", "asked per task")
+        heads = ("attacker, calls", "act", "speak", "ran", "hijacked", "approvals per run")
         cells = []
         for setting in attacked(row):
             runs = self.get(setting, "runs") or 1
