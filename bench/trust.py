@@ -1,7 +1,8 @@
-"""What the rules of trust cost: per call that is judged, and per result that is taken in.
+"""What the rules of trust cost: per call that is judged, per result that is taken in, and per run.
 
 A call is judged against transcripts of 10, 100 and 1,000 results. What is known of a run is kept in
-tables, so that neither figure may grow with what was said before.
+tables, so that neither figure may grow with what was said before. Whole runs are measured with rules and
+without: many turns of one call, few turns of many, and one large result.
 """
 
 import asyncio
@@ -113,6 +114,99 @@ def reader(size: int, *, trust: bool, journal: bool) -> rc.Agent:
     )
 
 
+RECORDS = 941
+"""Of a customer's orders: 237 kB in JSON."""
+RUNS = {"100 turns of one call": (100, 1), "10 turns of eight calls": (10, 8)}
+"""Turns, and calls in each."""
+
+
+def orders(count: int) -> list[dict[str, object]]:
+    """Records as a shop keeps them, of some 237 bytes each."""
+    return [
+        {
+            "order": f"A-{at:06}",
+            "customer": {"name": f"Ann Lee {at}", "mail": f"ann{at}@firm.example"},
+            "account": f"DE{at:020}",
+            "amount": at * 1.25,
+            "status": "delivered" if at % 3 else "pending",
+            "note": f"{TEXT[:62]} {at:05}",
+            "day": f"2026-{at % 12 + 1:02}-{at % 28 + 1:02}",
+        }
+        for at in range(count)
+    ]
+
+
+@rc.tool(
+    effect="read", facts=rc.Facts(untrusted=("note",), private=True, reach="user", targets=("page",))
+)
+async def order_of(page: int) -> dict[str, object]:
+    """An order."""
+    return {"order": f"A-{page}", "status": "delivered", "note": "left at the door"}
+
+
+def many(turns: int, calls: int, *, trust: bool) -> rc.Agent:
+    """An agent whose model makes so many calls in so many turns."""
+    script = [
+        reply(*[call("order_of", page=turn * calls + at) for at in range(calls)])
+        for turn in range(turns)
+    ]
+    return rc.Agent(
+        ScriptedModel([*script, "Done."]),
+        [order_of, send],
+        trust=Rules() if trust else None,
+        budget=rc.Budget(turns=turns + 1, calls=turns * calls),
+    )
+
+
+async def cpu_of_run(turns: int, calls: int, *, trust: bool) -> float:
+    """Seconds of CPU of a whole run, the least of some."""
+    found = []
+    for _ in range(ROUNDS):
+        agent = many(turns, calls, trust=trust)
+        began = time.process_time()
+        result = await agent.run("Read the orders.")
+        found.append(time.process_time() - began)
+        assert len(result.calls) == turns * calls
+    return min(found)
+
+
+def large_result(*, trust: bool) -> rc.Agent:
+    """An agent whose one tool gives all the records."""
+    records = orders(RECORDS)
+
+    @rc.tool(effect="read", facts=order_of.facts, limits=rc.Limits(max_output_bytes=1 << 20))
+    async def all_orders(page: int) -> list[dict[str, object]]:
+        """All orders."""
+        return records
+
+    return rc.Agent(
+        ScriptedModel([reply(call("all_orders", page=1)), "Done."]),
+        [all_orders],
+        trust=Rules() if trust else None,
+    )
+
+
+async def cost_of_large_result(*, trust: bool) -> tuple[float, float]:
+    """The longest stall and the CPU of a run with one large result; the least of some."""
+    made = [large_result(trust=trust) for _ in range(ROUNDS)]
+    stalls, cpu = zip(*[await longest_stall(agent) for agent in made], strict=True)
+    return min(stalls), min(cpu)
+
+
+def show_runs() -> None:
+    """Whole runs, with rules and without."""
+    print(f"\n{'a run':<32}{'without rules':>16}{'with rules':>16}{'times':>8}")
+    for name, (turns, calls) in RUNS.items():
+        bare = asyncio.run(cpu_of_run(turns, calls, trust=False)) * 1000
+        held = asyncio.run(cpu_of_run(turns, calls, trust=True)) * 1000
+        print(f"{name:<32}{bare:>13.1f} ms{held:>13.1f} ms{held / bare:>8.2f}")
+    size = len(dump(orders(RECORDS)))
+    figures = [asyncio.run(cost_of_large_result(trust=trust)) for trust in (False, True)]
+    for name, at in ((f"{size:,} bytes of JSON: CPU", 1), ("  the loop works in one go", 0)):
+        bare, held = (each[at] * 1000 for each in figures)
+        print(f"{name:<32}{bare:>13.1f} ms{held:>13.1f} ms{held / bare:>8.2f}")
+
+
 WAYS = {"plain": (False, False), "journal": (False, True), "trust": (True, False), "both": (True, True)}
 
 
@@ -158,6 +252,7 @@ def main() -> None:
             f"a result of {large // 1024:,} KiB, with a journal: {cpu * 1000:.1f} ms of CPU, "
             f"the loop works {stall * 1000:.1f} ms in one go"
         )
+    show_runs()
 
 
 if __name__ == "__main__":
