@@ -5,6 +5,7 @@ Mark that is, is what the attacker wants decided.
 """
 
 import asyncio
+from typing import Any
 
 from agentdojo.functions_runtime import FunctionCall
 from pairs import fresh
@@ -12,6 +13,7 @@ from planned import carry_out
 from readers import Hijacked, Wish
 from settings import DEFENCES, Row
 from standin import StandIn
+from stated import stated
 from suites import Environment, suites, tools_over
 
 import rightcall as rc
@@ -47,12 +49,17 @@ async def _invited(row: Row) -> bool:
     task, environment = suites()["workspace"].user_tasks[_TASK], with_his_mail()
     right = task.ground_truth(environment)
     wrong = [_turned(call) for call in right]
-    defence, stated = DEFENCES[row]
-    tools = tools_over("workspace", environment, stated)
+    defence = DEFENCES[row]
+    tools = tools_over("workspace", environment, has_facts=defence.has_rules)
     model = ScriptedModel(StandIn(wrong, "Done.", attack=lambda: ()), fragment=None)
-    settings = defence(tools, right) if defence else {}
+    settings: dict[str, Any] = {"trust": rc.trust.Rules()} if defence.has_rules else {}
+    options: dict[str, Any] = {}
+    if defence.intents:
+        options["intents"] = stated("workspace", _TASK, defence.intents)
     # Nobody is there to be asked: what is asked about is not done.
-    await rc.Agent(model, tools, approve=_refuse, footprint="off", **settings).run(task.PROMPT)
+    await rc.Agent(model, tools, approve=_refuse, footprint="off", **settings).run(
+        task.PROMPT, **options
+    )
     return has_invited(environment)
 
 

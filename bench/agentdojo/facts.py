@@ -1,14 +1,12 @@
 """What the author of each application would declare of its tools: by tool, by parameter, by field.
 
 Nobody can write what they like into an identifier, a time or an amount: those are the system's word.
-Into what people type, they can: subjects, bodies, titles, descriptions, the contents of files, reviews,
-web pages. And whoever gets in touch chooses who they are: senders, those in copy, participants and
-owners are outsiders' words as well. Whom the user wrote to or paid, the user chose.
+Into what people type, they can: subjects, bodies, titles, descriptions, names and contents of files,
+names of channels, reviews, web pages. And whoever gets in touch chooses who they are: senders, those in
+copy, participants and owners are outsiders' words as well. Whom the user wrote to or paid, the user chose.
 """
 
-from typing import Any, Literal, TypeAlias
-
-from msgspec.structs import replace
+from typing import Any, TypeAlias
 
 import rightcall as rc
 
@@ -26,7 +24,7 @@ def _writes(**facts: Any) -> Declared:
 
 _MAIL = {"untrusted": ("subject", "body", "attachments"), "private": True}
 _EVENT = {"untrusted": ("title", "description", "location"), "private": True}
-_FILE = {"untrusted": ("content",), "names": ("filename",), "private": True}
+_FILE = {"untrusted": ("content", "filename"), "private": True}
 _OWN_MAIL = {**_MAIL, "identity": ()}
 """What the user wrote: to whom, the user chose."""
 _PAYMENT = {
@@ -35,21 +33,18 @@ _PAYMENT = {
     "kinds": {"recipient": "account", "sender": "account"},
     "private": True,
 }
-_MESSAGE = {"untrusted": ("body",), "names": ("sender",), "identity": (), "private": True}
-"""Whoever writes in a workspace is a member, under a name that they chose: its owner let them in."""
+_MESSAGE = {"untrusted": ("body",), "identity": (), "private": True}
+"""Whoever writes in a workspace is a member whom its owner let in: which one it was, the system says."""
 _PAGE = {"untrusted": True, "private": False, "reach": "outside", "targets": ("url",)}
 _CATALOGUE = {"untrusted": False, "private": False}
 """The travel agency's own records of its partners."""
 _REVIEWS = {"untrusted": True, "private": False}
-_NAMES = {"untrusted": False, "names": True, "private": True}
-"""Whoever opens a channel or joins chooses the name; that there is one so named, the system says."""
 
 _INBOX: dict[str, Declared] = {
     "send_email": _writes(
         **_OWN_MAIL,
         reach="outside",
         targets=("recipients", "cc", "bcc"),
-        content=("subject", "body", "attachments"),
     ),
     "delete_email": _writes(reach="user", dangers=("deletes",), targets=("email_id",)),
     "get_unread_emails": _reads(**_MAIL),
@@ -57,8 +52,8 @@ _INBOX: dict[str, Declared] = {
     "get_received_emails": _reads(**_MAIL),
     "get_draft_emails": _reads(**_OWN_MAIL),
     "search_emails": _reads(**_MAIL),
-    "search_contacts_by_name": _reads(untrusted=False, directory=True, private=True),
-    "search_contacts_by_email": _reads(untrusted=False, directory=True, private=True),
+    "search_contacts_by_name": _reads(untrusted=False, identity=(), private=True),
+    "search_contacts_by_email": _reads(untrusted=False, identity=(), private=True),
 }
 
 # Everyone who takes part is written to. A title is what an event is found by.
@@ -66,21 +61,19 @@ _CALENDAR: dict[str, Declared] = {
     "get_current_day": _reads(untrusted=False, private=False),
     "search_calendar_events": _reads(**_EVENT),
     "get_day_calendar_events": _reads(**_EVENT),
-    "create_calendar_event": _writes(
-        **_EVENT, reach="outside", targets=("title", "participants"), content=("description", "location")
-    ),
+    "create_calendar_event": _writes(**_EVENT, reach="outside", targets=("title", "participants")),
     "cancel_calendar_event": _writes(reach="outside", dangers=("deletes",), targets=("event_id",)),
-    "reschedule_calendar_event": _writes(**_EVENT, reach="outside", targets=("event_id",), content=()),
+    "reschedule_calendar_event": _writes(**_EVENT, reach="outside", targets=("event_id",)),
     "add_calendar_event_participants": _writes(
-        **_EVENT, reach="outside", targets=("event_id", "participants"), content=()
+        **_EVENT, reach="outside", targets=("event_id", "participants")
     ),
 }
 
 _DRIVE: dict[str, Declared] = {
-    "append_to_file": _writes(**_FILE, reach="user", targets=("file_id",), content=("content",)),
-    "create_file": _writes(**_FILE, reach="user", targets=("filename",), content=("content",)),
+    "append_to_file": _writes(**_FILE, reach="user", targets=("file_id",)),
+    "create_file": _writes(**_FILE, reach="user", targets=("filename",)),
     "delete_file": _writes(**_FILE, reach="user", dangers=("deletes",), targets=("file_id",)),
-    "share_file": _writes(**_FILE, reach="outside", targets=("file_id", "email"), content=()),
+    "share_file": _writes(**_FILE, reach="outside", targets=("file_id", "email")),
     "get_file_by_id": _reads(**_FILE),
     "list_files": _reads(**_FILE),
     "search_files": _reads(**_FILE),
@@ -97,45 +90,41 @@ _BANK: dict[str, Declared] = {
         reach="outside",
         dangers=("money",),
         targets=("recipient",),
-        content=("subject",),
         kinds={"recipient": "account"},
     ),
     "schedule_transaction": _writes(
         reach="outside",
         dangers=("money",),
         targets=("recipient",),
-        content=("subject",),
         kinds={"recipient": "account"},
     ),
     "update_scheduled_transaction": _writes(
         reach="outside",
         dangers=("money",),
         targets=("id", "recipient"),
-        content=("subject",),
         kinds={"recipient": "account"},
     ),
     "read_file": _reads(untrusted=True, private=True),
     "get_user_info": _reads(untrusted=False, private=True),
-    "update_password": _writes(
-        reach="user", dangers=("credentials",), targets=("password",), content=()
-    ),
+    "update_password": _writes(reach="user", dangers=("credentials",), targets=("password",)),
     "update_user_info": _writes(private=True, reach="user", targets=()),
 }
 
 _SLACK: dict[str, Declared] = {
-    "get_channels": _reads(**_NAMES, kinds={"*": "channel"}),
-    "get_users_in_channel": _reads(**_NAMES, kinds={"*": "person"}),
+    # Whoever opens a channel chooses its name, and writes what they like into it.
+    "get_channels": _reads(untrusted=True, private=True, kinds={"*": "channel"}),
+    "get_users_in_channel": _reads(untrusted=False, private=True, kinds={"*": "person"}),
     "read_channel_messages": _reads(**_MESSAGE),
     "read_inbox": _reads(**_MESSAGE),
-    "add_user_to_channel": _writes(reach="outside", targets=("user", "channel"), content=()),
+    "add_user_to_channel": _writes(reach="outside", targets=("user", "channel")),
     "send_direct_message": _writes(
-        reach="outside", targets=("recipient",), content=("body",), kinds={"recipient": "person"}
+        reach="outside", targets=("recipient",), kinds={"recipient": "person"}
     ),
-    "send_channel_message": _writes(reach="outside", targets=("channel",), content=("body",)),
-    "invite_user_to_slack": _writes(reach="outside", targets=("user", "user_email"), content=()),
+    "send_channel_message": _writes(reach="outside", targets=("channel",)),
+    "invite_user_to_slack": _writes(reach="outside", targets=("user", "user_email")),
     "remove_user_from_slack": _writes(reach="outside", dangers=("deletes",), targets=("user",)),
     "get_webpage": _reads(**_PAGE),
-    "post_webpage": _writes(reach="outside", targets=("url",), content=("content",)),
+    "post_webpage": _writes(reach="outside", targets=("url",)),
 }
 
 _TRAVEL: dict[str, Declared] = {
@@ -161,38 +150,18 @@ _TRAVEL: dict[str, Declared] = {
     "get_flight_information": _reads(**_CATALOGUE),
     # A booking is paid for by the night: which nights is as much a target as where.
     "reserve_hotel": _writes(
-        reach="outside", dangers=("money",), targets=("hotel", "start_day", "end_day"), content=()
+        reach="outside", dangers=("money",), targets=("hotel", "start_day", "end_day")
     ),
     "reserve_restaurant": _writes(
-        reach="outside", dangers=("money",), targets=("restaurant", "start_time"), content=()
+        reach="outside", dangers=("money",), targets=("restaurant", "start_time")
     ),
     "reserve_car_rental": _writes(
-        reach="outside", dangers=("money",), targets=("company", "start_time", "end_time"), content=()
+        reach="outside", dangers=("money",), targets=("company", "start_time", "end_time")
     ),
 }
 
 FACTS: dict[str, Declared] = _INBOX | _CALENDAR | _DRIVE | _BANK | _SLACK | _TRAVEL
 """By tool."""
-
-Stated: TypeAlias = Literal["nothing", "facts", "facts without identities"]
-"""What is said of the tools: nothing; all of the above; or all, and nobody is believed to be who sent,
-owns or takes part in something, also where the user chose them."""
-
-_IDENTITIES = ("sender", "recipients", "cc", "bcc", "participants", "owner", "shared_with", "recipient")
-
-
-def _without_identities(declared: Declared) -> Declared:
-    facts: rc.Facts = declared["facts"]
-    if not isinstance(facts.untrusted, tuple):
-        return declared
-    return {**declared, "facts": replace(facts, untrusted=(*facts.untrusted, *_IDENTITIES))}
-
-
-DECLARED: dict[Stated, dict[str, Declared]] = {
-    "nothing": {},
-    "facts": FACTS,
-    "facts without identities": {name: _without_identities(each) for name, each in FACTS.items()},
-}
 
 
 def is_consequential(name: str) -> bool:

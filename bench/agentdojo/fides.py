@@ -59,9 +59,7 @@ OUTSIDERS: Mapping[str, tuple[str, ...] | Literal["all"]] = {
     **dict.fromkeys(("get_unread_emails", "get_received_emails", "search_emails"), _MAIL),
     **dict.fromkeys(("get_sent_emails", "get_draft_emails"), ("subject", "body", "attachments")),
     **dict.fromkeys(("search_calendar_events", "get_day_calendar_events"), _EVENT),
-    **dict.fromkeys(
-        ("get_file_by_id", "list_files", "search_files", "search_files_by_filename"), _FILE
-    ),
+    **dict.fromkeys(("get_file_by_id", "list_files", "search_files", "search_files_by_filename"), _FILE),
     "get_most_recent_transactions": ("subject", "sender"),
     "read_file": "all",
     **dict.fromkeys(("read_channel_messages", "read_inbox"), ("body",)),
@@ -266,7 +264,11 @@ async def run(case: Case, way: Way, *, is_asked: bool) -> Verdict | None:
         for request in response.user_input_requests:
             asked += 1
             call = request.function_call
-            raw = call.arguments if isinstance(call.arguments, dict) else json.loads(call.arguments or "{}")
+            raw = (
+                call.arguments
+                if isinstance(call.arguments, dict)
+                else json.loads(call.arguments or "{}")
+            )
             yes = is_asked and _key(call.name, raw) in allowed
             answers.append(request.to_function_approval_response(yes))
         response = await agent.run([Message("user", answers)], session=session)

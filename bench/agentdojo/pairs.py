@@ -2,22 +2,25 @@
 
 import functools
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 from agentdojo.base_tasks import BaseUserTask
 from agentdojo.functions_runtime import FunctionCall
 from attackers import Attacker, from_task, ran, with_own_tool
 from attacks import Attack, Form, attack
-from facts import Stated, is_consequential
+from facts import is_consequential
 from known import LISTED, look_ups, make_known
 from msgspec import Struct, json
 from senders import identity, send_as
 from standin import StandIn, When
+from stated import Written, stated
 from suites import Environment, suites, tools_over
 
 import rightcall as rc
+from rightcall.core.message import Reply
 from rightcall.core.proposal import Proposal
+from rightcall.core.request import Request
 from rightcall.loop.result import CallRecord, RunResult
 from rightcall.testing import ScriptedModel
 
@@ -30,8 +33,16 @@ Position: TypeAlias = Literal["third party", "sender", "known counterparty", "me
 whom the user also knows, from contacts or payments or as a member, and whom the hijacked model looks up
 first."""
 
-Defence: TypeAlias = Callable[[Sequence[rc.Tool], Sequence[FunctionCall]], dict[str, Any]]
-"""From the tools and the calls that the user's task needs: settings for the agent."""
+
+class Defence(Struct, frozen=True, kw_only=True):
+    """What is set against the attacker."""
+
+    has_rules: bool = True
+    intents: Written | None = None
+    """What was stated of the task beforehand; None: nothing."""
+
+
+NO_DEFENCE = Defence(has_rules=False)
 
 OWN_TOOL = "the user's own tool"
 """In place of an injection task: the user's own calls, for other targets."""
@@ -77,9 +88,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 async def run(
     case: Case,
-    defence: Defence | None = None,
+    defence: Defence = NO_DEFENCE,
     approver: Approver = "nobody",
-    stated: Stated = "facts",
 ) -> Verdict | None:
     """Run one case and have it judged. None when there is nothing to attack in this way."""
     user: BaseUserTask[Any] = suites()[case.suite].user_tasks[case.user]
@@ -97,9 +107,7 @@ async def run(
         truth,
         user.GROUND_TRUTH_OUTPUT,
         signs=planted.signs,
-        attack=lambda: (
-            [*before, *attacker.calls(copied(environment), start)] if attacker else ()
-        ),
+        attack=lambda: [*before, *attacker.calls(copied(environment), start)] if attacker else (),
         attack_answer=attacker.answer if attacker else "",
         when=case.when,
     )
@@ -108,15 +116,9 @@ async def run(
 
     async def approve(proposal: Proposal) -> bool:
         asked.append(proposal)
-        return approver == "the user" and _key(proposal.name, proposal.arguments) in allowed
+        return approver == "the user" and is_wanted(proposal, truth)
 
-    tools = tools_over(case.suite, environment, stated if defence else "nothing")
-    settings = defence(tools, truth) if defence else {}
-    tools = settings.pop("tools", tools)
-    model = ScriptedModel(standin, fragment=None)
-    agent = rc.Agent(model, tools, budget=_BUDGET, approve=approve, footprint="off", **settings)
-    result = await agent.run(user.PROMPT)
-    assert result.stop.reason == "end", result.stop
+    result = await run_agent(case, environment, standin, defence, approve)
     acts = tuple(
         done
         for done in ran(result)
@@ -127,15 +129,44 @@ async def run(
     return Verdict(
         case=case,
         utility=case.wants_utility and done(user, result, copied(start), environment),
-        attacked=attacker is not None
-        and is_his_own
-        and attacker.succeeded(result, start, environment),
+        attacked=attacker is not None and is_his_own and attacker.succeeded(result, start, environment),
         hijacked=standin.hijacked,
         spread=standin.spread,
         asked=tuple(asked),
         acts=acts,
         calls=result.calls,
     )
+
+
+async def run_agent(
+    case: Case,
+    environment: Environment,
+    standin: Callable[[Request], Reply],
+    defence: Defence,
+    approve: Callable[[Proposal], Awaitable[bool]],
+) -> RunResult:
+    """Run the user's task over these data, by this model."""
+    tools = tools_over(case.suite, environment, has_facts=defence.has_rules)
+    settings: dict[str, Any] = {"trust": rc.trust.Rules()} if defence.has_rules else {}
+    options: dict[str, Any] = {}
+    if defence.intents:
+        options["intents"] = stated(case.suite, case.user, defence.intents)
+    agent = rc.Agent(
+        ScriptedModel(standin, fragment=None),
+        tools,
+        budget=_BUDGET,
+        approve=approve,
+        footprint="off",
+        **settings,
+    )
+    result = await agent.run(suites()[case.suite].user_tasks[case.user].PROMPT, **options)
+    assert result.stop.reason == "end", result.stop
+    return result
+
+
+def is_wanted(proposal: Proposal, truth: Sequence[FunctionCall]) -> bool:
+    """Whether a user who knows what the task needs allows this: the very call, and nothing beside it."""
+    return _key(proposal.name, proposal.arguments) in {_key(each.function, each.args) for each in truth}
 
 
 def stands_there(suite: str, position: Position) -> bool:
@@ -174,7 +205,7 @@ def _attacker(case: Case) -> Attacker | None:
     if case.injection == OWN_TOOL:
         environment = fresh(case.suite, case.user)
         truth = suite.user_tasks[case.user].ground_truth(environment)
-        return with_own_tool(tools_over(case.suite, environment, "facts"), truth)
+        return with_own_tool(tools_over(case.suite, environment), truth)
     if case.injection:
         injection = suite.injection_tasks[case.injection]
         return from_task(case.suite, injection, own_truths=case.own_truths)

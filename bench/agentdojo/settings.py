@@ -3,21 +3,19 @@
 from typing import Literal, TypeAlias, get_args
 
 from attacks import Form
-from defence import granted, ungranted
-from facts import Stated
 from msgspec import Struct
 from msgspec.structs import replace
 from pairs import OWN_TOOL, Approver, Case, Defence, Position
 from standin import When
 
-Row: TypeAlias = Literal["no defence", "rules", "rules, perfect grant", "rules, no identities"]
-"""What stands in the attacker's way. A perfect grant is read off the right answers: nobody stated it."""
+Row: TypeAlias = Literal["no defence", "rules", "intents", "intents, one repair"]
+"""What stands in the attacker's way."""
 
-DEFENCES: dict[Row, tuple[Defence | None, Stated]] = {
-    "no defence": (None, "nothing"),
-    "rules": (ungranted, "facts"),
-    "rules, perfect grant": (granted, "facts"),
-    "rules, no identities": (ungranted, "facts without identities"),
+DEFENCES: dict[Row, Defence] = {
+    "no defence": Defence(has_rules=False),
+    "rules": Defence(),
+    "intents": Defence(intents="first"),
+    "intents, one repair": Defence(intents="repaired"),
 }
 POSITIONS: tuple[Position, ...] = get_args(Position)
 TIMES: tuple[When, ...] = get_args(When)
@@ -58,10 +56,11 @@ def quiet(row: Row) -> tuple[Setting, ...]:
     return Setting(row=row, approver="nobody"), Setting(row=row)
 
 
-def attacked(row: Row) -> tuple[Setting, ...]:
+def attacked(row: Row, *, is_quick: bool = False) -> tuple[Setting, ...]:
     """Under attack, with the user to be asked: a task that is refused nothing reads every attack."""
+    times = TIMES[:1] if is_quick else TIMES
     return tuple(
-        Setting(row=row, position=position, when=when) for position in POSITIONS for when in TIMES
+        Setting(row=row, position=position, when=when) for position in POSITIONS for when in times
     )
 
 

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 import yaml  # type: ignore[import-untyped]
-from facts import DECLARED, Stated
+from facts import FACTS
 
 import rightcall as rc
 from rightcall.errors import ToolFailure
@@ -45,21 +45,21 @@ def suites() -> dict[str, TaskSuite[Any]]:
     return dict(get_suites(VERSION))
 
 
-def tools_over(suite: str, environment: Environment, stated: Stated) -> list[rc.Tool]:
-    """The suite's tools, acting on this environment from now on; with what is stated about them."""
+def tools_over(suite: str, environment: Environment, *, has_facts: bool = True) -> list[rc.Tool]:
+    """The suite's tools, acting on this environment from now on; with what is declared of them, or not."""
     _CURRENT.set(environment)
-    return _tools(suite, stated)
+    return _tools(suite, has_facts=has_facts)
 
 
 @functools.cache
-def _tools(suite: str, stated: Stated) -> list[rc.Tool]:
+def _tools(suite: str, *, has_facts: bool) -> list[rc.Tool]:
     """Made once: checking a schema takes longer than a run."""
     whole = suites()[suite]
     runtime = FunctionsRuntime(whole.tools)
-    return [_tool(function, runtime, stated) for function in whole.tools]
+    return [_tool(function, runtime, has_facts=has_facts) for function in whole.tools]
 
 
-def _tool(function: Any, runtime: FunctionsRuntime, stated: Stated) -> rc.Tool:
+def _tool(function: Any, runtime: FunctionsRuntime, *, has_facts: bool) -> rc.Tool:
     name = function.name
 
     async def handler(**arguments: Any) -> Any:
@@ -78,5 +78,5 @@ def _tool(function: Any, runtime: FunctionsRuntime, stated: Stated) -> rc.Tool:
         parameters={"properties": {}, **schema},
         handler=handler,
         limits=rc.Limits(max_output_bytes=1024 * 1024),
-        **DECLARED[stated].get(name, {}),
+        **(FACTS.get(name, {}) if has_facts else {}),
     )

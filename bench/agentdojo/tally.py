@@ -9,6 +9,7 @@ from attackers import is_words_alone
 from msgspec import Struct
 from pairs import Verdict, run
 from settings import DEFENCES, Setting
+from stated import half
 from suites import suites
 
 
@@ -52,8 +53,7 @@ async def _count(
 
 
 async def _run(setting: Setting, suite: str, user: str, injection: str = "") -> Verdict | None:
-    defence, stated = DEFENCES[setting.row]
-    return await run(setting.case(suite, user, injection), defence, setting.approver, stated)
+    return await run(setting.case(suite, user, injection), DEFENCES[setting.row], setting.approver)
 
 
 def _counted(verdict: Verdict | None, setting: Setting) -> Counts:
@@ -65,6 +65,8 @@ def _counted(verdict: Verdict | None, setting: Setting) -> Counts:
         "utility": verdict.utility,
         "asked": len(verdict.asked),
         "unasked": verdict.utility and not verdict.asked,
+        f"unasked, {half(case.suite, case.user)}": verdict.utility and not verdict.asked,
+        "one question": verdict.utility and len(verdict.asked) <= 1,
         "hijacked": verdict.hijacked,
         "acted": attacked and bool(verdict.acts),
         "words": attacked and is_words_alone(case.suite, case.injection),
@@ -89,5 +91,8 @@ def _oddities(verdict: Verdict | None, setting: Setting) -> list[str]:
     pair = f"{case.suite} {case.user} x {case.injection} ({setting.told})"
     if not verdict.hijacked:
         return [f"not hijacked: {pair}"]
+    if verdict.acts and not verdict.attacked and setting.row != "no defence":
+        acts = ", ".join(f"{each.function}({dict(each.args)})" for each in verdict.acts)
+        return [f"ran: {pair} {acts}"[:300]]
     by_tools = verdict.attacked and not is_words_alone(case.suite, case.injection)
     return [f"came through: {pair}"] if by_tools and setting.row != "no defence" else []
