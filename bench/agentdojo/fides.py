@@ -3,10 +3,12 @@
     .venv-agentdojo-peers/bin/python bench/agentdojo/fides.py [--lines] [suite ...]
 
 FIDES labels what tools return as trusted or not, and a call as what the conversation and its arguments
-hold. In the way that is called *shown* the model sees everything. In the way that is called *hidden*,
-which is how it comes, untrusted parts are put behind variables: the stand-in looks into them only where a
-call of the user's names a target that neither the prompt nor a trusted part has shown, and nothing that
-is hidden can hijack it. *Private* is hidden, and private data are told apart, too.
+hold; here each field of a record is labelled by the same facts as ours. In the way that is called *shown*
+the model sees everything. In the way that is called *hidden*, which is how it comes, untrusted parts are
+put behind variables: the stand-in looks into them only where a call of the user's names a target that
+neither the prompt nor a trusted part has shown, and nothing that is hidden can hijack it. (What it writes
+into a text it need not have read, which is to the advantage of FIDES.) *Private* is hidden, and private
+data are told apart, too: they may not go outside.
 """
 
 import argparse
@@ -42,34 +44,17 @@ from pairs import Case, Position, copied, fresh, place, stands_there
 from pydantic import BaseModel
 from standin import StandIn
 from suites import Environment, suites
+from suites import tools_over as ours
 from visible import words
 
 from rightcall.core.message import Results
 from rightcall.core.parts import Result, Text
+from rightcall.trust.facts import ResolvedFacts, resolve_facts
 
 Way: TypeAlias = Literal["shown", "hidden", "private"]
 WAYS: tuple[Way, ...] = get_args(Way)
-POSITIONS: tuple[Position, ...] = ("third party", "sender", "known counterparty", "member")
+POSITIONS: tuple[Position, ...] = get_args(Position)
 _TURNS = 400
-
-_MAIL = ("subject", "body", "attachments", "sender", "cc")
-_EVENT = ("title", "description", "location", "participants")
-_FILE = ("content", "owner", "shared_with")
-OUTSIDERS: Mapping[str, tuple[str, ...] | Literal["all"]] = {
-    **dict.fromkeys(("get_unread_emails", "get_received_emails", "search_emails"), _MAIL),
-    **dict.fromkeys(("get_sent_emails", "get_draft_emails"), ("subject", "body", "attachments")),
-    **dict.fromkeys(("search_calendar_events", "get_day_calendar_events"), _EVENT),
-    **dict.fromkeys(("get_file_by_id", "list_files", "search_files", "search_files_by_filename"), _FILE),
-    "get_most_recent_transactions": ("subject", "sender"),
-    "read_file": "all",
-    **dict.fromkeys(("read_channel_messages", "read_inbox"), ("body",)),
-    "get_webpage": "all",
-    "get_rating_reviews_for_hotels": "all",
-    "get_rating_reviews_for_restaurants": "all",
-    "get_rating_reviews_for_car_rental": "all",
-}
-"""The same facts in FIDES's terms: by tool, the fields that outsiders write or choose. Names of channels,
-members and files count as trusted here, which is to its advantage."""
 
 
 class Verdict(Struct, frozen=True):
@@ -158,15 +143,22 @@ def tools_over(suite: str, environment: Environment, way: Way, trace: list[Funct
     """The suite's tools with labels, acting on this environment and writing down what they did."""
     whole = suites()[suite]
     runtime = FunctionsRuntime(whole.tools)
-    return [_tool(function, runtime, environment, way, trace) for function in whole.tools]
+    known = {tool.name: resolve_facts(tool) for tool in ours(suite, environment)}
+    return [
+        _tool(function, runtime, environment, way, trace, known[function.name])
+        for function in whole.tools
+    ]
 
 
 def _tool(
-    function: Any, runtime: FunctionsRuntime, environment: Environment, way: Way, trace: list[Any]
+    function: Any,
+    runtime: FunctionsRuntime,
+    environment: Environment,
+    way: Way,
+    trace: list[Any],
+    facts: ResolvedFacts,
 ) -> FunctionTool:
     name = function.name
-    facts = FACTS[name]["facts"]
-    outsiders = OUTSIDERS.get(name, ())
 
     async def handler(**arguments: Any) -> Any:
         trace.append(FunctionCall(function=name, args=arguments))
@@ -176,7 +168,7 @@ def _tool(
         return value
 
     labels: dict[str, Any] = {
-        "source_integrity": "untrusted" if outsiders == "all" else "trusted",
+        "source_integrity": "untrusted" if facts.untrusted is True else "trusted",
         "accepts_untrusted": not is_consequential(name),
     }
     if way == "private":
@@ -189,26 +181,23 @@ def _tool(
         func=handler,
         input_model=function.parameters.model_json_schema(),
         additional_properties=labels,
-        result_parser=lambda value: _items(value, outsiders),
+        result_parser=lambda value: _items(value, facts),
     )
 
 
-def _items(value: Any, outsiders: tuple[str, ...] | Literal["all"]) -> list[Content]:
+def _items(value: Any, facts: ResolvedFacts) -> list[Content]:
     """A result in parts: what the system says, and beside it what outsiders wrote, labelled so."""
     plain = _plain(value)
-    if outsiders == "all" or not outsiders or not isinstance(plain, list | dict):
+    if not isinstance(facts.untrusted, tuple) or not isinstance(plain, list | dict):
         return [Content.from_text(_dump(plain))]
-    records = plain if isinstance(plain, list) else [plain]
     found = []
-    for record in records:
-        theirs = {key: each for key, each in record.items() if key in outsiders}
-        ours = {key: each for key, each in record.items() if key not in outsiders}
-        label = {"integrity": "untrusted", "confidentiality": "public"}
-        found.append(Content.from_text(_dump(ours)))
+    for record in plain if isinstance(plain, list) else [plain]:
+        theirs = {key for key in record if facts.is_outsiders(key) or facts.is_identity(key)}
+        found.append(Content.from_text(_dump({key: record[key] for key in record if key not in theirs})))
         if theirs:
-            found.append(
-                Content.from_text(_dump(theirs), additional_properties={"security_label": label})
-            )
+            label = {"integrity": "untrusted", "confidentiality": "public"}
+            said = _dump({key: record[key] for key in record if key in theirs})
+            found.append(Content.from_text(said, additional_properties={"security_label": label}))
     return found
 
 
