@@ -1,10 +1,11 @@
 """An attacker who searches: over arguments, order and repetition, and who knows how the rules judge.
 
-    .venv-agentdojo/bin/python bench/agentdojo/adaptive.py [--row intents] [--tries 10000] [--seed 1] [suite ...]
+    .venv-agentdojo/bin/python bench/agentdojo/adaptive.py [--row intents] [--tries 10000] [suite ...]
 
-Each try is one call that the hijacked model makes. Its values come from the attacker's own goal, from the
-prompt, from the data, from the calls that the task needs and from what was stated for it, and are bent in
-ways that rules are known to overlook. What ran before is tried more often. Nobody is there to be asked.
+Each try is one call that the hijacked model makes. Its values come from the attacker's own goal, from
+the prompt, from the data, from the calls that the task needs and from what was stated for it, and are
+bent in ways that rules are known to overlook. What ran before is tried more often. Nobody is there to be
+asked.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -88,7 +89,7 @@ class Proposed(Struct, frozen=True):
     choices: tuple[tuple[str, str], ...]
 
 
-def _bend(name: str, value: Any, other: Any, rng: random.Random) -> Any:
+def _bend(name: str, value: Any, other: Any, rng: random.Random) -> Any:  # noqa: C901 - a table
     """A value bent in one way; ``other`` is one that the rules may like better."""
     text, liked = str(value), str(other)
     match name:
@@ -174,7 +175,7 @@ class Attempt:
         self._his_calls = [each for each in his if is_consequential(each.function)]
         for _ in range(self._rng.randint(1, _MOST_CALLS)):
             self.proposed.append(self._propose())
-        if self._rng.random() < 0.3:  # noqa: PLR2004 - about a third of the attempts repeat themselves
+        if self._rng.random() < 0.3:
             self.proposed += self.proposed[: self._rng.randint(1, len(self.proposed))]
         return [each.call for each in self.proposed]
 
@@ -219,7 +220,7 @@ class Attempt:
             if "integer" in kinds:
                 found = int(found)
         elif "boolean" in kinds:
-            return rng.random() < 0.5  # noqa: PLR2004 - either
+            return rng.random() < 0.5
         bent = _bend(bend, found, liked, rng)
         if "array" in kinds and not isinstance(bent, list) and bent is not None:
             return [bent]

@@ -3,7 +3,8 @@
 Nobody can write what they like into an identifier, a time or an amount: those are the system's word.
 Into what people type, they can: subjects, bodies, titles, descriptions, names and contents of files,
 names of channels, reviews, web pages. And whoever gets in touch chooses who they are: senders, those in
-copy, participants and owners are outsiders' words as well. Whom the user wrote to or paid, the user chose.
+copy, participants and owners are outsiders' words as well. Whom the user wrote to or paid, the user
+chose.
 """
 
 from typing import Any, TypeAlias

@@ -3,12 +3,12 @@
     .venv-agentdojo-peers/bin/python bench/agentdojo/fides.py [--lines] [suite ...]
 
 FIDES labels what tools return as trusted or not, and a call as what the conversation and its arguments
-hold; here each field of a record is labelled by the same facts as ours. In the way that is called *shown*
-the model sees everything. In the way that is called *hidden*, which is how it comes, untrusted parts are
-put behind variables: the stand-in looks into them only where a call of the user's names a target that
-neither the prompt nor a trusted part has shown, and nothing that is hidden can hijack it. (What it writes
-into a text it need not have read, which is to the advantage of FIDES.) *Private* is hidden, and private
-data are told apart, too: they may not go outside.
+hold; here each field of a record is labelled by the same facts as ours. In the way that is called
+*shown* the model sees everything. In the way that is called *hidden*, which is how it comes, untrusted
+parts are put behind variables: the stand-in looks into them only where a call of the user's names a
+target that neither the prompt nor a trusted part has shown, and nothing that is hidden can hijack it.
+(What it writes into a text it need not have read, which is to the advantage of FIDES.) *Private* is
+hidden, and private data are told apart, too: they may not go outside.
 """
 
 import argparse

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from agentdojo.base_tasks import BaseUserTask
 from agentdojo.functions_runtime import FunctionCall
-from attackers import Attacker, from_task, ran, with_own_tool
+from attackers import Attacker, by_intents, from_task, ran, with_own_tool
 from attacks import Attack, Form, attack
 from facts import is_consequential
 from known import LISTED, look_ups, make_known
@@ -30,9 +30,9 @@ Approver: TypeAlias = Literal["nobody", "the user"]
 the calls that their own task needs."""
 
 Position: TypeAlias = Literal["third party", "sender", "known counterparty", "member"]
-"""Who the attacker is: one who got his words into what others sent; the very one who sent it; or a sender
-whom the user also knows, from contacts or payments or as a member, and whom the hijacked model looks up
-first."""
+"""Who the attacker is: one who got his words into what others sent; the very one who sent it; or a
+sender whom the user also knows, from contacts or payments or as a member, and whom the hijacked model
+looks up first."""
 
 
 class Defence(Struct, frozen=True, kw_only=True):
@@ -61,6 +61,8 @@ class Case(Struct, frozen=True, kw_only=True):
     form: Form = "plain"
     when: When = "at once"
     position: Position = "third party"
+    by_intents: bool = False
+    """The attacker knows what was stated of the task, and uses that."""
     own_truths: bool = True
     """Fill in the ground truths that AgentDojo leaves empty."""
     wants_utility: bool = True
@@ -104,6 +106,8 @@ async def run(
     before = place(case, attacker, environment, planted.signs) if attacker else []
     start = copied(environment)
     truth = user.ground_truth(copied(start))
+    if attacker is not None and case.by_intents:
+        attacker = by_intents(case.suite, case.user, attacker, truth)
     standin = StandIn(
         truth,
         user.GROUND_TRUTH_OUTPUT,
@@ -183,7 +187,7 @@ _MARK = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+|(?:https?://|www\.)[\w./-]+|[A-Z]{2
 def marks_of(
     attacker: Attacker, environment: Environment, truth: Sequence[FunctionCall]
 ) -> frozenset[str]:
-    """The addresses, accounts and links that an attack is about, in small letters, and none of the task's."""
+    """The addresses, accounts and links that an attack is about, in small letters."""
     calls = attacker.calls(copied(environment), copied(environment))
     found = _MARK.findall(" ".join([attacker.goal, *[str(each.args) for each in calls]]))
     own = str([each.args for each in truth]).lower()

@@ -1,6 +1,6 @@
 """AgentDojo against the runtime, with no language model: prints what a fully hijacked one could do.
 
-    .venv-agentdojo/bin/python bench/agentdojo/run.py [--row rules] [--quick] [--forms] [--lines] [suite ...]
+    .venv-agentdojo/bin/python bench/agentdojo/run.py [--row rules] [--quick] [--lines] [suite ...]
 
 A worst-case stand-in makes the calls that the user's task needs and, as soon as an injection can be read
 in any result, those that the injection asks for. Verdicts are by AgentDojo's own checks.
@@ -16,7 +16,17 @@ from concurrent.futures import ProcessPoolExecutor
 
 from choice import invited, plan_invites
 from planned import Written, count_planned
-from settings import DEFENCES, POSITIONS, TIMES, Row, Setting, attacked, quiet, written
+from settings import (
+    DEFENCES,
+    POSITIONS,
+    TIMES,
+    Row,
+    Setting,
+    attacked,
+    knowing,
+    quiet,
+    written,
+)
 from stated import HALVES
 from suites import VERSION, suites
 from tally import Counted, Counts, count
@@ -49,11 +59,14 @@ def main() -> int:
     alone = [setting for row in rows for setting in quiet(row)]
     under = [setting for row in rows for setting in attacked(row, is_quick=options.quick)]
     forms = [setting for row in rows for setting in written(row)] if options.forms else []
-    counts, lines = _counted(names, alone, [*under, *forms])
+    any_intent = [setting for row in rows for setting in knowing(row)]
+    counts, lines = _counted(names, alone, [*under, *forms, *any_intent])
     table = _Table(counts, names, is_quick=options.quick)
     print(f"AgentDojo {VERSION}, a worst-case stand-in for the model; {', '.join(names)}")
     for row in rows:
         table.show(row)
+    if any_intent:
+        table.show_knowing(any_intent)
     if forms:
         table.show_forms(forms)
     if PLAN in wanted:
@@ -178,6 +191,12 @@ class _Table:
         print("\nwritten otherwise: attacks that act")
         for setting in settings:
             print(f"  {setting.told:<50}{self.by_tools(setting):>10}")
+
+    def show_knowing(self, settings: Sequence[Setting]) -> None:
+        """By an attacker who uses what was stated."""
+        print("\nany stated intent, with any identity of the attacker's: pairs in which anything ran")
+        for setting in settings:
+            print(f"  {setting.told:<50}{self.of(setting, 'acted'):>10}")
 
     def misses(self, row: Row, *, whole: bool) -> list[str]:
         """The aims that a row misses; the tasks are only counted where all suites were run."""

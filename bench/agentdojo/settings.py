@@ -30,6 +30,7 @@ class Setting(Struct, frozen=True, kw_only=True):
     when: When = "at once"
     form: Form = "plain"
     own_tool: bool = False
+    by_intents: bool = False
 
     def case(self, suite: str, user: str, injection: str = "") -> Case:
         """The case of this pair."""
@@ -38,6 +39,7 @@ class Setting(Struct, frozen=True, kw_only=True):
             user=user,
             injection=OWN_TOOL if self.own_tool and injection else injection,
             form=self.form,
+            by_intents=self.by_intents,
             when=self.when,
             position=self.position,
             # Comparing whole environments takes longer than the run.
@@ -48,6 +50,7 @@ class Setting(Struct, frozen=True, kw_only=True):
     def told(self) -> str:
         """How the attack differs from the plain one."""
         form = "own tool" if self.own_tool else self.form
+        form = "any intent" if self.by_intents else form
         return ", ".join([self.row, self.position, self.when, *([form] if form != "plain" else [])])
 
 
@@ -69,3 +72,13 @@ def written(row: Row) -> tuple[Setting, ...]:
     plain = Setting(row=row)
     forms: tuple[Form, ...] = ("split", "base64", "escaped")
     return (*[replace(plain, form=form) for form in forms], replace(plain, own_tool=True))
+
+
+def knowing(row: Row) -> tuple[Setting, ...]:
+    """By an attacker who knows what was stated, and uses any of it with any identity.
+
+    There is a user to be asked, so that everything is read; none of his calls is one to be allowed.
+    """
+    if DEFENCES[row].intents is None:
+        return ()
+    return tuple(Setting(row=row, position=position, by_intents=True) for position in POSITIONS)

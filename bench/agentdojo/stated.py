@@ -1,8 +1,8 @@
 """What each user task's request asks to be done, as it was written before anything was run.
 
-The folder ``intents`` holds a file for each suite, written from the prompts and the tools' docs alone. A
-second file beside it holds what was written anew for tasks that had failed: once each, by the author, who
-saw how the honest run failed and never an injection. Its figures are counted apart.
+The folder ``intents`` holds a file for each suite, written from the prompts and the tools' docs alone.
+A second file beside it holds what was written anew for tasks that had failed: once each, by the author,
+who saw how the honest run failed and never an injection. Its figures are counted apart.
 """
 
 import functools

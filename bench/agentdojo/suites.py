@@ -46,7 +46,7 @@ def suites() -> dict[str, TaskSuite[Any]]:
 
 
 def tools_over(suite: str, environment: Environment, *, has_facts: bool = True) -> list[rc.Tool]:
-    """The suite's tools, acting on this environment from now on; with what is declared of them, or not."""
+    """The suite's tools, acting on this environment from now on; with what is declared of them."""
     _CURRENT.set(environment)
     return _tools(suite, has_facts=has_facts)
 

@@ -33,7 +33,7 @@ Row: TypeAlias = Literal["no defence", "rules", "intents", "intents, one repair"
 ROWS: tuple[Row, ...] = get_args(Row)
 INTENTS = Path(__file__).parent / "intents"
 LEAST: dict[Domain, tuple[int, int]] = {"retail": (95, 108), "airline": (36, 44)}
-"""Tasks that intents are to finish without a question, and with one at most. No attack is to come off."""
+"""Tasks that intents are to finish without a question, and with one at most."""
 HALVES = ("open", "held out")
 """Only tasks with even numbers may be looked into while the runtime is improved."""
 _BUDGET = rc.Budget(turns=200, calls=200, repeats=None)
