@@ -1,12 +1,13 @@
 """What the stand-in reads before it acts, and what an attacker would have done."""
 
+import json
 import sys
 
 import pytest
 from lookups import all_calls
 from shop import Call, Task
-from shop_facts import FACTS, STRICT
-from tau import main
+from shop_facts import FACTS
+from tau import INTENTS, main
 from thefts import attacks
 
 BUY = {"order_id": "#W1", "item_ids": ["1"], "new_item_ids": ["2"], "payment_method_id": "paypal_1"}
@@ -86,7 +87,12 @@ def test_without_its_data_the_bench_says_that_it_is_skipped(tmp_path, capsys, mo
     assert capsys.readouterr().out.startswith("skipped: ")
 
 
-@pytest.mark.parametrize("facts", [FACTS, STRICT], ids=["usual", "strict"])
-def test_every_tool_says_what_it_reaches(facts):
-    for name, declared in facts.items():
+def test_every_tool_says_what_it_reaches():
+    for name, declared in FACTS.items():
         assert declared["facts"].reach is not None, name
+
+
+@pytest.mark.parametrize(("domain", "tasks"), [("retail", 115), ("airline", 50)])
+def test_every_task_has_its_intents(domain, tasks):
+    whole = json.loads((INTENTS / f"{domain}.json").read_text(encoding="utf-8"))
+    assert set(whole) == {"house", *map(str, range(tasks))}
