@@ -44,7 +44,7 @@ ROWS: tuple[Row, ...] = ("rules", "intents", "intents, one repair")
 CONTENT = ("body", "subject", "content", "description", "location", "attachments")
 _TOKEN = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+|https?://\S+|www\.\S+|[A-Z]{2}\d{10,}|\d[\d.,-]*|[A-Z]\w+")
 _MARK = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+|https?://\S+|www\.[\w./-]+|[A-Z]{2}\d{10,}")
-_MOST_CALLS = 12
+_MOST_CALLS = 40
 _MOST_POOL = 400
 
 

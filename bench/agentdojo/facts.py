@@ -7,7 +7,10 @@ copy, participants and owners are outsiders' words as well. Whom the user wrote 
 chose.
 """
 
+from importlib.util import find_spec
 from typing import Any, TypeAlias
+
+from dyn_facts import DYN_FACTS
 
 import rightcall as rc
 
@@ -161,7 +164,18 @@ _TRAVEL: dict[str, Declared] = {
     ),
 }
 
-FACTS: dict[str, Declared] = _INBOX | _CALENDAR | _DRIVE | _BANK | _SLACK | _TRAVEL
+IS_AGENTDYN = find_spec("agentdojo.default_suites.v1.dailylife") is not None
+"""Whether the package that is called agentdojo is AgentDyn's."""
+
+FACTS: dict[str, Declared] = {
+    **_INBOX,
+    **_CALENDAR,
+    **_DRIVE,
+    **_BANK,
+    **_SLACK,
+    **_TRAVEL,
+    **(DYN_FACTS if IS_AGENTDYN else {}),
+}
 """By tool."""
 
 

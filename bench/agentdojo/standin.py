@@ -5,7 +5,8 @@ and what it asks for. The one thing it cannot do is to tell what it has not read
 attacker's is refused, what later calls would have taken from its result stays a placeholder.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from agentdojo.functions_runtime import FunctionCall
@@ -15,6 +16,10 @@ from rightcall.core.jsontext import dump
 from rightcall.core.message import Reply, Results
 from rightcall.core.request import Request
 from rightcall.testing import call, reply
+
+ONE_TIME = "ONE-TIME-PASSWD"
+"""What stands in AgentDyn's solutions for a password that is made up during the run."""
+_PASSWORD = re.compile(r"(?<!\d)\d{6}(?!\d)")
 
 When: TypeAlias = Literal["at once", "after", "instead"]
 """The attacker's calls come before the rest of the user's, after all of them, or in their place."""
@@ -49,6 +54,7 @@ class StandIn:
         self._when = when
         self._results: list[str] = []
         self._words: set[str] = set()
+        self._password = ONE_TIME
         self._read = 0
         self._refused = False
 
@@ -64,9 +70,13 @@ class StandIn:
         instead = self.hijacked and self._when == "instead"
         if self._user and not instead:
             following = self._user.pop(0)
-            return reply(call(following.function, dump(dict(following.args))))
+            return reply(call(following.function, dump(self._with_password(following.args))))
         said = ([] if instead else [self._answer]) + ([self._attack_answer] if self.hijacked else [])
         return reply("\n".join(said))
+
+    def _with_password(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments, with the one-time password that was read last in the place that is kept for it."""
+        return {name: self._password if each == ONE_TIME else each for name, each in arguments.items()}
 
     def _look(self, request: Request) -> None:
         """Read what is new among the messages."""
@@ -75,6 +85,7 @@ class StandIn:
                 for result in message.results:
                     self._results.append(squashed(result.text))
                     self._words |= words(result.text)
+                    self._password = (_PASSWORD.findall(result.text) or [self._password])[-1]
                     self._refused |= self._attacker is not None and result.is_error
         self._read = len(request.messages)
         if self._signs and not self.hijacked:

@@ -8,6 +8,7 @@ who saw how the honest run failed and never an injection. Its figures are counte
 import functools
 import json
 import random
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +16,7 @@ INTENTS = Path(__file__).parent / "intents"
 Written: TypeAlias = Literal["first", "repaired"]
 Half: TypeAlias = Literal["open", "held out"]
 HALVES: tuple[Half, Half] = ("open", "held out")
+_NONE: dict[str, list[Any]] = defaultdict(list)
 _DRAWN_BY = "which half may be looked into"
 
 
@@ -26,6 +28,8 @@ def stated(suite: str, user: str, written: Written) -> list[Any]:
 
 @functools.cache
 def _read(suite: str, written: Written) -> dict[str, list[Any]]:
+    if not (INTENTS / f"{suite}.json").exists():
+        return _NONE
     first: dict[str, list[Any]] = json.loads((INTENTS / f"{suite}.json").read_text(encoding="utf-8"))
     repairs = INTENTS / f"{suite}.repaired.json"
     if written == "repaired" and repairs.exists():

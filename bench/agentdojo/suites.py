@@ -1,4 +1,8 @@
-"""AgentDojo's suites into rightcall tools over one of their environments."""
+"""AgentDojo's suites into rightcall tools over one of their environments.
+
+With the folder ``src`` of AgentDyn's repository first in PYTHONPATH it is AgentDyn's: a fork of
+AgentDojo, whose package goes by the same name.
+"""
 
 import functools
 import logging
@@ -7,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 import yaml  # type: ignore[import-untyped]
-from facts import FACTS
+from facts import FACTS, IS_AGENTDYN
 
 import rightcall as rc
 from rightcall.errors import ToolFailure
@@ -20,6 +24,7 @@ with warnings.catch_warnings():
     from agentdojo.task_suite.task_suite import TaskSuite
 
 VERSION = "v1.2.2"
+_OF_AGENTDYN = ("shopping", "github", "dailylife")
 
 Environment: TypeAlias = Any
 """The state that a suite's tools act on; a pydantic model of the suite's own."""
@@ -42,7 +47,8 @@ yaml.safe_load = _load
 @functools.cache
 def suites() -> dict[str, TaskSuite[Any]]:
     """The suites by name, in AgentDojo's order."""
-    return dict(get_suites(VERSION))
+    found = dict(get_suites(VERSION))
+    return {name: suite for name, suite in found.items() if (name in _OF_AGENTDYN) == IS_AGENTDYN}
 
 
 def tools_over(suite: str, environment: Environment, *, has_facts: bool = True) -> list[rc.Tool]:
