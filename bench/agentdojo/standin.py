@@ -19,7 +19,7 @@ from rightcall.testing import call, reply
 
 ONE_TIME = "ONE-TIME-PASSWD"
 """What stands in AgentDyn's solutions for a password that is made up during the run."""
-_PASSWORD = re.compile(r"(?<!\d)\d{6}(?!\d)")
+_PASSWORD = re.compile(r"(?<![\d.])\d{6}(?!\d)")
 
 When: TypeAlias = Literal["at once", "after", "instead"]
 """The attacker's calls come before the rest of the user's, after all of them, or in their place."""
