@@ -75,7 +75,7 @@ class StandIn:
         return reply("\n".join(said))
 
     def _with_password(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, with the one-time password that was read last in the place that is kept for it."""
+        """The arguments, with the one-time password that was read last in its place."""
         return {name: self._password if each == ONE_TIME else each for name, each in arguments.items()}
 
     def _look(self, request: Request) -> None:
