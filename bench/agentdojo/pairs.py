@@ -41,6 +41,8 @@ class Defence(Struct, frozen=True, kw_only=True):
     has_rules: bool = True
     intents: Written | None = None
     """What was stated of the task beforehand; None: nothing."""
+    tools: Callable[[str, Sequence[rc.Tool]], Sequence[rc.Tool]] | None = None
+    """The suite's tools with other facts than those that are declared here."""
 
 
 NO_DEFENCE = Defence(has_rules=False)
@@ -153,6 +155,8 @@ async def run_agent(
 ) -> RunResult:
     """Run the user's task over these data, by this model."""
     tools = tools_over(case.suite, environment, has_facts=defence.has_rules)
+    if defence.tools is not None:
+        tools = [*defence.tools(case.suite, tools)]
     settings: dict[str, Any] = {"trust": rc.trust.Rules()} if defence.has_rules else {}
     options: dict[str, Any] = {}
     if defence.intents:

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, Literal, TypeAlias, get_args
 
-from agentdojo.functions_runtime import FunctionCall
 from attackers import is_words_alone
-from pairs import Case, run
+from pairs import Case, Defence, run
 from suites import suites
 
 import rightcall as rc
@@ -51,19 +50,15 @@ def with_suggested(suite: str, tools: Sequence[rc.Tool]) -> list[rc.Tool]:
     return [each.over(tool) for each, tool in zip(trust.suggest(bare), bare, strict=True)]
 
 
-def defence(suite: str, known: Known) -> Any:
+def defence(known: Known) -> Defence:
     """Rules alone, over tools of which so much is known."""
-
-    def settings(tools: Sequence[rc.Tool], _: Sequence[FunctionCall]) -> dict[str, Any]:
-        match known:
-            case "nothing":
-                return {"trust": trust.Rules(), "tools": annotated(suite, tools)}
-            case "suggested":
-                return {"trust": trust.Rules(), "tools": with_suggested(suite, tools)}
-            case "full":
-                return {"trust": trust.Rules()}
-
-    return settings
+    match known:
+        case "nothing":
+            return Defence(tools=annotated)
+        case "suggested":
+            return Defence(tools=with_suggested)
+        case "full":
+            return Defence()
 
 
 def count(
@@ -80,7 +75,7 @@ async def _count(
     counts: Counter[Any] = Counter()
     lines: list[str] = []
     for known in kinds:
-        verdict = await run(Case(suite=suite, user=user), defence(suite, known))
+        verdict = await run(Case(suite=suite, user=user), defence(known))
         assert verdict is not None
         unasked = verdict.utility and not verdict.asked
         counts[suite, known, "tasks"] += 1
@@ -90,14 +85,14 @@ async def _count(
             lines.append(f"asked: {suite} {user}: {'; '.join(asked)[:300]}")
     for injection in suites()[suite].injection_tasks if attacked else ():
         case = Case(suite=suite, user=user, injection=injection, wants_utility=False)
-        verdict = await run(case, defence(suite, "suggested"), "the user")
+        verdict = await run(case, defence("suggested"), "the user")
         if verdict is None or is_words_alone(suite, injection):
             continue
         counts[suite, "suggested", "attacks"] += 1
         counts[suite, "suggested", "came off"] += verdict.attacked
         counts[suite, "suggested", "asked under attack"] += len(verdict.asked)
         if verdict.attacked:
-            full = await run(case, defence(suite, "full"), "the user")
+            full = await run(case, defence("full"), "the user")
             told = "also with" if full is not None and full.attacked else "worse than"
             lines.append(f"{told} full facts: {suite} {user} x {injection}")
     return counts, lines

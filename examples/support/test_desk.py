@@ -53,6 +53,6 @@ def test_a_mail_cannot_say_where_mail_goes() -> None:
     read, find = reply(call("read_mail", number=2)), reply(call("find_order", number=18))
     desk = make_desk(ScriptedModel([read, find, to_bob, to_eve]))
 
-    result = desk.run_sync("Answer mail 2.")
+    result = desk.run_sync("Answer mail 2 about order #18.")
     assert [each.arguments["to"] for each in result.pending] == ["eve@evil.example"]
     assert rows("outbox") == [("bob@example.com", "It is on its way.")]

@@ -62,7 +62,6 @@ APPROVED = [
     "record",
     "replay",
     "run_calls",
-    "serve",
     "testing",
     "tool",
     "tools",

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rightcall.core.entry import Entry, StepDone
 from rightcall.core.events import ReplyEnd
 from rightcall.core.handler import FoundTools, ignore
-from rightcall.core.jsontext import JsonValue, dump
+from rightcall.core.jsontext import JsonValue, dump, nodes
 from rightcall.core.limits import Limits
 from rightcall.core.message import Reply, Transcript, User, user_text
 from rightcall.core.outcome import Returned
@@ -38,6 +38,7 @@ from rightcall.trust.facts import ResolvedFacts, resolve_facts
 from rightcall.trust.intents import Intent, read_intents
 from rightcall.trust.references import LookedUp, Lookup, resolve
 from rightcall.trust.task_intents import Resolution, TaskIntents
+from rightcall.trust.traces import came_back, content_of
 
 if TYPE_CHECKING:
     from rightcall.trust.guard import Guard
@@ -206,8 +207,6 @@ async def _look_up_one(setup: Setup, guard: "Guard", lookup: Lookup, number: int
     is_outside = is_outside or bool(guard.seen.back_in(execution.result))
     memory = setup.trust.memory if setup.trust is not None else None
     if memory is not None and not is_outside:
-        from rightcall.trust.traces import came_back, content_of  # noqa: PLC0415 - seldom needed
-
         is_outside = bool(came_back(content_of(execution.result), memory.__contains__))
     return LookedUp(text=text, is_outside=is_outside)
 
@@ -322,8 +321,6 @@ def _describe_field(name: str, facts: ResolvedFacts) -> str:
 
 def _fields_of(tool: Tool) -> list[str]:
     """The names of the fields of a tool's result, if its schema says them."""
-    from rightcall.core.jsontext import nodes  # noqa: PLC0415 - seldom needed
-
     returns = returns_of(tool)
     if returns is None:
         return []

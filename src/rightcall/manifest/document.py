@@ -286,7 +286,7 @@ class Manifest(Struct, frozen=True, kw_only=True, eq=False):
         return len(self.tools)
 
 
-@check_keywords("rc.manifest.load")
+@check_keywords("rightcall.manifest.load")
 def load(
     path: str | os.PathLike[str],
     *,
@@ -311,7 +311,7 @@ def load(
     )
 
 
-@check_keywords("rc.manifest.inspect")
+@check_keywords("rightcall.manifest.inspect")
 def inspect(
     path: str | os.PathLike[str],
     *,
