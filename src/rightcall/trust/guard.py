@@ -506,6 +506,11 @@ class Guard:
             self.tally.reserve(checked.call.id, uses)
         if match.asked:
             whole = book.outside_values(self._kind_of) or match.asked
+            if not book.are_shown(match.asked, whole):
+                # A yes to what is shown for the task says nothing about this.
+                why = "what it names rests on what outsiders wrote or chose"
+                told = _told(match.asked)
+                return Finding(decision=Ask(why), reason=why, evidence=match.asked, remember=told)
             why = (
                 "the task's stated intents rest on these values, which outsiders wrote or chose, "
                 "or which nobody typed; you are asked once for all of them"

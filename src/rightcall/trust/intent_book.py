@@ -6,7 +6,7 @@ the transcript, and from what the results of inner runs say was used in them.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ from rightcall.trust.intents import (
     Intent,
     Like,
     Mentioned,
+    ObjectOf,
     OneOf,
     ResultOf,
     Value,
@@ -40,7 +41,7 @@ from rightcall.trust.references import (
     top_references,
     words_for,
 )
-from rightcall.trust.spelling import active, is_same, listed_parts, spell
+from rightcall.trust.spelling import active, is_same, listed_parts, looks_like, spell
 from rightcall.trust.tally import Tally, Use
 from rightcall.trust.task_intents import (
     OUTSIDE,
@@ -243,8 +244,8 @@ class IntentBook:
                     wrong.append((seen, f"{name} is stated, and left out"))
                 continue
             is_open = self.task.by == "model" and name in facts.targets and not self.is_bound(value)
-            for place, leaf in _plain_leaves(given, name, knowledge):
-                found = self._fit(value, leaf, place, knowledge)
+            for place, leaf, fitted in self._fit_argument(value, given, name, knowledge):
+                found = fitted
                 if found is not None and is_open:
                     # A model may leave a text open, and nobody to whom it goes.
                     found = replace(found, grade=OUTSIDE)
@@ -315,11 +316,66 @@ class IntentBook:
             return is_same_as_default(value, name, knowledge)
         return False
 
+    def _fit_argument(
+        self, value: Value, given: JsonValue, name: str, knowledge: ToolKnowledge
+    ) -> Iterator[tuple[Place, JsonValue, Candidate | None]]:
+        """Each plain value of an argument, with what it fits."""
+        objects = _objects_in(value)
+        if not objects:
+            for place, leaf in _plain_leaves(given, name, knowledge):
+                yield place, leaf, self._fit(value, leaf, place, knowledge)
+            return
+        members = self._fit_objects(objects, given, name, knowledge)
+        if members is None:
+            yield (name,), given, None
+        for place, member in members or ():
+            yield place, member.value, member
+
+    def _fit_objects(
+        self, objects: Sequence[ObjectOf], given: JsonValue, name: str, knowledge: ToolKnowledge
+    ) -> list[tuple[Place, Candidate]] | None:
+        """Every object of an argument, each as a whole; None if one of them was not stated."""
+        found: list[tuple[Place, Candidate]] = []
+        for at, each in enumerate(given if isinstance(given, list | tuple) else [given]):
+            fitting: list[list[tuple[Place, Candidate]]] = []
+            for one in objects:
+                members = self._fit_object(one, each, (name, at), knowledge)
+                if members is not None:
+                    fitting.append(members)
+            if not fitting:
+                return None
+            best = min(fitting, key=_worst_grade)
+            found += best
+        return found
+
+    def _fit_object(
+        self, stated: ObjectOf, given: JsonValue, at: Place, knowledge: ToolKnowledge
+    ) -> list[tuple[Place, Candidate]] | None:
+        if not isinstance(given, dict):
+            return None
+        found: list[tuple[Place, Candidate]] = []
+        for name, leaf in given.items():
+            if name not in stated.members or isinstance(leaf, dict | list):
+                if is_blank(leaf):
+                    continue
+                return None
+            member = self._fit(stated.members[name], leaf, (*at, name), knowledge)
+            if member is None:
+                return None
+            found.append(((*at, name), member))
+        return found
+
     def _fit(
         self, value: Value, leaf: JsonValue, place: Place, knowledge: ToolKnowledge
     ) -> Candidate | None:
         """Whether a plain value is one that was stated; with who could have written it."""
         kind = knowledge.kind_of_value(place, as_text(leaf))
+        if isinstance(value, Mentioned):
+            # The parameter says what it takes: a link is no mail address, whoever mentions it.
+            meant = knowledge.kind_at(place)
+            if meant is not None and looks_like(plain(as_text(leaf))) not in (None, meant):
+                return None
+            kind = meant or kind
         whole = self._fit_one(value, leaf, kind)
         if whole is not None or not isinstance(leaf, str):
             return whole
@@ -352,9 +408,9 @@ class IntentBook:
             case Like(text):
                 if not isinstance(leaf, str) or _template(text).fullmatch(leaf) is None:
                     return None
-                return Candidate(leaf, TYPED)
+                return Candidate(leaf, TYPED) if self._is_harmless(leaf) else None
             case Free():
-                return Candidate(leaf, TYPED)
+                return Candidate(leaf, TYPED) if self._is_harmless(leaf) else None
             case AtMost():
                 return self._fit_bound(value, leaf)
             case Found():
@@ -364,6 +420,20 @@ class IntentBook:
                 return None
             case Mentioned() | ResultOf():
                 return self._fit_text(value, leaf, kind)
+            case ObjectOf():
+                # Objects are compared as a whole.
+                return None
+
+    def _is_harmless(self, leaf: JsonValue) -> bool:
+        """Whether every link, address and account in a free value was typed or stated."""
+        if self.task.by == "model":
+            # What a model leaves open is asked about, whatever stands in it.
+            return True
+        text = as_text(leaf)
+        for token in (*active(text), *accounts(text)):
+            if not self.is_stated(token) and not self._typed.is_typed(token, looks_like(token)):
+                return False
+        return True
 
     def _fit_text(
         self, value: Mentioned | ResultOf, leaf: JsonValue, kind: Kind | None
@@ -450,6 +520,19 @@ class IntentBook:
             case _:
                 return f"{name} is stated otherwise"
 
+    def are_shown(self, asked: Iterable[Evidence], shown: Iterable[Evidence]) -> bool:
+        """Whether a question that shows these values shows all that a call rests on."""
+        known = [(_parameter_of(each.path), each.value) for each in shown]
+        spelled = {(at, spell(value)) for at, value in known}
+        for each in asked:
+            at = _parameter_of(each.path)
+            if (at, spell(each.value)) in spelled:
+                continue
+            # Of values without a kind, the text is shown in which they stand.
+            if not any(name == at and is_mentioned(text, each.value, None) for name, text in known):
+                return False
+        return True
+
     def outside_values(self, kind_of: Callable[[str, str], Kind | None]) -> tuple[Evidence, ...]:
         """Every value of the task that outsiders write or choose, or that a model made up.
 
@@ -515,6 +598,27 @@ def _exact_texts(value: Value) -> Iterator[str]:
                 yield from _exact_texts(each)
         case _:
             pass
+
+
+def _parameter_of(path: str) -> str:
+    """The parameter that a path is about: ``to`` of ``$.to[0]``, and of ``send.to``."""
+    if path.startswith("$"):
+        return re.split(r"[.\[]", path.removeprefix("$").removeprefix("."))[0]
+    return path.rpartition(".")[2]
+
+
+def _objects_in(value: Value) -> list[ObjectOf]:
+    match value:
+        case ObjectOf():
+            return [value]
+        case OneOf(values):
+            return [each for one in values for each in _objects_in(one)]
+        case _:
+            return []
+
+
+def _worst_grade(members: Sequence[tuple[Place, Candidate]]) -> ReferenceGrade:
+    return max((member.grade for _, member in members), default=TYPED)
 
 
 def _plain_leaves(

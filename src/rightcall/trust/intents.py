@@ -51,6 +51,12 @@ class OneOf(Struct, frozen=True, metaclass=NameCheckedMeta):
     values: tuple["Value", ...]
 
 
+class ObjectOf(Struct, frozen=True):
+    """An object, member by member: for parameters that take objects, or lists of them."""
+
+    members: Mapping[str, "Value"]
+
+
 class Free(Struct, frozen=True, metaclass=NameCheckedMeta):
     """Any value. Links, addresses and accounts in it must still have been typed or stated."""
 
@@ -100,7 +106,7 @@ class AtMost(Struct, frozen=True, metaclass=NameCheckedMeta):
 
 
 Value: TypeAlias = Union[
-    str, int, float, bool, Like, Day, OneOf, Free, Found, Mentioned, ResultOf, AtMost, None
+    str, int, float, bool, Like, Day, OneOf, ObjectOf, Free, Found, Mentioned, ResultOf, AtMost, None
 ]
 """What an argument may be."""
 
@@ -300,6 +306,9 @@ def references_in(value: Value) -> Iterator[Found | ResultOf]:
         case OneOf(values):
             for each in values:
                 yield from references_in(each)
+        case ObjectOf(members):
+            for each in members.values():
+                yield from references_in(each)
         case AtMost(bound):
             if isinstance(bound, Found):
                 yield from references_in(bound)
@@ -318,7 +327,17 @@ def as_value(given: Any, at: str) -> Value:
             if not isfinite(given):
                 raise UsageError(f"{at}: {given!r} is no number")
             return given
-        case Like() | Day() | OneOf() | Free() | Found() | Mentioned() | ResultOf() | AtMost():
+        case (
+            Like()
+            | Day()
+            | OneOf()
+            | ObjectOf()
+            | Free()
+            | Found()
+            | Mentioned()
+            | ResultOf()
+            | AtMost()
+        ):
             return given
         case list() | tuple():
             return OneOf(tuple([as_value(each, f"{at}[{index}]") for index, each in enumerate(given)]))
@@ -340,6 +359,9 @@ def _read_object(given: Mapping[str, Any], at: str) -> Value:
         case {"one_of": list() | tuple() as values} if values:
             _only(given, at, "one_of")
             return cast("OneOf", as_value([*values], at))
+        case {"object": Mapping() as members} if members:
+            _only(given, at, "object")
+            return ObjectOf({name: as_value(each, f"{at}.{name}") for name, each in members.items()})
         case {"free": True}:
             _only(given, at, "free")
             return Free()
@@ -444,6 +466,8 @@ def notation_of(value: Value) -> JsonValue:
             return {"day": date}
         case OneOf(values):
             return {"one_of": [notation_of(each) for each in values]}
+        case ObjectOf(members):
+            return {"object": {name: notation_of(each) for name, each in members.items()}}
         case Free():
             return {"free": True}
         case Mentioned(text):

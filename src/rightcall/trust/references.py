@@ -5,6 +5,7 @@ grade, which follows from the tools' facts and is never stated by a model: who c
 have chosen it.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -26,6 +27,7 @@ from rightcall.trust.intents import (
     Delegation,
     Found,
     Mentioned,
+    ObjectOf,
     OneOf,
     Stated,
     Value,
@@ -47,6 +49,8 @@ _MOST_WAYS = 60
 _MOST_VALUES = 500
 _KEY = "@key"
 _VALUE = "@value"
+_ITSELF = "*"
+"""In a condition: the element itself, of a list of plain values."""
 _ARGUMENT = "arg:"
 
 
@@ -82,6 +86,8 @@ class _Record(Struct, frozen=True):
     way: int
     """Which combination of arguments gave it."""
     is_outside: bool
+    around: Mapping[str, JsonValue] = {}
+    """The plain members of the objects around it: an item of an order has the order's status."""
 
 
 def top_references(stated: Iterable[Stated]) -> Iterator[Found]:
@@ -104,6 +110,9 @@ def references_of(value: Value) -> Iterator[Found]:
             yield text
         case OneOf(values):
             for each in values:
+                yield from references_of(each)
+        case ObjectOf(members):
+            for each in members.values():
                 yield from references_of(each)
         case AtMost(bound):
             if isinstance(bound, Found):
@@ -184,7 +193,11 @@ class _Resolver:
             options.append(given)
         conditions: dict[str, tuple[Condition, list[Candidate]]] = {}
         for name, condition in reference.where.items():
-            wanted = yield from self._evaluate(condition.value, facts.kind_in(name))
+            if isinstance(condition.value, Mentioned):
+                # The text itself: whether it mentions a record's field is a question to the record.
+                wanted = yield from self._candidates(condition.value.text)
+            else:
+                wanted = yield from self._evaluate(condition.value, facts.kind_in(name))
             conditions[name] = (condition, wanted)
         ways = []
         for way in product(*options):
@@ -219,7 +232,7 @@ class _Resolver:
         fields = []
         picked = reference.pick.partition(":")[2]
         for each in (reference.field, *reference.where, picked):
-            if each and not each.startswith(_ARGUMENT):
+            if each and each != _ITSELF and not each.startswith(_ARGUMENT):
                 fields.append(each)
         yield from _records_in(document, fields, way, is_outside=looked_up.is_outside)
 
@@ -245,20 +258,26 @@ def _records_in(
             yield _Record(each, (), "", way, is_outside)
         return
     by_key = any(each in (_KEY, _VALUE) for each in fields)
-    waiting: list[tuple[JsonValue, tuple[str, ...], str]] = [(document, (), "")]
+    waiting: list[tuple[JsonValue, tuple[str, ...], str, Mapping[str, JsonValue]]] = [
+        (document, (), "", {})
+    ]
     while waiting:
-        node, path, key = waiting.pop(0)
-        record = _Record(node, path, key, way, is_outside)
+        node, path, key, around = waiting.pop(0)
+        record = _Record(node, path, key, way, is_outside, around)
         is_record = isinstance(node, dict) or (by_key and bool(key))
         if is_record and all(_has(record, each) for each in fields):
             yield record
             continue
         if isinstance(node, dict):
+            below = {**around}
             for name, value in node.items():
-                waiting.append((value, (*path, name), name))
+                if not isinstance(value, dict | list):
+                    below[name] = value
+            for name, value in node.items():
+                waiting.append((value, (*path, name), name, below))
         elif isinstance(node, list):
             for value in node:
-                waiting.append((value, path, key))
+                waiting.append((value, path, key, around))
 
 
 def _has(record: _Record, name: str) -> bool:
@@ -267,12 +286,14 @@ def _has(record: _Record, name: str) -> bool:
     node = record.value
     if not isinstance(node, dict):
         return False
-    if name in node:
+    if name in node or name in record.around:
         return True
     first, dot, rest = name.partition(".")
     if not dot or first not in node:
         return False
     below = node[first]
+    if rest == _KEY:
+        return isinstance(below, dict)
     for each in below if isinstance(below, list) else [below]:
         if _has(_Record(each, (), "", record.way, record.is_outside), rest):
             return True
@@ -284,8 +305,10 @@ def _field_values(record: _Record, name: str) -> list[JsonValue]:
     found: JsonValue = record.value
     if name == _KEY:
         return [record.key]
-    if name and name != _VALUE:
+    if name and name not in (_VALUE, _ITSELF):
         found = _member(record.value, name)
+        if found is None:
+            found = record.around.get(name)
     plain_values: list[JsonValue] = []
     waiting = [found]
     while waiting:
@@ -309,7 +332,10 @@ def _member(node: JsonValue, name: str) -> JsonValue:
         return found
     first, dot, rest = name.partition(".")
     if dot and first in node:
-        return _member(node[first], rest)
+        below = node[first]
+        if rest == _KEY and isinstance(below, dict):
+            return [*below]
+        return _member(below, rest)
     return None
 
 
@@ -324,9 +350,22 @@ def _satisfies(
             values = [] if argument is None else [argument.value]
         else:
             values = _field_values(record, name)
-        if not any(_fits(value, condition, each.value) for value in values for each in wanted):
+        if not _fits_any(values, condition, wanted):
             return False
     return True
+
+
+def _fits_any(values: Sequence[JsonValue], condition: Condition, wanted: Sequence[Candidate]) -> bool:
+    if isinstance(condition.value, Mentioned):
+        texts = [as_text(each.value) for each in wanted]
+        return any(is_mentioned(text, as_text(value), None) for text in texts for value in values)
+    if condition.relation == "contains":
+        # Each of several words must be there, if not in the same value.
+        for each in wanted:
+            if not any(_fits(value, condition, each.value) for value in values):
+                return False
+        return bool(wanted)
+    return any(_fits(value, condition, each.value) for value in values for each in wanted)
 
 
 def _fits(value: JsonValue, condition: Condition, wanted: JsonValue) -> bool:
@@ -366,12 +405,12 @@ def _pick_by_count(
     reference: Found, records: list[_Record], ways: Sequence[Mapping[str, Candidate]]
 ) -> list[_Record]:
     def group(record: _Record) -> str:
-        if reference.each:
+        if reference.each and reference.field.startswith(_ARGUMENT):
             return as_text(ways[record.way][reference.each].value)
         return dump(_field_values(record, reference.field))
 
     counts = Counter(map(group, records))
-    if reference.each:
+    if reference.each and reference.field.startswith(_ARGUMENT):
         # An argument for which nothing was found has the fewest.
         for way in ways:
             counts.setdefault(as_text(way[reference.each].value), 0)
@@ -423,9 +462,16 @@ class _Grades:
                 grade = _worst(grade, SEARCHED)
         if reference.field.startswith(_ARGUMENT):
             return grade
+        if self._is_name_of_something(reference.field):
+            # Others chose the name; that there is one so called, the system says.
+            return _worst(grade, SEARCHED)
         if record.is_outside or self._is_outsiders((*record.path, *reference.field.split("."))):
             return OUTSIDE
         return grade
+
+    def _is_name_of_something(self, field: str) -> bool:
+        """Whether a list of plain values is declared to be names of things that the system knows."""
+        return not field and self._facts.kinds.get("*") in ("channel", "person", "path", "record")
 
     def _is_outsiders(self, path: Sequence[str]) -> bool:
         facts = self._facts
@@ -498,7 +544,10 @@ def _mentions(text: str, kind: Kind | None) -> Iterator[str]:
     if kind == "web":
         for token in active(text):
             if "@" not in token.partition("/")[0]:
-                yield token
+                # As it is written: some tools know a page by nothing else.
+                form = rf"(?:https?://)?(?:www\.)?{re.escape(token)}"
+                as_written = re.search(form, text, re.IGNORECASE)
+                yield as_written[0] if as_written else token
 
 
 def is_mentioned(text: str, value: str, kind: Kind | None) -> bool:
