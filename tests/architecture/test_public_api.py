@@ -62,6 +62,7 @@ APPROVED = [
     "record",
     "replay",
     "run_calls",
+    "serve",
     "testing",
     "tool",
     "tools",

@@ -48,7 +48,7 @@ from rightcall.serve.studio.to_json import (
 )
 
 
-def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:  # noqa: C901 - one case an event
+def event_of(number: int, at: float | None, entry: Entry) -> Iterator[Json]:
     """The event of an entry that is neither a message nor a turn."""
     match entry:
         case RunPaused(call_ids=call_ids):
