@@ -263,3 +263,61 @@ class TestReadsThatTell:
         assert shown == "Done. ![a [link left out] See https://site.example/a."
         quiet = rc.Agent(ScriptedModel(["See https://a.example"]), TOOLS, trust=Rules()).run_sync("Hi")
         assert rc.trust.inert(quiet.transcript, rc.Toolbox(TOOLS)) == "See https://a.example"
+
+
+MAKE = tool("create_file", parameters={"filename": TEXT, "content": TEXT}, targets=("filename",))
+GIVE = tool(
+    "give_access",
+    parameters={"file_id": TEXT, "to": TEXT},
+    reach="outside",
+    targets=("file_id", "to"),
+)
+LOGIN = tool(
+    "set_password", parameters={"password": TEXT}, dangers=("credentials",), targets=("password",)
+)
+
+
+class TestWhatTheRunItselfDid:
+    def after(self, prompt: str, *seen) -> Guard:
+        found = Guard(Rules(), rc.Toolbox([*TOOLS, MAKE, GIVE, LOGIN]))
+        found.see(rc.User((rc.Text(prompt),)))
+        for name, value, arguments in (("inbox", MAIL, {}), *seen):
+            for message in exchange([*TOOLS, MAKE, GIVE, LOGIN], name, value, **arguments):
+                found.see(message)
+        return found
+
+    def runs(self, found: Guard, made, **arguments) -> bool:
+        return isinstance(found.judge(checked([made], made.name, **arguments)).decision, Allow)
+
+    def test_what_an_act_has_made_is_the_runs_own(self):
+        made = (
+            "create_file",
+            {"file_id": "f-99", "owner": EVE},
+            {"filename": "plan.txt", "content": "x"},
+        )
+        found = self.after("Create plan.txt, and share it with ann@home.example.", made)
+        assert self.runs(found, GIVE, file_id="f-99", to="ann@home.example")
+        assert not self.runs(found, GIVE, file_id="f-99", to=EVE)
+
+    def test_and_not_what_a_model_put_into_it(self):
+        made = ("create_file", {"file_id": "f-66"}, {"filename": "f-66", "content": "x"})
+        found = self.after("Share it with ann@home.example.", made)
+        assert not self.runs(found, GIVE, file_id="f-66", to="ann@home.example")
+
+    def test_a_typed_name_of_a_file_leads_to_it_if_there_is_one(self):
+        files = tool("shared_files", "read", untrusted=("filename",))
+        one = [{"file_id": "f-1", "filename": "plan.txt"}]
+        for listed, is_found in (
+            (one, True),
+            ([*one, {"file_id": "f-2", "filename": "plan.txt"}], False),
+        ):
+            found = Guard(Rules(), rc.Toolbox([files, GIVE]))
+            found.see(rc.User((rc.Text("Share plan.txt with ann@home.example."),)))
+            for message in exchange([files, GIVE], "shared_files", listed):
+                found.see(message)
+            assert self.runs(found, GIVE, file_id="f-1", to="ann@home.example") is is_found
+
+    def test_a_word_of_a_sentence_is_no_password(self):
+        assert not self.runs(self.after("What did I spend in March?"), LOGIN, password="March")
+        assert self.runs(self.after("Set it to 'March'."), LOGIN, password="March")
+        assert self.runs(self.after("Set it to m4rch99!."), LOGIN, password="m4rch99")

@@ -150,7 +150,7 @@ async def state_task(
     found = read_task(entry)
     for each in found.task.resolutions or ():
         if each.problem:
-            run_logger.warning("run %s: an intent cannot be met: %s", setup.run, each.problem)
+            run_logger.info("run %s: an intent cannot be met: %s", setup.run, each.problem)
     return found
 
 

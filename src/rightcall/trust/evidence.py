@@ -29,6 +29,8 @@ from rightcall.trust.typed_values import TypedValues, number_of
 
 _NOTHING = frozenset({"", "null", "none", "undefined"})
 _LONGEST_SHOWN = 120
+_NAMED_BY_WORDS = ("person", "channel", "path", "address")
+"""Kinds of values that a single word may name."""
 _LONGEST = 20_000
 """Limit of a value that can be vouched for, in characters."""
 
@@ -203,6 +205,10 @@ class CallEvidence:
         may_be_listed = origin not in _PEOPLE and not facts.acts and not knowledge.tool.origin
         if may_be_listed and leaf in offered_values(knowledge.tool.parameters, name):
             return evidence_at(place, leaf, "developer")
+        # A word of a sentence is no password: one is quoted, or holds more than letters.
+        is_word = "credentials" in facts.dangers and leaf.isalpha() and kind not in _NAMED_BY_WORDS
+        if origin in ("user", "developer") and is_word and not self._typed.is_quoted(leaf):
+            return evidence_at(place, leaf, "unfit", "word")
         if is_undirected and origin in _PEOPLE:
             return evidence_at(place, leaf, "unfit", "direction")
         return evidence_at(place, leaf, origin, source)

@@ -261,6 +261,8 @@ def _describe(each: Evidence, facts: "ResolvedFacts") -> str:
             return (
                 f"{at} was typed, and nothing says which value is taken from and which goes to: state it"
             )
+        case "unfit" if each.source == "word":
+            return f"{at} is a word of a sentence: what opens something counts if it is typed in quotes"
         case "unfit":
             return (
                 f"{at} was typed as a bare number, which may be an amount or a count: "

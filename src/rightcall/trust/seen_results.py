@@ -34,11 +34,15 @@ _MOST_PENDING = 32 * 1024
 """Characters that are taken in at once, when a value is asked about."""
 _MOST_CANDIDATES = 64
 """Results in which one value is looked for; a value that stands in more of them identifies nothing."""
-_IDENTIFYING: frozenset[Kind | None] = frozenset({"record", "account", "address", "path", "person"})
+_IDENTIFYING: frozenset[Kind | None] = frozenset(
+    {"record", "account", "address", "path", "person", "channel"}
+)
 _ALIKE: Mapping[Kind | None, frozenset[Kind | None]] = {
     "address": frozenset({"person"}),
     "person": frozenset({"address", "free"}),
 }
+_GIVEN: frozenset[Kind | None] = frozenset({"path", "channel"})
+"""Kinds of names that somebody gave a thing: one that was typed identifies it, whoever gave it."""
 _NAMES = frozenset({"name", "number", "nr", "ref", "reference", "code", "key"})
 """Last words of fields that identify, where their kind does not show it."""
 IsTyped: TypeAlias = Callable[[str, Kind | None], bool]
@@ -205,11 +209,17 @@ class SeenResults:
         """The tool of the one typed record that has a value in a field of its own; empty if none.
 
         The record must have a field that identifies it, with a value that was typed; and no other
-        record that the run has read may have this value there and lead elsewhere.
+        record that the run has read may have this value there and lead elsewhere. The identifier of
+        what an act of the run has made leads to it, too.
         """
         for seen in self._having(value):
             for field, place in self._places_of(seen, value, kind):
-                if not seen.is_systems(field) or seen.facts.effect != "read":
+                if not seen.is_systems(field):
+                    continue
+                if seen.facts.acts:
+                    if len(place) == 1 and _kind_of(seen, field) == "record":
+                        # What the run itself has made is its own.
+                        return seen.result.name
                     continue
                 node, rest = _record_at(seen.document, place)
                 if node is None:
@@ -411,5 +421,6 @@ def _identifying(
         field = ".".join((*above, name))
         kind = seen.facts.kind_in(field)
         is_named = kind in (None, "free") and not _NAMES.isdisjoint(words_of(name)[-1:])
-        if (kind in _IDENTIFYING or is_named) and seen.is_systems(field):
+        is_given = kind in _GIVEN and not seen.is_outside and not seen.facts.is_identity(field)
+        if (kind in _IDENTIFYING or is_named) and (is_given or seen.is_systems(field)):
             yield name, str(value)

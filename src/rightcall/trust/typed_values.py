@@ -135,6 +135,11 @@ class TypedValues:
         """Whether a value was typed, but as a number that may as well be an amount or a count."""
         return text.isdigit() and self.origin_of(text) is not None
 
+    def is_quoted(self, text: str) -> bool:
+        """Whether a value was typed between quotation marks."""
+        quoted = re.compile(rf"[{_QUOTES}]{re.escape(plain(text))}[{_QUOTES}]")
+        return any(quoted.search(each.plain) for each in self._all())
+
     def has_word(self, token: str) -> bool:
         """Whether a word was typed, in whatever text."""
         if token in self._tokens:
