@@ -182,6 +182,14 @@ async def guarded(issuer: Issuer, *, separate: bool = False) -> AsyncIterator[st
         await asyncio.sleep(seconds)
         return "done"
 
+    all_four = asyncio.Barrier(4)
+
+    @server.tool()
+    async def meet() -> str:
+        """Returns once four calls of it are under way."""
+        await all_four.wait()
+        return "met"
+
     routes = create_auth_routes(
         issuer,
         settings.issuer_url,

@@ -16,6 +16,7 @@ from rightcall.cli.main import main
 from rightcall.cli.work import mcp
 
 HERE = Path(__file__).parent
+MEET = "Returns once four calls of it are under way."
 
 
 @pytest.fixture
@@ -178,7 +179,11 @@ def test_one_logs_in_and_out_again(rightcall, login_server, monkeypatch, tmp_pat
 
     monkeypatch.setattr(mcp, "_paste", paste)
     assert rightcall("login", url, "--paste") == (0, f"{url}: logged in\n", "")
-    assert rightcall("list", url) == (0, "_127_0_0_1/slow: Takes its time.\n", "")
+    assert rightcall("list", url) == (
+        0,
+        f"_127_0_0_1/slow: Takes its time.\n_127_0_0_1/meet: {MEET}\n",
+        "",
+    )
     assert rightcall("logout", url) == (0, f"{url}: logged out\n", "")
     assert rightcall("logout", url)[0] == 1
     assert rightcall("list", url)[0] == 1

@@ -1,6 +1,7 @@
 """Resources and prompts that a server offers: listed, read, completed and announced, by the gate."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
@@ -24,8 +25,8 @@ from mcp import Client
 from rightcall.core.decision import Allow, Deny
 from rightcall.core.message import Reply, User
 from rightcall.errors import DeclarationError
-from rightcall.mcp import prompt, resource
-from rightcall.mcp.server import Bounds, ToolServer
+from rightcall.mcp import connect, prompt, resource
+from rightcall.mcp.server import Bounds, Listen, ToolServer, tool_server
 
 
 class Order(BaseModel):
@@ -290,3 +291,33 @@ def test_a_declaration_that_cannot_hold_is_refused():
     with pytest.raises(DeclarationError):
         resource("shop://{a}{b}")
     assert terms() == "# Terms"
+
+
+class Growing:
+    """Tools that change by themselves, as those of a server behind this one."""
+
+    version = 0
+
+    def __iter__(self) -> Iterator[rc.Tool]:
+        for number in range(self.version + 1):
+            yield rc.Tool(f"t{number}", "A tool.", {"type": "object"})
+
+
+@pytest.mark.parametrize("protocol", ["newest", "legacy"])
+async def test_a_client_hears_of_tools_that_change_by_themselves(protocol, monkeypatch):
+    monkeypatch.setattr(tool_server, "_LOOK_AGAIN", 0.01)
+    tools = Growing()
+    server = ToolServer(tools)
+    started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    serving = asyncio.ensure_future(server.http(Listen(port=0), started=started.set_result))
+    try:
+        async with connect(await started, protocol=protocol) as client, asyncio.timeout(20):
+            assert client.names() == ("t0",)
+            # It subscribes beside its first work, and may miss the first change.
+            while len(client.names()) < 2:
+                tools.version += 1
+                await asyncio.sleep(0.1)
+            assert client.names()[:2] == ("t0", "t1")
+    finally:
+        serving.cancel()
+        await asyncio.wait({serving})
