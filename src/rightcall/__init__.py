@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rightcall import observe as observe
     from rightcall import programs as programs
     from rightcall import record as record
+    from rightcall import serve as serve
     from rightcall import testing as testing
     from rightcall import tools as tools
     from rightcall import trust as trust
