@@ -26,7 +26,6 @@ from rightcall.serve.studio.to_json import Json, label_json, result_label
 from rightcall.trust.guard import Guard
 from rightcall.trust.pieces import Piece
 from rightcall.trust.rules import Finding, Rules
-from rightcall.trust.task_intents import TaskIntents
 
 _UNKNOWN = (
     "As recorded. The agent is not here, so that its rules and the facts of its tools are not known: "
@@ -74,7 +73,8 @@ def judge(reading: RunView, here: StudioAgent | None, wanted: Collection[str] = 
             with suppress(RightcallError):
                 known.append(Tool(spec.name, spec.description, spec.parameters, origin=spec.origin))
         tools = Toolbox(known)
-    intents = None if start.intents is None else TaskIntents(stated=start.intents)
+    # With what its references gave then: the run has recorded it.
+    intents = retraced.result.state.intents
     guard = Guard(rules or Rules(), tools, system=start.system, intents=intents)
     walk = _TrustWalk(guard, here, wanted)
     walk.go(reading)
