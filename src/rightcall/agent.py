@@ -36,7 +36,7 @@ from rightcall.loop.agent_config import (
     user_message,
 )
 from rightcall.loop.events import RunStream
-from rightcall.loop.handoffs import Handoff, HandoffAgent, find_agent, read_handoffs
+from rightcall.loop.handoffs import find_agent, read_handoffs
 from rightcall.loop.inner_runs import nesting_of, rules_below
 from rightcall.loop.observers import with_outer_observers
 from rightcall.loop.output_checks import with_check
@@ -46,6 +46,8 @@ from rightcall.loop.run import Run
 from rightcall.loop.settings import (
     AgentOptions,
     Deps,
+    Handoff,
+    HandoffAgent,
     Instructions,
     Intents,
     ModelSource,

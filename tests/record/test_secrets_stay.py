@@ -23,7 +23,7 @@ from rightcall.core.request import PreparedRequest, Request
 from rightcall.core.secret_formats import redact_formats
 from rightcall.errors import RightcallError
 from rightcall.local.engines.remote import RemoteServer
-from rightcall.mcp.client.endpoints import Http, Stdio
+from rightcall.mcp.client.endpoints import ClientCredentials, Http, Stdio
 from rightcall.mcp.server.serve_options import Listen
 from rightcall.models.providers import PROVIDERS
 from rightcall.record.redact import redact_text
@@ -268,7 +268,8 @@ def test_no_repr_holds_it(key):
         rc.connect("openai:m", base_url=url.replace(f"me:{key}@", ""), api_key=key, headers=headers),
         PreparedRequest(method="POST", url=url, headers=headers, body=key.encode(), time=0.0),
         RemoteServer(url, None, key=key, timeouts=rc.models.Timeouts(), refuse=None),
-        Http(url=url, headers=headers, auth=key),
+        Http(url=url, headers=headers, auth="oauth"),
+        ClientCredentials(issuer="https://example.org", client_id="me", client_secret=key),
         Stdio(command="npx", arguments=("--key", key), environment={"KEY": key}),
         Listen(port=0, token=key),
     ]

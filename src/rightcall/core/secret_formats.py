@@ -37,7 +37,7 @@ _FORMATS = (
     ),
     # OpenAI, Anthropic, OpenRouter and others with the same format
     _row(
-        _START + rf"sk-{_DIGIT}(?:(?:ant|proj|svcacct|admin|or)-[\w-]{{20,}}|[A-Za-z0-9]{{20,}})", "sk-"
+        _START + rf"sk-{_DIGIT}(?:(?:ant|proj|svcacct|admin|or)-[\w-]{{20,}}|[A-Za-z0-9]{{16,}})", "sk-"
     ),
     # GitHub: https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
     _row(_START + r"gh[pousr]_[A-Za-z0-9]{30,}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),

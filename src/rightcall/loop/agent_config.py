@@ -45,13 +45,14 @@ from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.gate import check_approver
 from rightcall.gate.hooks import NO_HOOKS, chain_hooks
 from rightcall.log import logger
-from rightcall.loop.handoffs import HANDED_OVER, Handoff, ReachableTools, read_handed_over, read_handoffs
+from rightcall.loop.handoffs import HANDED_OVER, ReachableTools, read_handed_over, read_handoffs
 from rightcall.loop.inner_runs import check_inner_tools
 from rightcall.loop.output_checks import form_with_check
 from rightcall.loop.result import RunResult, with_output
 from rightcall.loop.settings import (
     AgentOptions,
     Conversation,
+    Handoff,
     Instructions,
     ModelSource,
     RecoverOptions,

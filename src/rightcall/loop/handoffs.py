@@ -8,7 +8,7 @@ rules of the agents before still judge every call, beside those of the agent tha
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rightcall.core.decision import Answer, Ask, Decision, Deny, Rewrite
 from rightcall.core.entry import StepDone, UnchangedMessages
 from rightcall.core.history import mend
-from rightcall.core.message import Message, Reply, Results, Transcript, User
+from rightcall.core.message import Reply, Results, Transcript, User
 from rightcall.core.options import check_keywords
 from rightcall.core.parts import Result
 from rightcall.core.request import RequiredOutput
@@ -24,63 +24,14 @@ from rightcall.core.tool import CheckedCall, Spec, Tool
 from rightcall.declare.output import OutputSettings
 from rightcall.errors import UsageError
 from rightcall.gate.gate import Policy
+from rightcall.loop.settings import Handoff, HandoffAgent, HistoryFilter, Setup
+from rightcall.loop.state import HistoryView, State
 
 if TYPE_CHECKING:
-    from rightcall.loop.settings import Setup
-    from rightcall.loop.state import State
     from rightcall.trust.guard import Guard
-
-HistoryFilter: TypeAlias = Callable[[Transcript], Sequence[Message]]
-"""Says what the next agent sees of the transcript; the transcript itself stays as it is."""
 
 HANDED_OVER = ".handoff"
 """The end of the key of the step in which a run was handed over."""
-_WHEN = "Hand the conversation over to {name}, who goes on with it."
-_RETURNED = "{name} goes on."
-
-
-class HandoffAgent(Protocol):
-    """An agent that a run can be handed over to."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        ...
-
-    def take_over(self, before: "Setup") -> "Setup":
-        """Returns the setup with which it goes on in a run that another agent began."""
-        ...
-
-    @property
-    def output(self) -> Any:
-        """What it answers with."""
-        ...
-
-    async def begin_turn(self, setup: "Setup") -> tuple[str, RequiredOutput | None]:
-        """Returns its instructions for this run, and the output that it is to give."""
-        ...
-
-
-class Handoff(Struct, frozen=True, kw_only=True, eq=False):
-    """An agent that another may hand its run over to, and when. ``rc.handoff`` makes one."""
-
-    agent: HandoffAgent
-    when: str = ""
-    filter: HistoryFilter | None = None
-    name: str = ""
-
-    @property
-    def tool(self) -> Tool:
-        """The tool that the model calls to hand over."""
-        name = self.agent.name
-        words = _RETURNED.format(name=name)
-        return Tool(
-            self.name or f"transfer_to_{name}",
-            self.when or _WHEN.format(name=name),
-            handler=lambda: words,
-            effect="pure",
-            errors="neutral",
-        )
 
 
 @check_keywords("rc.handoff")
@@ -133,7 +84,7 @@ def _type_of(output: Any) -> Any:
 class ReachableTools:
     """The tools of an agent and of all that its runs can be handed over to."""
 
-    def __init__(self, setup: "Setup") -> None:
+    def __init__(self, setup: Setup) -> None:
         self._setups = [setup]
         seen = {setup.agent}
         for each in self._setups:
@@ -163,13 +114,13 @@ class RecordedAgent:
         self._handed = handed
         self.name = handed.agent
 
-    def take_over(self, before: "Setup") -> "Setup":
+    def take_over(self, before: Setup) -> Setup:
         """Returns the recorded run's setup, with what that agent began with."""
         wanted = self._handed.wanted
         answer = None if wanted is None else Tool(wanted.tool, "", wanted.schema)
         return replace(before, agent=self.name, specs=self._handed.specs, answer=answer)
 
-    async def begin_turn(self, _: "Setup") -> tuple[str, RequiredOutput | None]:
+    async def begin_turn(self, _: Setup) -> tuple[str, RequiredOutput | None]:
         """Returns what was recorded."""
         return self._handed.system, self._handed.wanted
 
@@ -187,23 +138,6 @@ class HandedOver(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a filter left of the transcript; None for all."""
 
 
-class HistoryView(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the agent at work sees of the first ``until`` messages of the transcript."""
-
-    until: int
-    messages: tuple[UnchangedMessages | User | Reply | Results, ...]
-
-    def show(self, messages: Transcript) -> Transcript:
-        """Returns what it sees of the whole transcript."""
-        shown: list[Message] = []
-        for each in self.messages:
-            if isinstance(each, UnchangedMessages):
-                shown += messages[each.first : each.last]
-            else:
-                shown.append(each)
-        return (*shown, *messages[self.until :])
-
-
 def find_handoff(handoffs: Mapping[str, Handoff], results: Iterable[Result]) -> Handoff | None:
     """Returns the handoff that the calls of a reply ask for; the first of several."""
     for result in results:
@@ -212,7 +146,7 @@ def find_handoff(handoffs: Mapping[str, Handoff], results: Iterable[Result]) -> 
     return None
 
 
-async def hand_over(key: str, given: Handoff, setup: "Setup", messages: Transcript) -> StepDone:
+async def hand_over(key: str, given: Handoff, setup: Setup, messages: Transcript) -> StepDone:
     """Returns the step of the record that says what the next agent begins with."""
     system, wanted = await given.agent.begin_turn(setup)
     left = None
@@ -234,7 +168,7 @@ def read_handed_over(entry: StepDone) -> HandedOver:
     return json.decode(entry.value, type=HandedOver)
 
 
-def with_handoff(state: "State", handed: HandedOver) -> "State":
+def with_handoff(state: State, handed: HandedOver) -> State:
     """Returns the state of a run in which another agent goes on."""
     view = None
     if handed.messages is not None:

@@ -41,12 +41,15 @@ from rightcall.gate.executor import Executor, checked_async
 from rightcall.gate.hooks import Hooks, Veto, chain_hooks
 from rightcall.loop.ask import ask
 from rightcall.loop.delivery import RecordedInbox
-from rightcall.loop.handoffs import HANDED_OVER, Handoff, RecordedAgent, read_handed_over
+from rightcall.loop.handoffs import HANDED_OVER, RecordedAgent, read_handed_over
 from rightcall.loop.history_view import RecordedCompactions, is_compacted
 from rightcall.loop.inner_runs import Nesting, nesting_of
 from rightcall.loop.result import RunResult, dropped_in
 from rightcall.loop.run import Run
-from rightcall.loop.settings import Setup
+from rightcall.loop.settings import (
+    Handoff,
+    Setup,
+)
 from rightcall.loop.state import canonical, initial_state
 from rightcall.loop.tool_offer import Offered
 from rightcall.loop.window import Window

@@ -24,7 +24,7 @@ from rightcall.core.ports import (
     TokenCounter,
     Tools,
 )
-from rightcall.core.request import ModelOptions, ToolChoice
+from rightcall.core.request import ModelOptions, RequiredOutput, ToolChoice
 from rightcall.core.tool import CheckedCall, ErrorWords, Spec, Tool
 from rightcall.declare.attachment import Piece
 from rightcall.declare.partial_output import PartialView
@@ -33,7 +33,6 @@ from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import Approve, Policy
 from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks
-from rightcall.loop.handoffs import Handoff, HandoffAgent
 from rightcall.loop.tool_offer import Deferred, Offered
 from rightcall.loop.window import Window
 from rightcall.trust.intents import Stated
@@ -62,6 +61,57 @@ Intents: TypeAlias = Sequence[Stated] | Sequence[Mapping[str, Any]] | str
 
 ModelSource: TypeAlias = Model | str | Sequence[Model | str]
 """A model, the name of one, or several of those to fall back on in order."""
+
+
+HistoryFilter: TypeAlias = Callable[[Transcript], Sequence[Message]]
+"""Says what the next agent sees of the transcript; the transcript itself stays as it is."""
+
+_WHEN = "Hand the conversation over to {name}, who goes on with it."
+_RETURNED = "{name} goes on."
+
+
+class HandoffAgent(Protocol):
+    """An agent that a run can be handed over to."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    def take_over(self, before: "Setup") -> "Setup":
+        """Returns the setup with which it goes on in a run that another agent began."""
+        ...
+
+    @property
+    def output(self) -> Any:
+        """What it answers with."""
+        ...
+
+    async def begin_turn(self, setup: "Setup") -> tuple[str, RequiredOutput | None]:
+        """Returns its instructions for this run, and the output that it is to give."""
+        ...
+
+
+class Handoff(Struct, frozen=True, kw_only=True, eq=False):
+    """An agent that another may hand its run over to, and when. ``rc.handoff`` makes one."""
+
+    agent: HandoffAgent
+    when: str = ""
+    filter: HistoryFilter | None = None
+    name: str = ""
+
+    @property
+    def tool(self) -> Tool:
+        """The tool that the model calls to hand over."""
+        name = self.agent.name
+        words = _RETURNED.format(name=name)
+        return Tool(
+            self.name or f"transfer_to_{name}",
+            self.when or _WHEN.format(name=name),
+            handler=lambda: words,
+            effect="pure",
+            errors="neutral",
+        )
 
 
 class RecoverOptions(TypedDict, Generic[Deps], total=False):

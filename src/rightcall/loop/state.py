@@ -16,13 +16,13 @@ from rightcall.core.entry import (
     HookAnswered,
     MessagesDelivered,
     RunStarted,
+    UnchangedMessages,
 )
 from rightcall.core.jsontext import JsonError, parse
-from rightcall.core.message import Reply, Results, Transcript, User
+from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.parts import Call, Result, Usage
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import RequiredOutput, ToolChoice
-from rightcall.loop.handoffs import HistoryView
 from rightcall.trust.task_intents import TaskIntents
 
 # Detects a model that goes round in circles: the same calls, or the same cycle of calls, again.
@@ -100,6 +100,23 @@ class RunProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How often in a row each tool has failed; those that returned last are not in it."""
     note: str = ""
     """A message that the model must get before it is asked again."""
+
+
+class HistoryView(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the agent at work sees of the first ``until`` messages of the transcript."""
+
+    until: int
+    messages: tuple[UnchangedMessages | User | Reply | Results, ...]
+
+    def show(self, messages: Transcript) -> Transcript:
+        """Returns what it sees of the whole transcript."""
+        shown: list[Message] = []
+        for each in self.messages:
+            if isinstance(each, UnchangedMessages):
+                shown += messages[each.first : each.last]
+            else:
+                shown.append(each)
+        return (*shown, *messages[self.until :])
 
 
 class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
