@@ -103,7 +103,7 @@ async def test_rules_and_the_tools_own_facts_count(journal):
     rules = Rules(policy=(Rule(action="deny", tools=("send_*",)), Rule(action="allow")))
     tools = parse_facts(FACTS, "x").over([read_inbox, send_mail])
     trial = await try_rules(journal, rules, tools, runs=["first"])
-    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "allowed", "not judged"]
+    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "denied", "not judged"]
     assert trial.calls[2].reason == "a rule says deny"
 
 
