@@ -280,7 +280,7 @@ LOGIN = tool(
 class TestWhatTheRunItselfDid:
     def after(self, prompt: str, *seen) -> Guard:
         found = Guard(Rules(), rc.Toolbox([*TOOLS, MAKE, GIVE, LOGIN]))
-        found.see(rc.User((rc.Text(prompt),)))
+        found.see(rc.User((rc.models.Text(prompt),)))
         for name, value, arguments in (("inbox", MAIL, {}), *seen):
             for message in exchange([*TOOLS, MAKE, GIVE, LOGIN], name, value, **arguments):
                 found.see(message)
@@ -304,18 +304,18 @@ class TestWhatTheRunItselfDid:
         found = self.after("Share it with ann@home.example.", made)
         assert not self.runs(found, GIVE, file_id="f-66", to="ann@home.example")
 
-    def test_a_typed_name_of_a_file_leads_to_it_if_there_is_one(self):
-        files = tool("shared_files", "read", untrusted=("filename",))
-        one = [{"file_id": "f-1", "filename": "plan.txt"}]
-        for listed, is_found in (
-            (one, True),
-            ([*one, {"file_id": "f-2", "filename": "plan.txt"}], False),
-        ):
+    @pytest.mark.parametrize("untrusted", [("note",), ("filename",)])
+    def test_a_typed_name_leads_to_the_one_file_if_the_system_gave_it(self, untrusted):
+        files = tool("shared_files", "read", untrusted=untrusted)
+        one = [{"file_id": "f-1", "filename": "plan.txt", "note": "Hi"}]
+        two = [*one, {"file_id": "f-2", "filename": "plan.txt", "note": "Ho"}]
+        for listed in (one, two):
             found = Guard(Rules(), rc.Toolbox([files, GIVE]))
-            found.see(rc.User((rc.Text("Share plan.txt with ann@home.example."),)))
+            found.see(rc.User((rc.models.Text("Share plan.txt with ann@home.example."),)))
             for message in exchange([files, GIVE], "shared_files", listed):
                 found.see(message)
-            assert self.runs(found, GIVE, file_id="f-1", to="ann@home.example") is is_found
+            runs = self.runs(found, GIVE, file_id="f-1", to="ann@home.example")
+            assert runs is (listed is one and untrusted == ("note",))
 
     def test_a_word_of_a_sentence_is_no_password(self):
         assert not self.runs(self.after("What did I spend in March?"), LOGIN, password="March")

@@ -41,8 +41,6 @@ _ALIKE: Mapping[Kind | None, frozenset[Kind | None]] = {
     "address": frozenset({"person"}),
     "person": frozenset({"address", "free"}),
 }
-_GIVEN: frozenset[Kind | None] = frozenset({"path", "channel"})
-"""Kinds of names that somebody gave a thing: one that was typed identifies it, whoever gave it."""
 _NAMES = frozenset({"name", "number", "nr", "ref", "reference", "code", "key"})
 """Last words of fields that identify, where their kind does not show it."""
 IsTyped: TypeAlias = Callable[[str, Kind | None], bool]
@@ -421,6 +419,5 @@ def _identifying(
         field = ".".join((*above, name))
         kind = seen.facts.kind_in(field)
         is_named = kind in (None, "free") and not _NAMES.isdisjoint(words_of(name)[-1:])
-        is_given = kind in _GIVEN and not seen.is_outside and not seen.facts.is_identity(field)
-        if (kind in _IDENTIFYING or is_named) and (is_given or seen.is_systems(field)):
+        if (kind in _IDENTIFYING or is_named) and seen.is_systems(field):
             yield name, str(value)
