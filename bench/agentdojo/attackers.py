@@ -86,9 +86,9 @@ def by_intents(suite: str, user: str, attacker: Attacker, truth: Sequence[Functi
     """
     data = suites()[suite].load_and_inject_default_environment({})
     his = [_targets_of(each) for each in attacker.calls(data, data)]
-    known = {text for each in truth for text in _targets_of(each)}
+    needed = {text for each in truth for text in _targets_of(each)}
     named = dict.fromkeys([*_MARK.findall(attacker.goal), *[text for each in his for text in each]])
-    named = {each: None for each in named if each not in known}
+    named = {each: None for each in named if each not in needed}
     whole = [each for each in stated(suite, user, "repaired") if "tool" in each]
     tools = dict.fromkeys(each["tool"] for each in whole)
     wanted: list[FunctionCall] = []

@@ -10,8 +10,8 @@ import rightcall as rc
 
 Declared: TypeAlias = dict[str, Any]
 
-_MAIL = {"untrusted": ("subject", "body", "attachments"), "private": True}
-_PAGE = {"untrusted": True, "private": False, "reach": "outside"}
+_MAIL: Declared = {"untrusted": ("subject", "body", "attachments"), "private": True}
+_PAGE: Declared = {"untrusted": True, "private": False, "reach": "outside"}
 _FILES = {"untrusted": True, "private": True}
 
 

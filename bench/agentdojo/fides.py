@@ -48,7 +48,7 @@ from suites import tools_over as ours
 from visible import words
 
 from rightcall.core.message import Results
-from rightcall.core.parts import Result, Text
+from rightcall.core.parts import Call, Result, Text
 from rightcall.trust.facts import ResolvedFacts, resolve_facts
 
 Way: TypeAlias = Literal["shown", "hidden", "private"]
@@ -67,7 +67,7 @@ class Verdict(Struct, frozen=True):
     acts: int
 
 
-class ScriptedClient(FunctionInvocationLayer, BaseChatClient):  # type: ignore[type-arg,misc]
+class ScriptedClient(FunctionInvocationLayer, BaseChatClient):  # type: ignore[misc]
     """The stand-in as a chat client: what it sees is what agent-framework shows it."""
 
     def __init__(self, standin: StandIn, prompt: str) -> None:
@@ -105,7 +105,7 @@ class ScriptedClient(FunctionInvocationLayer, BaseChatClient):  # type: ignore[t
     def _next(self) -> FunctionCall | None:
         answer = self.standin(SimpleNamespace(messages=self._messages))  # type: ignore[arg-type]
         for part in answer.content:
-            if hasattr(part, "arguments"):
+            if isinstance(part, Call):
                 return FunctionCall(function=part.name, args=json.loads(part.arguments))
         self._said = "".join(getattr(part, "text", "") for part in answer.content)
         return None

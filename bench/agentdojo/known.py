@@ -55,6 +55,8 @@ def make_known(suite: str, identity: str, environment: Environment) -> None:
                 environment.slack.users.append(_MEMBER)
                 environment.slack.user_channels[_MEMBER] = [channel]
                 environment.slack.user_inbox[_MEMBER] = []
+        case _:
+            pass
 
 
 def look_ups(suite: str, identity: str, environment: Environment) -> list[FunctionCall]:

@@ -49,8 +49,9 @@ class Setting(Struct, frozen=True, kw_only=True):
     @property
     def told(self) -> str:
         """How the attack differs from the plain one."""
-        form = "own tool" if self.own_tool else self.form
-        form = "any intent" if self.by_intents else form
+        form: str = "own tool" if self.own_tool else self.form
+        if self.by_intents:
+            form = "any intent"
         return ", ".join([self.row, self.position, self.when, *([form] if form != "plain" else [])])
 
 
