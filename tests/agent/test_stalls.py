@@ -126,7 +126,7 @@ def table(size: int) -> str:
     return "\n".join(lines)[:size]
 
 
-def reading(value: object, facts: rc.Facts = FACTS["a system's"]):
+def reading(value: object, facts: rc.Facts = FACTS["a system's"], prompt: str = "Go."):
     """A run that reads a value under trust rules, and then acts."""
 
     @rc.tool(effect="read", facts=facts, limits=rc.Limits(max_output_bytes=1024 * 1024))
@@ -142,7 +142,7 @@ def reading(value: object, facts: rc.Facts = FACTS["a system's"]):
     async def scenario() -> None:
         script = [reply(call("read")), reply(call("send", to="u1@example1.com")), "Done."]
         agent = rc.Agent(ScriptedModel(script), [read, send], trust=Rules(otherwise="deny"))
-        assert (await agent.run("Go.")).text == "Done."
+        assert (await agent.run(prompt)).text == "Done."
 
     return scenario
 
@@ -159,6 +159,11 @@ async def test_while_much_is_read_under_trust_rules_others_have_their_turn(name)
     await reading("ok")()
     assert await work_of(READ[name], tries=4) < BUSIEST
     assert await hold_of(READ[name]) < LONGEST_HELD
+
+
+async def test_while_a_long_table_in_the_prompt_is_read_others_have_their_turn():
+    scenario = reading("ok", prompt=f"Write to u1@example1.com:\n{table(360_000)}")
+    assert await hold_of(scenario, tries=3) < LONGEST_HELD
 
 
 @pytest.mark.parametrize("whose", FACTS)

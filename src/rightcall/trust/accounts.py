@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rightcall.trust.characters import plain
-from rightcall.trust.spelling import GAPS, GROUPED
+from rightcall.trust.spelling import GAPS, GROUPED, blocks
 
 _DIGIT = re.compile(r"\d")
 _SHORTEST = 12
@@ -27,8 +27,12 @@ def accounts(text: str) -> Iterator[str]:
     told = plain(text)
     if _DIGIT.search(told) is None:
         return
-    for found in GROUPED.finditer(told):
-        if found[0][:2].isalpha() or len(GAPS.sub("", found[0])) >= _SHORTEST:
+    for block in blocks(told):
+        for found in GROUPED.finditer(block):
+            if found[0][:2].isalpha() or len(GAPS.sub("", found[0])) >= _SHORTEST:
+                yield found[0]
+        for found in _CALLED.finditer(block):
+            yield found[1]
+    for block in blocks(text):
+        for found in _WALLET.finditer(block):
             yield found[0]
-    yield from (found[1] for found in _CALLED.finditer(told))
-    yield from (found[0] for found in _WALLET.finditer(text))

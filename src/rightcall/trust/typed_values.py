@@ -17,6 +17,7 @@ from rightcall.trust.characters import plain
 from rightcall.trust.dates import DATE, without_year
 from rightcall.trust.spelling import (
     apart,
+    blocks,
     grouped,
     listed_parts,
     matches,
@@ -274,13 +275,14 @@ _read_again = lru_cache(maxsize=1024)(_read)
 
 def _numbers_in(text: str) -> Iterator[float]:
     """Every number that may be an amount: none that is part of a day, a time or an address."""
-    if not any(map(str.isdigit, text)):
-        return
-    for found in _NUMBER.finditer(_DATE_OR_TIME.sub(" ", text)):
-        yield from readings_of(found[0])
-        if " " in found[0]:
-            # They may as well be several numbers.
-            yield from map(float, found[0].split())
+    for block in blocks(text):
+        if not any(map(str.isdigit, block)):
+            continue
+        for found in _NUMBER.finditer(_DATE_OR_TIME.sub(" ", block)):
+            yield from readings_of(found[0])
+            if " " in found[0]:
+                # They may as well be several numbers.
+                yield from map(float, found[0].split())
 
 
 def readings_of(digits: str) -> set[float]:
