@@ -2,6 +2,8 @@
 
 An observer writes it, so that a failing disk does not stop a conversation. It is bounded, and only its
 owner may read it. ``rightcall journal`` shows it like any other.
+
+The journal file and the run that a user named are found here, too.
 """
 
 import asyncio
@@ -178,9 +180,6 @@ def _unfinished_transcript(entries: tuple[Entry, ...]) -> Transcript:
         elif isinstance(entry, MessagesDelivered):
             messages += entry.messages
     return tuple(messages)
-
-
-# Finds the journal file and the run that a user named.
 
 
 def journal_and_run(words: list[str]) -> tuple[str, str | None]:

@@ -568,12 +568,6 @@ def _live_in(source: ToolSource) -> Iterator[LiveTools]:
         yield source
 
 
-# Refuses a vendor's tool in ``vendor_tools`` that the caller must run, if there is no tool for it.
-# The vendor defines such a tool, its model calls it, and then the run waits for a result. So
-# ``vendor_tools`` may hold one only if the agent has a tool of that name; otherwise an error is
-# raised before anything is sent.
-
-
 _DECLARE: Mapping[str, str] = {
     "bash": 'rc.builtin.shell(signature="anthropic")',
     "text_editor": "rc.builtin.text_editor(root)",
@@ -588,7 +582,11 @@ _DECLARE: Mapping[str, str] = {
 
 
 def check_vendor_tools(setup: Setup) -> None:
-    """Raise UsageError for a vendor's tool whose calls no tool here would answer."""
+    """Raise UsageError for a vendor's tool whose calls no tool here would answer.
+
+    The vendor defines such a tool, its model calls it, and then the run waits for a result. So
+    ``vendor_tools`` may hold one only if the agent has a tool of that name.
+    """
     given = setup.options.get("vendor_tools")
     if given is None:
         return

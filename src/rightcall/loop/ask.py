@@ -41,9 +41,6 @@ from rightcall.loop.time_limits import TimeLimits
 from rightcall.record.steps import recorded_entry
 from rightcall.request.endpoint import close_stream, event_groups
 
-# Collects a reply while it streams, and enforces the limits on its size.
-
-
 MAX_REPLY = 32_000_000
 """The most characters of a whole reply: its text, its reasoning and its calls' arguments."""
 MAX_ARGUMENTS = 8_000_000
@@ -59,7 +56,10 @@ _MANY = 20_000
 
 
 class ReplyDraft:
-    """A reply so far. Its events are assembled only if the stream breaks off."""
+    """A reply so far. Its events are assembled only if the stream breaks off.
+
+    It enforces the limits on the reply's size.
+    """
 
     __slots__ = (
         "_calls", "_events", "_is_too_long", "_nothing", "_size", "_weigh_at", "end", "first",
@@ -212,9 +212,6 @@ class _ReplyPiece:
         if self.ended:
             return self.call
         return Call(id=self.call.id, name=self.call.name, arguments=text, truncated=True)
-
-
-# Records what a model began in the background for a request, as notes of the run.
 
 
 class NotedReplies:

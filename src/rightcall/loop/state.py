@@ -25,9 +25,6 @@ from rightcall.core.proposal import Proposal
 from rightcall.core.request import RequiredOutput, ToolChoice
 from rightcall.trust.task_intents import TaskIntents
 
-# Detects a model that goes round in circles: the same calls, or the same cycle of calls, again.
-
-
 _sorted = Encoder(order="sorted").encode
 
 LONGEST_CYCLE = 4

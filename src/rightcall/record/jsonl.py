@@ -214,12 +214,6 @@ def alone(descriptor: int, *, wait: bool = True) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-# Finds the damage in a journal of lines, and repairs the journal so that it can be read again. A
-# run that has lost an entry cannot continue: what it did is no longer known, and continuing could
-# do it again. So all of it is set aside, damaged and sound lines, byte for byte; all other runs
-# stay.
-
-
 SUFFIX = ".damaged"
 
 
@@ -257,6 +251,9 @@ def repair_journal(path: Path) -> DamageReport:
 
     Their lines are overwritten in place and nothing else moves: processes that have the journal open can
     go on, and an interrupted repair can be repeated.
+
+    A run that has lost an entry cannot continue: what it did is no longer known, and continuing could
+    do it again. So all of it is set aside, damaged and sound lines, byte for byte; all other runs stay.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))

@@ -39,9 +39,6 @@ from rightcall.request.endpoint import (
 )
 from rightcall.request.retry import Retry
 
-# Corrects a decoded reply before anybody sees it: impossible counts, and nulls that a schema
-# forced.
-
 
 def drop_impossible_usage(reply: Reply, provider: str) -> Reply:
     """Returns the reply without impossible numbers of tokens or dollars: they must not refund a budget.
@@ -91,20 +88,20 @@ def mark_reply(reply: Reply, forced: Container[str]) -> Reply:
     return replace(reply, content=tuple(content))
 
 
-# Leaves out what the library requests on its own account and a vendor refuses. The user did not ask
-# for it, so a request must not fail because of it. Vendors say only when they get them which
-# schemas are too complex together: Anthropic answers 400, "Schema is too complex for compilation"
-# or "The compiled grammar is too large". OpenAI refuses a summary of the reasoning to organizations
-# that are not verified: https://github.com/continuedev/continue/issues/9854
-
-
 _REFUSED = 400
 _TOO_MUCH = pattern(r"(?i)\b(?:schemas?|grammar)\b[^.]*\b(?:too (?:complex|large)|compil)")
 _NO_SUMMARY = pattern(r"(?i)reasoning[._ ]summar")
 
 
 class RefusedExtras:
-    """What a model's vendor has refused so far."""
+    """What a model's vendor has refused so far.
+
+    What the library requests on its own account is left out from then on: the user did not ask for it,
+    so a request must not fail because of it. Vendors say only when they get them which schemas are too
+    complex together: Anthropic answers 400, "Schema is too complex for compilation" or "The compiled
+    grammar is too large". OpenAI refuses a summary of the reasoning to organizations that are not
+    verified: https://github.com/continuedev/continue/issues/9854
+    """
 
     def __init__(self) -> None:
         self.any = False
@@ -515,11 +512,11 @@ def _wake(wait: "asyncio.Future[None]") -> None:
         wait.set_result(None)
 
 
-# Finds the tool definitions that a dialect's encoder makes, as they are in a request.
-
-
 def definitions(dialect: Dialect, model: str, specs: Sequence[Spec]) -> dict[str, str]:
-    """Returns the definitions as text, by the tools' names. One without a clear name is left out."""
+    """Returns the definitions as text, by the tools' names. One without a clear name is left out.
+
+    They are found in a request that the dialect's encoder makes.
+    """
     request = Request(messages=(user_text("x", "user"),), specs=tuple(specs), options={"cache": False})
     body = json.decode(dialect.encoder()(request, model=model, stream=True).body)
     found: dict[str, str] = {}
