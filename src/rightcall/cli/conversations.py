@@ -45,7 +45,7 @@ from rightcall.core.ports import Journal
 from rightcall.durable.engine import is_store
 from rightcall.errors import JournalError, ReplayError, UsageError
 from rightcall.loop.replay import replay
-from rightcall.record.journal_file import FileJournal
+from rightcall.record.file_journal import FileJournal
 from rightcall.record.sqlite import SqliteJournal
 from rightcall.record.steps import stop_of, unfold_entries
 from rightcall.record.transcript_markdown import markdown_lines

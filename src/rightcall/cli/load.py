@@ -31,7 +31,7 @@ from rightcall.core.tool import Tool, object_schema
 from rightcall.declare.function import FunctionTool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError, UsageError
-from rightcall.record.journal_file import FileJournal
+from rightcall.record.file_journal import FileJournal
 from rightcall.record.journal_kinds import JOURNAL_ENDINGS, kind_by_name
 from rightcall.wire.history import ChatHistory, from_messages
 

@@ -21,20 +21,11 @@ from rightcall.core.entry import Entry, RunStarted
 from rightcall.core.options import check_keywords
 from rightcall.errors import JournalError, UsageError
 from rightcall.record.entry_text import Redact, check_name, decode, is_foreign, restore_history
-from rightcall.record.journal_file import (
-    HELD,
-    MUCH,
-    Busy,
-    FileHold,
-    FileJournal,
-    RunLock,
-    Waiting,
-    folder_of,
-    remove_folder,
-    retry_while_busy,
-)
+from rightcall.record.file_journal import MUCH, FileHold, FileJournal
 from rightcall.record.lines import CANCEL, Damage, JournalLine, LineIndex, LinePlace, parse_line
 from rightcall.record.redact import redact_secrets
+from rightcall.record.run_lock import HELD, RunLock, folder_of, remove_folder
+from rightcall.record.waits import Busy, Waiting, retry_while_busy
 
 with suppress(ImportError):  # Windows has none
     import fcntl

@@ -44,7 +44,7 @@ from rightcall.errors import JournalError, NoOutput, ReplayError, RightcallError
 from rightcall.gate.gate import ask_person, final_decision
 from rightcall.loop.replay import replay
 from rightcall.loop.result import RunEnd, RunResult
-from rightcall.record.journal_file import FileJournal
+from rightcall.record.file_journal import FileJournal
 from rightcall.record.jsonl import DamageReport, JsonLinesJournal, check_journal, repair_journal
 from rightcall.record.lines import Damage
 
